@@ -1,0 +1,37 @@
+# make demo | test | test-all | check | bench        everything lives in .venv, made on first use
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.cpp)
+PYTEST_ARGS ?= -n 2
+.PHONY: demo test test-all check bench clean
+
+demo: $(VENV)/.installed-bench
+	$(BIN)/weft demo
+
+test: check
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+
+test-all: check
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/weft bench --help
+
+# One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
+$(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or newer; say: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

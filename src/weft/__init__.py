@@ -1,0 +1,55 @@
+"""Weft: an end-to-end optimizing compiler for deep learning.
+
+Public names resolve on first use (PEP 562), so that `import weft` stays fast and a loaded model never imports
+the compiler. `_PUBLIC` says where each one lives.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
+    from weft.support.errors import ArtifactError as ArtifactError
+    from weft.support.errors import CacheError as CacheError
+    from weft.support.errors import DeviceError as DeviceError
+    from weft.support.errors import InputError as InputError
+    from weft.support.errors import LoweringError as LoweringError
+    from weft.support.errors import ModelError as ModelError
+    from weft.support.errors import ScheduleError as ScheduleError
+    from weft.support.errors import ToolchainError as ToolchainError
+    from weft.support.errors import UnsupportedOperators as UnsupportedOperators
+    from weft.support.errors import WeftError as WeftError
+
+__version__: Final = "0.1.0"
+
+_ERRORS: Final = "weft.support.errors"
+_PUBLIC: Final[dict[str, tuple[str, str]]] = {
+    "ArtifactError": (_ERRORS, "ArtifactError"),
+    "CacheError": (_ERRORS, "CacheError"),
+    "DeviceError": (_ERRORS, "DeviceError"),
+    "InputError": (_ERRORS, "InputError"),
+    "LoweringError": (_ERRORS, "LoweringError"),
+    "ModelError": (_ERRORS, "ModelError"),
+    "ScheduleError": (_ERRORS, "ScheduleError"),
+    "ToolchainError": (_ERRORS, "ToolchainError"),
+    "UnsupportedOperators": (_ERRORS, "UnsupportedOperators"),
+    "WeftError": (_ERRORS, "WeftError"),
+}
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)
+
+
+def __getattr__(name: str) -> object:
+    """Imports the module that defines a public name, on first use."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
+    module, attribute = _PUBLIC[name]
+    value: object = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Lists the public names, those not yet imported too."""
+    return sorted({*globals(), *_PUBLIC})

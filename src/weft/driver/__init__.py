@@ -1,0 +1,1 @@
+"""The pipeline from a model to code, on one screen: compile, load, artifact writing."""

@@ -1,0 +1,1 @@
+"""Readers of model formats, one folder per source."""

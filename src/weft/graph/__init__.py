@@ -1,0 +1,1 @@
+"""Graph IR, its passes and the memory plan."""

@@ -1,0 +1,1 @@
+"""Weft behind other people's interfaces: onnx.backend, InferenceSession, torch.compile."""

@@ -1,0 +1,1 @@
+"""Lowering passes: scheduled loops to flat loops."""

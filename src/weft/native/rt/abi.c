@@ -1,0 +1,3 @@
+#include "weft.h"
+int weft_abi(void);
+int weft_abi(void) { return WEFT_ABI; }

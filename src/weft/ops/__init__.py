@@ -1,0 +1,1 @@
+"""The operator library: one file per family, one block per operator."""

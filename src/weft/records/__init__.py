@@ -1,0 +1,1 @@
+"""Storage and lookup of tuning records."""

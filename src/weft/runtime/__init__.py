@@ -1,0 +1,1 @@
+"""Runs compiled models; importable without the compiler."""

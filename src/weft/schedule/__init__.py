@@ -1,0 +1,1 @@
+"""Schedule primitives, their legality checks, and schedules made without search."""

@@ -1,0 +1,1 @@
+"""What Weft compiles for: facts about machines and their declared intrinsics."""

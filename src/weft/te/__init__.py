@@ -1,0 +1,1 @@
+"""Tensor expressions, and their lowering to loops."""

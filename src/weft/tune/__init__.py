@@ -1,0 +1,1 @@
+"""Search for schedules: spaces, features, cost models, measurement."""
