@@ -1,0 +1,1 @@
+"""Scalar expressions: interned nodes, one rewriter, the simplifier and bounds."""

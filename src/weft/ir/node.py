@@ -1,0 +1,111 @@
+"""Immutable, interned nodes: the shape of every expression and statement in Weft.
+
+`@node` turns an annotated class into an interned one. Building the same node twice gives the same
+object, so equality is identity, a node is a cheap dict key, and "unchanged" is `is`. The technique is
+hash-consing (Filliatre and Conchon, "Type-safe modular hash-consing", 2006).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from inspect import get_annotations
+from typing import Any, TypeVar, dataclass_transform
+
+_INTERNED: dict[tuple[Any, ...], weakref.ref[Node]] = {}
+
+
+class Node:
+    """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others."""
+
+    __slots__ = ("__weakref__",)
+    __match_args__: tuple[str, ...] = ()
+
+    def children(self) -> tuple[Node, ...]:
+        """Returns the sub-nodes, in field order."""
+        raise NotImplementedError
+
+    def rebuild(self, kids: Iterable[Node]) -> Node:
+        """Returns this node with its sub-nodes replaced by *kids*, one for one."""
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new node instead")
+
+
+C = TypeVar("C", bound=type[Node])
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def node(cls: C) -> C:
+    """Generates the slots, interning constructor, `children()` and `rebuild()` of *cls*, once, at import.
+
+    A field annotated `Expr`, `Stmt`, `Expr | None` ... is a sub-node; `tuple[Expr, ...]` and the like are several;
+    anything else is a leaf, compared by value (floats by their bits). A class with a method `derive(self)` returns the
+    values of the slots that it names in `__derived__`, computed once from the fields. A method `check(self)` states
+    the node's invariant and raises when it is broken.
+    """
+    kinds = {name: _kind(annotation) for name, annotation in get_annotations(cls).items()}
+    fields = tuple(kinds)
+    derived: tuple[str, ...] = cls.__dict__.get("__derived__", ())
+    body = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+    made: Any = type(cls)
+    new_cls = made(cls.__name__, cls.__bases__, {**body, "__slots__": fields + derived, "__match_args__": fields})
+    scope: dict[str, Any] = {"table": _INTERNED, "weakref": weakref.ref, "new": object.__new__}
+    scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
+    exec(_source(kinds, new_cls), scope)
+    for name in ("__new__", "children", "rebuild", "__reduce__"):
+        setattr(new_cls, name, scope[name])
+    result: C = new_cls
+    return result
+
+
+def _kind(annotation: str) -> str:
+    """Classifies a field by its annotation: one sub-node, an optional one, several, or a leaf value."""
+    if annotation.startswith("tuple["):
+        return "nodes" if annotation.removeprefix("tuple[").split(",")[0] in _NODE_TYPES else "leaf"
+    base, _, rest = annotation.partition(" | ")
+    return "leaf" if base not in _NODE_TYPES else "maybe" if rest == "None" else "node"
+
+
+_NODE_TYPES = {"Expr", "Stmt", "Node", "Axis", "Range", "Region"}
+_KEY = "{n}.__class__, {n}.hex() if {n}.__class__ is float else {n}, "
+_CHILDREN = {
+    "node": "self.{n}, ",
+    "nodes": "*self.{n}, ",
+    "maybe": "*(() if self.{n} is None else (self.{n},)), ",
+    "leaf": "",
+}
+_REBUILT = {
+    "node": "next(it)",
+    "nodes": "tuple([next(it) for _ in self.{n}])",
+    "maybe": "(None if self.{n} is None else next(it))",
+    "leaf": "self.{n}",
+}
+
+
+def _source(kinds: dict[str, str], cls: type[Node]) -> str:
+    """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is."""
+    fields = tuple(kinds)
+    derived: tuple[str, ...] = cls.__dict__.get("__derived__", ())
+    # 1, 1.0 and True hash alike, so a leaf is keyed with its class, and a float by its bits (0.0 == -0.0, nan != nan)
+    key = "".join((_KEY if k == "leaf" else "{n}, ").format(n=n) for n, k in kinds.items())
+    lines = [
+        f"def __new__(cls, {', '.join(fields)}):",
+        f" key = (cls, {key})",
+        " ref = table.get(key)",
+        " if ref is not None and (self := ref()) is not None: return self",
+        " self = new(cls)",
+        *(f" set_{n}(self, {n})" for n in fields),
+        *([" self.check()"] if hasattr(cls, "check") else []),
+        *([f" {''.join(f'd_{n}, ' for n in derived)} = self.derive()"] if derived else []),
+        *(f" set_{n}(self, d_{n})" for n in derived),
+        " table[key] = weakref(self, lambda dead: table.pop(key) if table.get(key) is dead else None)",
+        " return self",
+        f"def children(self): return ({''.join(_CHILDREN[k].format(n=n) for n, k in kinds.items())})",
+        "def rebuild(self, kids):",
+        " it = iter(kids)",
+        f" return type(self)({', '.join(_REBUILT[k].format(n=n) for n, k in kinds.items())})",
+        f"def __reduce__(self): return type(self), ({''.join(f'self.{n}, ' for n in fields)})",
+    ]
+    return "\n".join(lines) + "\n"

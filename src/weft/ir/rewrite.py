@@ -1,0 +1,134 @@
+"""The one rewriting engine: bottom-up over any nodes, without recursion, with a memo keyed by identity.
+
+`Rules` holds rewrites by node type; `rewrite` applies them to a fixed point, `map_nodes` once to each node.
+Nothing is rebuilt where nothing changes, so an untouched sub-tree is returned as the very same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from weft.ir.expr import Expr, Var
+from weft.ir.node import Node
+
+N = TypeVar("N", bound=Node)
+Rule = Callable[[Any], "Node | None"]
+R = TypeVar("R", bound=Rule)
+
+
+class Rules:
+    """An ordered table of rewrites by exact node type; each returns a new node, or None where it does not apply."""
+
+    def __init__(self) -> None:
+        self.table: dict[type[Node], list[Rule]] = {}
+
+    def on(self, *types: type[Node]) -> Callable[[R], R]:
+        """Registers the decorated function for nodes of *types*."""
+
+        def add(rule: R) -> R:
+            for t in types:
+                self.table.setdefault(t, []).append(rule)
+            return rule
+
+        return add
+
+    def once(self, n: Node) -> Node | None:
+        """Returns the first rewrite of *n* that changes it, or None."""
+        for rule in self.table.get(type(n), ()):
+            new = rule(n)
+            if new is not None and new is not n:
+                return new
+        return None
+
+
+def rewrite(root: N, rules: Rules, *, fuel: int = 1_000_000, memo: dict[Node, Node] | None = None) -> N:
+    """Rewrites *root* bottom-up until no rule applies to any node.
+
+    *memo* may be kept between calls with the same rules. Raises `RuntimeError` if the rules do not settle within
+    *fuel* steps.
+    """
+    done: dict[Node, Node] = {} if memo is None else memo
+    stack: list[tuple[Node, Node, bool]] = [(root, root, False)]  # (node asked for, its present form, children done?)
+    while stack:
+        asked, now, ready = stack.pop()
+        if asked in done:
+            continue
+        if now is not asked and now in done:
+            done[asked] = done[now]
+            continue
+        kids = now.children()
+        if not ready and (todo := [k for k in kids if k not in done]):
+            stack.append((asked, now, True))
+            stack += [(k, k, False) for k in todo]
+            continue
+        new_kids = tuple([done[k] for k in kids])
+        new = now if _same(new_kids, kids) else now.rebuild(new_kids)
+        hit = rules.once(new)
+        if hit is None:
+            done[asked] = done[now] = done[new] = new
+        elif (fuel := fuel - 1) < 0:
+            raise RuntimeError(f"rewriting did not settle: the last step made a {type(hit).__name__}")
+        else:
+            stack.append((asked, hit, False))
+            if now is not asked:
+                stack.append((now, hit, False))
+    return cast(N, done[root])
+
+
+def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node, Node] | None = None) -> N:
+    """Rebuilds *root* bottom-up, giving each node (with its new children) once to *change*; None keeps the node.
+
+    A memo that holds a node already stops the walk there.
+    """
+    done: dict[Node, Node] = {} if memo is None else memo
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        n, ready = stack.pop()
+        if n in done:
+            continue
+        kids = n.children()
+        if not ready and (todo := [k for k in kids if k not in done]):
+            stack.append((n, True))
+            stack += [(k, False) for k in todo]
+            continue
+        new_kids = tuple([done[k] for k in kids])
+        new = n if _same(new_kids, kids) else n.rebuild(new_kids)
+        changed = change(new)
+        done[n] = new if changed is None else changed
+    return cast(N, done[root])
+
+
+def _same(a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
+
+
+def substitute(root: N, values: Mapping[Var, Expr]) -> N:
+    """Replaces the variables that are keys of *values*; binding sites are left alone, so only rename free variables."""
+    if not values:
+        return root
+    memo: dict[Node, Node] = {v: e for v, e in values.items()}  # noqa: C416  (widens the types)
+    return map_nodes(root, _keep, memo=memo)
+
+
+def _keep(n: Node) -> Node | None:
+    return None
+
+
+def post_order(root: Node) -> Iterator[Node]:
+    """Yields each distinct node under *root* once, children first."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        n, ready = stack.pop()
+        if ready:
+            yield n
+        elif n not in seen:
+            seen.add(n)
+            stack.append((n, True))
+            stack += [(k, False) for k in reversed(n.children())]
+
+
+def free_vars(root: Expr) -> list[Var]:
+    """Returns the variables of an expression, in the order of first use."""
+    return [n for n in post_order(root) if type(n) is Var]

@@ -1,0 +1,123 @@
+"""Data types: a kind, a width in bits, and a number of lanes.
+
+A `DType` is interned, so equal types are the same object and `is` compares them. Text forms are
+short: `f32`, `i64`, `u8`, `bool`, `bf16`, and `f32x16` for a vector of sixteen lanes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+_INTERNED: dict[tuple[str, int, int], DType] = {}
+
+
+class DType:
+    """A scalar or vector type; `kind` is one of bool, int, uint, float, bfloat, handle."""
+
+    __slots__ = ("__dict__", "bits", "is_bool", "is_float", "is_int", "kind", "lanes")
+
+    kind: str
+    bits: int
+    lanes: int
+    is_float: bool
+    is_int: bool
+    is_bool: bool
+
+    def __new__(cls, kind: str, bits: int, lanes: int = 1) -> DType:
+        """Returns the one object for this kind, width and number of lanes."""
+        key = (kind, bits, lanes)
+        self = _INTERNED.get(key)
+        if self is None:
+            self = super().__new__(cls)
+            self.kind, self.bits, self.lanes = key
+            self.is_float = kind in ("float", "bfloat")
+            self.is_int = kind in ("int", "uint")
+            self.is_bool = kind == "bool"
+            self = _INTERNED.setdefault(key, self)
+        return self
+
+    def with_lanes(self, lanes: int) -> DType:
+        """Returns the type with the same elements and *lanes* of them."""
+        return DType(self.kind, self.bits, lanes)
+
+    @property
+    def element(self) -> DType:
+        """The type of one lane."""
+        return self if self.lanes == 1 else DType(self.kind, self.bits)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes that one value takes in memory; a bool takes one byte a lane."""
+        return max(self.bits, 8) // 8 * self.lanes
+
+    @cached_property
+    def name(self) -> str:
+        """The text form, such as `f32` or `i64x8`."""
+        base = _SHORT[self.kind] + ("" if self.kind in ("bool", "handle") else str(self.bits))
+        return base if self.lanes == 1 else f"{base}x{self.lanes}"
+
+    @cached_property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy dtype of one lane."""
+        dtype: np.dtype[np.generic] = np.dtype(_NUMPY[self.element.name])
+        return dtype
+
+    @cached_property
+    def code(self) -> int:
+        """The number that the native runtime knows a scalar type by."""
+        return CODES[self.element.name]
+
+    @property
+    def int_range(self) -> tuple[int, int]:
+        """The smallest and the largest value of an integer type."""
+        if self.kind == "int":
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return 0, (1 << self.bits) - 1
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return DType, (self.kind, self.bits, self.lanes)
+
+
+_SHORT: Final = {"bool": "bool", "int": "i", "uint": "u", "float": "f", "bfloat": "bf", "handle": "handle"}
+
+bool_: Final = DType("bool", 1)
+i8: Final = DType("int", 8)
+i16: Final = DType("int", 16)
+i32: Final = DType("int", 32)
+i64: Final = DType("int", 64)
+u8: Final = DType("uint", 8)
+u16: Final = DType("uint", 16)
+u32: Final = DType("uint", 32)
+u64: Final = DType("uint", 64)
+f16: Final = DType("float", 16)
+bf16: Final = DType("bfloat", 16)
+f32: Final = DType("float", 32)
+f64: Final = DType("float", 64)
+handle: Final = DType("handle", 64)
+
+SCALARS: Final = {t.name: t for t in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, handle)}
+CODES: Final = {name: code for code, name in enumerate(SCALARS)}
+_NUMPY: Final[dict[str, Any]] = {
+    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "handle": np.uint64,
+}  # fmt: skip
+_OF_NUMPY: Final = {np.dtype(n): SCALARS[t] for t, n in _NUMPY.items() if t != "handle"}
+
+
+def parse_dtype(text: str) -> DType:
+    """Returns the type whose text form is *text*; raises `KeyError` for anything else."""
+    base, x, lanes = text.partition("x")
+    return SCALARS[base].with_lanes(int(lanes)) if x else SCALARS[base]
+
+
+def from_numpy(dtype: Any) -> DType:
+    """Returns the type of a NumPy dtype; raises `KeyError` for one that Weft has no type for."""
+    return _OF_NUMPY[np.dtype(dtype)]
