@@ -1,1 +1,37 @@
-"""Tensor expressions, and their lowering to loops."""
+"""Tensor expressions: what an operator computes, as index formulas; the compiler owns the loops."""
+
+from weft.te.reducer import (
+    ReduceAxis,
+    Reducer,
+    Reduction,
+    all_,
+    any_,
+    argmax,
+    argmin,
+    highest,
+    lowest,
+    max_,
+    min_,
+    prod,
+    reduce_axis,
+    reducer,
+    sum_,
+)  # fmt: skip
+from weft.te.tensor import (
+    Compute,
+    Operation,
+    Placeholder,
+    Read,
+    Tensor,
+    compute,
+    compute_many,
+    placeholder,
+    topological,
+)
+from weft.te.to_loops import to_program
+
+__all__ = [
+    "Compute", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Tensor", "all_", "any_", "argmax",
+    "argmin", "compute", "compute_many", "highest", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis", "reducer",
+    "sum_", "to_program", "topological",
+]  # fmt: skip
