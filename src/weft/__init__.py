@@ -10,12 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
+    from weft.runtime.model import Model as Model
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
     from weft.support.errors import DeviceError as DeviceError
     from weft.support.errors import InputError as InputError
     from weft.support.errors import LoweringError as LoweringError
     from weft.support.errors import ModelError as ModelError
+    from weft.support.errors import RuntimeFailure as RuntimeFailure
     from weft.support.errors import ScheduleError as ScheduleError
     from weft.support.errors import ToolchainError as ToolchainError
     from weft.support.errors import UnsupportedOperators as UnsupportedOperators
@@ -30,7 +32,9 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "DeviceError": (_ERRORS, "DeviceError"),
     "InputError": (_ERRORS, "InputError"),
     "LoweringError": (_ERRORS, "LoweringError"),
+    "Model": ("weft.runtime.model", "Model"),
     "ModelError": (_ERRORS, "ModelError"),
+    "RuntimeFailure": (_ERRORS, "RuntimeFailure"),
     "ScheduleError": (_ERRORS, "ScheduleError"),
     "ToolchainError": (_ERRORS, "ToolchainError"),
     "UnsupportedOperators": (_ERRORS, "UnsupportedOperators"),

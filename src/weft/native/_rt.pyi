@@ -1,5 +1,100 @@
-"""The native runtime: thread pool, arenas, loader."""
+"""The native runtime: loader, thread pool, arenas, and calls of compiled models and kernels."""
 
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from typing_extensions import Buffer as _Buffer
+
+Buffer: TypeAlias = _Buffer | np.ndarray[Any, Any]
 
 ABI: Final[int]
+ALIGN: Final[int]
+FAILED_ASSERT: Final[int]
+NO_MEMORY: Final[int]
+DTYPES: Final[dict[str, int]]
+"""The code of each scalar type, by name."""
+
+class Failed(Exception):
+    """Generated code returned a status; `args` are (status, entry, failed_assert, detail)."""
+
+class Block:
+    """Memory aligned to 64 bytes; from 2 MiB on, aligned to 2 MiB and in huge pages. Not zeroed."""
+
+    def __init__(self, nbytes: int) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def address(self) -> int: ...
+
+class Image:
+    """A mapped image: [0, readonly) executable, the rest readable only, nothing writable; all code unless told."""
+
+    def __init__(self, blob: Buffer, readonly: int | None = None) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+
+class Model:
+    """A compiled model; may be run from several threads at once.
+
+    The constants are one `Block` (adopted), one buffer, or parts by 64-byte aligned offset (copied together). Specs are
+    (dtype code, number of dimensions). `threads` 0 asks for as many as there are processors.
+    """
+
+    def __init__(
+        self,
+        image: Image | Buffer,
+        plan_offset: int,
+        main_offset: int,
+        constants: Block | Buffer | Iterable[tuple[int, Buffer]],
+        input_specs: Sequence[tuple[int, int]],
+        output_specs: Sequence[tuple[int, int]],
+        threads: int = 0,
+    ) -> None: ...
+    def run(self, inputs: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
+        """Runs on C-contiguous buffers of the model's dtypes and ranks (bfloat16 as plain bytes, `view("V2")`).
+
+        Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`.
+        """
+
+def call(
+    image: Image | Buffer,
+    offset: int,
+    buffers: Sequence[Buffer],
+    scalars: Sequence[int] = (),
+    *,
+    threads: int = 1,
+    constants: Buffer | None = None,
+    arena_bytes: int = 0,
+) -> None:
+    """Calls int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...), 16 arguments at most; raises `Failed`."""
+
+def time_kernel(
+    image: Image | Buffer,
+    offset: int,
+    buffers: Sequence[Buffer],
+    scalars: Sequence[int] = (),
+    *,
+    repeats: int = 10,
+    number: int = 1,
+    threads: int = 1,
+    constants: Buffer | None = None,
+    arena_bytes: int = 0,
+) -> list[float]:
+    """Calls a kernel once, then `repeats` times `number` times; returns each repeat's nanoseconds a call.
+
+    One thread is timed by its processor time, several by the wall clock.
+    """
+
+def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
+    """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
+
+def cpus() -> int:
+    """Returns how many processors this process may use: its affinity, bounded by its control group's quota."""
+
+def threads(requested: int) -> int:
+    """Returns how many threads are used when so many are asked for (0: as many as there are processors)."""
+
+def quota_cpus(mount: str, membership: str) -> int:
+    """Returns the least quota in whole processors on the way from a control group up to `mount`; 0 for none."""

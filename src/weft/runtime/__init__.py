@@ -1,1 +1,6 @@
 """Runs compiled models; importable without the compiler."""
+
+from weft.runtime.model import Model
+from weft.runtime.package import Package, TensorSpec
+
+__all__ = ["Model", "Package", "TensorSpec"]

@@ -12,7 +12,8 @@
     ├── ToolchainError              LLVM or another tool failed
     ├── ArtifactError               a saved model is damaged or made for something else
     ├── CacheError                  the cache cannot be used
-    └── DeviceError                 the machine or device refused
+    ├── DeviceError                 the machine or device refused
+    └── RuntimeFailure              a compiled model stopped while it ran
 
 Each says what was wrong, where in the model, and what to do about it.
 """
@@ -92,3 +93,7 @@ class CacheError(WeftError):
 
 class DeviceError(WeftError):
     """The machine or the device refused: no memory, no threads, no such device."""
+
+
+class RuntimeFailure(WeftError):
+    """A compiled model stopped while it ran: the values it met break what the model assumes."""

@@ -1,0 +1,76 @@
+// What the files of the binding share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft.h"
+
+namespace nb = nanobind;
+
+// Bytes per value, the format letters that the buffer protocol may name it by, and NumPy's name, by dtype code.
+struct Scalar {
+    const char *name;
+    int64_t bytes;
+    const char *formats;
+    const char *numpy;
+};
+extern const Scalar SCALARS[WEFT_HANDLE + 1];
+
+// Aligned memory that Python sees through the buffer protocol: an output, packed constants, or a borrowed tensor.
+struct Block {
+    void *data;
+    int64_t bytes;
+    nb::object owner;  // none: the block frees its own memory
+
+    explicit Block(int64_t bytes);
+    Block(void *data, int64_t bytes, nb::object owner) : data(data), bytes(bytes), owner(std::move(owner)) {}
+    Block(const Block &) = delete;
+    ~Block();
+};
+
+// A mapped image; the entries in it live as long as it does.
+struct Image {
+    weft_image map{};
+
+    Image(nb::handle blob, std::optional<int64_t> readonly);
+    Image(const Image &) = delete;
+    ~Image() { weft_image_unmap(&map); }
+
+    template <typename F> F entry(int64_t offset) const {
+        if (offset < 0 || offset >= map.bytes) throw nb::value_error("an entry's offset lies outside of the image");
+        return reinterpret_cast<F>(map.base + offset);
+    }
+};
+
+// A contiguous buffer that stays put while this lives.
+struct Pinned {
+    Py_buffer view{};
+
+    Pinned(nb::handle object, int flags) {
+        if (PyObject_GetBuffer(object.ptr(), &view, flags) != 0) throw nb::python_error();
+    }
+    Pinned(const Pinned &) = delete;
+    Pinned(Pinned &&other) noexcept : view(other.view) { other.view.obj = nullptr; }
+    ~Pinned() { PyBuffer_Release(&view); }
+};
+
+// An Image as it is; bytes as an Image of their own.
+nb::object mapped(nb::object image);
+
+nb::object numpy_dtype(int32_t code);
+nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
+
+// Raises weft.native._rt.Failed(status, entry, failed_assert, detail).
+[[noreturn]] void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx);
+
+void bind_memory(nb::module_ &m);
+void bind_kernel(nb::module_ &m);
+void bind_model(nb::module_ &m);

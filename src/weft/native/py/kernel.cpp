@@ -1,0 +1,93 @@
+// Calls and times bare kernels: int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...).
+#include <ctime>
+
+#include "binding.h"
+
+static constexpr size_t MOST_ARGUMENTS = 16;
+using Kernel = int32_t (*)(weft_ctx *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                           int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+
+// One kernel with its arguments, ready to be called again and again.
+struct Bound {
+    nb::object image;
+    Kernel kernel;
+    int64_t a[MOST_ARGUMENTS] = {};
+    weft_ctx ctx;
+    std::vector<Pinned> pinned;
+
+    Bound(nb::object blob, int64_t offset, nb::sequence buffers, const std::vector<int64_t> &scalars,
+          int32_t threads, nb::handle constants, int64_t arena_bytes)
+        : image(mapped(blob)), kernel(nb::cast<const Image &>(image).entry<Kernel>(offset)) {
+        size_t n = 0, count = nb::len(buffers);
+        if (count + scalars.size() > MOST_ARGUMENTS) throw nb::value_error("a kernel takes at most 16 arguments");
+        pinned.reserve(count + 1);
+        for (nb::handle buffer : buffers) a[n++] = reinterpret_cast<int64_t>(pin(buffer));
+        for (int64_t scalar : scalars) a[n++] = scalar;
+        weft_ctx_init(&ctx, constants.is_none() ? nullptr : pin(constants), threads);
+        if (weft_ctx_reserve(&ctx, arena_bytes) != WEFT_OK) throw std::bad_alloc();
+    }
+    Bound(const Bound &) = delete;
+    ~Bound() { weft_ctx_free_arena(&ctx); }
+
+    int32_t operator()() {
+        return kernel(&ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+                      a[14], a[15]);
+    }
+
+  private:
+    // Arrays of dtypes outside of the buffer protocol (bfloat16) are pinned as plain bits.
+    void *pin(nb::handle buffer) {
+        bool foreign = nb::hasattr(buffer, "dtype") && nb::cast<char>(buffer.attr("dtype").attr("kind")) == 'V';
+        nb::object bits = foreign ? buffer.attr("view")("u2") : nb::borrow(buffer);
+        pinned.emplace_back(bits, PyBUF_ANY_CONTIGUOUS);
+        return pinned.back().view.buf;
+    }
+};
+
+static int64_t now_ns(clockid_t clock) {
+    timespec t;
+    clock_gettime(clock, &t);
+    return static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec;
+}
+
+static void call(nb::object image, int64_t offset, nb::sequence buffers, const std::vector<int64_t> &scalars,
+                 int32_t threads, nb::handle constants, int64_t arena_bytes) {
+    Bound bound(image, offset, buffers, scalars, threads, constants, arena_bytes);
+    int32_t status;
+    {
+        nb::gil_scoped_release release;
+        status = bound();
+    }
+    if (status != WEFT_OK) raise_failed(status, "kernel", bound.ctx);
+}
+
+// The processor time of this thread is blind to what else the machine does; of several threads it sees only one.
+static std::vector<double> time_kernel(nb::object image, int64_t offset, nb::sequence buffers,
+                                       const std::vector<int64_t> &scalars, int32_t repeats, int32_t number,
+                                       int32_t threads, nb::handle constants, int64_t arena_bytes) {
+    if (repeats < 0 || number < 1) throw nb::value_error("repeats is at least 0, and number at least 1");
+    Bound bound(image, offset, buffers, scalars, threads, constants, arena_bytes);
+    clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    std::vector<double> samples(static_cast<size_t>(repeats));
+    int32_t status;
+    {
+        nb::gil_scoped_release release;
+        status = bound();  // warms the caches, and shows whether the kernel fails
+        for (size_t i = 0; status == WEFT_OK && i < samples.size(); i++) {
+            int64_t start = now_ns(clock);
+            for (int32_t j = 0; j < number; j++) status |= bound();
+            samples[i] = static_cast<double>(now_ns(clock) - start) / number;
+        }
+    }
+    if (status != WEFT_OK) raise_failed(status, "kernel", bound.ctx);
+    return samples;
+}
+
+void bind_kernel(nb::module_ &m) {
+    m.def("call", &call, nb::arg("image"), nb::arg("offset"), nb::arg("buffers"),
+          nb::arg("scalars") = std::vector<int64_t>(), nb::kw_only(), nb::arg("threads") = 1,
+          nb::arg("constants") = nb::none(), nb::arg("arena_bytes") = 0);
+    m.def("time_kernel", &time_kernel, nb::arg("image"), nb::arg("offset"), nb::arg("buffers"),
+          nb::arg("scalars") = std::vector<int64_t>(), nb::kw_only(), nb::arg("repeats") = 10, nb::arg("number") = 1,
+          nb::arg("threads") = 1, nb::arg("constants") = nb::none(), nb::arg("arena_bytes") = 0);
+}

@@ -1,0 +1,92 @@
+// Memory and arrays: aligned blocks, mapped images, NumPy arrays over blocks, tensors through DLPack.
+#include <nanobind/ndarray.h>
+
+#include "binding.h"
+
+Block::Block(int64_t bytes) : data(weft_alloc(bytes)), bytes(bytes) {
+    if (data == nullptr) throw std::bad_alloc();
+}
+
+Block::~Block() {
+    if (!owner.is_valid()) weft_free(data);
+}
+
+static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
+    Block *block = nb::inst_ptr<Block>(nb::handle(self));
+    return PyBuffer_FillInfo(view, self, block->data, block->bytes, block->owner.is_valid(), flags);
+}
+
+static PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)}, {0, nullptr}};
+
+Image::Image(nb::handle blob, std::optional<int64_t> readonly) {
+    Pinned pinned(blob, PyBUF_SIMPLE);
+    int32_t status = weft_image_map(&map, pinned.view.buf, pinned.view.len, readonly.value_or(pinned.view.len));
+    if (status == WEFT_NO_MEMORY) throw std::bad_alloc();
+    if (status != WEFT_OK) throw nb::value_error("the image is empty, or its read-only part does not begin a page");
+}
+
+nb::object mapped(nb::object image) {
+    if (nb::isinstance<Image>(image)) return image;
+    return nb::cast(new Image(image, std::nullopt), nb::rv_policy::take_ownership);
+}
+
+nb::object numpy_dtype(int32_t code) {
+    if (code < 0 || code > WEFT_HANDLE) throw nb::value_error("there is no such dtype code");
+    nb::object named = code == WEFT_BF16 ? nb::object(nb::module_::import_("ml_dtypes").attr("bfloat16"))
+                                         : nb::object(nb::str(SCALARS[code].numpy));
+    return nb::module_::import_("numpy").attr("dtype")(named);
+}
+
+nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block) {
+    static PyObject *ndarray = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+    PyObject *args[] = {shape.ptr(), dtype.ptr(), block.ptr()};
+    PyObject *array = PyObject_Vectorcall(ndarray, args, 3, nullptr);
+    if (array == nullptr) throw nb::python_error();
+    return nb::steal(array);
+}
+
+static int32_t code_of(nb::dlpack::dtype type) {
+    using nb::dlpack::dtype_code;
+    int log = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
+    if (log < 0 || type.lanes != 1) return -1;
+    switch (static_cast<dtype_code>(type.code)) {
+        case dtype_code::Bool: return log == 0 ? WEFT_BOOL : -1;
+        case dtype_code::Int: return WEFT_I8 + log;
+        case dtype_code::UInt: return WEFT_U8 + log;
+        case dtype_code::Bfloat: return log == 1 ? WEFT_BF16 : -1;
+        case dtype_code::Float: return log == 1 ? WEFT_F16 : log == 2 ? WEFT_F32 : log == 3 ? WEFT_F64 : -1;
+        default: return -1;
+    }
+}
+
+// The tensor's memory as a read-only NumPy array, strides and all; bfloat16 too, which NumPy's own reader refuses.
+static nb::object from_dlpack(nb::ndarray<nb::ro> tensor) {
+    if (tensor.device_type() != nb::device::cpu::value) throw nb::buffer_error("the tensor is not in the CPU's memory");
+    int32_t code = code_of(tensor.dtype());
+    if (code < 0) throw nb::type_error("the tensor's dtype is not one that Weft has");
+    int64_t item = SCALARS[code].bytes, span = tensor.size() > 0 ? item : 0;
+    nb::list shape, strides;
+    for (size_t i = 0; i < tensor.ndim(); i++) {
+        int64_t extent = static_cast<int64_t>(tensor.shape(i)), stride = tensor.stride(i) * item;
+        if (stride < 0) throw nb::type_error("the tensor has a negative stride");
+        if (span > 0) span += (extent - 1) * stride;
+        shape.append(extent);
+        strides.append(stride);
+    }
+    void *data = const_cast<void *>(tensor.data());
+    nb::capsule owner(new nb::ndarray<nb::ro>(tensor), [](void *p) noexcept { delete static_cast<nb::ndarray<nb::ro> *>(p); });
+    nb::object block = nb::cast(new Block(data, span, std::move(owner)), nb::rv_policy::take_ownership);
+    nb::object ndarray = nb::module_::import_("numpy").attr("ndarray");
+    return ndarray(nb::tuple(shape), numpy_dtype(code), block, 0, nb::tuple(strides));
+}
+
+void bind_memory(nb::module_ &m) {
+    nb::class_<Block>(m, "Block", nb::type_slots(block_slots), "Aligned memory, in huge pages when large.")
+        .def(nb::init<int64_t>(), nb::arg("nbytes"))
+        .def_ro("nbytes", &Block::bytes)
+        .def_prop_ro("address", [](const Block &b) { return reinterpret_cast<uintptr_t>(b.data); });
+    nb::class_<Image>(m, "Image", "A mapped image: executable, and never writable.")
+        .def(nb::init<nb::handle, std::optional<int64_t>>(), nb::arg("blob"), nb::arg("readonly") = nb::none())
+        .def_prop_ro("nbytes", [](const Image &i) { return i.map.bytes; });
+    m.def("from_dlpack", &from_dlpack, nb::arg("capsule"));
+}

@@ -1,0 +1,147 @@
+// Compiled models: arrays in, arrays out, with as little as possible in between.
+#include <algorithm>
+#include <cstring>
+
+#include "binding.h"
+
+using Spec = std::pair<int32_t, int32_t>;  // dtype code, number of dimensions
+
+// A context borrowed from a model for one call.
+struct Borrowed {
+    weft_ctx *ctx;
+
+    explicit Borrowed(weft_model *model) : ctx(weft_acquire(model)) {
+        if (ctx == nullptr) throw std::bad_alloc();
+    }
+    Borrowed(const Borrowed &) = delete;
+    ~Borrowed() { weft_release(ctx); }
+};
+
+class Model {
+  public:
+    Model(nb::object image, int64_t plan, int64_t main, nb::object constants, std::vector<Spec> inputs,
+          std::vector<Spec> outputs, int32_t threads)
+        : image_(std::move(image)), constants_(std::move(constants)), inputs_(std::move(inputs)),
+          outputs_(std::move(outputs)) {
+        for (const Spec &spec : inputs_) (void)numpy_dtype(spec.first);
+        for (const Spec &spec : outputs_) {
+            dtypes_.push_back(numpy_dtype(spec.first));
+            output_dims_ += static_cast<size_t>(spec.second);
+        }
+        const Image &mapped = nb::cast<const Image &>(image_);
+        model_ = weft_model_new(mapped.entry<weft_entry>(plan), mapped.entry<weft_entry>(main),
+                                nb::cast<const Block &>(constants_).data, threads);
+        if (model_ == nullptr) throw std::bad_alloc();
+    }
+    Model(const Model &) = delete;
+    ~Model() { weft_model_free(model_); }
+
+    nb::list run(nb::sequence inputs) {
+        std::vector<Pinned> pinned = pin(inputs);
+        std::vector<weft_tensor> in, out;
+        std::vector<int64_t> shapes(output_dims_);
+        in.reserve(inputs_.size());
+        for (size_t i = 0; i < inputs_.size(); i++) {
+            Py_buffer &view = pinned[i].view;
+            in.push_back({view.buf, reinterpret_cast<int64_t *>(view.shape), inputs_[i].second, inputs_[i].first});
+        }
+        out.reserve(outputs_.size());
+        int64_t *shape = shapes.data();
+        for (const Spec &spec : outputs_) {
+            out.push_back({nullptr, shape, spec.second, spec.first});
+            shape += spec.second;
+        }
+
+        Borrowed borrowed(model_);
+        int32_t status = weft_plan(borrowed.ctx, in.data(), out.data());
+        if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
+        nb::list arrays;
+        for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
+        {
+            nb::gil_scoped_release release;
+            status = weft_run(borrowed.ctx, in.data(), out.data());
+        }
+        if (status != WEFT_OK) raise_failed(status, "main", *borrowed.ctx);
+        return arrays;
+    }
+
+  private:
+    nb::object image_, constants_;
+    std::vector<Spec> inputs_, outputs_;
+    std::vector<nb::object> dtypes_;  // of the outputs
+    size_t output_dims_ = 0;
+    weft_model *model_ = nullptr;
+
+    std::vector<Pinned> pin(nb::sequence inputs) const {
+        if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
+        std::vector<Pinned> pinned;
+        pinned.reserve(inputs_.size());
+        for (nb::handle input : inputs) {
+            pinned.emplace_back(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+            if (!fits(pinned.back().view, inputs_[pinned.size() - 1]))
+                throw nb::type_error("an input's dtype or rank is not the model's");
+        }
+        return pinned;
+    }
+
+    static bool fits(const Py_buffer &view, const Spec &spec) {
+        const char *format = view.format == nullptr ? "B" : view.format;
+        if (*format == '=' || *format == '<' || *format == '@') format++;
+        return view.ndim == spec.second && view.itemsize == SCALARS[spec.first].bytes && names(format, spec.first);
+    }
+
+    // The buffer protocol has no bfloat16: it comes as two bytes of nothing in particular.
+    static bool names(const char *format, int32_t code) {
+        if (code == WEFT_BF16) return std::strcmp(format, "2x") == 0;
+        return *format != 0 && format[1] == 0 && std::strchr(SCALARS[code].formats, *format) != nullptr;
+    }
+
+    static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
+        nb::object shape = nb::steal(PyTuple_New(tensor.ndim));
+        int64_t bytes = SCALARS[tensor.dtype].bytes;
+        for (int32_t i = 0; i < tensor.ndim; i++) {
+            int64_t extent = tensor.shape[i];
+            if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+                throw nb::value_error("an output's planned shape is impossible");
+            PyTuple_SET_ITEM(shape.ptr(), i, PyLong_FromLongLong(extent));
+        }
+        Block *block = new Block(bytes);
+        tensor.data = block->data;
+        return numpy_array(shape, dtype, nb::cast(block, nb::rv_policy::take_ownership));
+    }
+};
+
+// Packed constants as one block: adopted when it is one already, else copied together.
+static nb::object one_block(nb::handle constants) {
+    if (nb::isinstance<Block>(constants)) return nb::borrow(constants);
+    std::vector<std::pair<int64_t, Pinned>> parts;
+    if (PyObject_CheckBuffer(constants.ptr())) {
+        parts.emplace_back(0, Pinned(constants, PyBUF_SIMPLE));
+    } else {
+        for (nb::handle part : constants)
+            parts.emplace_back(nb::cast<int64_t>(part[0]), Pinned(part[1], PyBUF_SIMPLE));
+    }
+    int64_t bytes = 0;
+    for (const auto &[offset, part] : parts) {
+        if (offset < 0 || offset % WEFT_ALIGN != 0) throw nb::value_error("a constant's offset is a multiple of 64");
+        bytes = std::max(bytes, offset + static_cast<int64_t>(part.view.len));
+    }
+    Block *block = new Block(bytes);
+    nb::object result = nb::cast(block, nb::rv_policy::take_ownership);
+    for (const auto &[offset, part] : parts)
+        std::memcpy(static_cast<char *>(block->data) + offset, part.view.buf, static_cast<size_t>(part.view.len));
+    return result;
+}
+
+void bind_model(nb::module_ &m) {
+    nb::class_<Model>(m, "Model", "A compiled model; may be run from several threads at once.")
+        .def("__init__",
+             [](Model *self, nb::object image, int64_t plan, int64_t main, nb::object constants,
+                std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads) {
+                 new (self) Model(mapped(image), plan, main, one_block(constants), std::move(inputs),
+                                  std::move(outputs), threads);
+             },
+             nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
+             nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0)
+        .def("run", &Model::run, nb::arg("inputs"));
+}

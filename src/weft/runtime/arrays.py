@@ -1,0 +1,111 @@
+"""Arrays at the border: NumPy's as they are, anything else through DLPack, and no silent conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.native import _rt
+from weft.runtime.package import TensorSpec
+from weft.support.dtypes import bf16
+from weft.support.errors import InputError
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+def as_array(value: object, spec: TensorSpec) -> Array:
+    """Returns *value* as a NumPy array over the same memory.
+
+    Raises `InputError` for what is no array, is not in the CPU's memory, or cannot be exported.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    export = getattr(value, "__dlpack__", None)
+    if export is None:
+        raise InputError(
+            f"input '{spec.name}' is a {type(value).__name__}, not an array",
+            hint=f"give {spec} as a NumPy array, a torch tensor or any array with DLPack, such as "
+            f"np.asarray(value, dtype=np.{spec.dtype.numpy.name})",
+        )
+    try:
+        return _rt.from_dlpack(export())
+    except (BufferError, TypeError, RuntimeError) as error:
+        raise InputError(
+            f"input '{spec.name}' cannot be read where it is: {error}",
+            hint="give a tensor in the CPU's memory that needs no gradient, such as tensor.detach().cpu()",
+        ) from error
+
+
+def bits(array: Array) -> Array:
+    """Returns the array as the native runtime takes it: bfloat16, which the buffer protocol lacks, as plain bytes."""
+    return array.view("V2") if array.dtype == bf16.numpy else array
+
+
+def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array]:
+    """Returns contiguous arrays for all inputs; raises `InputError` for the first that does not fit its spec.
+
+    A dimension named in several places must have one size in all of them.
+    """
+    sizes: dict[str, tuple[int, str]] = {}
+    return [bits(fit_input(value, spec, sizes)) for value, spec in zip(values, specs, strict=True)]
+
+
+def fit_input(value: object, spec: TensorSpec, sizes: dict[str, tuple[int, str]]) -> Array:
+    """Returns *value* as a contiguous array of the spec's dtype and shape; notes the named dimensions in *sizes*."""
+    array = as_array(value, spec)
+    check_dtype(array, spec)
+    check_shape(array, spec, sizes)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def check_dtype(array: Array, spec: TensorSpec) -> None:
+    """Raises `InputError` unless the array has the spec's dtype, byte order included."""
+    if array.dtype != spec.dtype.numpy:
+        raise InputError(
+            f"input '{spec.name}' has dtype {array.dtype}, and the model takes {spec}",
+            hint=f"convert it yourself, so that nothing is lost unseen: {spec.name}.astype('{spec.dtype.numpy.name}')",
+        )
+
+
+def check_shape(array: Array, spec: TensorSpec, sizes: dict[str, tuple[int, str]]) -> None:
+    """Raises `InputError` unless the array's shape is one of the spec's, given the named dimensions seen so far."""
+    if array.ndim != len(spec.shape):
+        raise InputError(
+            f"input '{spec.name}' has {array.ndim} dimensions {array.shape}, and the model takes {spec}",
+            hint=f"reshape it to {len(spec.shape)} dimensions",
+        )
+    for axis, (actual, wanted) in enumerate(zip(array.shape, spec.shape, strict=True)):
+        if isinstance(wanted, int):
+            check_size(array, spec, axis, wanted, "")
+            continue
+        size, first = sizes.setdefault(wanted, (actual, f"dimension {axis} of '{spec.name}'"))
+        check_size(array, spec, axis, size, f" ({wanted} is {size} by {first})")
+
+
+def check_size(array: Array, spec: TensorSpec, axis: int, wanted: int, why: str) -> None:
+    """Raises `InputError` unless one dimension has the size that is wanted."""
+    if array.shape[axis] != wanted:
+        raise InputError(
+            f"input '{spec.name}' has shape {array.shape}: dimension {axis} is {array.shape[axis]}, not {wanted}{why}",
+            hint=f"the model takes {spec}",
+        )
+
+
+def order_inputs(args: Sequence[object], named: Mapping[str, object], specs: Sequence[TensorSpec]) -> list[object]:
+    """Returns the values of a call in the order of the specs; raises `InputError` unless there is one for each."""
+    signature = f"the model takes ({', '.join(map(str, specs))})"
+    if len(args) > len(specs):
+        raise InputError(f"{len(args)} inputs were given, and there are only {len(specs)}", hint=signature)
+    names = [spec.name for spec in specs]
+    unknown = [name for name in named if name not in names]
+    if unknown:
+        raise InputError(f"there is no input '{unknown[0]}'", hint=signature)
+    twice = [name for name in names[: len(args)] if name in named]
+    if twice:
+        raise InputError(f"input '{twice[0]}' was given twice, in order and by name", hint=signature)
+    missing = [name for name in names[len(args) :] if name not in named]
+    if missing:
+        raise InputError(f"missing inputs: {', '.join(missing)}", hint=signature)
+    return [*args, *(named[name] for name in names[len(args) :])]

@@ -1,0 +1,80 @@
+"""A loaded model: a callable from arrays to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.native import _rt
+from weft.runtime.arrays import Array, fit_inputs, order_inputs
+from weft.runtime.package import Package, TensorSpec
+from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
+
+
+class Model:
+    """A compiled model, called with its inputs in order or by name.
+
+    Inputs are NumPy arrays, torch tensors, or any arrays in the CPU's memory that have DLPack; their dtypes must be the
+    model's own. One output is returned as a NumPy array, several as a tuple in the model's order. A model is immutable
+    and may be called from several threads at once. Raises `InputError` for inputs that do not fit, `RuntimeFailure` for
+    values that break what the model assumes.
+    """
+
+    def __init__(self, package: Package, *, threads: int | None = None) -> None:
+        """Loads the package; *threads* bounds those used in a call, and never changes its results."""
+        self.package = package
+        self.inputs = package.inputs
+        self.outputs = package.outputs
+        self._native = _rt.Model(
+            _rt.Image(package.image, package.readonly),
+            package.plan,
+            package.main,
+            package.constants,
+            _codes(package.inputs),
+            _codes(package.outputs),
+            threads or 0,
+        )
+
+    def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
+        """Runs the model."""
+        outputs = self.run(order_inputs(args, named, self.inputs) if named or len(args) != len(self.inputs) else args)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def run(self, inputs: Sequence[object]) -> list[Array]:
+        """Runs the model on all of its inputs in order, and returns all of its outputs in order."""
+        try:
+            return self._run(inputs, inputs)  # arrays that fit as they are need no look from here
+        except (TypeError, ValueError, BufferError):
+            return self._run(fit_inputs(inputs, self.inputs), inputs)
+
+    def _run(self, arrays: Sequence[object], given: Sequence[object]) -> list[Array]:
+        """Runs the native model on *arrays*, made of what was *given*."""
+        try:
+            return self._native.run(arrays)  # type: ignore[arg-type] # it refuses what is no buffer
+        except _rt.Failed as failed:
+            raise self._explain(failed, given) from None
+        except MemoryError:
+            raise DeviceError("there is no memory left for the model's outputs") from None
+
+    def _explain(self, failed: _rt.Failed, inputs: Sequence[object]) -> WeftError:
+        """Returns the error behind a failed call: a shape that does not fit, or a check in the model's own code."""
+        status, entry, index, detail = failed.args
+        if status == _rt.NO_MEMORY:
+            return DeviceError("there is no memory left to run the model in")
+        if entry == "plan":
+            _ = fit_inputs(inputs, self.inputs)  # names the input at fault, if a spec says so
+        message = f"status {status}"
+        if 0 <= index < len(self.package.asserts):
+            message = self.package.asserts[index].format(*detail)
+        signature = ", ".join(map(str, self.inputs))
+        if entry == "plan":
+            return InputError(message, hint=f"the model takes ({signature})")
+        return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
+
+    def __repr__(self) -> str:
+        signature = ", ".join(map(str, self.inputs))
+        return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
+
+
+def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
+    """Returns the specs as the native runtime takes them."""
+    return [(spec.dtype.code, len(spec.shape)) for spec in specs]

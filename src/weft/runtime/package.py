@@ -1,0 +1,46 @@
+"""What a compiled model consists of: code, constants, and the signature of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from weft.native import _rt
+from weft.support.dtypes import DType
+
+if TYPE_CHECKING:
+    Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output: its name, element type, and dimensions, a string for one that is known only in a call."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A compiled model, ready to be loaded, or saved: nothing in it refers to the compiler.
+
+    `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
+    `main` are the offsets of its two entries (see `native/rt/weft.h`). `constants` are the packed weights: one
+    block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, in
+    order, with `{0}` to `{3}` for the values that a failed check reports.
+    """
+
+    image: bytes
+    plan: int
+    main: int
+    constants: Constants
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    asserts: tuple[str, ...] = ()
+    readonly: int | None = None
+    target: str = ""

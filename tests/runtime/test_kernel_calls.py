@@ -1,0 +1,119 @@
+"""Bare kernels: arguments, contexts, statuses, timing, and memory protection."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tests.runtime.conftest import FlatImage
+
+from weft.native import _rt
+from weft.support import dtypes
+
+
+def test_dtype_codes_are_those_of_the_compiler() -> None:
+    assert dtypes.CODES == _rt.DTYPES
+
+
+def test_call_passes_buffers_then_scalars(flat: FlatImage) -> None:
+    x = np.arange(5, dtype=np.float32)
+    y = np.zeros_like(x)
+    _rt.call(flat.blob, flat.symbols["scale"], [x, y], [5, 3])
+    np.testing.assert_array_equal(y, 3 * x)
+
+
+def test_call_passes_sixteen_arguments(flat: FlatImage) -> None:
+    out = np.zeros(1, np.int64)
+    _rt.call(flat.blob, flat.symbols["sixteen"], [out], list(range(1, 16)))
+    assert out[0] == sum(i * i for i in range(1, 16))
+
+
+def test_call_refuses_seventeen_arguments(flat: FlatImage) -> None:
+    with pytest.raises(ValueError, match="at most 16 arguments"):
+        _rt.call(flat.blob, flat.symbols["sixteen"], [np.zeros(1)] * 2, list(range(15)))
+
+
+def test_call_takes_bfloat16_as_its_bits(flat: FlatImage) -> None:
+    x = np.array([1.0, -2.0], dtype=ml_dtypes.bfloat16)
+    out = np.zeros(1, np.int32)
+    _rt.call(flat.blob, flat.symbols["lookup"], [out], [2])
+    _rt.call(flat.blob, flat.symbols["scale"], [x, x], [1, 2])  # two bfloat16 values are one float's bytes
+    assert out[0] == 30
+    assert x.view(np.float32)[0] == 2 * np.array([1.0, -2.0], dtype=ml_dtypes.bfloat16).view(np.float32)[0]
+
+
+@pytest.mark.parametrize("offset", [-1, 1 << 40])
+def test_call_refuses_an_offset_outside_of_the_image(flat: FlatImage, offset: int) -> None:
+    with pytest.raises(ValueError, match="outside of the image"):
+        _rt.call(flat.blob, offset, [])
+
+
+def test_context_has_arena_constants_and_allocator(flat: FlatImage) -> None:
+    out = np.zeros(5, np.int64)
+    constants = _rt.Block(128)
+    _rt.call(flat.blob, flat.symbols["describe"], [out], threads=3, constants=constants, arena_bytes=1000)
+    assert out.tolist() == [0, 1000, constants.address, 3, 0]
+
+
+def test_image_maps_read_only_data(flat: FlatImage) -> None:
+    image = _rt.Image(flat.blob, flat.readonly)
+    out = np.zeros(1, np.int32)
+    _rt.call(image, flat.symbols["lookup"], [out], [3])
+    assert out[0] == 40
+    assert image.nbytes == len(flat.blob)
+
+
+@pytest.mark.parametrize("readonly", [-4096, 100, 1 << 30])
+def test_image_refuses_a_misplaced_read_only_part(flat: FlatImage, readonly: int) -> None:
+    with pytest.raises(ValueError, match="read-only part"):
+        _rt.Image(flat.blob, readonly)
+
+
+def test_image_refuses_to_be_empty() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        _rt.Image(b"")
+
+
+@pytest.mark.parametrize("kernel", ["overwrite", "overwrite_code"])
+def test_nothing_mapped_is_writable(flat: FlatImage, kernel: str, tmp_path: Path) -> None:
+    """The processor refuses: the child process ends by a signal, and not by the kernel's return."""
+    (tmp_path / "blob").write_bytes(flat.blob)
+    script = (
+        "import sys, resource, pathlib; from weft.native import _rt; resource.setrlimit(resource.RLIMIT_CORE, (0, 0));"
+        "_rt.call(_rt.Image(pathlib.Path(sys.argv[1]).read_bytes(), int(sys.argv[2])), int(sys.argv[3]), [b'0000'])"
+    )
+    arguments = [str(tmp_path / "blob"), str(flat.readonly), str(flat.symbols[kernel])]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], check=False, capture_output=True)
+    assert done.returncode == -11
+
+
+def test_time_kernel_returns_nanoseconds_of_each_repeat(flat: FlatImage) -> None:
+    x = np.ones(100_000, np.float32)
+    small = _rt.time_kernel(flat.blob, flat.symbols["scale"], [x, x], [1_000, 1], repeats=5, number=20)
+    large = _rt.time_kernel(flat.blob, flat.symbols["scale"], [x, x], [100_000, 1], repeats=5, number=20)
+    assert len(small) == len(large) == 5
+    assert 0 < min(small) < min(large) < 1e8
+
+
+def test_time_kernel_reports_failure(flat: FlatImage) -> None:
+    with pytest.raises(_rt.Failed) as caught:
+        _rt.time_kernel(flat.blob, flat.symbols["failing"], [np.zeros(1, np.int64)], [1])
+    assert caught.value.args == (41, "kernel", 7, (0, 0, 0, 0))
+
+
+def test_blocks_are_aligned_writable_buffers() -> None:
+    for nbytes, align in [(1, 64), (1 << 20, 64), (5 << 20, 2 << 20)]:
+        block = _rt.Block(nbytes)
+        view = np.frombuffer(memoryview(block), np.uint8)
+        view[:] = 7
+        assert (block.address % align, len(view), int(view.sum(dtype=np.int64))) == (0, nbytes, 7 * nbytes)
+
+
+def test_block_refuses_what_no_machine_has() -> None:
+    for nbytes in (1 << 62, -1):
+        with pytest.raises(MemoryError):
+            _rt.Block(nbytes)

@@ -1,0 +1,168 @@
+"""The thread pool: every index once, whatever happens around it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.runtime.conftest import RT, STRICT_C, FlatImage, tool
+
+from weft.native import _rt
+
+
+def expected(n: int, times: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return (np.arange(n, dtype=np.int64) ** 2 + 1) * times
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 64, 1001, 100_003])
+def test_each_index_is_done_once(flat: FlatImage, n: int, threads: int) -> None:
+    counts = np.zeros(n + 1, np.int64)
+    _rt.call(flat.blob, flat.symbols["count"], [counts], [n], threads=threads)
+    np.testing.assert_array_equal(counts[:n], expected(n))
+    assert counts[n] == 0
+
+
+def test_negative_extent_does_nothing(flat: FlatImage) -> None:
+    counts = np.zeros(4, np.int64)
+    _rt.call(flat.blob, flat.symbols["count"], [counts], [-3], threads=2)
+    assert not counts.any()
+
+
+def test_many_small_jobs(flat: FlatImage) -> None:
+    counts = np.zeros(50, np.int64)
+    _rt.call(flat.blob, flat.symbols["repeated"], [counts], [50, 20_000], threads=3)
+    np.testing.assert_array_equal(counts, expected(50, 20_000))
+
+
+def test_nested_loops_run_inline(flat: FlatImage) -> None:
+    counts = np.zeros(30 * 17, np.int64)
+    _rt.call(flat.blob, flat.symbols["nested"], [counts], [30, 17], threads=4)
+    np.testing.assert_array_equal(counts, np.tile(expected(17), 30))
+
+
+def test_parked_workers_wake(flat: FlatImage) -> None:
+    for _ in range(10):
+        counts = np.zeros(1000, np.int64)
+        _rt.call(flat.blob, flat.symbols["count"], [counts], [1000], threads=2)
+        np.testing.assert_array_equal(counts, expected(1000))
+        time.sleep(0.002)
+
+
+def test_idle_workers_take_no_processor_time(flat: FlatImage) -> None:
+    _rt.call(flat.blob, flat.symbols["count"], [np.zeros(1000, np.int64)], [1000], threads=4)
+    time.sleep(0.01)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.05
+
+
+def test_concurrent_callers_never_deadlock(flat: FlatImage) -> None:
+    image = _rt.Image(flat.blob, flat.readonly)
+    results = [np.zeros(200, np.int64) for _ in range(6)]
+
+    def work(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        for _ in range(20):
+            _rt.call(image, flat.symbols["repeated"], [counts], [200, 100], threads=3)
+
+    callers = [threading.Thread(target=work, args=(counts,)) for counts in results]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(timeout=30)
+        assert not caller.is_alive()
+    for counts in results:
+        np.testing.assert_array_equal(counts, expected(200, 2000))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("bad", [0, 499, 999])
+def test_failure_of_any_task_is_the_failure_of_the_loop(flat: FlatImage, bad: int, threads: int) -> None:
+    with pytest.raises(_rt.Failed) as caught:
+        _rt.call(flat.blob, flat.symbols["failing"], [np.array([bad])], [1000], threads=threads)
+    assert caught.value.args == (41, "kernel", 7, (bad, 0, 0, 0))
+    counts = np.zeros(9, np.int64)
+    _rt.call(flat.blob, flat.symbols["count"], [counts], [9], threads=threads)  # the pool is none the worse
+    np.testing.assert_array_equal(counts, expected(9))
+
+
+FORK = """
+import os, sys, warnings, numpy as np
+from weft.native import _rt
+warnings.simplefilter("ignore", DeprecationWarning)  # a fork of several threads is the point
+blob, kernel = open(sys.argv[1], "rb").read(), int(sys.argv[2])
+
+def count():
+    counts = np.zeros(10_000, np.int64)
+    _rt.call(blob, kernel, [counts], [10_000], threads=3)
+    return bool((counts == np.arange(10_000) ** 2 + 1).all())
+
+for _ in range(20):
+    assert count()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if count() and count() else 1)
+    assert count()
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_pool_works_in_a_forked_child_and_in_its_parent(flat: FlatImage, tmp_path: Path) -> None:
+    (tmp_path / "blob").write_bytes(flat.blob)
+    arguments = [str(tmp_path / "blob"), str(flat.symbols["count"])]
+    subprocess.run([sys.executable, "-c", FORK, *arguments], check=True, timeout=60)
+
+
+def test_threads_are_bounded_by_the_processors() -> None:
+    assert _rt.threads(0) == _rt.threads(1 << 20) == _rt.cpus() >= 1
+    assert _rt.threads(1) == 1
+
+
+def group(mount: Path, path: str, quota: str) -> None:
+    (mount / path).mkdir(parents=True, exist_ok=True)
+    (mount / path / "cpu.max").write_text(quota)
+
+
+def test_quota_is_the_least_on_the_way_up(tmp_path: Path) -> None:
+    group(tmp_path, "a", "250000 100000\n")
+    group(tmp_path, "a/b", "max 100000\n")
+    group(tmp_path, "a/b/c", "800000 100000\n")
+    group(tmp_path, "other", "100000 100000\n")
+    assert _rt.quota_cpus(str(tmp_path), "12:cpu:/x\n0::/a/b/c\n") == 3
+    assert _rt.quota_cpus(str(tmp_path), "0::/a/b\n") == 3
+    assert _rt.quota_cpus(str(tmp_path), "0::/other\n") == 1
+
+
+def test_quota_of_version_1_groups(tmp_path: Path) -> None:
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("150000\n")
+    (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
+    assert _rt.quota_cpus(str(tmp_path), "1:cpu:/\n") == 2
+    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("-1\n")
+    assert _rt.quota_cpus(str(tmp_path), "1:cpu:/\n") == 0
+
+
+def test_no_quota_without_control_groups(tmp_path: Path) -> None:
+    assert _rt.quota_cpus(str(tmp_path), "") == 0
+    assert _rt.quota_cpus(str(tmp_path), "0::/\n") == 0
+
+
+def test_freestanding_build_needs_only_its_port(tmp_path: Path) -> None:
+    flags = [*STRICT_C, "-fno-pie", "-ffreestanding", "-DWEFT_FREESTANDING"]
+    objects = []
+    for source in sorted(RT.glob("*.c")):
+        objects.append(tmp_path / f"{source.stem}.o")
+        tool("gcc", *flags, "-c", source, "-o", objects[-1])
+    tool("ld", "-r", *objects, "-o", tmp_path / "all.o")
+    undefined = {line.split()[-1] for line in tool("nm", "-u", tmp_path / "all.o").splitlines()}
+    assert undefined <= {"weft_port_alloc", "weft_port_free", "memcpy", "memset"}
+
+
+def test_runtime_stays_small() -> None:
+    lines = sum(len(path.read_text().splitlines()) for path in RT.iterdir())
+    assert lines < 1500
