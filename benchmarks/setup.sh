@@ -1,0 +1,28 @@
+#!/bin/sh
+# Makes the peers' environments beside this file: venv-ort (ONNX Runtime, OpenVINO) and venv-torch, which models.py needs
+# too; and, named as arguments, others:
+#   ./setup.sh [tvm] [iree] [tiny] [jax]
+# PYTHON names the interpreter to make them with. What is there already is left alone.
+set -eu
+cd "$(dirname "$0")"
+
+make_venv() {
+  name=$1
+  shift
+  [ -e "venv-$name/.ready" ] || [ -L "venv-$name" ] && return
+  "${PYTHON:-python3}" -m venv "venv-$name"
+  "venv-$name/bin/pip" install --quiet --disable-pip-version-check "$@"
+  touch "venv-$name/.ready"
+}
+
+make_venv ort onnxruntime==1.31.1 openvino==2026.4.1 onnx numpy
+make_venv torch torch==2.13.0 onnx numpy
+for engine in "$@"; do
+  case $engine in
+    tvm) make_venv tvm apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 onnx xgboost psutil ;;
+    iree) make_venv iree 'iree-base-compiler[onnx]' iree-base-runtime ;;
+    tiny) make_venv tiny tinygrad==0.14.0 onnx numpy ;;
+    jax) make_venv jax jax onnx ;;
+    *) echo "setup.sh: no environment $engine; there are tvm, iree, tiny, jax" >&2; exit 2 ;;
+  esac
+done
