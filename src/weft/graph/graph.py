@@ -1,0 +1,254 @@
+"""The graph IR: operator calls on tensor values.
+
+    g = Graph("small")
+    n = g.dim("batch")
+    x = g.input("x", (n, 3, 8, 8), f32)
+    w = g.constant(weights, "w")
+    y = g.add("conv2d", [x, w], source="Conv /stem/conv", strides=(2, 2))
+    g.output(g.add("relu", [y]), "y")
+
+Values and nodes never change once made, so passes share them between graphs: a pass builds a new `Graph`, and a node whose
+inputs stay the same is the very same object in both. A graph is a function; nested graphs may be attributes of a node.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from inspect import signature
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from weft.graph.text import value_text
+from weft.ir.expr import INDEX, Const, Expr, ExprLike, Var, as_expr
+from weft.ops.registry import OPERATORS, Operator, TensorType
+from weft.support.dtypes import DType, from_numpy
+from weft.support.errors import ModelError, WeftError
+
+Attribute: TypeAlias = Union[bool, int, float, str, Expr, DType, "Graph", tuple["Attribute", ...], None]
+Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_SERIAL = itertools.count()
+
+
+class Value:
+    """A tensor in a graph, known by identity: an input of the graph, or one output of a node."""
+
+    __slots__ = ("index", "name", "producer", "serial", "type")
+
+    def __init__(self, name: str, type_: TensorType, producer: Node | None = None, index: int = 0) -> None:
+        self.name = name
+        self.type = type_
+        self.producer = producer
+        self.index = index
+        self.serial = next(_SERIAL)
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        """The extents; symbolic ones hold variables."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.type.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The extents as integers; None where one is symbolic."""
+        sizes = [int(s.value) for s in self.type.shape if isinstance(s, Const)]
+        return tuple(sizes) if len(sizes) == len(self.type.shape) else None
+
+    def __repr__(self) -> str:
+        return value_text(self.name, self.type)
+
+
+class Constant(Value):
+    """A tensor whose elements are known: a weight, a shape, a scalar. The array is never copied or written to."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, name: str, array: Array) -> None:
+        super().__init__(name, TensorType(tuple([as_expr(n) for n in array.shape]), from_numpy(array.dtype)))
+        self.array = array
+
+
+class Parameter(Constant):
+    """A constant that training may change; no pass computes with its value."""
+
+    __slots__ = ()
+
+
+class Node:
+    """One call of an operator; `source` says which node of the user's model it stands for."""
+
+    __slots__ = ("attributes", "inputs", "operator", "outputs", "source")
+
+    def __init__(
+        self,
+        operator: Operator,
+        inputs: tuple[Value | None, ...],
+        attributes: Attributes,
+        types: Sequence[TensorType],
+        names: Sequence[str],
+        source: str = "",
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self.attributes = attributes
+        self.source = source
+        self.outputs = tuple([Value(n, t, self, k) for k, (n, t) in enumerate(zip(names, types, strict=True))])
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return self.operator.name
+
+    @property
+    def output(self) -> Value:
+        """The first output."""
+        return self.outputs[0]
+
+    def attribute(self, name: str) -> Any:
+        """Returns an attribute: as given, else the operator's default; raises `KeyError` where it has neither."""
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return self.operator.attributes[name].default
+
+    def with_inputs(self, inputs: tuple[Value | None, ...]) -> Node:
+        """Returns the same call on other inputs, with types inferred anew where the inputs' types differ."""
+        same = all(a is b or (a and b and a.type == b.type) for a, b in zip(inputs, self.inputs, strict=True))
+        types = [v.type for v in self.outputs] if same else infer(self.operator, inputs, self.attributes, self.source)
+        return Node(self.operator, inputs, self.attributes, types, [v.name for v in self.outputs], self.source)
+
+    def __repr__(self) -> str:
+        return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
+
+
+class Graph:
+    """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name."""
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = name
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.output_names: list[str] = []
+        self.nodes: list[Node] = []
+        self.dims: dict[str, Var] = {}
+        self._names: dict[str, int] = {}
+
+    def dim(self, name: str) -> Var:
+        """Returns the symbolic size called *name*, the same variable each time."""
+        return self.dims.setdefault(name, Var(name, INDEX))
+
+    def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
+        """Adds an input of the graph."""
+        made = Value(name, TensorType(tuple([as_expr(s, INDEX) for s in shape]), dtype))
+        self.inputs.append(made)
+        return made
+
+    def constant(self, array: Array, name: str = "") -> Constant:
+        """Returns a constant; use the one object for each use of a weight, so that it is held once."""
+        return Constant(name or self._fresh("constant"), array)
+
+    def parameter(self, array: Array, name: str) -> Parameter:
+        """Returns a constant that training may change."""
+        return Parameter(name, array)
+
+    def output(self, value: Value, name: str = "") -> None:
+        """Declares *value* the next output of the graph."""
+        self.outputs.append(value)
+        self.output_names.append(name or value.name)
+
+    def add(
+        self, op: str, inputs: Sequence[Value | None], *, source: str = "", name: str = "", **attributes: Any
+    ) -> Value:
+        """Adds a call of an operator with one output and returns that; see `add_many`."""
+        made = self.add_many(op, inputs, source=source, names=[name] if name else [], **attributes)
+        if len(made) != 1:
+            raise ModelError(f"{op} has {len(made)} outputs, not one", where=source or None, hint="use add_many()")
+        return made[0]
+
+    def add_many(
+        self, op: str, inputs: Sequence[Value | None], *, source: str = "", names: Sequence[str] = (), **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Adds a call of the operator *op*, with None for an optional input that is absent, and returns its outputs.
+
+        Lists among the attributes become tuples. Raises `ModelError` naming *source* and the inputs' shapes where the
+        operator does not take them.
+        """
+        if op not in OPERATORS:
+            raise ModelError(f"there is no operator {op}", where=source or None)
+        frozen = freeze_attributes(attributes)
+        types = infer(OPERATORS[op], tuple(inputs), frozen, source)
+        given = [n or self._fresh(op) for n in names] + [self._fresh(op) for _ in types[len(names) :]]
+        return self.append(Node(OPERATORS[op], tuple(inputs), frozen, types, given, source)).outputs
+
+    def append(self, node: Node) -> Node:
+        """Adds a node that is already made; its inputs must be in the graph."""
+        self.nodes.append(node)
+        return node
+
+    def empty_copy(self) -> Graph:
+        """Returns a graph of the same name, sizes and inputs, with no nodes and outputs yet."""
+        made = Graph(self.name)
+        made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
+        return made
+
+    def users(self) -> dict[Value, list[Node]]:
+        """Returns the nodes that read each value, in order; a node that reads it twice is there twice."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for v in node.inputs:
+                if v is not None:
+                    found.setdefault(v, []).append(node)
+        return found
+
+    def constants(self) -> list[Constant]:
+        """Returns the distinct constants that nodes and outputs use, in order of first use."""
+        used = [v for n in self.nodes for v in n.inputs if isinstance(v, Constant)]
+        return list(dict.fromkeys(used + [v for v in self.outputs if isinstance(v, Constant)]))
+
+    def _fresh(self, base: str) -> str:
+        n = self._names[base] = self._names.get(base, -1) + 1
+        return base if n == 0 else f"{base}_{n}"
+
+
+def freeze_attributes(attributes: Mapping[str, Any]) -> Attributes:
+    """Returns attributes as a tuple in order of name, with lists made tuples."""
+    return tuple([(k, _frozen(attributes[k])) for k in sorted(attributes)])
+
+
+def _frozen(value: Any) -> Attribute:
+    if isinstance(value, list | tuple):
+        return tuple([_frozen(v) for v in value])
+    return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
+
+
+def infer(
+    operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
+) -> tuple[TensorType, ...]:
+    """Returns the types of the outputs; raises `ModelError` naming the model's node and the shapes of its inputs."""
+    try:
+        return _infer(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
+    except WeftError as error:
+        given = ", ".join("-" if v is None else repr(v) for v in inputs)
+        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=error.hint) from error
+
+
+@lru_cache(maxsize=8192)
+def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    try:
+        signature(operator.build).bind(*types, **dict(attributes))
+    except TypeError as error:
+        raise ModelError(f"{operator.name}: {error}") from error
+    return operator.infer(types, dict(attributes))

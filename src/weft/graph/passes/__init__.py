@@ -1,0 +1,1 @@
+"""The graph passes, one a file; `graph.pipeline` puts them in order."""
