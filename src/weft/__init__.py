@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
     from weft.runtime.model import Model as Model
+    from weft.runtime.model import load as load
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
     from weft.support.errors import DeviceError as DeviceError
@@ -39,6 +40,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ToolchainError": (_ERRORS, "ToolchainError"),
     "UnsupportedOperators": (_ERRORS, "UnsupportedOperators"),
     "WeftError": (_ERRORS, "WeftError"),
+    "load": ("weft.runtime.model", "load"),
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)

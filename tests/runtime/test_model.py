@@ -97,6 +97,16 @@ def test_misplaced_constants_are_refused(flat: FlatImage, offset: int) -> None:
         _rt.Model(flat.blob, 0, 0, [(offset, WEIGHTS)], [], [])
 
 
+def test_overlapping_constants_are_refused() -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        _rt.pack([(64, b"1"), (0, bytes(65))])
+
+
+def test_gaps_between_constants_are_zero() -> None:
+    packed = bytes(memoryview(_rt.pack([(128, b"b"), (0, b"a")])))
+    assert packed == b"a" + bytes(127) + b"b"
+
+
 def test_unknown_dtype_code_is_refused(flat: FlatImage) -> None:
     for code in (-1, 99):
         with pytest.raises(ValueError, match="no such dtype code"):

@@ -38,8 +38,8 @@ class Image:
 class Model:
     """A compiled model; may be run from several threads at once.
 
-    The constants are one `Block` (adopted), one buffer, or parts by 64-byte aligned offset (copied together). Specs are
-    (dtype code, number of dimensions). `threads` 0 asks for as many as there are processors.
+    The constants are taken by `pack`. Specs are (dtype code, number of dimensions). `threads` 0 asks for as many as
+    there are processors.
     """
 
     def __init__(
@@ -57,6 +57,9 @@ class Model:
 
         Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`.
         """
+
+def pack(constants: Block | Buffer | Iterable[tuple[int, Buffer]]) -> Block:
+    """Returns constants as one block: itself, a copy of one buffer, or parts copied to their 64-byte aligned offsets."""
 
 def call(
     image: Image | Buffer,

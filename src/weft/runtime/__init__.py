@@ -1,6 +1,6 @@
 """Runs compiled models; importable without the compiler."""
 
-from weft.runtime.model import Model
+from weft.runtime.model import Model, load
 from weft.runtime.package import Package, TensorSpec
 
-__all__ = ["Model", "Package", "TensorSpec"]
+__all__ = ["Model", "Package", "TensorSpec", "load"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from weft.native import _rt
 from weft.runtime.arrays import Array, fit_inputs, order_inputs
+from weft.runtime.artifact import read_artifact, write_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
 
@@ -21,14 +24,14 @@ class Model:
 
     def __init__(self, package: Package, *, threads: int | None = None) -> None:
         """Loads the package; *threads* bounds those used in a call, and never changes its results."""
-        self.package = package
+        self.package = replace(package, constants=_rt.pack(package.constants))
         self.inputs = package.inputs
         self.outputs = package.outputs
         self._native = _rt.Model(
             _rt.Image(package.image, package.readonly),
             package.plan,
             package.main,
-            package.constants,
+            self.package.constants,
             _codes(package.inputs),
             _codes(package.outputs),
             threads or 0,
@@ -70,6 +73,10 @@ class Model:
             return InputError(message, hint=f"the model takes ({signature})")
         return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model as one file that `weft.load` reads, here or on any machine of the same target."""
+        write_artifact(self.package, path)
+
     def __repr__(self) -> str:
         signature = ", ".join(map(str, self.inputs))
         return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
@@ -78,3 +85,8 @@ class Model:
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
     """Returns the specs as the native runtime takes them."""
     return [(spec.dtype.code, len(spec.shape)) for spec in specs]
+
+
+def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
+    """Loads a saved model; needs no compiler. Raises `ArtifactError` for a damaged file, or one made for another machine."""
+    return Model(read_artifact(path), threads=threads)

@@ -32,10 +32,11 @@ class Package:
     `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
     `main` are the offsets of its two entries (see `native/rt/weft.h`). `constants` are the packed weights: one
     block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, in
-    order, with `{0}` to `{3}` for the values that a failed check reports.
+    order, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
+    made for; it runs where the processor is a `machine` (as in `platform.machine()`) that has all of `features`.
     """
 
-    image: bytes
+    image: bytes | memoryview
     plan: int
     main: int
     constants: Constants
@@ -44,3 +45,5 @@ class Package:
     asserts: tuple[str, ...] = ()
     readonly: int | None = None
     target: str = ""
+    machine: str = ""
+    features: tuple[str, ...] = ()

@@ -59,6 +59,10 @@ struct Pinned {
     }
     Pinned(const Pinned &) = delete;
     Pinned(Pinned &&other) noexcept : view(other.view) { other.view.obj = nullptr; }
+    Pinned &operator=(Pinned &&other) noexcept {
+        std::swap(view, other.view);
+        return *this;
+    }
     ~Pinned() { PyBuffer_Release(&view); }
 };
 

@@ -112,7 +112,7 @@ class Model {
 };
 
 // Packed constants as one block: adopted when it is one already, else copied together.
-static nb::object one_block(nb::handle constants) {
+static nb::object pack(nb::handle constants) {
     if (nb::isinstance<Block>(constants)) return nb::borrow(constants);
     std::vector<std::pair<int64_t, Pinned>> parts;
     if (PyObject_CheckBuffer(constants.ptr())) {
@@ -121,24 +121,32 @@ static nb::object one_block(nb::handle constants) {
         for (nb::handle part : constants)
             parts.emplace_back(nb::cast<int64_t>(part[0]), Pinned(part[1], PyBUF_SIMPLE));
     }
+    std::sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     int64_t bytes = 0;
     for (const auto &[offset, part] : parts) {
         if (offset < 0 || offset % WEFT_ALIGN != 0) throw nb::value_error("a constant's offset is a multiple of 64");
-        bytes = std::max(bytes, offset + static_cast<int64_t>(part.view.len));
+        if (offset < bytes) throw nb::value_error("two constants overlap");
+        bytes = offset + static_cast<int64_t>(part.view.len);
     }
     Block *block = new Block(bytes);
     nb::object result = nb::cast(block, nb::rv_policy::take_ownership);
-    for (const auto &[offset, part] : parts)
-        std::memcpy(static_cast<char *>(block->data) + offset, part.view.buf, static_cast<size_t>(part.view.len));
+    char *data = static_cast<char *>(block->data);
+    int64_t end = 0;
+    for (const auto &[offset, part] : parts) {
+        std::memset(data + end, 0, static_cast<size_t>(offset - end));  // a saved model is the same bytes every time
+        std::memcpy(data + offset, part.view.buf, static_cast<size_t>(part.view.len));
+        end = offset + static_cast<int64_t>(part.view.len);
+    }
     return result;
 }
 
 void bind_model(nb::module_ &m) {
+    m.def("pack", &pack, nb::arg("constants"));
     nb::class_<Model>(m, "Model", "A compiled model; may be run from several threads at once.")
         .def("__init__",
              [](Model *self, nb::object image, int64_t plan, int64_t main, nb::object constants,
                 std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads) {
-                 new (self) Model(mapped(image), plan, main, one_block(constants), std::move(inputs),
+                 new (self) Model(mapped(image), plan, main, pack(constants), std::move(inputs),
                                   std::move(outputs), threads);
              },
              nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
