@@ -1,0 +1,313 @@
+"""Text of loop programs: Python syntax, which `loop.parser` reads back.
+
+    def main(A: f32[1024, n], C: f32[1024], n: i64):
+        acc = alloc("register", f32[4])
+        for i in parallel(0, 1024):
+            for k in range(0, n):
+                with block("C", vi=spatial(1024, i), vk=reduce(n, k)):
+                    reads(A[vi, vk])
+                    writes(C[vi])
+                    with init():
+                        C[vi] = 0.0
+                    C[vi] = C[vi] + A[vi, vk]
+
+`x = let(value)`, `b = alloc(scope, type)` and `b = view(source, offset, type)` bind to the end of their suite. Where the text
+goes on after that, they are written `with let(value) as x:` and so on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, index
+from weft.ir.names import Names, identifier, is_reserved
+from weft.ir.node import Node
+from weft.ir.printer import ATOM, ExprPrinter, Text, writes
+from weft.ir.rewrite import post_order
+from weft.loop.nodes import (
+    Address,
+    Alloc,
+    Annotation,
+    Assert,
+    Axis,
+    Block,
+    Buffer,
+    Call,
+    Eval,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Program,
+    Range,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    View,
+    While,
+)  # fmt: skip
+from weft.loop.visit import own_exprs
+
+MARK: Final = "  # <-- here"
+_INDENT: Final = "    "
+
+
+@writes(Load)
+def _load(e: Load, p: ExprPrinter) -> Text:
+    return f"{p.names.of(e.buffer)}[{_indices(e.indices, p)}]", ATOM
+
+
+@writes(Address)
+def _address(e: Address, p: ExprPrinter) -> Text:
+    return f"{p.names.of(e.buffer)}.at({', '.join([p(i) for i in e.indices])})", ATOM
+
+
+def _indices(indices: Iterable[Expr], p: ExprPrinter) -> str:
+    return ", ".join([p(i) for i in indices]) or "()"
+
+
+def end_of(begin: Expr, extent: Expr) -> Expr:
+    """Returns where a range ends, in the form from which `extent_of` finds *extent* again."""
+    if begin is ZERO:
+        return extent
+    if isinstance(begin, Const) and isinstance(extent, Const):
+        return index(int(begin.value) + int(extent.value))
+    return Add(begin, extent)
+
+
+def extent_of(begin: Expr, end: Expr) -> Expr:
+    """Returns the extent of a range that is written as its two ends."""
+    if begin is ZERO:
+        return end
+    if isinstance(end, Add) and end.a is begin and not (isinstance(begin, Const) and isinstance(end.b, Const)):
+        return end.b
+    return end - begin
+
+
+class StmtPrinter:
+    """Writes statements line by line, marking those that are, or directly contain, the node *mark*."""
+
+    def __init__(self, names: Names, mark: Node | None = None) -> None:
+        self.names = names
+        self.expr = ExprPrinter(names)
+        self.mark = mark
+        self.lines: list[str] = []
+
+    def line(self, depth: int, text: str, s: Stmt | None = None) -> None:
+        """Adds a line; *s* is the statement that it begins."""
+        marked = s is not None and self.mark is not None and self._is_marked(s)
+        self.lines.append(f"{_INDENT * depth}{text}{MARK if marked else ''}")
+
+    def _is_marked(self, s: Stmt) -> bool:
+        if s is self.mark:
+            return True
+        if isinstance(self.mark, Axis | Region):
+            return self.mark in s.children()
+        return isinstance(self.mark, Expr) and any(n is self.mark for e in own_exprs(s) for n in post_order(e))
+
+    def suite(self, s: Stmt, depth: int) -> None:
+        """Writes *s* as the lines of a suite."""
+        while True:
+            if isinstance(s, Let | Alloc | View):
+                name, value = self.binding(s)
+                self.line(depth, f"{name} = {value}", s)
+                s = s.body
+            elif isinstance(s, Seq) and s.body:
+                for part in s.body[:-1]:
+                    self.statement(part, depth)
+                s = s.body[-1]
+            else:
+                self.statement(s, depth)
+                return
+
+    def statement(self, s: Stmt, depth: int) -> None:
+        """Writes one statement, after which others may follow."""
+        _STATEMENTS[type(s)](self, s, depth)
+
+    def binding(self, s: Let | Alloc | View) -> tuple[str, str]:
+        """Returns the name that *s* binds, and the text of what it is bound to."""
+        if isinstance(s, Let):
+            value = f"let({self.expr(s.value)})"
+            return self.names.of(s.var), value
+        b = s.buffer
+        strides = self.strides(b)
+        if isinstance(s, Alloc):
+            return self.names.of(b), f"alloc({quoted(b.scope)}, {self.type(b)}{strides})"
+        scope = "" if b.scope == s.source.scope else f", scope={quoted(b.scope)}"
+        made = f"view({self.names.of(s.source)}, {self.expr(s.offset)}, {self.type(b)}{strides}{scope})"
+        return self.names.of(b), made
+
+    def type(self, b: Buffer) -> str:
+        """Returns the element type and the shape of a buffer."""
+        return f"{b.dtype}[{_indices(b.shape, self.expr)}]"
+
+    def strides(self, b: Buffer) -> str:
+        """Returns the strides of a buffer as a keyword argument, if it has any."""
+        if b.strides is None:
+            return ""
+        items = [self.expr(s) for s in b.strides]
+        return f", strides=({', '.join(items)}{',' * (len(items) == 1)})"
+
+    def region(self, r: Region) -> str:
+        """Returns the text of a region."""
+        return f"{self.names.of(r.buffer)}[{', '.join([self.range(x) for x in r.ranges]) or '()'}]"
+
+    def range(self, r: Range) -> str:
+        """Returns the text of a range: its only index, or `begin:end`."""
+        return self.expr(r.begin) if r.extent is ONE else f"{self.expr(r.begin)}:{self.expr(end_of(r.begin, r.extent))}"
+
+    def declare(self, p: Buffer | Var) -> str:
+        """Returns a parameter with its type."""
+        if isinstance(p, Var):
+            return f"{self.names.of(p)}: {p.dtype}"
+        strides = self.strides(p)
+        if not strides and p.scope == "global":
+            return f"{self.names.of(p)}: {self.type(p)}"
+        return f"{self.names.of(p)}: buffer({quoted(p.scope)}, {self.type(p)}{strides})"
+
+
+def _for(p: StmtPrinter, s: For, depth: int) -> None:
+    begin, end = p.expr(s.begin), p.expr(end_of(s.begin, s.extent))
+    notes = "".join([f", {a}" for a in _annotations(s.annotations)])
+    p.line(depth, f"for {p.names.of(s.var)} in {s.kind.value}({begin}, {end}{notes}):", s)
+    p.suite(s.body, depth + 1)
+
+
+def _while(p: StmtPrinter, s: While, depth: int) -> None:
+    p.line(depth, f"while {p.expr(s.cond)}:", s)
+    p.suite(s.body, depth + 1)
+
+
+def _if(p: StmtPrinter, s: If, depth: int) -> None:
+    word = "if"
+    while True:
+        p.line(depth, f"{word} {p.expr(s.cond)}:", s)
+        p.suite(s.then, depth + 1)
+        if not isinstance(s.other, If):
+            break
+        s, word = s.other, "elif"
+    if s.other is not None:
+        p.line(depth, "else:")
+        p.suite(s.other, depth + 1)
+
+
+def _scoped(p: StmtPrinter, s: Let | Alloc | View, depth: int) -> None:
+    name, value = p.binding(s)
+    p.line(depth, f"with {value} as {name}:", s)
+    p.suite(s.body, depth + 1)
+
+
+def _store(p: StmtPrinter, s: Store, depth: int) -> None:
+    name = p.names.of(s.buffer)
+    if s.mask is None:
+        p.line(depth, f"{name}[{_indices(s.indices, p.expr)}] = {p.expr(s.value)}", s)
+        return
+    indices = "".join([f"{p.expr(i)}, " for i in s.indices])
+    p.line(depth, f"{name}.store({indices}value={p.expr(s.value)}, mask={p.expr(s.mask)})", s)
+
+
+def _block(p: StmtPrinter, s: Block, depth: int) -> None:
+    head = [quoted(s.name)]
+    for a, b in zip(s.axes, s.bindings, strict=False):  # the verifier's complaint must be printable
+        head.append(f"{p.names.of(a.var)}={a.kind.value}({p.expr(a.extent)}, {p.expr(b)})")
+    if s.predicate is not TRUE:
+        head.append(f"where=({p.expr(s.predicate)})")
+    p.line(depth, f"with block({', '.join(head)}):", s)
+    p.line(depth + 1, f"reads({', '.join([p.region(r) for r in s.reads])})")
+    p.line(depth + 1, f"writes({', '.join([p.region(r) for r in s.writes])})")
+    if s.annotations:
+        p.line(depth + 1, f"annotate({', '.join(_annotations(s.annotations))})")
+    if s.init is not None:
+        p.line(depth + 1, "with init():")
+        p.suite(s.init, depth + 2)
+    p.suite(s.body, depth + 1)
+
+
+def _call(p: StmtPrinter, s: Call, depth: int) -> None:
+    args = [p.expr(a) for a in s.args]
+    if is_plain(s.callee):
+        p.line(depth, f"{s.callee}({', '.join(args)})", s)
+    else:
+        p.line(depth, f"call({', '.join([quoted(s.callee), *args])})", s)
+
+
+def _assert(p: StmtPrinter, s: Assert, depth: int) -> None:
+    parts = [p.expr(s.cond), quoted(s.message), *[p.expr(v) for v in s.values]]
+    p.line(depth, f"check({', '.join(parts)})", s)
+
+
+def _eval(p: StmtPrinter, s: Eval, depth: int) -> None:
+    p.line(depth, f"eval_({p.expr(s.value)})", s)
+
+
+def _seq(p: StmtPrinter, s: Seq, depth: int) -> None:
+    if not s.body:
+        p.line(depth, "pass", s)
+    for part in s.body:
+        p.statement(part, depth)
+
+
+_STATEMENTS: Final[dict[type[Stmt], Callable[[StmtPrinter, Any, int], None]]] = {
+    For: _for, While: _while, If: _if, Let: _scoped, Alloc: _scoped, View: _scoped, Store: _store, Block: _block,
+    Call: _call, Assert: _assert, Eval: _eval, Seq: _seq,
+}  # fmt: skip
+
+
+def quoted(text: str) -> str:
+    """Returns *text* as a Python string in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def is_plain(name: str) -> bool:
+    """Answers whether a function of this *name* can be called by writing it down."""
+    return identifier(name) == name and not is_reserved(name)
+
+
+def _annotations(pairs: Iterable[tuple[str, Annotation]]) -> list[str]:
+    """Returns annotations as keyword arguments; a key that is no identifier goes into a dictionary."""
+    return [f"{k}={_value(v)}" if is_plain(k) else f"**{{{quoted(k)}: {_value(v)}}}" for k, v in pairs]
+
+
+def _value(v: Annotation) -> str:
+    if isinstance(v, str):
+        return quoted(v)
+    return repr(v).replace("inf", "1e999")
+
+
+def print_stmt(s: Stmt, mark: Node | None = None, names: Names | None = None) -> str:
+    """Returns the text of a statement; the line of the statement that is (or contains the expression) *mark* is marked."""
+    p = StmtPrinter(Names() if names is None else names, mark)
+    p.suite(s, 0)
+    return "\n".join(p.lines) + "\n"
+
+
+def print_function(f: Function, mark: Node | None = None) -> str:
+    """Returns the text of a function, with *mark* marked."""
+    p = StmtPrinter(Names(), mark)
+    for x in f.params:
+        p.names.of(x)
+    name = f.name if is_plain(f.name) else identifier(f"{f.name}_")
+    notes = ([] if name == f.name else [quoted(f.name)]) + _annotations(f.annotations)
+    if notes:
+        p.line(0, f"@function({', '.join(notes)})")
+    p.line(0, f"def {name}({', '.join([p.declare(x) for x in f.params])}):")
+    p.suite(f.body, 1)
+    return "\n".join(p.lines) + "\n"
+
+
+def print_program(program: Program, mark: Node | None = None) -> str:
+    """Returns the text of a program, with *mark* marked."""
+    return "\n".join([print_function(f, mark) for f in program.functions])
+
+
+def _repr(s: Stmt) -> str:
+    return print_stmt(s).rstrip()
+
+
+Stmt.__repr__ = _repr  # type: ignore[method-assign, assignment]
+Function.__str__ = print_function  # type: ignore[method-assign, assignment]
+Program.__str__ = print_program  # type: ignore[method-assign, assignment]
