@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.cpp)
+NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 .PHONY: demo test test-all check bench clean
 
@@ -22,7 +22,7 @@ check: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/weft bench --help
+	benchmarks/run.sh $(BENCH_ARGS)
 
 # One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
