@@ -1,0 +1,270 @@
+"""The simplifier: `simplify(e, bounds)` returns the canonical form of an expression under known bounds.
+
+Sums and products of exact integers become ordered polynomials, `//` and `%` digits of them, comparisons are decided where
+the bounds decide them, and everything else is rewritten by the rows of `ir.algebra`. What is canonical already is
+returned as the same object.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft.ir import divmod as division
+from weft.ir.algebra import rules_for
+from weft.ir.bounds import EMPTY, Bounds
+from weft.ir.compare import decide, equality, ordering
+from weft.ir.digits import recombine
+from weft.ir.elimination import lowest
+from weft.ir.expr import (
+    INDEX,
+    Add,
+    Broadcast,
+    Cast,
+    Comparison,
+    Const,
+    Eq,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    Le,
+    Lt,
+    Max,
+    Min,
+    Mul,
+    Ne,
+    Neg,
+    Not,
+    Ramp,
+    Reinterpret,
+    Select,
+    Sub,
+    Var,
+    const,
+)
+from weft.ir.fold import fold_constants
+from weft.ir.interval import Interval
+from weft.ir.linear import Poly, add_to, build, is_exact, plus, poly_of, scaled, times
+from weft.ir.node import Node
+from weft.ir.order import order_key
+from weft.ir.rules import Compiled, compile_rules
+from weft.support.dtypes import DType
+
+_RING: Final = frozenset({Add, Sub, Mul, Neg})
+_RULES: Final[dict[str, dict[type[Node], Compiled]]] = {
+    kind: compile_rules(rules_for(kind)) for kind in ("bool", "int", "exact", "float")
+}
+_KINDS: Final[dict[DType, dict[type[Node], Compiled]]] = {}
+
+
+def simplify(e: Expr, bounds: Bounds = EMPTY) -> Expr:
+    """Returns the canonical form of *e*, equal to it for all values of the variables within *bounds*."""
+    memo = bounds.memo_for("simplify")
+    found: Expr | None = memo.get(e)
+    return Simplifier(bounds, memo).simplify(e) if found is None else found
+
+
+class Simplifier:
+    """The simplifier under given bounds: a `Context` for its own parts."""
+
+    __slots__ = ("_decided", "_memo", "_open", "bounds")
+
+    def __init__(self, bounds: Bounds, memo: dict[Any, Any] | None = None) -> None:
+        self.bounds = bounds
+        self._memo: dict[Node, Node] = bounds.memo_for("simplify") if memo is None else memo
+        self._decided: dict[Any, bool] = bounds.memo_for("at least")
+        self._open: set[Any] = set()
+
+    def simplify(self, e: Expr) -> Expr:
+        """Returns the canonical form of *e*."""
+        memo = self._memo
+        stack: list[Node] = [e]
+        while stack:
+            n = stack[-1]
+            if n in memo:
+                stack.pop()
+                continue
+            p = _sum_of(n)
+            needed = n.children() if p is None else [a for m in p for a in m]
+            todo = [k for k in needed if k not in memo]
+            if todo:
+                stack += todo
+                continue
+            stack.pop()
+            memo[n] = new = self._node(n) if p is None else self._sum(n, p)  # type: ignore[arg-type]
+            memo.setdefault(new, new)
+        found = memo[e]
+        assert isinstance(found, Expr)
+        return found
+
+    def poly(self, e: Expr) -> Poly:
+        """Returns the polynomial of the canonical form of *e*."""
+        return poly_of(self.simplify(e))
+
+    def range(self, p: Poly) -> Interval:
+        """Returns an interval of *p*."""
+        top = lowest(scaled(p, -1), None, self)
+        return Interval(lowest(p, None, self), None if top is None else -top)
+
+    def is_at_least(self, p: Poly, least: int) -> bool:
+        """Answers whether `p >= least` is certain."""
+        key = (frozenset(p.items()), least)
+        known = self._decided.get(key)
+        if known is None:
+            if key in self._open:
+                return False
+            self._open.add(key)
+            found = lowest(p, least, self)
+            self._open.discard(key)
+            known = self._decided[key] = found is not None and found >= least
+        return known
+
+    def quotient(self, p: Poly, d: Poly, dtype: DType) -> Poly:
+        """Returns the canonical form of `p // d`."""
+        return division.floordiv(p, d, dtype, self)
+
+    def remainder(self, p: Poly, d: Poly, dtype: DType) -> Poly:
+        """Returns the canonical form of `p % d`."""
+        return division.floormod(p, d, dtype, self)
+
+    def _sum(self, n: Expr, p: Poly) -> Expr:
+        """Rebuilds a sum in canonical order, its atoms having been simplified."""
+        if any(self._memo[a] is not a for m in p for a in m):
+            p = self._with_atoms(p)
+        if any(type(a) in (FloorDiv, FloorMod) for m in p for a in m):
+            p = recombine(p, self)
+        return self._built(p, n)
+
+    def _with_atoms(self, p: Poly) -> Poly:
+        result: Poly = {}
+        for m, k in p.items():
+            term: Poly = {(): k}
+            for a in m:
+                new = self._memo[a]
+                assert isinstance(new, Expr)
+                term = times(term, poly_of(new))
+            add_to(result, term)
+        return result
+
+    def _built(self, p: Poly, n: Expr) -> Expr:
+        """Builds *p*; coefficients that do not fit the type leave *n* as it is."""
+        limit = 1 << (n.dtype.bits - 1)
+        if any(not -limit < k < limit for k in p.values()):
+            return n
+        return build(p, n.dtype)
+
+    def _node(self, n: Node) -> Node:
+        """Simplifies a node whose children are simplified."""
+        kids = n.children()
+        new_kids = [self._memo[k] for k in kids]
+        if any(a is not b for a, b in zip(kids, new_kids, strict=True)):
+            n = n.rebuild(new_kids)
+        if not isinstance(n, Expr) or type(n) is Const:
+            return n
+        if type(n) is Var:
+            return self._variable(n)
+        better = self._better(n)
+        return n if better is None or better is n else self.simplify(better)
+
+    def _variable(self, v: Var) -> Expr:
+        if v not in self.bounds.ranges:
+            return v
+        value = self.bounds.of(v)
+        if value.is_point and not v.dtype.is_float:
+            assert value.lo is not None
+            return const(value.lo, v.dtype)
+        lo, hi = self.bounds.ranges[v]
+        return v if lo is not hi or lo is None else self.simplify(lo)
+
+    def _better(self, n: Expr) -> Expr | None:
+        folded = fold_constants(n)
+        if folded is not n:
+            return folded
+        scalar = _scalarised(n)
+        if scalar is not None:
+            return scalar
+        if n.dtype.lanes == 1 and (found := self._exact(n)) is not None:
+            return found
+        if type(n) in _DECIDABLE and not n.dtype.is_float:
+            value = self.bounds.of(n)
+            if value.is_point:
+                assert value.lo is not None
+                return const(value.lo, n.dtype)
+        rule = _rules_of(n).get(type(n))
+        return rule(n, self.simplify) if rule else None
+
+    def _exact(self, n: Expr) -> Expr | None:
+        """Applies the laws of exact integers that are algorithms rather than rows."""
+        if isinstance(n, Comparison):
+            return self._comparison(n) if is_exact(n.a.dtype) else None
+        if not is_exact(n.dtype):
+            return None
+        if isinstance(n, FloorDiv | FloorMod):
+            return self._division(n)
+        return self._choice(n) if isinstance(n, Min | Max) else None
+
+    def _division(self, n: FloorDiv | FloorMod) -> Expr | None:
+        p, d = poly_of(n.a), poly_of(n.b)
+        q = (self.quotient if type(n) is FloorDiv else self.remainder)(p, d, n.dtype)
+        if q == {(n,): 1}:
+            return None
+        return self._built(q, n)
+
+    def _comparison(self, n: Comparison) -> Expr | None:
+        d = plus(poly_of(n.b), poly_of(n.a), -1)
+        known = decide(type(n), d, self)
+        if known is not None:
+            return const(known, n.dtype)
+        if _is_foreign(d):
+            return None
+        return (ordering if type(n) in (Lt, Le) else equality)(type(n), d, n.a.dtype)
+
+    def _choice(self, n: Min | Max) -> Expr | None:
+        d = plus(poly_of(n.b), poly_of(n.a), -1)
+        if self.is_at_least(d, 0):
+            return n.a if type(n) is Min else n.b
+        if self.is_at_least(scaled(d, -1), 0):
+            return n.b if type(n) is Min else n.a
+        if type(n.b) is not Const and (type(n.a) is Const or order_key(n.b) < order_key(n.a)):
+            return type(n)(n.b, n.a)
+        return None
+
+
+_DECIDABLE: Final = frozenset({Lt, Le, Eq, Ne, Select, Cast, Min, Max, FloorDiv, FloorMod, Not})
+
+
+def _sum_of(n: Node) -> Poly | None:
+    """Returns the polynomial of a sum or product that does index arithmetic; arithmetic on data keeps its order."""
+    if type(n) not in _RING or not isinstance(n, Expr) or n.dtype is not INDEX:
+        return None
+    p = poly_of(n)
+    return None if (n,) in p or _is_foreign(p) else p
+
+
+def _is_foreign(p: Poly) -> bool:
+    return any(type(a).__module__ != Expr.__module__ for m in p for a in m)
+
+
+def _rules_of(n: Expr) -> dict[type[Node], Compiled]:
+    dtype = n.dtype
+    if isinstance(n, Comparison):
+        dtype = n.a.dtype
+    elif type(n) is Not and isinstance(n.a, Comparison):
+        dtype = n.a.a.dtype
+    found = _KINDS.get(dtype)
+    if found is None:
+        kind = "bool" if dtype.is_bool else "float" if dtype.is_float else "exact" if is_exact(dtype.element) else "int"
+        found = _KINDS[dtype] = _RULES[kind] if dtype.is_int or dtype.is_float or dtype.is_bool else {}
+    return found
+
+
+def _scalarised(n: Expr) -> Expr | None:
+    """An operator on broadcasts only is a broadcast of the operator on scalars."""
+    kids = n.children()
+    if n.dtype.lanes == 1 or isinstance(n, Ramp | Broadcast | Reinterpret) or type(n).__module__ != Expr.__module__:
+        return None
+    if not kids or not all(type(k) is Broadcast or (isinstance(k, Expr) and k.dtype.lanes == 1) for k in kids):
+        return None
+    inner = [k.value if isinstance(k, Broadcast) else k for k in kids]
+    one = Cast(inner[0], n.dtype.element) if isinstance(n, Cast) else n.rebuild(inner)  # type: ignore[arg-type]
+    assert isinstance(one, Expr)
+    return Broadcast(one, n.dtype.lanes)
