@@ -57,11 +57,11 @@ def is_contraction(op: Operation) -> bool:
     if not isinstance(value, Mul):
         return False
     left, right = reads_of(value.a), reads_of(value.b)
-    reduced = set(op.reduction.axes)
+    reduced: set[Var] = set(op.reduction.axes)
     return any(_uses(r, reduced) for r in left) and any(_uses(r, reduced) for r in right)
 
 
-def _uses(read: Read, axes: set[Var]) -> bool:  # type: ignore[type-arg,unused-ignore]
+def _uses(read: Read, axes: set[Var]) -> bool:
     return any(n in axes for i in read.indices for n in post_order(i))
 
 

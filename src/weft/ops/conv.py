@@ -1,0 +1,202 @@
+"""Convolutions: direct, over channels in blocks, depthwise, and transposed.
+
+A convolution is three formulas: the input padded, the contraction, and the bias added; a schedule decides where each is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir.expr import Expr, all_of, const, select
+from weft.ops.registry import operator
+from weft.ops.shapes import same_size, show_shape, sized
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute, reduce_axis, sum_
+
+Ints = Sequence[int]
+
+
+def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name: str = "pad") -> Tensor:
+    """Pads the dimensions from *first* on: `pads` has a number before each, then a number after each, as in ONNX."""
+    n = len(pads) // 2
+    if not any(pads):
+        return x
+    before = dict(zip(range(first, first + n), pads[:n], strict=True))
+    after = dict(zip(range(first, first + n), pads[n:], strict=True))
+    shape = sized(*[s + before.get(d, 0) + after.get(d, 0) for d, s in enumerate(x.shape)])
+
+    def padded(*i: Expr) -> Expr:
+        at = [v - before.get(d, 0) for d, v in enumerate(i)]
+        below = [before[d] <= i[d] for d in before if before[d]]
+        above = [at[d] < x.shape[d] for d in after if after[d]]
+        return select(all_of(below + above), x[tuple(at)], const(value, x.dtype))
+
+    return compute(shape, padded, name, dtype=x.dtype)
+
+
+def window_size(size: Expr, kernel: Expr, stride: int, dilation: int) -> Expr:
+    """Returns the number of windows along a padded dimension."""
+    return sized((size - dilation * (kernel - 1) - 1) // stride + 1)[0]
+
+
+def add_bias(y: Tensor, bias: Tensor | None, at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Tensor:
+    """Adds *bias*, read at the index that *at* makes of the result's."""
+    if bias is None:
+        return y
+    return compute(y.shape, lambda *i: y[i] + bias[at(i)], "bias", dtype=y.dtype)
+
+
+def _check_weight(x: Expr, w: Expr, group: int, what: str) -> None:
+    if not same_size(x, w * group):
+        raise TypeMismatch(
+            f"{what}: the input has {show_shape((x,))} channels, but the weight takes {show_shape((w,))} a group ({group})"
+        )
+
+
+@operator("conv2d")
+def conv2d(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *,
+    strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0), dilations: Ints = (1, 1), group: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution of x [N, C, *S] with w [OC, C/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    _check_weight(x.shape[1], w.shape[1], group, "conv2d")
+    p = pad_spatial(x, pads)
+    outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
+    ic = reduce_axis(w.shape[1], "ic")
+    ks = [reduce_axis(k, f"k{'yxz'[n] if len(outs) < 4 else n}") for n, k in enumerate(w.shape[2:])]
+    per_group = w.shape[0] // group
+
+    def contraction(*i: Expr) -> object:
+        at = [o * s + k * d for o, k, s, d in zip(i[2:], ks, strides, dilations, strict=True)]
+        c = ic if group == 1 else (i[1] // per_group) * w.shape[1] + ic
+        return sum_(p[(i[0], c, *at)] * w[(i[1], ic, *ks)], [ic, *ks])
+
+    y = compute((x.shape[0], w.shape[0], *outs), contraction, "conv2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1],))
+
+
+@operator("conv2d_blocked")
+def conv2d_blocked(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *,
+    strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0), dilations: Ints = (1, 1), group: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution of x [N, C/c, H, W, c] with w [OC/o, C/group/i, KH, KW, i, o] to [N, OC/o, OH, OW, o].
+
+    The blocks c and i are the same; bias is [OC/o, o].
+    """
+    _check_weight(x.shape[1], w.shape[1], group, "conv2d_blocked")
+    p = pad_spatial(x, pads)
+    kh, kw = w.shape[2], w.shape[3]
+    oh = window_size(p.shape[2], kh, strides[0], dilations[0])
+    ow = window_size(p.shape[3], kw, strides[1], dilations[1])
+    icb, ky, kx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[1:5], ("icb", "ky", "kx", "ic"), strict=True))
+    per_group = w.shape[0] // group
+
+    def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
+        c = icb if group == 1 else (ocb // per_group) * w.shape[1] + icb
+        at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
+        return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
+
+    y = compute((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1], i[4]))
+
+
+@operator("depthwise_conv2d_blocked")
+def depthwise_conv2d_blocked(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *,
+    strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0), dilations: Ints = (1, 1),
+) -> Tensor:  # fmt: skip
+    """Convolution of each channel of x [N, C/c, H, W, c] with its own w [C/c, KH, KW, c]; bias [C/c, c]."""
+    p = pad_spatial(x, pads)
+    oh = window_size(p.shape[2], w.shape[1], strides[0], dilations[0])
+    ow = window_size(p.shape[3], w.shape[2], strides[1], dilations[1])
+    ky, kx = reduce_axis(w.shape[1], "ky"), reduce_axis(w.shape[2], "kx")
+
+    def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
+        at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
+        return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
+
+    y = compute((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1], i[4]))
+
+
+@operator("conv_transpose2d")
+def conv_transpose2d(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *, strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1), group: int = 1, output_padding: Ints = (0, 0),
+) -> Tensor:  # fmt: skip
+    """Transposed convolution of x [N, C, H, W] with w [C, OC/group, KH, KW] to [N, OC, OH, OW]."""
+    per_in, per_out = x.shape[1] // group, w.shape[1]
+    ic, ky, kx = reduce_axis(per_in, "ic"), reduce_axis(w.shape[2], "ky"), reduce_axis(w.shape[3], "kx")
+    oh, ow = _transposed_sizes(x.shape[2:4], w.shape[2:4], strides, pads, dilations, output_padding)
+
+    def contraction(n: Expr, oc: Expr, oy: Expr, ox: Expr) -> object:
+        y, x_ = oy + pads[0] - ky * dilations[0], ox + pads[1] - kx * dilations[1]
+        rows, columns = strides
+        inside = all_of([
+            y >= 0, y < x.shape[2] * rows, x_ >= 0, x_ < x.shape[3] * columns,
+            y % rows <= 0, x_ % columns <= 0,
+        ])  # fmt: skip
+        c = ic if group == 1 else (oc // per_out) * per_in + ic
+        value = select(inside, x[n, c, y // rows, x_ // columns], const(0, x.dtype))
+        return sum_(value * w[c, oc if group == 1 else oc % per_out, ky, kx], [ic, ky, kx])
+
+    y = compute((x.shape[0], sized(per_out * group)[0], oh, ow), contraction, "conv_transpose2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1],))
+
+
+def _transposed_sizes(
+    sizes: Sequence[Expr], kernel: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints, extra: Ints
+) -> tuple[Expr, ...]:
+    found = [
+        (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + 2]
+        for d, s in enumerate(sizes)
+    ]
+    return sized(*found)
+
+
+@operator("conv_transpose2d_blocked")
+def conv_transpose2d_blocked(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *, kernel: Ints, strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0), output_padding: Ints = (0, 0),
+) -> Tensor:  # fmt: skip
+    """Transposed convolution of x [N, C/i, H, W, i] with w [OC/o, sh, sw, C/i, TH, TW, i, o] to [N, OC/o, OH, OW, o].
+
+    Outputs whose position leaves the same remainder by the stride see the same taps, so each *phase* (py, px) is an ordinary
+    convolution at stride 1 with TH x TW taps (Dumoulin and Visin, "A guide to convolution arithmetic", 2016, section 4); the
+    phases are computed side by side and interleaved at the end. `pack_conv_transpose_weight` makes *w*; *kernel* is (KH, KW).
+    """
+    sh, sw = strides
+    size = sized(*kernel)
+    oh, ow = _transposed_sizes(x.shape[2:4], size, strides, pads, (1, 1), output_padding)
+    taps = w.shape[4], w.shape[5]
+    rows, columns = sized((oh + pads[0] - 1) // sh + 1, (ow + pads[1] - 1) // sw + 1)
+    p = _pad_for_phases(x, taps, (rows, columns))
+    icb, ty, tx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[3:7], ("icb", "ty", "tx", "ic"), strict=True))
+
+    def contraction(n: Expr, ocb: Expr, py: Expr, px: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
+        at = (n, icb, qy + (taps[0] - 1) - ty, qx + (taps[1] - 1) - tx, ic)
+        return sum_(p[at] * w[ocb, py, px, icb, ty, tx, ic, oc], [icb, ty, tx, ic])
+
+    shape = (x.shape[0], w.shape[0], sh, sw, rows, columns, w.shape[7])
+    made = compute(shape, contraction, "conv_transpose2d_phases", dtype=x.dtype)
+
+    def interleaved(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> Expr:
+        y, z = oy + pads[0], ox + pads[1]
+        e = made[n, ocb, y % sh, z % sw, y // sh, z // sw, oc]
+        return e if bias is None else e + bias[ocb, oc]
+
+    return compute((x.shape[0], w.shape[0], oh, ow, w.shape[7]), interleaved, "conv_transpose2d", dtype=x.dtype)
+
+
+def _pad_for_phases(x: Tensor, taps: Sequence[Expr], sizes: Sequence[Expr]) -> Tensor:
+    """Pads so that row q of a phase reads rows q .. q + taps - 1: taps - 1 rows before, as many after as needed."""
+    before = [t - 1 for t in taps]
+    shape = (*x.shape[:2], *sized(*[s + t - 1 for s, t in zip(sizes, taps, strict=True)]), *x.shape[4:])
+
+    def padded(n: Expr, cb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
+        h, v = y - before[0], z - before[1]
+        inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
+        return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
+
+    return compute(shape, padded, "pad", dtype=x.dtype)

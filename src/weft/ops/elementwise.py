@@ -1,0 +1,215 @@
+"""Element-wise operators: arithmetic, comparison, logic and activations, with NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.ir.expr import (
+    Add,
+    And,
+    Binary,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Cast,
+    Div,
+    Eq,
+    Expr,
+    FloorMod,
+    Le,
+    Lt,
+    Max,
+    Min,
+    Mul,
+    Not,
+    Or,
+    ShiftLeft,
+    ShiftRight,
+    Sub,
+    TruncDiv,
+    TruncMod,
+    apply,
+    const,
+    maximum,
+    minimum,
+    ne,
+    select,
+)  # fmt: skip
+from weft.ir.expr import (
+    cast as cast_expr,
+)
+from weft.ops.registry import OPERATORS, Operator, operator
+from weft.ops.shapes import at_broadcast, broadcast_shapes
+from weft.support.dtypes import DType, bool_
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute
+
+
+def map_tensors(name: str, fn: Callable[..., Expr], *xs: Tensor, dtype: DType | None = None) -> Tensor:
+    """Applies *fn* to the elements of *xs*, broadcast together; the result's type is *dtype*, or the first tensor's."""
+    shape = broadcast_shapes(*[x.shape for x in xs])
+    return compute(shape, lambda *i: fn(*[at_broadcast(x, i, shape) for x in xs]), name, dtype=dtype or xs[0].dtype)
+
+
+def _check_same(name: str, a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise TypeMismatch(f"{name} takes two tensors of one type, not {a.dtype} and {b.dtype}")
+
+
+def _define_binary(
+    name: str, cls: type[Binary], dtype: DType | None = None, integers: type[Binary] | None = None
+) -> None:
+    """Registers the operator that applies *cls* (*integers* to integer tensors) element by element."""
+
+    def build(a: Tensor, b: Tensor) -> Tensor:
+        _check_same(name, a, b)
+        used = integers if integers is not None and a.dtype.is_int else cls
+        return map_tensors(name, used, a, b, dtype=dtype)
+
+    OPERATORS[name] = Operator(name, build)
+
+
+def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = None) -> None:
+    """Registers the operator that applies *fn* element by element."""
+
+    def build(x: Tensor) -> Tensor:
+        return map_tensors(name, fn, x, dtype=dtype)
+
+    OPERATORS[name] = Operator(name, build)
+
+
+for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max, "floor_mod": FloorMod,
+                    "bit_and": BitAnd, "bit_or": BitOr, "bit_xor": BitXor, "shift_left": ShiftLeft,
+                    "shift_right": ShiftRight, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
+    _define_binary(_name, _cls)
+_define_binary("div", Div, integers=TruncDiv)
+_define_binary("trunc_mod", TruncMod)
+for _name, _cls in {"less": Lt, "less_equal": Le, "equal": Eq}.items():
+    _define_binary(_name, _cls, bool_)
+
+
+@operator("logical_xor")
+def logical_xor(a: Tensor, b: Tensor) -> Tensor:
+    """Tells where just one of two bools holds."""
+    return map_tensors("logical_xor", ne, a, b, dtype=bool_)
+
+
+for _name in ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+              "asinh", "acosh", "atanh", "floor", "ceil", "sigmoid", "abs"):  # fmt: skip
+    _define_unary(_name, lambda x, fn=_name: apply(fn, x))  # type: ignore[misc]
+_define_unary("round", lambda x: apply("round_even", x))
+_define_unary("neg", lambda x: -x)
+_define_unary("logical_not", Not)
+_define_unary("bit_not", Not)
+_define_unary("reciprocal", lambda x: 1 / x)
+_define_unary("relu", lambda x: maximum(x, 0))
+_define_unary("is_nan", lambda x: apply("is_nan", x), bool_)
+_define_unary("sign", lambda x: select(x > 0, const(1, x.dtype), select(x < 0, const(-1, x.dtype), x * 0)))
+_define_unary("softsign", lambda x: x / (apply("abs", x) + 1))
+_define_unary("softplus", lambda x: maximum(x, 0) + apply("log1p", apply("exp", -apply("abs", x))))
+_define_unary("square", lambda x: x * x)
+
+
+@operator("power")
+def power(a: Tensor, b: Tensor) -> Tensor:
+    """Raises *a* to *b*; the exponent may be of another type."""
+
+    def raised(x: Expr, y: Expr) -> Expr:
+        return apply("pow", x, cast_expr(y, x.dtype))
+
+    if not a.dtype.is_float:
+        raise TypeMismatch(f"power takes a tensor of floats, not {a.dtype}")
+    return map_tensors("power", raised, a, b)
+
+
+@operator("float_mod")
+def float_mod(a: Tensor, b: Tensor) -> Tensor:
+    """Returns the remainder of a division rounded towards zero, of floats."""
+    return map_tensors("float_mod", lambda x, y: apply("fmod", x, y), a, b)
+
+
+@operator("identity")
+def identity(x: Tensor) -> Tensor:
+    """Returns *x*."""
+    return map_tensors("identity", lambda e: e, x)
+
+
+@operator("cast")
+def cast(x: Tensor, *, dtype: DType) -> Tensor:
+    """Converts the elements to *dtype*: floats to integers towards zero, anything to bool by `!= 0`."""
+    return map_tensors("cast", lambda e: e if e.dtype is dtype else Cast(e, dtype), x, dtype=dtype)
+
+
+@operator("leaky_relu")
+def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
+    """Returns x where it is positive, else `alpha * x`."""
+    return map_tensors("leaky_relu", lambda e: select(e < 0, e * alpha, e), x)
+
+
+@operator("elu")
+def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """Returns x where it is positive, else `alpha * (exp(x) - 1)`."""
+    return map_tensors("elu", lambda e: select(e < 0, apply("expm1", e) * alpha, e), x)
+
+
+@operator("selu")
+def selu(x: Tensor, *, alpha: float, gamma: float) -> Tensor:
+    """Returns `gamma * x` where x is positive, else `gamma * alpha * (exp(x) - 1)`."""
+    return map_tensors("selu", lambda e: select(e < 0, apply("expm1", e) * alpha, e) * gamma, x)
+
+
+@operator("hard_sigmoid")
+def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
+    """Returns `alpha * x + beta`, kept between 0 and 1."""
+    return map_tensors("hard_sigmoid", lambda e: minimum(maximum(e * alpha + beta, 0), 1), x)
+
+
+@operator("gelu")
+def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
+    """Returns `x * P(X <= x)` for a standard normal X (Hendrycks and Gimpel, 2016), exactly or by their tanh formula."""
+
+    def exact(e: Expr) -> Expr:
+        return e * 0.5 * (apply("erf", e * 0.7071067811865476) + 1)
+
+    def by_tanh(e: Expr) -> Expr:
+        return e * 0.5 * (apply("tanh", (e + e * e * e * 0.044715) * 0.7978845608028654) + 1)
+
+    return map_tensors("gelu", by_tanh if approximate else exact, x)
+
+
+@operator("clip")
+def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """Keeps the elements between *low* and *high*, both scalars, either of which may be absent."""
+    bounds = [b for b in (low, high) if b is not None]
+    if any(b.dtype is not x.dtype for b in bounds):
+        raise TypeMismatch("clip takes bounds of the tensor's own type")
+
+    def clipped(*i: Expr) -> Expr:
+        e = x[i] if low is None else maximum(x[i], at_broadcast(low, i, x.shape))
+        return e if high is None else minimum(e, at_broadcast(high, i, x.shape))
+
+    return compute(x.shape, clipped, "clip", dtype=x.dtype)
+
+
+@operator("prelu")
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    """Returns x where it is positive, else `slope * x`; *slope* broadcasts to *x*."""
+    return map_tensors("prelu", lambda e, s: select(e < 0, e * s, e), x, slope)
+
+
+@operator("where")
+def where(cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Chooses the elements of *a* where *cond* holds, else those of *b*."""
+    _check_same("where", a, b)
+    return map_tensors("where", select, cond, a, b, dtype=a.dtype)
+
+
+@operator("batch_norm")
+def batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5) -> Tensor:
+    """Normalises each channel (dimension 1) by given statistics (Ioffe and Szegedy, 2015)."""
+
+    def normalised(*i: Expr) -> Expr:
+        c = i[1]
+        return (x[i] - mean[c]) * (scale[c] / apply("sqrt", var[c] + epsilon)) + bias[c]
+
+    return compute(x.shape, normalised, "batch_norm", dtype=x.dtype)

@@ -1,0 +1,89 @@
+"""Matrix multiplication: plain, general (Gemm), and with the right-hand matrix in panels."""
+
+from __future__ import annotations
+
+from weft.ir.expr import INDEX, ONE, Expr, as_expr, const
+from weft.ops.registry import operator
+from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, same_size, show_shape
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute, reduce_axis, sum_
+
+
+@operator("matmul")
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """[*B, M, K] times [*B, K, N], with NumPy's rules: batch dimensions broadcast, vectors count as a row or a column."""
+    if a.rank == 0 or b.rank == 0:
+        raise TypeMismatch("matmul takes no scalars")
+    k = reduce_axis(a.shape[-1], "k")
+    if not same_size(a.shape[-1], b.shape[-2] if b.rank > 1 else b.shape[0]):
+        raise TypeMismatch(f"matmul: the inner sizes of {show_shape(a.shape)} and {show_shape(b.shape)} differ")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows = a.shape[-2:-1]
+    columns = b.shape[-1:] if b.rank > 1 else ()
+
+    def contraction(*i: Expr) -> object:
+        lead, rest = i[: len(batch)], i[len(batch) :]
+        left = (*broadcast_index(a.shape[:-2], lead, batch), *rest[: len(rows)], k)
+        right = (*broadcast_index(b.shape[:-2], lead, batch), k, *rest[len(rows) :])
+        return sum_(a[left] * b[right], [k])
+
+    return compute((*batch, *rows, *columns), contraction, "matmul", dtype=a.dtype)
+
+
+@operator("gemm")
+def gemm(
+    a: Tensor, b: Tensor, c: Tensor | None = None, *,
+    alpha: float = 1.0, beta: float = 1.0, trans_a: bool = False, trans_b: bool = False,
+) -> Tensor:  # fmt: skip
+    """`alpha * A B + beta * C` of matrices, either of which may be given transposed; *c* broadcasts to the result."""
+    m, depth = reversed(a.shape) if trans_a else a.shape
+    other, n = reversed(b.shape) if trans_b else b.shape
+    if not same_size(depth, other):
+        raise TypeMismatch(f"gemm: the inner sizes of {show_shape(a.shape)} and {show_shape(b.shape)} differ")
+    k = reduce_axis(depth, "k")
+
+    def contraction(i: Expr, j: Expr) -> object:
+        return sum_((a[k, i] if trans_a else a[i, k]) * (b[j, k] if trans_b else b[k, j]), [k])
+
+    product = compute((m, n), contraction, "gemm", dtype=a.dtype)
+    if c is None and alpha == 1.0:
+        return product
+
+    def finished(i: Expr, j: Expr) -> Expr:
+        e = product[i, j] if alpha == 1.0 else product[i, j] * const(alpha, a.dtype)
+        if c is None:
+            return e
+        added = at_broadcast(c, (i, j), (m, n))
+        return e + (added if beta == 1.0 else added * const(beta, a.dtype))
+
+    return compute((m, n), finished, "gemm_out", dtype=a.dtype)
+
+
+@operator("matmul_packed")
+def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int) -> Tensor:
+    """[..., M, K] times a matrix in panels p [*B, N/nr, K, nr] (of `pack_matrix`) to [..., M, columns]; bias [columns].
+
+    The panels' batch dimensions broadcast against those of *a*. Whole panels are computed, then the columns that exist are kept.
+    """
+    k = reduce_axis(p.shape[-2], "k")
+    if not same_size(a.shape[-1], p.shape[-2]):
+        raise TypeMismatch(f"matmul_packed: the inner sizes of {show_shape(a.shape)} and {show_shape(p.shape)} differ")
+    rows = a.shape[-2] if a.rank > 1 else ONE
+    batch = broadcast_shapes(a.shape[:-2], p.shape[:-3])
+    block = p.shape[-1]
+
+    def contraction(*i: Expr) -> object:
+        *lead, m, o, j = i
+        left = (*broadcast_index(a.shape[:-2], lead, batch), *((m,) if a.rank > 1 else ()), k)
+        right = (*broadcast_index(p.shape[:-3], lead, batch), o, k, j)
+        return sum_(a[left] * p[right], [k])
+
+    made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
+    shape = (*batch, *((rows,) if a.rank > 1 else ()), as_expr(columns, INDEX))
+
+    def unpacked(*i: Expr) -> Expr:
+        lead = i[:-1] if a.rank > 1 else (as_expr(0, INDEX),)
+        e = made[(*lead, i[-1] // block, i[-1] % block)]
+        return e if bias is None else e + bias[i[-1]]
+
+    return compute(shape, unpacked, "matmul_out", dtype=a.dtype)

@@ -1,0 +1,250 @@
+"""Operators that move elements without computing: reshape, transpose, slices, concatenation, gathering, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, ZERO, Const, Expr, ExprLike, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ir.prove import prove
+from weft.ir.simplify import simplify
+from weft.ops.conv import pad_spatial
+from weft.ops.registry import operator
+from weft.ops.shapes import (
+    at_broadcast,
+    broadcast_shapes,
+    flatten_index,
+    normalize_axis,
+    product,
+    show_shape,
+    sized,
+    unflatten_index,
+)  # fmt: skip
+from weft.support.dtypes import DType, f32, i64
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute
+
+Ints = Sequence[int]
+
+
+@operator("reshape")
+def reshape(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
+    """The elements, in row-major order, in another shape of as many elements."""
+    target = sized(*shape)
+    if not prove(eq(product(x.shape), product(target)), Bounds()):
+        raise TypeMismatch(f"{show_shape(x.shape)} can't be reshaped to {show_shape(target)}: the sizes differ")
+    return compute(target, lambda *i: x[unflatten_index(flatten_index(i, target), x.shape)], "reshape", dtype=x.dtype)
+
+
+@operator("transpose")
+def transpose(x: Tensor, *, perm: tuple[int, ...]) -> Tensor:
+    """The dimensions in another order: dimension d of the result is dimension `perm[d]` of *x*."""
+    if sorted(perm) != list(range(x.rank)):
+        raise TypeMismatch(f"transpose: {perm} is not an order of {x.rank} dimensions")
+    inverse = [perm.index(d) for d in range(x.rank)]
+    shape = [x.shape[d] for d in perm]
+    return compute(shape, lambda *i: x[tuple([i[d] for d in inverse])], "transpose", dtype=x.dtype)
+
+
+@operator("expand")
+def expand(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
+    """*x* repeated along dimensions of size one, to the shape that it and *shape* broadcast to."""
+    target = broadcast_shapes(x.shape, sized(*shape))
+    return compute(target, lambda *i: at_broadcast(x, i, target), "expand", dtype=x.dtype)
+
+
+@operator("concat")
+def concat(*xs: Tensor, axis: int) -> Tensor:
+    """The tensors one after another along *axis*."""
+    d = normalize_axis(axis, xs[0].rank)
+    ends: list[Expr] = []
+    end: Expr = ZERO
+    for x in xs:
+        end = simplify(end + x.shape[d], Bounds())
+        ends.append(end)
+
+    def joined(*i: Expr) -> Expr:
+        begin = ends[-2] if len(xs) > 1 else ZERO
+        e = xs[-1][(*i[:d], i[d] - begin, *i[d + 1 :])]
+        for n in reversed(range(len(xs) - 1)):
+            begin = ends[n - 1] if n else ZERO
+            e = select(i[d] < ends[n], xs[n][(*i[:d], i[d] - begin, *i[d + 1 :])], e)
+        return e
+
+    return compute((*xs[0].shape[:d], end, *xs[0].shape[d + 1 :]), joined, "concat", dtype=xs[0].dtype)
+
+
+@operator("slice")
+def slice_(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
+    """Every *steps*-th element from *starts* to before *ends* along *axes*; negative numbers count from the end, as in NumPy."""
+    along = range(x.rank) if axes is None else [normalize_axis(a, x.rank) for a in axes]
+    strides = [1] * len(starts) if steps is None else steps
+    begin: dict[int, Expr] = {}
+    step: dict[int, int] = {}
+    shape = list(x.shape)
+    for d, s, e, st in zip(along, starts, ends, strides, strict=True):
+        begin[d], shape[d] = _slice_range(x.shape[d], s, e, st)
+        step[d] = st
+
+    def sliced(*i: Expr) -> Expr:
+        return x[tuple([begin[d] + v * step[d] if d in begin else v for d, v in enumerate(i)])]
+
+    return compute(shape, sliced, "slice", dtype=x.dtype)
+
+
+def _slice_range(size: Expr, start: int, end: int, step: int) -> tuple[Expr, Expr]:
+    """Returns the first index and the number of elements of a slice of a dimension."""
+    low, high = (ZERO, size) if step > 0 else (as_expr(-1), size - 1)
+    first, last = (_clamped(v, size, low, high) for v in (start, end))
+    span = last - first if step > 0 else first - last
+    count = maximum((span + (abs(step) - 1)) // abs(step), 0)
+    return simplify(first, Bounds()), simplify(count, Bounds())
+
+
+def _clamped(position: int, size: Expr, low: Expr, high: Expr) -> Expr:
+    """Returns *position*, counted from the end if negative, kept between *low* and *high*."""
+    if isinstance(size, Const) and isinstance(low, Const):
+        n = int(size.value)
+        at = position + n if position < 0 else position
+        return as_expr(min(max(at, int(low.value)), n if low is ZERO else n - 1))
+    if position >= 1 << 31:
+        return high
+    if position < -(1 << 31):
+        return low
+    return minimum(maximum(size + position if position < 0 else as_expr(position), low), high)
+
+
+@operator("split")
+def split(x: Tensor, *, axis: int, sizes: tuple[ExprLike, ...]) -> tuple[Tensor, ...]:
+    """Pieces of *sizes* along *axis*."""
+    d = normalize_axis(axis, x.rank)
+    made: list[Tensor] = []
+    begin: Expr = ZERO
+    for n, size in enumerate(sized(*sizes)):
+
+        def piece(*i: Expr, begin: Expr = begin) -> Expr:
+            return x[(*i[:d], begin + i[d], *i[d + 1 :])]
+
+        made.append(compute((*x.shape[:d], size, *x.shape[d + 1 :]), piece, f"split_{n}", dtype=x.dtype))
+        begin = simplify(begin + size, Bounds())
+    return tuple(made)
+
+
+def _from_end(i: Expr, size: Expr) -> Expr:
+    """Returns an index that may be negative, counted from the front; one outside is moved to the nearest inside."""
+    wide = cast(i, INDEX)
+    counted = select(wide < 0, wide + size, wide)
+    return minimum(maximum(counted, 0), size - 1)
+
+
+@operator("gather")
+def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    """The slices of *x* at *indices* along *axis*; negative ones count from the end, ones outside are taken as the nearest."""
+    d = normalize_axis(axis, x.rank)
+    n = indices.rank
+
+    def gathered(*i: Expr) -> Expr:
+        at = _from_end(indices[i[d : d + n]], x.shape[d])
+        return x[(*i[:d], at, *i[d + n :])]
+
+    return compute((*x.shape[:d], *indices.shape, *x.shape[d + 1 :]), gathered, "gather", dtype=x.dtype)
+
+
+@operator("gather_elements")
+def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    """For each element of *indices*, the element of *x* at its place, but at the index given along *axis*."""
+    d = normalize_axis(axis, x.rank)
+
+    def gathered(*i: Expr) -> Expr:
+        return x[(*i[:d], _from_end(indices[i], x.shape[d]), *i[d + 1 :])]
+
+    return compute(indices.shape, gathered, "gather_elements", dtype=x.dtype)
+
+
+@operator("pad")
+def pad(x: Tensor, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Tensor:
+    """Pads every dimension by a constant, the edge, a reflection or the other end; negative pads cut off."""
+    n = x.rank
+    if mode == "constant" and all(p >= 0 for p in pads):
+        return pad_spatial(x, pads, 0, value)
+    shape = sized(*[s + pads[d] + pads[n + d] for d, s in enumerate(x.shape)])
+
+    def padded(*i: Expr) -> Expr:
+        at = [v - pads[d] for d, v in enumerate(i)]
+        if mode != "constant":
+            return x[tuple([_outside(a, s, mode) for a, s in zip(at, x.shape, strict=True)])]
+        e = x[tuple(at)]
+        for a, s in zip(at, x.shape, strict=True):
+            e = select((a >= 0) & (a < s), e, const(value, x.dtype))
+        return e
+
+    return compute(shape, padded, "pad", dtype=x.dtype)
+
+
+def _outside(i: Expr, size: Expr, mode: str) -> Expr:
+    """Returns the index inside that stands for *i*, by the padding *mode*."""
+    if mode == "edge":
+        return minimum(maximum(i, 0), size - 1)
+    if mode == "wrap":
+        return i % size
+    if mode == "reflect":
+        period = maximum(2 * (size - 1), 1)
+        folded = i % period
+        return minimum(folded, period - folded)
+    raise TypeMismatch(f"there is no padding mode {mode}", hint="use constant, edge, reflect or wrap")
+
+
+@operator("tile")
+def tile(x: Tensor, *, repeats: Ints) -> Tensor:
+    """*x* repeated along each dimension."""
+    shape = sized(*[s * r for s, r in zip(x.shape, repeats, strict=True)])
+    return compute(shape, lambda *i: x[tuple([v % s for v, s in zip(i, x.shape, strict=True)])], "tile", dtype=x.dtype)
+
+
+@operator("full")
+def full(*, shape: tuple[ExprLike, ...], value: float | int | bool = 0, dtype: DType = f32) -> Tensor:
+    """A tensor of one value."""
+    return compute(sized(*shape), lambda *i: const(value, dtype), "full", dtype=dtype)
+
+
+@operator("one_hot")
+def one_hot(indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> Tensor:
+    """A new dimension of *depth* at *axis*, with `values[1]` at the index given and `values[0]` elsewhere."""
+    d = normalize_axis(axis, indices.rank + 1)
+
+    def hot(*i: Expr) -> Expr:
+        at = cast(indices[(*i[:d], *i[d + 1 :])], INDEX)
+        return select(eq(select(at < 0, at + depth, at), i[d]), values[1], values[0])
+
+    shape = (*indices.shape[:d], as_expr(depth, INDEX), *indices.shape[d:])
+    return compute(shape, hot, "one_hot", dtype=values.dtype)
+
+
+@operator("range")
+def range_(*, start: int, size: ExprLike, step: int = 1) -> Tensor:
+    """The numbers start, start + step, ... as int64."""
+    return compute(sized(size), lambda i: start + i * step, "range", dtype=i64)
+
+
+@operator("size_of")
+def size_of(x: Tensor, *, axes: tuple[int, ...]) -> Tensor:
+    """The sizes of *axes* of *x* as an int64 vector."""
+
+    def sizes(i: Expr) -> Expr:
+        e: Expr = x.shape[axes[-1]]
+        for n, a in enumerate(axes[:-1]):
+            e = select(eq(i, n), x.shape[a], e)
+        return e
+
+    return compute((len(axes),), sizes, "size_of", dtype=i64)
+
+
+@operator("trilu")
+def trilu(x: Tensor, *, k: int = 0, upper: bool = True) -> Tensor:
+    """The upper (or lower) triangle of the last two dimensions, zero elsewhere; *k* moves the diagonal."""
+
+    def triangle(*i: Expr) -> Expr:
+        kept = i[-2] + k <= i[-1] if upper else i[-1] <= i[-2] + k
+        return select(kept, x[i], const(0, x.dtype))
+
+    return compute(x.shape, triangle, "trilu", dtype=x.dtype)

@@ -1,0 +1,106 @@
+"""Pooling over windows; the pooled dimensions follow the first two, and dimensions after them are carried along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir.expr import Expr, cast, const, maximum, minimum
+from weft.ops.conv import pad_spatial
+from weft.ops.registry import operator
+from weft.ops.shapes import sized
+from weft.te import Tensor, compute, lowest, max_, reduce_axis, sum_
+
+Ints = Sequence[int]
+
+
+def pooled_size(size: Expr, kernel: int, stride: int, before: int, after: int, dilation: int, ceil_mode: bool) -> Expr:
+    """Returns the number of windows along one dimension; a window that would begin in the padding after is left out."""
+    room = size + (before + after - dilation * (kernel - 1) - 1)
+    if not ceil_mode:
+        return sized(room // stride + 1)[0]
+    count = (room + (stride - 1)) // stride + 1
+    return sized(minimum(count, (size + (before + stride - 1)) // stride))[0]
+
+
+def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool) -> list[Expr]:
+    n = len(kernel)
+    return [
+        pooled_size(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[n + d], dilations[d], ceil_mode)
+        for d in range(n)
+    ]
+
+
+def _overhang(x: Tensor, outs: Sequence[Expr], kernel: Ints, strides: Ints, pads: Ints, dilations: Ints) -> list[int]:
+    """Returns the pads with enough after for the last window, which `ceil_mode` may push past what the model says."""
+    n = len(kernel)
+    result = list(pads)
+    for d in range(n):
+        reach = (outs[d] - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1
+        missing = sized(reach - x.shape[2 + d] - pads[d])[0]
+        value = getattr(missing, "value", None)
+        result[n + d] = max(pads[n + d], value) if isinstance(value, int) else pads[n + d] + strides[d]
+    return result
+
+
+@operator("max_pool2d")
+def max_pool2d(
+    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
+) -> Tensor:
+    """The largest element of each window, for any number of pooled dimensions."""
+    n = len(kernel)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    smallest = lowest(x.dtype)
+    p = pad_spatial(x, _overhang(x, outs, kernel, strides, pads, dilations), value=getattr(smallest, "value", 0))
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+
+    def largest(*i: Expr) -> object:
+        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
+        return max_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
+
+    return compute((*x.shape[:2], *outs, *x.shape[2 + n :]), largest, "max_pool2d", dtype=x.dtype)
+
+
+@operator("avg_pool2d")
+def avg_pool2d(
+    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The mean of each window, over all of it or over the elements that are not padding."""
+    n = len(kernel)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    full = _overhang(x, outs, kernel, strides, pads, dilations)
+    p = pad_spatial(x, full)
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+
+    def total(*i: Expr) -> object:
+        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
+        return sum_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
+
+    shape = (*x.shape[:2], *outs, *x.shape[2 + n :])
+    sums = compute(shape, total, "pool_sum", dtype=x.dtype)
+    area = 1
+    for k in kernel:
+        area *= k
+    if not any(full) or (count_include_pad and list(pads) == full):
+        return compute(shape, lambda *i: sums[i] * const(1.0 / area, x.dtype), "avg_pool2d", dtype=x.dtype)
+    ends = (
+        [pads[d] if count_include_pad else 0 for d in range(n)],
+        [pads[n + d] if count_include_pad else 0 for d in range(n)],
+    )
+
+    def mean(*i: Expr) -> Expr:
+        count: Expr = const(1, i[0].dtype)
+        for d in range(n):
+            count = count * _covered(
+                i[2 + d] * strides[d] - pads[d], kernel[d], dilations[d], x.shape[2 + d], ends[0][d], ends[1][d]
+            )
+        return sums[i] / cast(count, x.dtype)
+
+    return compute(shape, mean, "avg_pool2d", dtype=x.dtype)
+
+
+def _covered(start: Expr, kernel: int, dilation: int, size: Expr, before: int, after: int) -> Expr:
+    """Returns how many taps of a window that begins at *start* fall on -before .. size + after - 1."""
+    first = maximum((-before - start + (dilation - 1)) // dilation, 0)
+    last = minimum((size + (after - 1) - start) // dilation, kernel - 1)
+    return maximum(last - first + 1, 1)

@@ -1,0 +1,155 @@
+"""Reductions over axes, softmax and normalisations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir.expr import Cast, Expr, apply
+from weft.ops.elementwise import map_tensors
+from weft.ops.registry import OPERATORS, Operator, operator
+from weft.ops.shapes import at_broadcast, normalize_axes, normalize_axis, product, sized
+from weft.te import Reducer, Tensor, argmax, argmin, compute, compute_many, max_, min_, prod, reduce_axis, sum_
+
+Ints = Sequence[int]
+
+
+def reduce_over(
+    x: Tensor, axes: Ints | None, keepdims: bool, reducer: Reducer, name: str, of: Callable[[Expr], Expr] = lambda e: e
+) -> Tensor:
+    """Reduces *of* each element over *axes* (all of them for None); reduced dimensions are kept as ones, or dropped."""
+    over = normalize_axes(axes, x.rank)
+    if not over:
+        return map_tensors(name, of, x)
+    ks = {d: reduce_axis(x.shape[d], f"k{d}") for d in over}
+    kept = [d for d in range(x.rank) if keepdims or d not in over]
+    shape = sized(*[1 if d in over else x.shape[d] for d in kept])
+
+    def reduced(*i: Expr) -> object:
+        given = dict(zip(kept, i, strict=True))
+        at = [ks[d] if d in over else given[d] for d in range(x.rank)]
+        return reducer(of(x[tuple(at)]), list(ks.values()))
+
+    return compute(shape, reduced, name, dtype=x.dtype)
+
+
+def _define(
+    name: str, reducer: Reducer, of: Callable[[Expr], Expr] = lambda e: e, after: Callable[[Expr], Expr] | None = None
+) -> None:
+    """Registers the operator that reduces *of* each element, and applies *after* to the result."""
+
+    def build(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
+        y = reduce_over(x, axes, keepdims, reducer, name, of)
+        return y if after is None else map_tensors(f"{name}_out", after, y)
+
+    OPERATORS[name] = Operator(name, build)
+
+
+_define("reduce_sum", sum_)
+_define("reduce_prod", prod)
+_define("reduce_max", max_)
+_define("reduce_min", min_)
+_define("reduce_sum_square", sum_, lambda e: e * e)
+_define("reduce_l1", sum_, lambda e: apply("abs", e))
+_define("reduce_l2", sum_, lambda e: e * e, lambda e: apply("sqrt", e))
+_define("reduce_log_sum", sum_, after=lambda e: apply("log", e))
+
+
+@operator("reduce_mean")
+def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
+    """The mean over *axes*."""
+    total = reduce_over(x, axes, keepdims, sum_, "mean_sum")
+    count = product(x.shape[d] for d in normalize_axes(axes, x.rank))
+    return map_tensors("reduce_mean", lambda e: e / Cast(count, x.dtype), total)
+
+
+@operator("reduce_log_sum_exp")
+def reduce_log_sum_exp(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
+    """The logarithm of the sum of exponentials, with the largest element taken out first so that nothing overflows."""
+    top = reduce_over(x, axes, True, max_, "lse_max")
+    moved = map_tensors("lse_exp", lambda e, m: apply("exp", e - m), x, top)
+    total = reduce_over(moved, axes, True, sum_, "lse_sum")
+    y = map_tensors("reduce_log_sum_exp", lambda s, m: apply("log", s) + m, total, top)
+    return y if keepdims else reduce_over(y, axes, False, max_, "lse_drop")
+
+
+def _define_arg(name: str, reducer: Reducer) -> None:
+    """Registers the operator that gives the index of the best element along an axis."""
+
+    def build(x: Tensor, *, axis: int = 0, keepdims: bool = True, last: bool = False) -> Tensor:
+        d = normalize_axis(axis, x.rank)
+        k = reduce_axis(x.shape[d], "k")
+        kept = [e for n, e in enumerate(x.shape) if keepdims or n != d]
+        shape = sized(*[1 if keepdims and n == d else s for n, s in enumerate(kept)])
+
+        def best(*i: Expr) -> object:
+            at = list(i)
+            if keepdims:
+                at[d] = k
+            else:
+                at.insert(d, k)
+            # the reducer prefers the smaller of equal candidates' indices, so "the last" counts them from the end
+            return reducer((x.shape[d] - 1 - k if last else k, x[tuple(at)]), [k])
+
+        index, _ = compute_many(shape, best, name)
+        return index if not last else map_tensors(f"{name}_last", lambda e: x.shape[d] - 1 - e, index)
+
+    OPERATORS[name] = Operator(name, build)
+
+
+_define_arg("argmax", argmax)
+_define_arg("argmin", argmin)
+
+
+@operator("softmax")
+def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """`exp(x) / sum(exp(x))` along *axis*, with the largest element taken out first."""
+    d = (normalize_axis(axis, x.rank),)
+    top = reduce_over(x, d, True, max_, "softmax_max")
+    moved = map_tensors("softmax_exp", lambda e, m: apply("exp", e - m), x, top)
+    total = reduce_over(moved, d, True, sum_, "softmax_sum")
+    return map_tensors("softmax", lambda e, s: e / s, moved, total)
+
+
+@operator("log_softmax")
+def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """The logarithm of `softmax`."""
+    d = (normalize_axis(axis, x.rank),)
+    top = reduce_over(x, d, True, max_, "softmax_max")
+    moved = map_tensors("softmax_shift", lambda e, m: e - m, x, top)
+    exps = map_tensors("softmax_exp", lambda e: apply("exp", e), moved)
+    total = reduce_over(exps, d, True, sum_, "softmax_sum")
+    return map_tensors("log_softmax", lambda e, s: e - apply("log", s), moved, total)
+
+
+@operator("layer_norm")
+def layer_norm(
+    x: Tensor, scale: Tensor | None = None, bias: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5
+) -> Tensor:
+    """Normalises over the dimensions from *axis* on (Ba, Kiros and Hinton, 2016); scale and bias broadcast to *x*."""
+    d = tuple(range(normalize_axis(axis, x.rank), x.rank))
+    count = product(x.shape[k] for k in d)
+    mean = map_tensors("norm_mean", lambda e: e / Cast(count, x.dtype), reduce_over(x, d, True, sum_, "norm_sum"))
+    centred = map_tensors("norm_centred", lambda e, m: e - m, x, mean)
+    squares = reduce_over(centred, d, True, sum_, "norm_squares", lambda e: e * e)
+    scaled = map_tensors("norm_scale", lambda v: 1 / apply("sqrt", v / Cast(count, x.dtype) + epsilon), squares)
+
+    def finished(*i: Expr) -> Expr:
+        e = centred[i] * at_broadcast(scaled, i, x.shape)
+        e = e if scale is None else e * at_broadcast(scale, i, x.shape)
+        return e if bias is None else e + at_broadcast(bias, i, x.shape)
+
+    return compute(x.shape, finished, "layer_norm", dtype=x.dtype)
+
+
+@operator("cumsum")
+def cumsum(x: Tensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    """Sums of the elements up to each along *axis*."""
+    d = normalize_axis(axis, x.rank)
+    k = reduce_axis(x.shape[d], "k")
+
+    def summed(*i: Expr) -> object:
+        at = (*i[:d], k, *i[d + 1 :])
+        near, far = (i[d], k) if reverse else (k, i[d])
+        return sum_(x[at], [k], where=near < far if exclusive else near <= far)
+
+    return compute(x.shape, summed, "cumsum", dtype=x.dtype)

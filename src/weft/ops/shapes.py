@@ -1,0 +1,89 @@
+"""Shape arithmetic that operators share: broadcasting, axes, and row-major positions; sizes may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, as_expr
+from weft.ir.simplify import simplify
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor
+
+
+def same_size(a: Expr, b: Expr) -> bool:
+    """Tells whether two sizes are the same expression, once simplified."""
+    return a is b or simplify(a - b, Bounds()) is ZERO
+
+
+def show_shape(shape: Iterable[Expr]) -> str:
+    """Returns a shape as text, such as `(1, n, 64)`."""
+    inner = ", ".join(str(e.value) if isinstance(e, Const) else getattr(e, "name", "?") for e in shape)
+    return f"({inner})"
+
+
+def broadcast_shapes(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Returns the shape that *shapes* broadcast to, by NumPy's rule; raises `TypeMismatch` where they don't."""
+    rank = max(len(s) for s in shapes)
+    result: list[Expr] = []
+    for d in range(rank):
+        sizes = [s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0]
+        wide = [s for s in sizes if s is not ONE]
+        if any(not same_size(s, wide[0]) for s in wide[1:]):
+            raise TypeMismatch(f"the shapes {' and '.join(show_shape(s) for s in shapes)} do not broadcast together")
+        result.append(wide[0] if wide else ONE)
+    return tuple(result)
+
+
+def broadcast_index(shape: Sequence[Expr], index: Sequence[Expr], result: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Returns where *index* of a broadcast *result* (its shape) reads a tensor of *shape*."""
+    skipped = len(index) - len(shape)
+    own = zip(shape, index[skipped:], result[skipped:], strict=True)
+    return tuple([ZERO if s is ONE and r is not ONE else i for s, i, r in own])
+
+
+def at_broadcast(x: Tensor, index: Sequence[Expr], result: Sequence[Expr]) -> Expr:
+    """Reads *x* at *index* of a result, of shape *result*, that it is broadcast to."""
+    return x[broadcast_index(x.shape, index, result)]
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """Returns *axis* counted from the front; raises `TypeMismatch` for one that a tensor of *rank* lacks."""
+    if not -rank <= axis < rank:
+        raise TypeMismatch(f"axis {axis} is out of range for a tensor of {rank} dimensions")
+    return axis % rank if rank else 0
+
+
+def normalize_axes(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Returns *axes* counted from the front, sorted; None stands for all of them."""
+    return tuple(range(rank)) if axes is None else tuple(sorted({normalize_axis(a, rank) for a in axes}))
+
+
+def product(sizes: Iterable[ExprLike]) -> Expr:
+    """Returns the product of *sizes*; one for none."""
+    result: Expr = ONE
+    for s in sizes:
+        result = result * as_expr(s, INDEX)
+    return simplify(result, Bounds())
+
+
+def flatten_index(index: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
+    """Returns the row-major position of *index* in *shape*."""
+    position: Expr = ZERO
+    for i, s in zip(index, shape, strict=True):
+        position = position * s + i
+    return position
+
+
+def unflatten_index(position: Expr, shape: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Returns the index of the row-major *position* in *shape*."""
+    found: list[Expr] = []
+    for d in reversed(range(len(shape))):
+        found.append(position if d == 0 else position % shape[d])
+        position = position // shape[d]
+    return tuple([ZERO if s is ONE else i for i, s in zip(reversed(found), shape, strict=True)])
+
+
+def sized(*sizes: ExprLike) -> tuple[Expr, ...]:
+    """Returns *sizes* as index expressions, simplified."""
+    return tuple([simplify(as_expr(s, INDEX), Bounds()) for s in sizes])
