@@ -1,1 +1,6 @@
-"""Schedule primitives, their legality checks, and schedules made without search."""
+"""Schedules: checked rewrites of loop programs, one primitive a file."""
+
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+
+__all__ = ["BlockRef", "LoopRef", "Schedule"]

@@ -1,0 +1,28 @@
+"""Chains of nested loops, as `fuse` and `reorder` need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.loop.nodes import For, Function
+from weft.schedule.state import LoopRef, refuse
+from weft.schedule.tree import Path, loop_path, the_loop
+
+
+def chain(fn: Function, loops: Sequence[LoopRef]) -> tuple[Path, list[For]]:
+    """Returns the path to the outermost of *loops*, and the loops from there to the innermost, those between them too.
+
+    Refuses loops of which one is given twice, or that are not all nested in one another.
+    """
+    if not loops:
+        refuse("no loops were given")
+    if len({r.var for r in loops}) != len(loops):
+        refuse("a loop is given twice")
+    paths = [loop_path(fn, r) for r in loops]
+    deepest = max(paths, key=len)
+    shallowest = min(paths, key=len)
+    for p in paths:
+        if p[-1] not in deepest:
+            refuse(f"{the_loop(p).var.name} is not around {the_loop(deepest).var.name}", p[-1])
+    between = [s for s in deepest[len(shallowest) - 1 :] if isinstance(s, For)]
+    return shallowest, between

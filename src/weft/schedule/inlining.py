@@ -1,0 +1,48 @@
+"""What the two inlining primitives share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.ir.expr import TRUE, Expr, Var
+from weft.ir.node import Node
+from weft.ir.rewrite import map_nodes
+from weft.loop.nodes import Block, Buffer, Load, Stmt, Store
+from weft.loop.regions import block_regions
+from weft.schedule.state import refuse
+from weft.schedule.tree import plain_store
+
+
+def check_plain(block: Block) -> Store:
+    """Returns the one assignment that a block without a reduction or a guard is."""
+    if block.init is not None or block.predicate is not TRUE:
+        refuse(f"{block.name} is a reduction or runs under a condition", block)
+    store = plain_store(block)
+    if any(r.buffer is store.buffer for r in block.reads):
+        refuse(f"{block.name} reads what it writes", block, "a reduction can't be inlined")
+    return store
+
+
+def axes_written(block: Block, store: Store) -> list[Var]:
+    """Returns the axis of each dimension that *store* writes; refuses indices of another form."""
+    axes = {a.var for a in block.axes}
+    found = [i for i in store.indices if isinstance(i, Var) and i in axes]
+    if len(found) != len(store.indices) or len(set(found)) != len(axes):
+        refuse(f"{block.name} does not write {store.buffer.name} at its plain axes, each once", block)
+    return found
+
+
+def with_body(block: Block, body: Stmt, init: Stmt | None) -> Block:
+    """Returns *block* with another body, its regions derived anew."""
+    reads, writes = block_regions(body, init)
+    b = block
+    return Block(b.name, b.axes, b.bindings, b.predicate, reads, writes, init, body, b.annotations)
+
+
+def replace_loads(root: Stmt, buffer: Buffer, value: Callable[[tuple[Expr, ...]], Expr]) -> Stmt:
+    """Replaces each load of *buffer* under *root* by what *value* makes of its indices."""
+
+    def change(n: Node) -> Node | None:
+        return value(n.indices) if isinstance(n, Load) and n.buffer is buffer else None
+
+    return map_nodes(root, change)

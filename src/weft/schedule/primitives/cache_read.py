@@ -1,0 +1,51 @@
+"""`cache_read`: a block reads a copy of one of its inputs, which a new block makes.
+
+                                        for ax0 in range(0, 8):
+for i in range(0, 8):          ->           A_local[ax0] = A[ax0]
+    B[i] = A[i] + 1                     for i in range(0, 8):
+                                            B[i] = A_local[i] + 1
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import Buffer, Function, Stmt, seq
+from weft.loop.visit import replace_buffer
+from weft.schedule.nest import copy_nest, fresh_block_name, top_level
+from weft.schedule.placing import read_buffers, written_buffers
+from weft.schedule.primitive import primitive
+from weft.schedule.state import BlockRef, Change, refuse
+from weft.schedule.tree import add_alloc, block_path, blocks_in, replace, the_block
+
+
+@primitive
+def cache_read(fn: Function, block: BlockRef, buffer: str, scope: str) -> tuple[Change, BlockRef]:
+    """Lets *block* read *buffer* from a copy in *scope*; returns the block that copies, which can then be placed.
+
+    The copy is of the whole buffer, before the nest of *block*. Refused where the buffer is written inside that nest.
+    """
+    path = block_path(fn, block)
+    consumer = the_block(path)
+    known = {b.name: b for b in read_buffers(consumer)}
+    if buffer not in known:
+        refuse(f"{consumer.name} does not read {buffer}", consumer, f"it reads {', '.join(known) or 'nothing'}")
+    source = known[buffer]
+    nest = top_level(path)
+    for b in blocks_in(nest[-1]):
+        if source in written_buffers(b):
+            refuse(f"{buffer} is written in the nest that reads it", b, "make the copy before placing its producer")
+    name = fresh_block_name(fn, f"{buffer}_{scope}")
+    target = Buffer(name, source.shape, source.dtype, scope)
+    new = replace_buffer_reads(consumer, source, target)
+    copy = copy_nest(source, target, name)
+    body = replace(nest, seq(copy, _with(path, nest, new)))
+    return Change(fn.with_body(add_alloc(body, target))), BlockRef(name)
+
+
+def replace_buffer_reads(block: Stmt, source: Buffer, target: Buffer) -> Stmt:
+    """Returns *block*, which does not write *source*, reading *target* instead."""
+    return replace_buffer(block, {source: target})
+
+
+def _with(path: tuple[Stmt, ...], nest: tuple[Stmt, ...], new: Stmt) -> Stmt:
+    """Returns the nest with the block at the end of *path* replaced."""
+    return replace(path[len(nest) - 1 :], new)

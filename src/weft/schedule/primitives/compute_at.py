@@ -1,0 +1,86 @@
+"""`compute_at`: a producer moves into a loop of its consumers, and computes there just what they need.
+
+for i in range(0, 8):                   for i in range(0, 8):
+    A[i] = f(i)                             for ax in range(0, 3):
+for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
+    B[i] = A[i] + A[i + 2]                  B[i] = A[i] + A[i + 2]
+"""
+
+from __future__ import annotations
+
+from weft.ir.expr import Var
+from weft.loop.nodes import NOTHING, Block, For, Function, Range
+from weft.loop.visit import statements
+from weft.schedule.nest import insert_beside, nest_over, parts_of
+from weft.schedule.placing import (
+    axis_of_index,
+    check_intermediate,
+    check_movable,
+    check_not_overwritten,
+    ranges_for,
+    readers,
+    written_buffers,
+)  # fmt: skip
+from weft.schedule.primitive import primitive
+from weft.schedule.region import touched
+from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.tree import Path, block_path, bounds_on, loop_path, replace, symbols_of, the_block, the_loop
+
+
+@primitive
+def compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, None]:
+    """Moves *block* to just before its first consumer in *loop*, where it computes the box that an iteration needs.
+
+    Legal if all consumers are in the loop, the block writes no output of the function, and nothing that it reads changes
+    in between. Elements that several iterations need are computed anew by each.
+    """
+    path = block_path(fn, block)
+    producer = the_block(path)
+    _check(fn, path, producer, loop)
+    ranges = _needed(fn, producer, loop_path(fn, loop))
+    without = fn.with_body(replace(check_movable(fn, path, producer), NOTHING))
+    target_path = loop_path(without, loop)
+    target = the_loop(target_path)
+    made = nest_over(producer, ranges, bounds_on(target_path, fn))
+    first = next(p for p in parts_of(target) if _reads(p, producer))
+    return Change(without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))), None
+
+
+def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
+    check_intermediate(fn, producer)
+    check_not_overwritten(fn, producer)
+    target = the_loop(loop_path(fn, loop))
+    if target in path:
+        refuse(f"{producer.name} is in the loop {target.var.name} already", target)
+    inside = {s for s in statements(target) if isinstance(s, Block)}
+    users = readers(fn, producer)
+    if not users:
+        refuse(f"nothing reads what {producer.name} computes", producer)
+    for user in users:
+        if user not in inside:
+            refuse(
+                f"its consumer {user.name} is not in the loop {target.var.name}",
+                user,
+                "choose a loop around all consumers",
+            )
+    for region in producer.writes:
+        if None in axis_of_index(producer, region):
+            refuse(f"{producer.name} does not write {region.buffer.name} at its plain axes", producer)
+
+
+def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range]:
+    """Returns the range of each of the producer's spatial axes that one iteration of the loop needs."""
+    target = the_loop(target_path)
+    bounds = bounds_on(target_path, fn)
+    ranges: dict[Var, Range] = {}
+    for buffer in written_buffers(producer):
+        box = touched(target.body, buffer, bounds, symbols_of(fn), writes=False)
+        if box is not None:
+            ranges = ranges_for(producer, producer.writes, buffer, box, ranges)
+    return ranges
+
+
+def _reads(part: object, producer: Block) -> bool:
+    made = set(written_buffers(producer))
+    blocks = [s for s in statements(part) if isinstance(s, Block)] if isinstance(part, For | Block) else []
+    return any(r.buffer in made for b in blocks for r in b.reads)

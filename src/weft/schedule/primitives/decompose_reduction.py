@@ -1,0 +1,80 @@
+"""`decompose_reduction`: the start of a reduction becomes a block of its own.
+
+for i in range(0, 8):                   for i in range(0, 8):
+    for k in range(0, 4):                   C[i] = 0
+        if k == 0: C[i] = 0    ->           for k in range(0, 4):
+        C[i] = C[i] + A[i, k]                   C[i] = C[i] + A[i, k]
+"""
+
+from __future__ import annotations
+
+from weft.ir.expr import Expr, Var, all_of
+from weft.ir.rewrite import free_vars, substitute
+from weft.loop.nodes import Axis, AxisKind, Block, For, Function, Stmt, for_, seq
+from weft.loop.regions import make_block
+from weft.schedule.nest import fresh_block_name
+from weft.schedule.placing import reduce_loops
+from weft.schedule.primitive import primitive
+from weft.schedule.rebind import conjuncts, uses
+from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.tree import block_path, loops_on, replace, the_block
+
+
+@primitive
+def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, BlockRef]:
+    """Moves the initialisation of *block* to just before *loop*; returns its block.
+
+    Legal for a loop at or outside the outermost loop that the reduction runs over.
+    """
+    path = block_path(fn, block)
+    update = the_block(path)
+    loops = loops_on(path)
+    depth = next((n for n, f in enumerate(loops) if f.var is loop.var), None)
+    if update.init is None:
+        refuse(f"{update.name} has no initialisation", update)
+    if depth is None:
+        refuse(f"the loop {loop.var.name} is not around {update.name}", update)
+    reduced = reduce_loops(path)
+    if any(f in reduced for f in loops[:depth]):
+        refuse(f"the reduction runs over {loops[depth - 1].var.name} too, which is outside", loops[depth - 1])
+    name = fresh_block_name(fn, f"{update.name}_init")
+    init = _init_nest(update, update.init, name, [f for f in loops[depth:] if f not in reduced], reduced)
+    rest = Block(update.name, update.axes, update.bindings, update.predicate, update.reads, update.writes, None,
+                 update.body, update.annotations)  # fmt: skip
+    start = path.index(loops[depth])
+    new = seq(init, replace(path[start:], rest))
+    return Change(fn.with_body(replace(path[: start + 1], new))), BlockRef(name)
+
+
+def _init_nest(update: Block, init: Stmt, name: str, loops: list[For], reduced: list[For]) -> Stmt:
+    """Builds the loops around the initialisation: those of the update that its spatial axes depend on."""
+    kept = [(a, b) for a, b in zip(update.axes, update.bindings, strict=True) if a.kind is AxisKind.SPATIAL]
+    loops = [f for f in loops if any(uses(b, f.var) for _, b in kept)]
+    fresh: dict[Var, Expr] = {f.var: Var(f"{f.var.name}_init") for f in loops}
+    axes = {a.var: Var(a.var.name) for a, _ in kept}
+    predicate = _without(update, reduced)
+    body: Stmt = make_block(
+        name,
+        tuple([Axis(axes[a.var], a.extent, a.kind) for a, _ in kept]),
+        tuple([substitute(b, fresh) for _, b in kept]),
+        substitute(init, axes),
+        None,
+        substitute(predicate, fresh),
+    )
+    for f in reversed(loops):
+        var = fresh[f.var]
+        if isinstance(var, Var):
+            body = for_(var, f.extent, body, f.kind, f.begin)
+    return body
+
+
+def _without(update: Block, reduced: list[For]) -> Expr:
+    """Returns the part of the update's predicate that does not depend on the reduction; refuses one that mixes both."""
+    kept: list[Expr] = []
+    for c in conjuncts(update.predicate):
+        mentions = [f for f in reduced if uses(c, f.var)]
+        if not mentions:
+            kept.append(c)
+        elif any(v not in {f.var for f in reduced} for v in free_vars(c)):
+            refuse(f"the guard of {update.name} depends on spatial and reduced loops together", update)
+    return all_of(kept)

@@ -1,0 +1,19 @@
+"""`parallel`: a loop's iterations are shared out among the threads.
+
+for i in range(0, 64):         ->       for i in parallel(0, 64):
+    S(i)                                    S(i)
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import Function, LoopKind
+from weft.schedule.kinds import check_independent, set_kind
+from weft.schedule.primitive import primitive
+from weft.schedule.state import Change, LoopRef
+
+
+@primitive
+def parallel(fn: Function, loop: LoopRef) -> tuple[Change, None]:
+    """Runs the iterations of *loop* in parallel; legal if no iteration touches what another writes."""
+    check_independent(fn, loop, private=True)
+    return set_kind(fn, loop, LoopKind.PARALLEL), None

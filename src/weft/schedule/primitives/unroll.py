@@ -1,0 +1,19 @@
+"""`unroll`: a loop's iterations are written out one after another.
+
+for i in range(0, 4):          ->       for i in unrolled(0, 4):
+    S(i)                                    S(i)
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import Function, LoopKind
+from weft.schedule.kinds import check_constant_extent, set_kind
+from weft.schedule.primitive import primitive
+from weft.schedule.state import Change, LoopRef
+
+
+@primitive
+def unroll(fn: Function, loop: LoopRef) -> tuple[Change, None]:
+    """Writes out the iterations of *loop*, whose extent must be constant, when code is emitted."""
+    check_constant_extent(fn, loop)
+    return set_kind(fn, loop, LoopKind.UNROLLED), None

@@ -1,0 +1,85 @@
+"""The box of a buffer that a piece of program touches, in terms of the loops around the piece.
+
+An index is split as base(outer loops) + rest(inner loops); the box begins at the smallest value of the whole and its width
+is that of the rest alone, so it never mentions an outer loop. What can't be worked out is the whole dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, ZERO, Const, Expr, Var
+from weft.ir.prove import extremes, prove
+from weft.ir.rewrite import free_vars, substitute
+from weft.ir.simplify import simplify
+from weft.loop.nodes import Block, Buffer, For, Range, Region, Stmt
+from weft.schedule.tree import Path, loops_on, paths, regions_of
+
+Box = tuple[Range, ...]
+Ends = tuple[Expr, Expr]
+
+
+def touched(root: Stmt, buffer: Buffer, bounds: Bounds, symbols: Sequence[Var], *, writes: bool) -> Box | None:
+    """Returns the box of *buffer* that the blocks under *root* read (or write); None if they don't touch it.
+
+    *bounds* has the ranges of the loops around *root*; *symbols* are the variables that a width may mention.
+    """
+    ends: list[Ends | None] | None = None
+    for path in paths(root):
+        block = path[-1]
+        if not isinstance(block, Block):
+            continue
+        for region in regions_of(block.writes if writes else block.reads, buffer):
+            found = [_ends(path, region, d, bounds) for d in range(buffer.rank)]
+            ends = found if ends is None else [_union(a, b, bounds) for a, b in zip(ends, found, strict=True)]
+    if ends is None:
+        return None
+    return tuple([_range(e, size, bounds, symbols) for e, size in zip(ends, buffer.shape, strict=True)])
+
+
+def _ends(path: Path, region: Region, dim: int, bounds: Bounds) -> Ends | None:
+    """Returns the first and the last index of one dimension that a block touches over the loops on *path*."""
+    block = path[-1]
+    if not isinstance(block, Block):
+        return None
+    inner = loops_on(path)
+    for f in inner:
+        bounds = _bind(f, bounds)
+    to_loops = {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)}
+    first = simplify(substitute(region.ranges[dim].begin, to_loops), bounds)
+    last = simplify(substitute(region.ranges[dim].begin + region.ranges[dim].extent - ONE, to_loops), bounds)
+    variables = [f.var for f in inner]
+    low, high = extremes(first, variables, bounds), extremes(last, variables, bounds)
+    return None if low is None or high is None else (low[0], high[1])
+
+
+def _bind(loop: For, bounds: Bounds) -> Bounds:
+    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+
+
+def _union(a: Ends | None, b: Ends | None, bounds: Bounds) -> Ends | None:
+    """Returns the ends that span both, if it is known which is the smaller and which the larger."""
+    if a is None or b is None:
+        return None
+    low, high = _smaller(a[0], b[0], bounds), _smaller(b[1], a[1], bounds)
+    if low is None or high is None:
+        return None
+    return low, (b[1] if high is a[1] else a[1])
+
+
+def _smaller(a: Expr, b: Expr, bounds: Bounds) -> Expr | None:
+    return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None
+
+
+def _range(ends: Ends | None, size: Expr, bounds: Bounds, symbols: Sequence[Var]) -> Range:
+    """Returns the range between *ends*; the whole dimension where its width would depend on a loop, or would be no less."""
+    whole = Range(ZERO, size)
+    if ends is None:
+        return whole
+    width = simplify(ends[1] - ends[0] + ONE, bounds)
+    if not all(v in symbols for v in free_vars(width)):
+        return whole
+    if isinstance(width, Const) and isinstance(size, Const) and int(width.value) >= int(size.value):
+        return whole
+    return Range(simplify(ends[0], bounds), width)

@@ -1,0 +1,107 @@
+"""A schedule in the making: a program, the steps so far, and references that follow the program's changes.
+
+s = Schedule(program)
+i, j, k = s.loops(s.block("C"))
+io, ii = s.split(i, [None, 8])
+s.vectorize(j)
+print(s.program, s.trace)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.ir.expr import Var
+from weft.loop.nodes import Buffer, Function, Program, Stmt
+from weft.loop.printer import print_function
+from weft.schedule.methods import PrimitiveMethods
+from weft.schedule.primitive import PRIMITIVES
+from weft.schedule.state import BlockRef, Illegal, LoopRef
+from weft.schedule.trace import Trace
+from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block
+from weft.support.errors import ScheduleError
+
+
+class Schedule(PrimitiveMethods):
+    """A series of checked rewrites of a program's entry function; each primitive is a method."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.trace = Trace()
+        self._forward: dict[Var, Var] = {}
+
+    @property
+    def function(self) -> Function:
+        """The function as it is now."""
+        return self.program.entry
+
+    def block(self, name: str) -> BlockRef:
+        """Returns the block called *name*; raises `ScheduleError` naming the blocks there are."""
+        result = BlockRef(name)
+        self._checked("block", (name,), lambda: block_path(self.function, result))
+        self.trace.add("block", (name,), {}, result)
+        return result
+
+    def blocks(self) -> tuple[BlockRef, ...]:
+        """Returns all blocks, in program order."""
+        return tuple([BlockRef(b.name) for b in blocks_in(self.function.body)])
+
+    def loops(self, block: BlockRef) -> tuple[LoopRef, ...]:
+        """Returns the loops around *block*, outermost first."""
+        path = self._checked("loops", (block,), lambda: block_path(self.function, block))
+        result = tuple([LoopRef(f.var) for f in loops_on(path)])
+        self.trace.add("loops", (block,), {}, result)
+        return result
+
+    def extent(self, loop: LoopRef) -> int | None:
+        """Returns the number of iterations of *loop*, or None if it is symbolic."""
+        found = loop_path(self.function, self._resolve(loop))[-1]
+        value = getattr(found, "extent", None)
+        size = getattr(value, "value", None)
+        return size if isinstance(size, int) else None
+
+    def buffer_of(self, block: BlockRef) -> Buffer:
+        """Returns the first buffer that *block* writes."""
+        return the_block(block_path(self.function, block)).writes[0].buffer
+
+    def apply(self, name: str, /, *arguments: Any, **keywords: Any) -> Any:
+        """Applies the primitive *name*, records the step, and returns its references.
+
+        Raises `ScheduleError`, with the program's text and the statement marked, if the step is not legal; the program
+        then stays as it was.
+        """
+        resolved = [self._resolve(a) for a in arguments]
+        named = {k: self._resolve(v) for k, v in keywords.items()}
+        change, result = self._checked(name, arguments, lambda: PRIMITIVES[name].run(self.function, *resolved, **named))
+        self.program = self.program.with_function(change.function)
+        self._forward.update(change.forward)
+        self.trace.add(name, arguments, keywords, result)
+        return result
+
+    def _resolve(self, value: Any) -> Any:
+        """Follows a loop reference to where its loop went."""
+        if isinstance(value, LoopRef):
+            var = value.var
+            while var in self._forward:
+                var = self._forward[var]
+            return value if var is value.var else LoopRef(var)
+        if isinstance(value, list | tuple):
+            return type(value)(self._resolve(v) for v in value)
+        return value
+
+    def _checked(self, name: str, arguments: tuple[Any, ...], run: Any) -> Any:
+        try:
+            return run()
+        except Illegal as e:
+            shown = ", ".join(str(a) for a in arguments)
+            raise ScheduleError(
+                f"{name}({shown}) is not legal: {e.message}\n{_show(self.function, e.at)}", hint=e.hint
+            ) from None
+
+    def __str__(self) -> str:
+        return print_function(self.function)
+
+
+def _show(fn: Function, at: Stmt | None) -> str:
+    """Prints the program with the statement *at* marked, indented under the message."""
+    return "\n".join(f"    {line}" for line in print_function(fn, mark=at).splitlines())

@@ -1,0 +1,193 @@
+"""Finding and replacing statements: loops by their variable, blocks by their name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, Var
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import (
+    NOTHING,
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    Function,
+    If,
+    Load,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    seq,
+)  # fmt: skip
+from weft.loop.visit import loads, statements, stores, sub_statements
+from weft.schedule.state import BlockRef, LoopRef, refuse
+
+Path = tuple[Stmt, ...]
+"""Statements from the root down to the one meant, each the child of the one before."""
+
+
+def find(root: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
+    """Returns the path to the first statement, in program order, that is *wanted*."""
+    stack: list[Path] = [(root,)]
+    while stack:
+        path = stack.pop()
+        if wanted(path[-1]):
+            return path
+        stack += [(*path, c) for c in reversed(sub_statements(path[-1]))]
+    return None
+
+
+def loop_path(fn: Function, loop: LoopRef) -> Path:
+    """Returns the path to a loop; refuses one that the program does not have."""
+    path = find(fn.body, lambda s: isinstance(s, For) and s.var is loop.var)
+    return path if path is not None else refuse(f"there is no loop {loop.var.name} in the program any more")
+
+
+def block_path(fn: Function, block: BlockRef) -> Path:
+    """Returns the path to a block; refuses one that the program does not have, naming those it has."""
+    path = find(fn.body, lambda s: isinstance(s, Block) and s.name == block.name)
+    if path is None:
+        known = ", ".join(b.name for b in blocks_in(fn.body))
+        refuse(f"there is no block {block.name} in the program", hint=f"its blocks are: {known}")
+    return path
+
+
+def the_loop(path: Path) -> For:
+    """Returns the loop that *path* leads to."""
+    found = path[-1]
+    if not isinstance(found, For):
+        raise TypeError(f"not a path to a loop, but to a {type(found).__name__}")
+    return found
+
+
+def the_block(path: Path) -> Block:
+    """Returns the block that *path* leads to."""
+    found = path[-1]
+    if not isinstance(found, Block):
+        raise TypeError(f"not a path to a block, but to a {type(found).__name__}")
+    return found
+
+
+def loops_on(path: Path) -> list[For]:
+    """Returns the loops of the innermost scope on *path*, outermost first: those below the last enclosing block."""
+    loops: list[For] = []
+    for s in path[:-1]:
+        if isinstance(s, Block):
+            loops = []
+        elif isinstance(s, For):
+            loops.append(s)
+    return loops
+
+
+def blocks_in(root: Stmt) -> list[Block]:
+    """Returns the blocks under *root* in program order, those inside other blocks too."""
+    return [s for s in statements(root) if isinstance(s, Block)]
+
+
+def outer_blocks_in(root: Stmt) -> list[Block]:
+    """Returns the blocks under *root* that are in no other block under it."""
+    return [s for s in (p[-1] for p in paths(root)) if isinstance(s, Block)]
+
+
+def paths(root: Stmt) -> Iterator[Path]:
+    """Yields the path from *root* to each statement, not going into blocks."""
+    stack: list[Path] = [(root,)]
+    while stack:
+        path = stack.pop()
+        yield path
+        if not isinstance(path[-1], Block):
+            stack += [(*path, c) for c in reversed(sub_statements(path[-1]))]
+
+
+def replace(path: Path, new: Stmt) -> Stmt:
+    """Returns the root of *path* with the statement at its end replaced; `NOTHING` removes it and what it leaves empty."""
+    old = path[-1]
+    for parent in reversed(path[:-1]):
+        new = with_child(parent, old, new)
+        old = parent
+    return new
+
+
+def with_child(parent: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """Returns *parent* with one of its statements replaced; it vanishes if nothing is left in it."""
+    if isinstance(parent, Seq):
+        return seq(*[new if s is old else s for s in parent.body])
+    if new is NOTHING and not isinstance(parent, If | Block):
+        return NOTHING
+    made = parent.rebuild([new if c is old else c for c in parent.children()])
+    if not isinstance(made, Stmt):
+        raise TypeError("a statement was rebuilt as something else")
+    return made
+
+
+def bounds_on(path: Sequence[Stmt], fn: Function) -> Bounds:
+    """Returns the ranges of the loop variables on *path*; symbolic sizes are at least one."""
+    bounds = symbol_bounds(fn)
+    for s in path:
+        if isinstance(s, For):
+            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - ONE)
+    return bounds
+
+
+def symbols_of(fn: Function) -> list[Var]:
+    """Returns the symbolic sizes of a function: its scalar parameters, and the variables in its buffers' shapes."""
+    scalars = [p for p in fn.params if isinstance(p, Var)]
+    in_shapes = [v for p in fn.params if isinstance(p, Buffer) for s in p.shape for v in free_vars(s)]
+    return list(dict.fromkeys(scalars + in_shapes))
+
+
+def symbol_bounds(fn: Function) -> Bounds:
+    """Returns the ranges of a function's symbolic sizes: at least one each."""
+    bounds = Bounds()
+    for v in symbols_of(fn):
+        bounds = bounds.bind(v, 1, None)
+    return bounds
+
+
+def writes_of(root: Stmt) -> list[Buffer]:
+    """Returns the buffers that are written anywhere under *root*."""
+    return list(dict.fromkeys(s.buffer for s in stores(root)))
+
+
+def reads_of(root: Stmt) -> list[Buffer]:
+    """Returns the buffers that are read anywhere under *root*."""
+    return list(dict.fromkeys(x.buffer for x in loads(root)))
+
+
+def alloc_of(root: Stmt, buffer: Buffer) -> Path | None:
+    """Returns the path to the statement that allocates *buffer*, or None for a parameter."""
+    return find(root, lambda s: isinstance(s, Alloc) and s.buffer is buffer)
+
+
+def drop_alloc(root: Stmt, buffer: Buffer) -> Stmt:
+    """Removes the allocation of a buffer that nothing uses any more."""
+    path = alloc_of(root, buffer)
+    if path is None:
+        return root
+    found = path[-1]
+    return replace(path, found.body) if isinstance(found, Alloc) else root
+
+
+def add_alloc(root: Stmt, buffer: Buffer) -> Stmt:
+    """Allocates *buffer* around everything; lowering moves it inwards."""
+    return Alloc(buffer, root)
+
+
+def plain_store(block: Block) -> Store:
+    """Returns the one store that is the whole body of *block*; refuses a block of another form."""
+    if not isinstance(block.body, Store) or block.body.mask is not None:
+        refuse(f"{block.name} is not a single assignment", block)
+    return block.body
+
+
+def loads_in(node: Stmt, buffer: Buffer) -> list[Load]:
+    """Returns the loads of *buffer* under *node*."""
+    return [x for x in loads(node) if x.buffer is buffer]
+
+
+def regions_of(regions: Sequence[Region], buffer: Buffer) -> list[Region]:
+    """Returns those of *regions* that are of *buffer*."""
+    return [r for r in regions if r.buffer is buffer]
