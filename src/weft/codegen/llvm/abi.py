@@ -1,0 +1,36 @@
+"""The binary interface between generated code and the runtime: the context, the status codes, the tensor descriptor."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+PARALLEL_FOR: Final = 0
+"""Offset in the context of `i32 (ctx, i32 (ctx, args, begin, end) task, args, i64 n)`."""
+ARENA: Final = 8
+ARENA_BYTES: Final = 16
+CONSTANTS: Final = 24
+ALLOC: Final = 32
+"""Offset of `ptr (ctx, i64 bytes)`: scratch memory, aligned to 64 bytes, last in first out; null if there is none left."""
+FREE: Final = 40
+THREADS: Final = 48
+FAILED_ASSERT: Final = 52
+DETAIL: Final = 56
+DETAILS: Final = 4
+ARENA_NEEDED: Final = 88
+
+OK: Final = 0
+ASSERT_FAILED: Final = 1
+OUT_OF_MEMORY: Final = 2
+
+TENSOR_BYTES: Final = 24
+TENSOR_SHAPE: Final = 8
+"""Offset in a tensor descriptor {data, shape, i32 ndim, i32 dtype} of the pointer to its i64 sizes."""
+
+ALIGNMENT: Final = 64
+"""Of scratch memory, of the arena and of the frame's arrays."""
+
+
+def assert_id(message: str) -> int:
+    """Returns the number by which a failed assertion is reported: positive, the same in every module."""
+    return zlib.crc32(message.encode()) & 0x7FFFFFFF or 1

@@ -1,0 +1,57 @@
+"""The pure functions a target computes itself, each as one of LLVM's intrinsics or a few instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from weft.codegen.llvm.affine import Affine, Operand
+from weft.codegen.llvm.casts import narrow, widen, widened
+from weft.codegen.llvm.emitter import Emitter, emits
+from weft.codegen.llvm.types import literal, mangled, register_type, splat
+from weft.ir.expr import INDEX, Apply
+from weft.support.dtypes import DType
+
+_LLVM: Final = {
+    "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "roundeven",
+    "abs": "fabs", "copysign": "copysign", "fma": "fma",
+}  # fmt: skip
+
+
+@emits(Apply)
+def apply(f: Emitter, e: Apply, *operands: Operand) -> Operand:
+    """Emits a function that the target has; raises `LoweringError` for one that had to be expanded before."""
+    if e.fn not in f.target.native:
+        raise f.error(f"the target {f.target.name} has no {e.fn}", hint="expand it before code generation")
+    operand = e.args[0].dtype
+    texts = [f.build.text(x) for x in operands]
+    if not operand.is_float:
+        return _integer_abs(f, operand, texts[0])
+    wide = widened(operand)
+    texts = [widen(f, x, operand) for x in texts]
+    if e.fn in _PREDICATES:
+        return _PREDICATES[e.fn](f, wide, texts[0])
+    return narrow(f, f.intrinsic(_LLVM[e.fn], wide, *texts), operand)
+
+
+def _integer_abs(f: Emitter, dtype: DType, x: str) -> Operand:
+    if dtype.kind == "uint":
+        return x
+    symbol, kind = f"@llvm.abs.{mangled(dtype)}", register_type(dtype)
+    f.globals[symbol] = f"declare {kind} {symbol}({kind}, i1 immarg)"
+    made = f.build.pure(f"call {kind} {symbol}({kind} {x}, i1 false)", x)
+    return Affine(0, {made: 1}) if dtype is INDEX else made
+
+
+def _is_nan(f: Emitter, dtype: DType, x: str) -> str:
+    zero = splat(literal(0.0, dtype.element), dtype)
+    return f.build.pure(f"fcmp uno {register_type(dtype)} {x}, {zero}", x)
+
+
+def _is_inf(f: Emitter, dtype: DType, x: str) -> str:
+    infinity = splat(literal(float("inf"), dtype.element), dtype)
+    size = f.intrinsic("fabs", dtype, x)
+    return f.build.pure(f"fcmp oeq {register_type(dtype)} {size}, {infinity}", size)
+
+
+_PREDICATES: Final[dict[str, Callable[[Emitter, DType, str], str]]] = {"is_nan": _is_nan, "is_inf": _is_inf}

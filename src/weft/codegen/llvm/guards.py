@@ -1,0 +1,121 @@
+"""Selection and logic whose operands may fault: they are evaluated only under the condition that guards them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from weft.codegen.llvm.affine import Affine, Operand
+from weft.codegen.llvm.emitter import Emitter, emits
+from weft.codegen.llvm.types import register_type, splat
+from weft.ir.expr import INDEX, And, Binary, Expr, Or, Select
+from weft.support.dtypes import bool_
+
+
+@emits(Select, lazy=True)
+def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
+    """Emits a selection: as one instruction, by masked loads, or by a branch, depending on what may fault."""
+    cond = f.text(e.cond)
+    if cond in ("true", "false"):
+        return f.value(e.then if cond == "true" else e.other)
+    if not (f.may_trap(e.then) or f.may_trap(e.other)):
+        x, y = f.text(e.then), f.text(e.other)
+    elif e.cond.dtype.lanes == 1:
+        return branch(f, cond, e.then, e.other)
+    else:
+        x, y = masked(f, e.then, cond), masked(f, e.other, negated(f, e.cond, cond))
+    kind = register_type(e.dtype)
+    made = f.build.pure(f"select {register_type(e.cond.dtype)} {cond}, {kind} {x}, {kind} {y}", cond, x, y)
+    return Affine(0, {made: 1}) if e.dtype is INDEX else made
+
+
+@emits(And, Or, lazy=True)
+def logic(f: Emitter, e: Binary, *operands: Operand) -> Operand:
+    """Emits `and` or `or`; the second operand is evaluated only where the first does not decide, if it may fault."""
+    stop = "false" if isinstance(e, And) else "true"
+    a = f.text(e.a)
+    if a in ("true", "false"):
+        return a if a == stop else f.value(e.b)
+    if not f.may_trap(e.b):
+        b = f.text(e.b)
+    elif e.dtype.lanes == 1:
+        return branch_logic(f, e, a, stop)
+    else:
+        b = masked(f, e.b, a if isinstance(e, And) else negated(f, e.a, a))
+    if b in ("true", "false"):
+        return b if b == stop else a
+    kind = register_type(e.dtype)
+    decided = splat(stop, e.dtype)
+    then, other = (b, decided) if isinstance(e, And) else (decided, b)
+    return f.build.pure(f"select {kind} {a}, {kind} {then}, {kind} {other}", a, b)
+
+
+def negated(f: Emitter, e: Expr, x: str) -> str:
+    """Returns the complement of the bool *x* of the type of *e*."""
+    return f.build.pure(f"xor {register_type(e.dtype)} {x}, {splat('true', e.dtype)}", x)
+
+
+def masked(f: Emitter, e: Expr, mask: str) -> str:
+    """Returns the value of *e*, loading only in the lanes where *mask* (and the mask in force) holds."""
+    if not f.may_trap(e):
+        return f.text(e)
+    outer = f.mask
+    if outer is not None:
+        flags = register_type(bool_.with_lanes(e.dtype.lanes))
+        mask = f.build.pure(f"and {flags} {outer}, {mask}", outer, mask)
+    f.mask, f.mask_lanes = mask, e.dtype.lanes
+    with f.scope():
+        made = f.text(e)
+    f.mask = outer
+    return made
+
+
+def branch(f: Emitter, cond: str, then: Expr, other: Expr) -> Operand:
+    """Emits a selection by a scalar condition as two paths of control."""
+    with diamond(f, cond) as merged:
+        first = arm(f, then, merged)
+        second = arm(f, other, merged)
+    kind = register_type(then.dtype)
+    made = f.build.here(f"phi {kind} [ {first[0]}, %{first[1]} ], [ {second[0]}, %{second[1]} ]")
+    return Affine(0, {made: 1}) if then.dtype is INDEX else made
+
+
+def branch_logic(f: Emitter, e: Binary, a: str, stop: str) -> Operand:
+    """Emits a scalar `and` or `or` whose first operand is *a*, and whose second may fault."""
+    rest, merged = f.build.label("rest"), f.build.label("decided")
+    before = f.build.block
+    targets = (rest, merged) if isinstance(e, And) else (merged, rest)
+    before.end = f"br i1 {a}, label %{targets[0]}, label %{targets[1]}"
+    with f.build.region(rest):
+        with f.scope():
+            b = f.text(e.b)
+        last = f.build.block
+        last.end = f"br label %{merged}"
+    f.build.start(merged)
+    return f.build.here(f"phi i1 [ {stop}, %{before.label} ], [ {b}, %{last.label} ]")
+
+
+class Diamond:
+    """The labels of a branch with two arms."""
+
+    def __init__(self, f: Emitter) -> None:
+        self.arms = [f.build.label("then"), f.build.label("else")]
+        self.end = f.build.label("join")
+
+
+@contextmanager
+def diamond(f: Emitter, cond: str) -> Iterator[Diamond]:
+    """Branches on *cond*; the two arms are emitted in the body with `arm`, and the join begins after it."""
+    labels = Diamond(f)
+    f.build.block.end = f"br i1 {cond}, label %{labels.arms[0]}, label %{labels.arms[1]}"
+    yield labels
+    f.build.start(labels.end)
+
+
+def arm(f: Emitter, e: Expr, labels: Diamond) -> tuple[str, str]:
+    """Emits one arm of a diamond; returns its value and the label of its last block."""
+    with f.build.region(labels.arms.pop(0)):
+        with f.scope():
+            made = f.text(e)
+        f.build.block.end = f"br label %{labels.end}"
+        return made, f.build.block.label

@@ -1,0 +1,95 @@
+"""Writes a whole program as one LLVM module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import weft.codegen.llvm.casts
+import weft.codegen.llvm.division
+import weft.codegen.llvm.functions
+import weft.codegen.llvm.guards
+import weft.codegen.llvm.operators  # noqa: F401  (these register how the nodes of expressions are emitted)
+from weft.codegen.llvm.affine import Affine
+from weft.codegen.llvm.calls import is_task, param_type, quoted, signature, task_wrapper
+from weft.codegen.llvm.emitter import Emitter, Memory
+from weft.codegen.llvm.entry import entry_of, entry_wrapper
+from weft.codegen.llvm.statements import emit
+from weft.loop.nodes import Buffer, Function, Program
+from weft.targets.target import Target
+
+_METADATA: Final = '!0 = !{}\n!1 = !{!"branch_weights", i32 2000, i32 1}\n'
+
+
+@dataclass(frozen=True)
+class ModuleText:
+    """LLVM IR, and the messages of the assertions in it by their number."""
+
+    text: str
+    messages: dict[int, str]
+
+
+def llvm_text(program: Program, target: Target) -> str:
+    """Returns *program*, whose functions are flat, as LLVM IR for *target*."""
+    return write_module(program, target).text
+
+
+def write_module(program: Program, target: Target) -> ModuleText:
+    """Writes all functions of *program*; the first, and any with the annotation ("export", 1), can be called from outside."""
+    signatures = {fn.name: signature(fn) for fn in program.functions}
+    parts: list[str] = []
+    emitters: list[Emitter] = []
+
+    def emitter(name: str) -> Emitter:
+        made = Emitter(target, name, signatures)
+        emitters.append(made)
+        return made
+
+    for fn in program.functions:
+        spec = entry_of(fn)
+        exported = spec is None and (fn is program.entry or dict(fn.annotations).get("export") == 1)
+        parts.append(_define(emitter(fn.name), fn, exported))
+        if is_task(fn):
+            parts.append(task_wrapper(emitter(fn.name), fn))
+        if spec is not None:
+            parts.append(entry_wrapper(emitter(fn.name), fn, spec))
+    declared = {symbol: text for e in emitters for symbol, text in e.globals.items()}
+    head = [f'target triple = "{target.triple}"', *declared.values()]
+    text = "\n".join([*head, *parts, _attributes(target), _METADATA])
+    return ModuleText(text, {n: m for e in emitters for n, m in e.asserts.items()})
+
+
+def _define(f: Emitter, function: Function, exported: bool) -> str:
+    may_alias = dict(function.annotations).get("may_alias") == 1
+    shared = f.new_root()
+    params = ["ptr noundef %ctx"]
+    for i, p in enumerate(function.params):
+        name = f"%p{i}"
+        if isinstance(p, Buffer):
+            f.buffers[p] = Memory(name, shared if may_alias else f.new_root(), Affine(0))
+            params.append(f"ptr {'' if may_alias else 'noalias '}noundef {name}")
+        else:
+            f.bind(p, name)
+            params.append(f"{param_type(p)} {name}")
+            if is_task(function) and i < 2:
+                f.build.nonnegative.add(name)
+    emit(f, function.body)
+    f.build.block.end = "ret i32 0"
+    linkage = "hidden" if exported else "internal"
+    name = quoted(function.name)
+    return f"define {linkage} i32 @{name}({', '.join(params)}) #0 {{\n{f.build.body()}\n}}"
+
+
+def _attributes(target: Target) -> str:
+    """Returns the attributes of all functions: what the machine has, and that no library is to be called."""
+    pairs = {
+        "target-cpu": target.cpu,
+        "tune-cpu": target.tune,
+        "target-features": ",".join(target.features),
+        "prefer-vector-width": str(target.vector_bits),
+        "min-legal-vector-width": str(target.vector_bits),
+        "no-builtins": None,
+        "frame-pointer": "none",
+    }
+    texts = [f'"{k}"' if v is None else f'"{k}"="{v}"' for k, v in pairs.items()]
+    return f"attributes #0 = {{ nounwind {' '.join(texts)} }}"
