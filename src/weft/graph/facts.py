@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from weft.graph.graph import Attributes, Node
 from weft.ir.expr import ONE, ZERO
+from weft.ir.node import Node as IrNode
 from weft.ops.registry import Operator, TensorType
 from weft.te import Compute, Operation, Placeholder, Read, Tensor, placeholder, topological
 from weft.te.classify import OpClass, access_class, classify
@@ -20,13 +21,12 @@ RENAMES = frozenset({"reshape", "flatten", "squeeze", "unsqueeze"})
 class NodeFacts:
     """`kind` is the hardest class among the node's operations; `reads[i]` the hardest way from input *i* to an output.
 
-    `multi_step` tells that the node reduces more than once, or rearranges what it has reduced (softmax, layer norm).
-    `same_index[i]` tells that every output element needs element-wise only what is at its own index in input *i*.
+    `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule.
     """
 
     kind: OpClass
     reads: tuple[OpClass, ...]
-    multi_step: bool
+    is_map: bool
 
     def same_index(self, i: int) -> bool:
         """Tells whether an output element needs only the element of input *i* at its own index."""
@@ -61,7 +61,7 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     kinds = {op: classify(op) for op in operations}
     reads = tuple([OpClass.OPAQUE if t is None else _reach(t, operations, kinds, outputs) for t in given])
     kind = max(kinds.values(), default=OpClass.INJECTIVE)
-    return NodeFacts(kind, reads, _is_multi_step(operations, kinds, outputs))
+    return NodeFacts(kind, reads, all(_is_map(op) for op in operations))
 
 
 def _reach(
@@ -92,10 +92,24 @@ def _access(op: Compute, read: Read) -> OpClass:
     return max(OpClass.BROADCAST, access_class(op, read))
 
 
-def _is_multi_step(operations: Sequence[Operation], kinds: dict[Operation, OpClass], outputs: Sequence[Tensor]) -> bool:
-    """Tells whether there are two reductions, or one whose result is read other than at its own index."""
-    reductions = [op for op in operations if kinds[op] >= OpClass.REDUCTION]
-    if len(reductions) != 1:
-        return len(reductions) > 1
-    after = operations[operations.index(reductions[0]) + 1 :]
-    return _reach(Tensor(reductions[0], 0, outputs[0].dtype), after, kinds, outputs) is not OpClass.ELEMENTWISE
+def _is_map(op: Operation) -> bool:
+    """Tells whether *op* uses its axes only as the indices of what it reads, each at its own place counted from the last."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return False
+    seen: set[IrNode] = set()
+    stack: list[IrNode] = list(op.values)
+    while stack:
+        n = stack.pop()
+        if n in op.axes or (isinstance(n, Read) and not _is_broadcast(op, n)):
+            return False
+        if n not in seen and not isinstance(n, Read):
+            stack += n.children()
+        seen.add(n)
+    return True
+
+
+def _is_broadcast(op: Compute, read: Read) -> bool:
+    """Tells whether *read* is at the index of the result, or at 0 in dimensions of extent one."""
+    own = op.axes[len(op.axes) - len(read.indices) :]
+    sizes = zip(read.indices, own, read.tensor.shape, strict=True)
+    return all(i is axis or (i is ZERO and size is ONE) for i, axis, size in sizes)

@@ -117,6 +117,11 @@ class Node:
         """The first output."""
         return self.outputs[0]
 
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The attributes as given, by name."""
+        return dict(self.attributes)
+
     def attribute(self, name: str) -> Any:
         """Returns an attribute: as given, else the operator's default; raises `KeyError` where it has neither."""
         for key, value in self.attributes:

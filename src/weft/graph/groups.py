@@ -69,7 +69,7 @@ class Group:
         made: dict[Value, Tensor] = {v: placeholder(v.shape, v.dtype, f"p{i}") for i, v in enumerate(self.inputs)}
         for n in self.nodes:
             given = [None if v is None else made[v] if v in made else _literal_tensor(v) for v in n.inputs]
-            made.update(zip(n.outputs, n.operator(given, dict(n.attributes)), strict=True))
+            made.update(zip(n.outputs, n.operator(given, n.keywords), strict=True))
         return tuple([made[v] for v in self.inputs]), tuple([made[v] for v in self.outputs])
 
     def __repr__(self) -> str:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Graph
+from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
+from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.pack_matrices import pack_matrices
 from weft.targets.target import Target
 
 
@@ -50,4 +53,8 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
+        ("fold_scale_and_shift", fold_scale_and_shift),
+        ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
+        ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
+        ("fold_packed_constants", lambda g: fold_constants(g, evaluator)),
     ]

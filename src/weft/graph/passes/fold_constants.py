@@ -18,6 +18,9 @@ from weft.graph.rewriting import Inputs, rewrite_graph
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
 
+VIEWS = frozenset({"unpack_matrix"})
+"""Operators that read a large constant as another one; to fold them would hold its elements twice."""
+
 
 def fold_constants(graph: Graph, evaluator: Evaluator) -> Graph:
     """Returns *graph* with each call on constants (parameters excepted) replaced by its results."""
@@ -38,10 +41,10 @@ def fold_constants(graph: Graph, evaluator: Evaluator) -> Graph:
 def _grows(node: Node, arrays: Sequence[Array | None]) -> bool:
     before = sum(a.nbytes for a in arrays if a is not None)
     after = sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
-    return after > 2 * before + LARGEST_GROWTH
+    return after > (LARGEST_GROWTH if node.op in VIEWS else 2 * before + LARGEST_GROWTH)
 
 
 def _results(node: Node, arrays: Sequence[Array | None], evaluator: Evaluator) -> list[Array]:
     if is_rename(node) and arrays[0] is not None:
         return [arrays[0].reshape(node.output.static_shape or ())]
-    return evaluator.evaluate(node.operator, arrays, dict(node.attributes))
+    return evaluator.evaluate(node.operator, arrays, node.keywords)

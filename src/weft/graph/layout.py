@@ -1,0 +1,58 @@
+"""Which values are kept in channel blocks: the choice that `choose_layouts` carries out, and what it costs.
+
+A blocked value is [N, C/b, H, W, b]: *b* channels of one place side by side, which fill a vector. The choice here is greedy: a
+convolution computes in blocks, and what only maps or pools blocked values stays in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import gcd
+
+from weft.graph.graph import Value
+from weft.ir.expr import Const
+
+SMALLEST_GROUP_BLOCK = 4
+"""Channels; grouped convolutions with fewer in common blocks are left as they are."""
+
+FINITE_AT_ZERO = frozenset(
+    {
+        "abs", "add", "avg_pool2d", "clip", "elu", "erf", "gelu", "hard_sigmoid", "identity", "leaky_relu", "max_pool2d",
+        "maximum", "minimum", "mul", "neg", "prelu", "reduce_max", "reduce_mean", "reduce_sum", "relu", "selu", "sigmoid",
+        "softplus", "softsign", "sqrt", "square", "sub", "tanh",
+    }
+)  # fmt: skip
+"""Operators that keep finite numbers finite. The channels that fill up the last block hold finite numbers, which the zero
+weights of the next convolution cancel; an infinity or NaN they would not."""
+
+
+def output_block(channels: int, lanes: int) -> int:
+    """Returns the block for *channels* that a convolution computes: a vector, or for fewer the next power of two."""
+    return lanes if channels >= lanes else 1 << (channels - 1).bit_length()
+
+
+def input_block(channels: int, lanes: int) -> int:
+    """Returns the block for *channels* that a convolution only reads, where any number will do: an image has three."""
+    return min(channels, lanes)
+
+
+def group_block(per_group: Iterable[int], lanes: int) -> int | None:
+    """Returns the block that divides the channels of each group; None where it would be too small to help."""
+    block = gcd(lanes, *per_group)
+    return block if block >= SMALLEST_GROUP_BLOCK else None
+
+
+def prefers_blocks(blocked: Iterable[Value], plain: Iterable[Value]) -> bool:
+    """Tells whether to pack the *plain* operands of a node rather than unpack the *blocked* ones, by the elements to move."""
+    return _elements(blocked) >= _elements(plain)
+
+
+def _elements(values: Iterable[Value]) -> int:
+    """Counts elements, symbolic sizes as one."""
+    total = 0
+    for v in values:
+        count = 1
+        for s in v.shape:
+            count *= int(s.value) if isinstance(s, Const) else 1
+        total += count
+    return total

@@ -1,0 +1,227 @@
+"""Carries out convolutions, and what lies between them, on channels in blocks.
+
+    y = relu(conv2d(x, w))     becomes     p = conv2d_blocked(pack_channels(x), pack_conv_weight(w)); y = unpack_channels(relu(p))
+
+The packing of weights is folded afterwards, and between two convolutions nothing is unpacked. The blocked layout is that of
+Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (SC 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.graph.facts import facts_of
+from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.layout import FINITE_AT_ZERO, group_block, input_block, output_block, prefers_blocks
+from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.ir.expr import ONE, Const, Expr, as_expr
+from weft.support.dtypes import DType
+from weft.targets.target import Target
+
+
+def choose_layouts(graph: Graph, target: Target) -> Graph:
+    """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks."""
+    layouts = _Layouts(target)
+    return rewrite_graph(graph, layouts.rewrite)
+
+
+class _Layouts:
+    """The blocked twin of each value of the new graph that has one."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.twins: dict[tuple[Value, int], Value] = {}
+        self.block_of: dict[Value, int] = {}
+
+    def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        """Returns the plain output of the blocked form of *node*; None where it has none."""
+        x = inputs[0] if inputs else None
+        if len(node.outputs) != 1 or (node.output.rank != 4 and node.op not in _REDUCTIONS):
+            return None
+        rule = _RULES.get(node.op)
+        if rule is not None:
+            made = rule(self, new, node, inputs) if x is not None and x.rank == 4 else None
+        else:
+            made = self.mapped(new, node, inputs)
+        return None if made is None else [made]
+
+    def lanes(self, dtype: DType) -> int:
+        """Returns how many elements fill a vector."""
+        return self.target.lanes(dtype.bits)
+
+    def blocked(self, new: Graph, x: Value, block: int) -> Value:
+        """Returns the twin of *x* in blocks of *block* channels, packed if it is not there yet."""
+        key = (x, block)
+        if key not in self.twins:
+            self.twins[key] = new.add("pack_channels", [x], block=block)
+        return self.twins[key]
+
+    def plain(self, new: Graph, twin: Value, channels: int, node: Node) -> Value:
+        """Returns the plain value of a new *twin* and remembers the two together."""
+        block = _int(twin.shape[4])
+        one_place = twin.shape[2] is ONE and twin.shape[3] is ONE and channels % block == 0
+        if one_place:
+            shape = (twin.shape[0], as_expr(channels), ONE, ONE)
+            made = new.add("reshape", [twin], shape=shape, name=node.output.name)
+        else:
+            made = new.add("unpack_channels", [twin], channels=channels, name=node.output.name)
+        self.twins[made, block] = twin
+        self.block_of[made] = block
+        return made
+
+    def conv(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns the convolution in blocks: full, depthwise or grouped."""
+        x, w = inputs[0], inputs[1]
+        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+            return None
+        group, channels, made = node.attribute("group"), _int(x.shape[1]), _int(w.shape[0])
+        lanes = self.lanes(x.dtype)
+        attributes = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        if group == channels == made and group > 1:
+            block = self.block_of.get(x, output_block(channels, lanes))
+            weight = new.add("pack_depthwise_weight", [w], name=f"{w.name}_packed", block=block)
+            return self._contract(new, node, inputs, "depthwise_conv2d_blocked", weight, (block, block), attributes)
+        blocks = self._conv_blocks(x, channels, made, group)
+        if blocks is None:
+            return None
+        weight = new.add("pack_conv_weight", [w], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
+        return self._contract(new, node, inputs, "conv2d_blocked", weight, blocks, {**attributes, "group": group})
+
+    def _conv_blocks(self, x: Value, channels: int, made: int, group: int) -> tuple[int, int] | None:
+        """Returns the blocks of the channels read and computed."""
+        lanes = self.lanes(x.dtype)
+        if group == 1:
+            return self.block_of.get(x, input_block(channels, lanes)), output_block(made, lanes)
+        block = group_block((channels // group, made // group), lanes)
+        return None if block is None else (block, block)
+
+    def conv_transpose(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns the transposed convolution in blocks; grouped and dilated ones have none."""
+        x, w = inputs[0], inputs[1]
+        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+            return None
+        if node.attribute("group") != 1 or tuple(node.attribute("dilations")) != (1, 1):
+            return None
+        lanes = self.lanes(x.dtype)
+        blocks = self.block_of.get(x, input_block(_int(x.shape[1]), lanes)), output_block(_int(w.shape[1]), lanes)
+        strides = node.attribute("strides")
+        packing = {"in_block": blocks[0], "out_block": blocks[1], "strides": strides}
+        weight = new.add("pack_conv_transpose_weight", [w], name=f"{w.name}_packed", **packing)
+        attributes = {k: node.attribute(k) for k in ("strides", "pads", "output_padding")}
+        attributes["kernel"] = w.shape[2:]
+        return self._contract(new, node, inputs, "conv_transpose2d_blocked", weight, blocks, attributes)
+
+    def _contract(
+        self,
+        new: Graph,
+        node: Node,
+        inputs: Inputs,
+        op: str,
+        weight: Value,
+        blocks: tuple[int, int],
+        attributes: dict[str, Any],
+    ) -> Value:
+        """Adds the blocked operator *op* on packed operands."""
+        x = inputs[0]
+        assert x is not None  # the rules are asked only where it is there
+        bias = inputs[2] if len(inputs) > 2 else None
+        packed = None if bias is None else new.add("pack_vector", [bias], name=f"{bias.name}_packed", block=blocks[1])
+        twin = new.add(op, [self.blocked(new, x, blocks[0]), weight, packed], source=node.source, **attributes)
+        return self.plain(new, twin, _int(node.output.shape[1]), node)
+
+    def pooled(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns a pooling of a blocked value, which leaves the channels alone."""
+        x = inputs[0]
+        if x is None or x not in self.block_of or not self._allowed(node, x):
+            return None
+        twin = new.add(node.op, [self.twins[x, self.block_of[x]]], source=node.source, **node.keywords)
+        return self.plain(new, twin, _int(x.shape[1]), node)
+
+    def reduced(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns a reduction over the places of a blocked value."""
+        axes = node.attribute("axes")
+        x = inputs[0]
+        if x is None or axes is None or not {a % 4 for a in axes} <= {2, 3} or x not in self.block_of:
+            return None
+        if not self._allowed(node, x):
+            return None
+        attributes = {**node.keywords, "axes": tuple(sorted(a % 4 for a in axes)), "keepdims": True}
+        twin = new.add(node.op, [self.twins[x, self.block_of[x]]], source=node.source, **attributes)
+        kept = self.plain(new, twin, _int(x.shape[1]), node)
+        return kept if node.output.rank == 4 else new.add("reshape", [kept], shape=node.output.shape)
+
+    def concatenated(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns the concatenation of the channels of blocked values, where all of them are whole blocks."""
+        present = [v for v in inputs if v is not None]
+        blocks = {self.block_of[v] for v in present if v in self.block_of}
+        if node.attribute("axis") % 4 != 1 or len(blocks) != 1:
+            return None
+        [block] = blocks
+        whole = all(isinstance(v.shape[1], Const) and _int(v.shape[1]) % block == 0 for v in present)
+        if not whole or not prefers_blocks(*self._sorted(present)):
+            return None
+        twin = new.add("concat", [self.blocked(new, v, block) for v in present], source=node.source, axis=1)
+        return self.plain(new, twin, _int(node.output.shape[1]), node)
+
+    def mapped(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns a map over blocked values, with its other operands packed; None where that is unsound or costs more."""
+        present = [v for v in inputs if v is not None]
+        found = [v for v in present if v in self.block_of and v.shape[1] is node.output.shape[1]]
+        if not found or not _is_plain_map(node) or not all(self._allowed(node, v) for v in found):
+            return None
+        block = self.block_of[found[0]]
+        if not prefers_blocks(*self._sorted(present)) or any(self.block_of.get(v, block) != block for v in found):
+            return None
+        channels = _int(node.output.shape[1])
+        twins = [None if v is None else self._operand(new, v, block, channels) for v in inputs]
+        if any(t is None and v is not None for t, v in zip(twins, inputs, strict=True)):
+            return None
+        twin = new.add(node.op, twins, source=node.source, **node.keywords)
+        return self.plain(new, twin, channels, node)
+
+    def _operand(self, new: Graph, v: Value, block: int, channels: int) -> Value | None:
+        """Returns an operand of a map as it broadcasts in blocks."""
+        if (v, block) in self.twins:
+            return self.twins[v, block]
+        shape = (*[ONE] * (4 - v.rank), *v.shape)
+        if all(s is ONE for s in shape):
+            return v
+        if shape[1] is ONE:
+            return new.add("reshape", [v], shape=(*shape, ONE))
+        if shape[1] is not as_expr(channels):
+            return None
+        wide = v if v.rank == 4 else new.add("reshape", [v], shape=shape)
+        return self.blocked(new, wide, block)
+
+    def _sorted(self, values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        """Returns the operands that are blocked, and the others that packing would cost anything."""
+        return [v for v in values if v in self.block_of], [
+            v for v in values if v not in self.block_of and not isinstance(v, Constant)
+        ]
+
+    def _allowed(self, node: Node, x: Value) -> bool:
+        """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
+        return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
+
+
+def _is_plain_map(node: Node) -> bool:
+    """Tells whether *node* maps elements, and no attribute of it (a shape, axes) speaks of the dimensions."""
+    return facts_of(node).is_map and not any(isinstance(a, tuple) for _, a in node.attributes)
+
+
+def _int(e: Expr) -> int:
+    assert isinstance(e, Const)  # channels and blocks are known
+    return int(e.value)
+
+
+_REDUCTIONS: Final = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"})
+_RULES: Final[dict[str, Callable[[_Layouts, Graph, Node, Inputs], Value | None]]] = {
+    "conv2d": _Layouts.conv,
+    "conv_transpose2d": _Layouts.conv_transpose,
+    "max_pool2d": _Layouts.pooled,
+    "avg_pool2d": _Layouts.pooled,
+    "concat": _Layouts.concatenated,
+    **dict.fromkeys(_REDUCTIONS, _Layouts.reduced),
+}
+"""How each operator that is no map is carried out in blocks."""

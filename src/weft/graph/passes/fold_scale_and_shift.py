@@ -1,0 +1,194 @@
+"""Folds a scale and a shift for each output channel into the weights and the bias of the contraction before it.
+
+    y = conv2d(x, w, b); z = batch_norm(y, ...)     becomes     z = conv2d(x, w * scale, b * scale + shift)
+
+Batch normalization, and `mul`, `div`, `add`, `sub` with a constant, are such scales and shifts. The new weights are computed
+in double and rounded once (Jacob et al., "Quantization and training of neural networks", CVPR 2018, section 3.2, fold them
+alike). A batch normalization with no contraction before it becomes one multiplication and one addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from weft.graph.graph import Array, Constant, Graph, Node, Parameter, Value
+from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.ir.expr import Const, as_expr
+
+WEIGHT, BIAS = 1, 2
+"""Where a contraction takes its weight and its bias."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """`scale * y + shift` of the value *y*; both are float64, of one element or one for each channel."""
+
+    y: Value
+    scale: Array
+    shift: Array
+
+
+def fold_scale_and_shift(graph: Graph) -> Graph:
+    """Returns *graph* with scales and shifts in the weights, where these are constant and nothing else uses them."""
+    users = graph.users()
+
+    def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        found = _affine(node, inputs)
+        if found is None:
+            return None
+        before = next(v for v in node.inputs if v is not None and not isinstance(v, Constant))
+        alone = len(users[before]) == 1 and before not in graph.outputs
+        made = _into_contraction(new, node, found, users) if alone else None
+        if made is None and node.op == "batch_norm":
+            made = _as_arithmetic(new, node, found)
+        return None if made is None else [made]
+
+    return rewrite_graph(graph, fold)
+
+
+def _affine(node: Node, inputs: Inputs) -> Affine | None:
+    """Returns what *node* computes as a scale and a shift by constants; None where it is something else."""
+    if node.op == "batch_norm":
+        return _of_batch_norm(node, inputs)
+    if node.op not in _OF_ARITHMETIC or not node.output.dtype.is_float:
+        return None
+    a, b = inputs
+    first = isinstance(a, Constant)
+    constant, y = (a, b) if first else (b, a)
+    if not _is_known(constant) or y is None or isinstance(y, Constant):
+        return None
+    channel = _per_channel(constant, y)
+    if channel is None or (first and node.op == "div"):
+        return None
+    sign = np.float64(-1.0 if first and node.op == "sub" else 1.0)
+    scale, shift = _OF_ARITHMETIC[node.op](channel)
+    return Affine(y, scale * sign, shift * sign)
+
+
+_OF_ARITHMETIC: Final[dict[str, Callable[[Array], tuple[Array, Array]]]] = {
+    "mul": lambda c: (c, np.zeros(1)),
+    "div": lambda c: (1.0 / c, np.zeros(1)),
+    "add": lambda c: (np.ones(1), c),
+    "sub": lambda c: (np.ones(1), -c),
+}
+
+
+def _of_batch_norm(node: Node, inputs: Inputs) -> Affine | None:
+    y, *statistics = inputs
+    if y is None or not all(_is_known(v) for v in statistics):
+        return None
+    gamma, beta, mean, variance = [_double(v) for v in statistics]
+    scale = gamma / np.sqrt(variance + node.attribute("epsilon"))
+    return Affine(y, scale, beta - mean * scale)
+
+
+def _is_known(v: Value | None) -> bool:
+    return isinstance(v, Constant) and not isinstance(v, Parameter)
+
+
+def _double(v: Value | None) -> Array:
+    assert isinstance(v, Constant)  # asked for by _is_known
+    return v.array.astype(np.float64)
+
+
+def _channel_axis(producer: Node | None) -> int:
+    """Returns the dimension of a contraction's output channels: the last of a matrix product, else 1."""
+    return -1 if producer is not None and producer.op in ("matmul", "gemm") else 1
+
+
+def _per_channel(constant: Value | None, y: Value) -> Array | None:
+    """Returns the values of a constant that differs along the channels of *y* only, or not at all; else None."""
+    assert isinstance(constant, Constant)
+    if constant.array.size == 1:
+        return _double(constant).reshape(1)
+    if constant.rank > y.rank or y.rank < 2:
+        return None
+    axis = _channel_axis(y.producer) % y.rank
+    shape = (1,) * (y.rank - constant.rank) + constant.array.shape
+    others = [n for d, n in enumerate(shape) if d != axis]
+    if set(others) - {1} or y.shape[axis] is not as_expr(constant.array.size):
+        return None
+    return _double(constant).reshape(-1)
+
+
+def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value, list[Node]]) -> Value | None:
+    """Returns the output of the contraction that makes the value scaled, with *affine* in its weight and bias."""
+    made = affine.y.producer
+    if made is None or made.op not in _SCALED or not _is_known(made.inputs[WEIGHT]):
+        return None
+    weight = made.inputs[WEIGHT]
+    bias = _bias_of(made)
+    scales = bool((affine.scale != 1.0).any())
+    if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
+        return None
+    if scales:
+        weight = Constant(weight.name, _SCALED[made.op](made, _double(weight), affine.scale).astype(weight.array.dtype))
+    if made.op == "matmul":
+        return _after_matmul(new, node, affine, weight) if scales else None
+    return _with_bias(new, node, made, weight, bias * affine.scale + affine.shift)
+
+
+def _bias_of(made: Node) -> Array | None:
+    """Returns the bias of a contraction as a float64 vector, zero where it has none; None where it is not a known vector."""
+    bias = made.inputs[BIAS] if len(made.inputs) > BIAS else None
+    if bias is None:
+        return np.zeros(1)
+    if not isinstance(bias, Constant) or not _is_known(bias) or set(bias.array.shape[:-1]) - {1}:
+        return None
+    return _double(bias).reshape(-1) * (made.attribute("beta") if made.op == "gemm" else 1.0)
+
+
+def _after_matmul(new: Graph, node: Node, affine: Affine, weight: Constant) -> Value:
+    """Multiplies with the scaled weight, and adds the shift, since a matrix product has no bias."""
+    made = affine.y.producer
+    assert made is not None  # checked by _into_contraction
+    y = new.append(made.with_inputs((made.inputs[0], weight))).output
+    if not affine.shift.any():
+        return y
+    return new.add("add", [y, Constant(f"{weight.name}_shift", affine.shift.astype(y.dtype.numpy))], source=node.source)
+
+
+def _with_bias(new: Graph, node: Node, made: Node, weight: Constant, bias: Array) -> Value | None:
+    """Repeats the contraction *made* with other weights, under the name of *node*, whose value it now computes."""
+    size = made.output.shape[_channel_axis(made)]
+    if not isinstance(size, Const):
+        return None
+    vector = Constant(f"{weight.name}_bias", np.broadcast_to(bias, (int(size.value),)).astype(weight.array.dtype))
+    attributes = {**made.keywords, **({"beta": 1.0} if made.op == "gemm" else {})}
+    source = ", ".join(s for s in (made.source, node.source) if s)
+    return new.add(made.op, [made.inputs[0], weight, vector], source=source, name=node.output.name, **attributes)
+
+
+def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
+    """Writes a batch normalization as a multiplication and an addition."""
+    shape = (-1, *[1] * (affine.y.rank - 2))
+    scale, shift = (a.astype(affine.y.dtype.numpy).reshape(shape) for a in (affine.scale, affine.shift))
+    y = new.add("mul", [affine.y, new.constant(scale)], source=node.source)
+    return new.add("add", [y, new.constant(shift)], source=node.source, name=node.output.name)
+
+
+def _along(axis: int, w: Array, scale: Array) -> Array:
+    scaled: Array = w * scale.reshape([-1 if d == axis % w.ndim else 1 for d in range(w.ndim)])
+    return scaled
+
+
+def _scaled_transposed(made: Node, w: Array, scale: Array) -> Array:
+    """Scales the weight [C, OC/group, *K] of a transposed convolution, whose channels are counted through the groups."""
+    group = made.attribute("group")
+    grouped = w.reshape(group, w.shape[0] // group, *w.shape[1:])
+    each = np.broadcast_to(scale, (group * w.shape[1],)).reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
+    scaled: Array = (grouped * each).reshape(w.shape)
+    return scaled
+
+
+_SCALED: Final[dict[str, Callable[[Node, Array, Array], Array]]] = {
+    "conv2d": lambda made, w, scale: _along(0, w, scale),
+    "conv_transpose2d": _scaled_transposed,
+    "matmul": lambda made, w, scale: _along(-1, w, scale),
+    "gemm": lambda made, w, scale: _along(0 if made.attribute("trans_b") else 1, w, scale),
+}
+"""How the weight of each contraction is scaled along its output channels."""

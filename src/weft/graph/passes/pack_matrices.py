@@ -1,0 +1,130 @@
+"""Multiplies by matrices in panels: the right-hand side of each product is packed, constant ones at compile time.
+
+    y = gemm(x, W, b, trans_b=True)     becomes     y = matmul_packed(x, pack_matrix(W, trans=True), b)
+
+A panel is as wide as the vector registers that one row of a micro-kernel's result takes (Goto and van de Geijn, "Anatomy of
+high-performance matrix multiplication", 2008). A constant that other operators read too (an embedding that is also the last
+weight) is held in panels alone, and they read it through `unpack_matrix`, which fuses into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.ir.expr import ONE, Const, Expr
+from weft.targets.target import Target
+
+PANEL_VECTORS = 4
+"""Vectors in a row of the widest panel."""
+
+LARGEST_WASTE = 1 / 16
+"""How much of the last panel, as a share of all columns, may be padding before narrower panels are tried."""
+
+FEW_ROWS = 4
+"""Rows below which a matrix that is not constant is not packed: each of its elements is used only so often."""
+
+
+def pack_matrices(graph: Graph, target: Target) -> Graph:
+    """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough."""
+    return rewrite_graph(graph, _Packing(graph, target).rewrite)
+
+
+def panel_width(columns: int, lanes: int) -> int:
+    """Returns the columns in a panel: up to four vectors, as many as leave little padding, for few columns a power of two."""
+    if columns <= lanes:
+        return 1 << (columns - 1).bit_length()
+    padding = {v: -columns % (v * lanes) for v in range(1, PANEL_VECTORS + 1)}
+    good = [v for v, p in padding.items() if p <= columns * LARGEST_WASTE]
+    return lanes * (max(good) if good else min(padding, key=lambda v: (padding[v], -v)))
+
+
+class _Packing:
+    """The panels of each matrix, made once for all of its users."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self.target = target
+        self.panels: dict[tuple[Value, bool], Value] = {}
+        self.packed = {
+            n.inputs[1]: _is_transposed(n) for n in graph.nodes if isinstance(_right(n), Constant) and self._packs(n)
+        }
+
+    def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
+        if _right(node) is not None and self._packs(node):
+            return [self.product(new, node, inputs)]
+        if not any(v in self.packed for v in inputs):
+            return None
+        return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
+
+    def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
+        """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
+        a, b, *rest = inputs
+        assert a is not None  # a product has two operands
+        assert b is not None
+        if node.op == "gemm" and node.attribute("trans_a"):
+            a = new.add("transpose", [a], perm=(1, 0))
+        alpha, beta = (node.attribute("alpha"), node.attribute("beta")) if node.op == "gemm" else (1.0, 1.0)
+        c = rest[0] if rest and not _is_zero(rest[0]) else None
+        simple = c is not None and alpha == beta == 1.0 and c.shape == node.output.shape[-1:]
+        panels = self._panels(new, b, _is_transposed(node))
+        columns = _known(node.output.shape[-1])
+        name = node.output.name if simple or (c is None and alpha == 1.0) else ""
+        operands = [a, panels, c if simple else None]
+        y = new.add("matmul_packed", operands, source=node.source, name=name, columns=columns)
+        y = _scaled(new, y, alpha)
+        return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
+
+    def _packs(self, node: Node) -> bool:
+        """Tells whether the right-hand matrix of a product is worth packing."""
+        a, b = node.inputs[0], _right(node)
+        if a is None or b is None or b.rank < 2 or a.rank < 1:
+            return False
+        columns, rows = node.output.shape[-1], node.output.shape[-2] if a.rank > 1 else ONE
+        if not isinstance(columns, Const) or columns is ONE:
+            return False
+        few = isinstance(rows, Const) and int(rows.value) < FEW_ROWS
+        return isinstance(b, Constant) or (not few and not (node.op == "matmul" and a.rank < 2))
+
+    def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
+        key = (b, trans)
+        if key not in self.panels:
+            columns = _known(b.shape[-2 if trans else -1])
+            block = panel_width(columns, self.target.lanes(b.dtype.bits))
+            self.panels[key] = new.add("pack_matrix", [b], name=f"{b.name}_packed", block=block, trans=trans)
+        return self.panels[key]
+
+    def _unpacked(self, new: Graph, v: Value | None) -> Value | None:
+        """Returns a constant that is held in panels as others read it."""
+        if v is None or v not in self.packed or v.rank != 2:
+            return v
+        trans = self.packed[v]
+        columns = _known(v.shape[-2 if trans else -1])
+        return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
+
+
+def _right(node: Node) -> Value | None:
+    """Returns the right-hand matrix of a product; None where *node* is something else."""
+    return node.inputs[1] if node.op in ("matmul", "gemm") else None
+
+
+def _is_transposed(node: Node) -> bool:
+    return node.op == "gemm" and bool(node.attribute("trans_b"))
+
+
+def _known(e: Expr) -> int:
+    assert isinstance(e, Const)  # _packs asks for it
+    return int(e.value)
+
+
+def _is_zero(v: Value | None) -> bool:
+    return v is None or (isinstance(v, Constant) and not v.array.any())
+
+
+def _scaled(new: Graph, v: Value, factor: float) -> Value:
+    if factor == 1.0:
+        return v
+    return new.add("mul", [v, new.constant(np.asarray(factor, v.dtype.numpy))])
