@@ -8,6 +8,7 @@ last bound to the first: Fourier-Motzkin elimination for one inequality at a tim
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 from typing import Final
 
 from weft.ir import interval as iv
@@ -64,7 +65,10 @@ def _has_constant_ends(v: Var, ctx: Context) -> bool:
 
 
 def _relax_division(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
-    """Replaces the first `c * (x // c)` by x or by `x - c + 1`, whichever makes *p* smaller."""
+    """Replaces the first `c * (x // c)` by x or by `x - c + 1`, whichever makes *p* smaller.
+
+    Where the factor is no multiple of c, some multiple `s * p` is bounded instead: `p >= ceil(least / s)`.
+    """
     for m, k in p.items():
         for at, atom in enumerate(m):
             if type(atom) is not FloorDiv:
@@ -74,12 +78,15 @@ def _relax_division(p: Poly, target: int | None, ctx: Context, fuel: int) -> int
                 continue
             ((dm, dk),) = d.items()
             rest = without(m[:at] + m[at + 1 :], dm)
-            if rest is None or k % dk or (rest and not _is_natural(rest, ctx)):
+            if rest is None or (rest and not _is_natural(rest, ctx)):
                 continue
+            s = dk // gcd(k, dk)
             x = ctx.poly(atom.a)
             if k > 0:
                 x = plus(plus(x, d, -1), {(): 1})
-            return lowest(plus(_dropping(p, m), times({rest: k // dk}, x)), target, ctx, fuel)
+            relaxed = plus(scaled(_dropping(p, m), s), times({rest: k * s // dk}, x))
+            least = lowest(relaxed, None if target is None else s * (target - 1) + 1, ctx, fuel)
+            return None if least is None else -(-least // s)
     return None
 
 
