@@ -309,5 +309,5 @@ def _repr(s: Stmt) -> str:
 
 
 Stmt.__repr__ = _repr  # type: ignore[method-assign, assignment]
-Function.__str__ = print_function  # type: ignore[method-assign, assignment]
-Program.__str__ = print_program  # type: ignore[method-assign, assignment]
+Function.__repr__ = print_function  # type: ignore[method-assign, assignment]
+Program.__repr__ = print_program  # type: ignore[method-assign, assignment]
