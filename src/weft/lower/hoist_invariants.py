@@ -1,0 +1,86 @@
+"""Moves out of loops what is the same in every iteration, and what only the first one does.
+
+    for k in range(16):                        C[i] = 0.0
+        if k == 0:                    ->       for k in range(16):
+            C[i] = 0.0                             C[i] = C[i] + A[k]
+        C[i] = C[i] + A[k]
+
+Lets and whole-body conditions that do not depend on the loop move out too. Invariant values inside expressions are left
+to the code generator.
+"""
+
+from __future__ import annotations
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import FALSE, ONE, TRUE, ZERO, Div, Expr, FloorDiv, FloorMod, TruncDiv, TruncMod
+from weft.ir.prove import prove
+from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.simplify import simplify
+from weft.loop.nodes import For, If, Let, Load, LoopKind, Program, Seq, Stmt, seq
+from weft.loop.visit import stores
+from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+
+
+def hoist_invariants(program: Program) -> Program:
+    """Returns *program* with loops freed of invariant lets and conditions, and of what only a first iteration does."""
+    return map_functions(program, lambda f: _Hoist(size_bounds(f)).rewrite(f.body))
+
+
+class _Hoist(StmtRewriter):
+    """Looks at each loop after those inside it, so that a statement may move out of several."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def visit_for(self, s: For) -> Steps:
+        outer = self.bounds
+        self.bounds = extent_bounds(outer, s)
+        body = yield s.body
+        self.bounds = outer
+        return _hoisted(For(s.var, s.begin, s.extent, s.kind, body, s.annotations), outer)
+
+
+def _hoisted(loop: For, bounds: Bounds) -> Stmt:
+    """Returns *loop*, behind whatever could be taken out of it."""
+    body = loop.body
+    if isinstance(body, Let) and _is_free(body.value, loop):
+        return Let(body.var, body.value, _hoisted(_with(loop, body.body), bounds))
+    if isinstance(body, If) and body.other is None and _is_free(body.cond, loop):
+        return If(body.cond, _hoisted(_with(loop, body.then), bounds), None)
+    if isinstance(body, Seq) and body.body and isinstance(body.body[0], If):
+        first = _only_first(body.body[0], loop, bounds)
+        if first is not None:
+            return seq(first, _with(loop, seq(*body.body[1:])))
+    return loop
+
+
+def _with(loop: For, body: Stmt) -> For:
+    return For(loop.var, loop.begin, loop.extent, loop.kind, body, loop.annotations)
+
+
+def _is_free(e: Expr, loop: For) -> bool:
+    """Answers whether *e* may be computed before *loop*: it has the same value there, and cannot fail."""
+    if loop.var in free_vars(e):
+        return False
+    return not any(isinstance(n, Load | Div | FloorDiv | FloorMod | TruncDiv | TruncMod) for n in post_order(e))
+
+
+def _only_first(s: If, loop: For, bounds: Bounds) -> Stmt | None:
+    """Returns what *s*, which begins the body of *loop*, does in the first iteration, if it does nothing in any other."""
+    if s.other is not None or loop.kind is LoopKind.PARALLEL or loop.var not in free_vars(s.cond):
+        return None
+    later = bounds.bind(loop.var, loop.begin + ONE, loop.begin + loop.extent - ONE)
+    if simplify(s.cond, later) is not FALSE or _is_changed(s.cond, loop.body):
+        return None
+    at_first = {loop.var: loop.begin}
+    cond = simplify(substitute(s.cond, at_first), bounds)
+    once = substitute(s.then, at_first)
+    if not prove(loop.extent > ZERO, bounds):
+        cond = simplify((loop.extent > ZERO) & cond, bounds)
+    return once if cond is TRUE else If(cond, once, None)
+
+
+def _is_changed(cond: Expr, body: Stmt) -> bool:
+    """Answers whether *body* writes what *cond* reads."""
+    written = {s.buffer for s in stores(body)}
+    return any(isinstance(n, Load) and n.buffer in written for n in post_order(cond))

@@ -1,0 +1,50 @@
+"""From a scheduled loop program to the flat program that a backend emits: the passes, in order.
+
+flat = lower(program, target)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from weft.loop.nodes import Program
+from weft.lower.compact_buffers import compact_buffers
+from weft.lower.flatten_buffers import flatten_buffers
+from weft.lower.hoist_allocations import hoist_allocations
+from weft.lower.hoist_invariants import hoist_invariants
+from weft.lower.manager import Pass, Report, run_passes
+from weft.lower.outline_tasks import outline_tasks
+from weft.lower.partition_loops import partition_loops
+from weft.lower.place_allocations import place_allocations
+from weft.lower.remove_noops import remove_noops
+from weft.lower.simplify_program import simplify_program
+from weft.lower.vectorize import vectorize
+from weft.targets.target import Target
+
+PASSES: Final[tuple[Pass, ...]] = (
+    Pass("place_allocations", place_allocations),
+    Pass("compact_buffers", compact_buffers),
+    Pass("flatten_buffers", flatten_buffers),
+    Pass("hoist_invariants", hoist_invariants),
+    Pass("partition_loops", partition_loops),
+    Pass("simplify_program", simplify_program),
+    Pass("vectorize", vectorize),
+    Pass("simplify_vectors", simplify_program),
+    Pass("remove_noops", remove_noops),
+    Pass("outline_tasks", outline_tasks),
+    Pass("hoist_allocations", hoist_allocations),
+)
+"""Blocks are dissolved by `compact_buffers`; guards are cut away before loops become vectors, which can only mask them."""
+
+
+def lower(
+    program: Program, target: Target, *, verify: bool = False, trace: Callable[[Report], None] | None = None
+) -> Program:
+    """Returns the flat program that *program* means on *target*.
+
+    With *verify*, every pass's result is verified. *trace* is given a `Report` of each pass. Raises `LoweringError`
+    when a pass cannot lower the program or crashes; the error then names a file from which `manager.reproduce` runs
+    the pass again.
+    """
+    return run_passes(PASSES, program, target, verify=verify, trace=trace)

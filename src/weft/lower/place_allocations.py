@@ -1,0 +1,180 @@
+"""Moves each allocation to the innermost statement that encloses all uses of the buffer.
+
+    alloc B[8, 4]                         for i in range(8):
+    for i in range(8):                        alloc B[8, 4]
+        for j in range(4):           ->       for j in range(4):
+            B[i, j] = A[i, j] + 1                 B[i, j] = A[i, j] + 1
+        C[i] = B[i, 0] + B[i, 3]              C[i] = B[i, 0] + B[i, 3]
+
+An allocation moves into a loop only if no value is carried from one iteration to the next: each read must be covered by
+writes of the same iteration that do not depend on what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import Expr, Var
+from weft.ir.prove import extremes, prove
+from weft.ir.rewrite import post_order
+from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Load, Program, Seq, Stmt, While, seq
+from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, vars_between
+from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
+
+
+def place_allocations(program: Program) -> Program:
+    """Returns *program* with each allocation as far in as it may go; those of buffers without any use are dropped."""
+    return map_functions(program, _placed)
+
+
+def _placed(function: Function) -> Stmt:
+    uses = find_uses(function)
+    if not uses.allocs:
+        return function.body
+    spans = [_span(b, uses) for b in uses.allocs if uses.of[b]]
+    return _Move(spans, set(uses.allocs)).rewrite(function.body)
+
+
+@dataclass
+class Span:
+    """Where an allocation goes: around statement number *order*, or around parts *first* to *last* of a sequence."""
+
+    buffer: Buffer
+    order: int
+    first: int
+    last: int
+
+
+def _span(buffer: Buffer, uses: Uses) -> Span:
+    mine = uses.of[buffer]
+    target = innermost_legal(mine, uses.allocs[buffer])
+    if not isinstance(target.stmt, Seq):
+        return Span(buffer, target.order, 0, 0)
+    parts = [_part_below(u.place, target) for u in mine]
+    return Span(buffer, target.order, min(parts), max(parts))
+
+
+def _part_below(place: Place, ancestor: Place) -> int:
+    while place.parent is not None and place.parent is not ancestor:
+        place = place.parent
+    return place.child
+
+
+def innermost_legal(uses: list[Use], alloc: Place) -> Place:
+    """Returns the innermost place that may hold the allocation of the buffer of *uses*."""
+    target = common_place(uses)
+    for p in reversed([target, *target.above()]):
+        if p.depth <= alloc.depth:
+            continue
+        if isinstance(p.stmt, While | Block) and p is not target:
+            return p
+        if isinstance(p.stmt, For) and p is not target and _carries(uses, p):
+            return p
+    return target
+
+
+def _carries(uses: list[Use], loop: Place) -> bool:
+    """Answers whether an iteration of *loop* may read what another one wrote."""
+    inner = _bound_inside(loop)
+    return any(u.reads and not any(_covers(w, u, inner) for w in uses) for u in uses)
+
+
+def _bound_inside(loop: Place) -> frozenset[Var]:
+    """Returns the variables that are the same for all of one iteration of *loop*: those bound at it or around it."""
+    return frozenset(vars_between(None, loop))
+
+
+def _covers(w: Use, r: Use, fixed: frozenset[Var]) -> bool:
+    """Answers whether *w* surely writes all that *r* reads, before *r* and without looking back beyond the loop."""
+    if not w.defines or w.place.order >= r.place.order or w.reduced & fixed:
+        return False
+    around = meet(w.place, r.place)
+    if is_conditional(around, w.place):
+        return False
+    return all(
+        _includes(a, b)
+        for a, b in zip(relaxed(w, around), relaxed(r, around), strict=True)
+    )  # fmt: skip
+
+
+End = tuple[Expr, Expr, Bounds]
+
+
+def relaxed(use: Use, outer: Place | None) -> list[End | None]:
+    """Returns the first and the last index that *use* touches over all loops inside *outer*, by dimension."""
+    variables = vars_between(outer, use.place)
+    bounds = use.place.bounds
+    found: list[End | None] = []
+    for first, last in use.box:
+        if _reads_memory(first) or _reads_memory(last):
+            found.append(None)
+            continue
+        low, high = extremes(first, variables, bounds), extremes(last, variables, bounds)
+        found.append(None if low is None or high is None else (low[0], high[1], bounds))
+    return found
+
+
+def _reads_memory(e: Expr) -> bool:
+    return any(isinstance(n, Load) for n in post_order(e))
+
+
+def _includes(outer: End | None, inner: End | None) -> bool:
+    if outer is None or inner is None:
+        return False
+    bounds = outer[2]
+    return (outer[0] is inner[0] or prove(outer[0] <= inner[0], bounds)) and (
+        outer[1] is inner[1] or prove(inner[1] <= outer[1], bounds)
+    )
+
+
+class _Move(StmtRewriter):
+    """Drops the allocations that move, and puts them where their span says; statements are counted in pre-order."""
+
+    def __init__(self, spans: Sequence[Span], moved: set[Buffer]) -> None:
+        self.moved = moved
+        self.spans: dict[int, list[Span]] = {}
+        for s in spans:
+            self.spans.setdefault(s.order, []).append(s)
+        self.count = 0
+
+    def visit(self, s: Stmt) -> Visited:
+        mine = self.spans.get(self.count)
+        self.count += 1
+        if mine is None:
+            return super().visit(s)
+        return self._spanned(s, mine)
+
+    def _spanned(self, s: Stmt, spans: list[Span]) -> Steps:
+        if isinstance(s, Seq):
+            parts = []
+            for p in s.body:
+                parts.append((yield p))
+            return seq(*_nested(parts, spans))
+        made = super().visit(s)
+        result = made if isinstance(made, Stmt) else (yield from made)
+        for span in reversed(spans):
+            result = Alloc(span.buffer, result)
+        return result
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        body = yield s.body
+        return body if s.buffer in self.moved else Alloc(s.buffer, body)
+
+
+def _nested(parts: list[Stmt], spans: list[Span]) -> list[Stmt]:
+    """Wraps ranges of *parts* in allocations; where two ranges overlap, the one that begins first is made to hold the other."""
+    waiting = sorted(spans, key=lambda s: (s.first, -s.last))
+    result: list[Stmt] = []
+    at = 0
+    while waiting:
+        lead, inner = waiting.pop(0), []
+        last = lead.last
+        while waiting and waiting[0].first <= last:
+            inner.append(waiting.pop(0))
+            last = max(last, inner[-1].last)
+        group = [Span(s.buffer, 0, s.first - lead.first, s.last - lead.first) for s in inner]
+        result += [*parts[at : lead.first], Alloc(lead.buffer, seq(*_nested(parts[lead.first : last + 1], group)))]
+        at = last + 1
+    return result + parts[at:]

@@ -1,0 +1,254 @@
+"""Turns vectorized loops into vector code: the loop goes, its variable becomes a vector of consecutive numbers.
+
+    for j in vectorized(0, 48):                   for p in unrolled(0, 3):
+        C[j] = A[j] * s[0]            ->              C[ramp(p * 16, 1, 16)] = A[ramp(p * 16, 1, 16)] * broadcast(s[0], 16)
+
+A vector is as wide as one, two or four of the target's registers, of the widest type in the loop; longer loops become loops
+over vectors, and what is left over at the end takes narrower ones. Conditions that differ between lanes become masks of the
+stores under them. Loops with calls or other effects in them run one iteration at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, Const, Expr, Not, Var, index
+from weft.ir.node import Node
+from weft.ir.rewrite import substitute
+from weft.loop.nodes import (
+    Alloc,
+    Assert,
+    Block,
+    Buffer,
+    Call,
+    Eval,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Program,
+    Stmt,
+    Store,
+    View,
+    While,
+    for_,
+    seq,
+)  # fmt: skip
+from weft.loop.visit import loads, own_exprs, rename_fresh, statements, stores
+from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.lower.widen import NotVectorizable, Widen
+from weft.support.errors import LoweringError
+from weft.targets.target import Target
+
+_UNROLLED_VECTORS: Final = 8  # a longer run of vectors stays a loop
+
+
+def vectorize(program: Program, target: Target) -> Program:
+    """Returns *program* without vectorized loops.
+
+    Raises `LoweringError` for a loop whose iterations write the same element: that is a reduction, not a vector.
+    """
+    return map_functions(program, lambda f: _Vectorize(f, target).rewrite(f.body))
+
+
+class _Vectorize(StmtRewriter):
+    """Finds vectorized loops, innermost first."""
+
+    def __init__(self, function: Function, target: Target) -> None:
+        self.bounds = size_bounds(function)
+        self.target = target
+
+    def visit_for(self, s: For) -> Steps:
+        outer = self.bounds
+        self.bounds = extent_bounds(outer, s)
+        body = yield s.body
+        self.bounds = outer
+        loop = For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
+        return loop if s.kind is not LoopKind.VECTORIZED else _vector_loop(loop, outer, self.target)
+
+
+def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
+    lanes = target.lanes(_widest(loop.body))
+    try:
+        return _pieces(loop, lanes, bounds)
+    except NotVectorizable:
+        return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.annotations)
+
+
+def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:
+    """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop."""
+    if lanes == 1:
+        raise NotVectorizable
+    if not isinstance(loop.extent, Const):
+        whole, left = loop.extent // lanes, Var(loop.var.name)
+        body = substitute(rename_fresh(loop.body), {loop.var: loop.begin + whole * lanes + left})
+        return seq(_run(loop, loop.body, whole, lanes, bounds), for_(left, loop.extent % lanes, body))
+    extent = int(loop.extent.value)
+    lanes = _unit(extent, lanes)
+    parts: list[Stmt] = []
+    if extent >= lanes:
+        parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))
+    done = extent // lanes * lanes
+    for width in _powers_of_two(extent - done):
+        body = rename_fresh(loop.body) if parts else loop.body
+        first = loop.begin + done
+        parts.append(_widened(loop, body, first, width, bounds) if width > 1 else substitute(body, {loop.var: first}))
+        done += width
+    return seq(*parts)
+
+
+def _unit(extent: int, lanes: int) -> int:
+    """Returns the lanes of the vectors that a loop is cut into, given those of a register.
+
+    Two or four registers make one vector: the code is the same, and costs less to generate.
+    """
+    registers, rest = divmod(extent, lanes)
+    if rest == 0 and registers in (2, 4):
+        return extent
+    return lanes if registers <= _UNROLLED_VECTORS else 4 * lanes
+
+
+def _powers_of_two(n: int) -> Iterator[int]:
+    for bit in reversed(range(n.bit_length())):
+        if n >> bit & 1:
+            yield 1 << bit
+
+
+def _run(loop: For, body: Stmt, count: Expr, lanes: int, bounds: Bounds) -> Stmt:
+    """Returns *count* vectors of *lanes*, one after another."""
+    if isinstance(count, Const) and int(count.value) == 1:
+        return _widened(loop, body, loop.begin, lanes, bounds)
+    short = isinstance(count, Const) and int(count.value) <= _UNROLLED_VECTORS
+    part = Var(f"{loop.var.name}_v")
+    inside = bounds.bind(part, 0, count - 1)
+    vectors = _widened(loop, body, loop.begin + part * lanes, lanes, inside)
+    return for_(part, count, vectors, LoopKind.UNROLLED if short else LoopKind.SERIAL)
+
+
+def _widened(loop: For, body: Stmt, first: Expr, lanes: int, bounds: Bounds) -> Stmt:
+    return _Body(loop.var, Widen(loop.var, first, lanes, bounds)).rewrite(body)
+
+
+def _widest(body: Stmt) -> int:
+    """Returns the bits of the widest type that *body* computes with; half-width floats are computed in single precision."""
+    moved = {x.buffer.dtype for x in loads(body)} | {x.buffer.dtype for x in stores(body)}
+    computed = {n.dtype for s in statements(body) for e in own_exprs(s) for n in _values(e) if n.dtype is not INDEX}
+    only_copies = all(isinstance(s.value, Load | Const) for s in stores(body))
+    kinds = moved | computed
+    return max([32 if k.is_float and k.bits < 32 and not only_copies else max(8, k.bits) for k in kinds], default=8)
+
+
+def _values(e: Expr) -> Iterator[Expr]:
+    """Yields what is computed in *e*: not the indices of its loads."""
+    seen: set[Node] = set()
+    stack: list[Node] = [e]
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        if isinstance(n, Expr) and not n.dtype.is_bool:
+            yield n
+        if not isinstance(n, Load):
+            stack += n.children()
+
+
+class _Body(StmtRewriter):
+    """Rewrites the body of a vectorized loop."""
+
+    def __init__(self, lane: Var, wide: Widen) -> None:
+        self.lane = lane
+        self.wide = wide
+
+    def expr(self, e: Expr) -> Expr:
+        """Returns an expression that all lanes must agree on."""
+        made = self.wide(e)
+        if made.dtype.lanes != 1:
+            raise NotVectorizable
+        return made
+
+    def visit_for(self, s: For) -> Steps:
+        begin, extent = self.expr(s.begin), self.expr(s.extent)
+        loop = For(s.var, begin, extent, s.kind, s.body, s.annotations)
+        before = self.wide.enter(bounds=extent_bounds(self.wide.bounds, loop))
+        body = yield s.body
+        self.wide.leave(before)
+        return For(s.var, begin, extent, s.kind, body, s.annotations)
+
+    def visit_let(self, s: Let) -> Steps:
+        value = self.wide(s.value)
+        if value.dtype is s.var.dtype:
+            body = yield s.body
+            return Let(s.var, value, body)
+        var = Var(s.var.name, value.dtype)
+        self.wide.bind(s.var, var)
+        body = yield s.body
+        return Let(var, value, body)
+
+    def visit_if(self, s: If) -> Steps:
+        cond = self.wide(s.cond)
+        if cond.dtype.lanes == 1:
+            then = yield s.then
+            other = None if s.other is None else (yield s.other)
+            return If(cond, then, other)
+        then = yield from self._masked(cond, s.then)
+        if s.other is None:
+            return then
+        return seq(then, (yield from self._masked(Not(cond), s.other)))
+
+    def _masked(self, cond: Expr, s: Stmt) -> Steps:
+        outer = self.wide.mask
+        before = self.wide.enter(mask=cond if outer is None else outer & cond)
+        made = yield s
+        self.wide.leave(before)
+        return made
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        """Gives each lane its own copy of a buffer that belongs to the iteration."""
+        b = s.buffer
+        if b.rank != 1 or b.dtype.lanes != 1:
+            raise NotVectorizable
+        wide = self.wide.expanded[b] = Buffer(b.name, (b.shape[0] * self.wide.lanes,), b.dtype, b.scope)
+        body = yield s.body
+        return Alloc(wide, body)
+
+    def visit_store(self, s: Store) -> Visited:
+        if len(s.indices) != 1 or s.buffer.dtype.lanes != 1 or s.mask is not None:
+            raise NotVectorizable
+        buffer, i = self.wide.index(s.buffer, self.wide(s.indices[0]))
+        value = self.wide(s.value)
+        if i.dtype.lanes != 1:
+            return Store(buffer, (i,), self.wide.full(s.value), self.wide.mask)
+        if value.dtype.lanes != 1 or any(x.buffer is s.buffer for x in loads(s.value)):
+            raise LoweringError(
+                f"the iterations of the vectorized loop {self.lane.name} all write the same element of {s.buffer.name}",
+                hint="vectorize a loop over a spatial axis, or rfactor the reduction",
+            )
+        if self.wide.mask is not None:
+            raise NotVectorizable
+        return Store(buffer, (i,), value, None)
+
+    def _refuse(self, s: Stmt) -> Visited:
+        raise NotVectorizable
+
+    def visit_while(self, s: While) -> Visited:
+        return self._refuse(s)
+
+    def visit_view(self, s: View) -> Visited:
+        return self._refuse(s)
+
+    def visit_block(self, s: Block) -> Visited:
+        return self._refuse(s)
+
+    def visit_call(self, s: Call) -> Visited:
+        return self._refuse(s)
+
+    def visit_assert(self, s: Assert) -> Visited:
+        return self._refuse(s)
+
+    def visit_eval(self, s: Eval) -> Visited:
+        return self._refuse(s)
