@@ -1,0 +1,177 @@
+"""The rule for reductions whose last written axis is contiguous in what they read: contractions and windows.
+
+The result is computed in tiles of registers: a tile holds vectors along the last axis, for several values of another axis,
+and the whole reduction runs before the tile is finished by the element-wise work that follows and stored once (Goto and van de
+Geijn, "Anatomy of high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import Axis, AxisKind, Block
+from weft.schedule.placing import readers
+from weft.schedule.rules.facts import (
+    block_of,
+    contraction_of,
+    elements,
+    inputs_of,
+    is_reduction,
+    size_of,
+    spatial_axes,
+    split_index,
+    uses_axis,
+)  # fmt: skip
+from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.tiles import Tile, choose_tile
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.tree import alloc_of
+from weft.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the spatial axes of a reduction are good for, by position: `row` and `column` are tiled beside the last."""
+
+    row: int | None
+    column: int | None
+
+
+def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
+    """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
+    block = block_of(s, ref)
+    finish, loops = _finishing_block(s, ref)
+    roles = _roles(block)
+    tile = _tile(block, roles, target)
+    axes = spatial_axes(block)
+    sizes = {roles.row: tile.rows, roles.column: tile.columns}
+    outer: list[LoopRef] = []
+    inner: list[LoopRef] = []
+    for n, loop in enumerate(loops[:-1]):
+        size = sizes.get(n, 1)
+        if size > 1:
+            rest, piece = s.split(loop, [None, size])
+            outer.append(rest)
+            inner.append(piece)
+        else:
+            outer.append(loop)
+    last = loops[-1]
+    if size_of(axes[-1].extent) > tile.width:
+        rest, last = s.split(last, [None, tile.width])
+        outer.append(rest)
+    outer = _outer_order(outer, axes, roles)
+    s.reorder([*outer, *inner, last])
+    s.compute_at(ref, outer[-1])
+    s.set_scope(ref, "register")
+    _schedule_tile(s, ref, len(outer))
+    for piece in inner:
+        s.unroll(piece)
+    s.vectorize(last)
+    parallelize(s, outer, elements(block.axes), target)
+    return {ref, finish}
+
+
+def _finishing_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]]:
+    """Returns the element-wise block that finishes a reduction, and its loops, one for each spatial axis of the reduction.
+
+    It is the one reader of the result where that reads it in matching order, else a copy made for the purpose.
+    """
+    block = block_of(s, ref)
+    users = readers(s.function, block)
+    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
+    if intermediate and len(users) == 1 and not is_reduction(users[0]):
+        found = BlockRef(users[0].name)
+        loops = _aligned(s, block, found)
+        if loops is not None:
+            return found, loops
+    copy = s.cache_write(ref, "register")
+    return copy, list(s.loops(copy))
+
+
+def _aligned(s: Schedule, block: Block, user: BlockRef) -> list[LoopRef] | None:
+    """Returns the user's loops in the order of the axes of *block*; None if it reads the result in another order.
+
+    The last two axes may together be one loop of the user (a panel and a column in it), which is then split.
+    """
+    reader = block_of(s, user)
+    written = block.writes[0].buffer
+    reads = [x for x in inputs_of(reader) if x.buffer is written]
+    axes = [a.var for a in spatial_axes(reader)]
+    if len(reads) != 1 or len(axes) != len(reader.axes):
+        return None
+    indices = list(reads[0].indices)
+    if indices == axes:
+        return list(s.loops(user))
+    panel, column = (split_index(i) for i in indices[-2:]) if len(indices) > 1 else (None, None)
+    if panel is None or panel != column or [*indices[:-2], panel[0]] != axes:
+        return None
+    *loops, last = s.loops(user)
+    return [*loops, *s.split(last, [None, panel[1]])]
+
+
+def _roles(block: Block) -> Roles:
+    """Chooses the axes to tile: of those before the last, one that only the left factor uses, one that only the right does."""
+    axes = spatial_axes(block)[:-1]
+    found = contraction_of(block)
+    if found is None:
+        used = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
+        return Roles(used[-1] if used else None, None)
+    rows = [n for n, a in enumerate(axes) if uses_axis(found.left, a.var) and not uses_axis(found.right, a.var)]
+    columns = [n for n, a in enumerate(axes) if uses_axis(found.right, a.var) and not uses_axis(found.left, a.var)]
+    rows = [n for n in rows if size_of(axes[n].extent) > 1]
+    if not rows and not columns:
+        shared = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
+        return Roles(shared[-1] if shared else None, None)
+    return Roles(rows[-1] if rows else None, columns[-1] if columns else None)
+
+
+def _tile(block: Block, roles: Roles, target: Target) -> Tile:
+    axes = spatial_axes(block)
+    row = size_of(axes[roles.row].extent) if roles.row is not None else 1
+    column = size_of(axes[roles.column].extent) if roles.column is not None else 1
+    bits = block.writes[0].buffer.dtype.bits
+    return choose_tile(row, column, size_of(axes[-1].extent), target.lanes(bits), target)
+
+
+def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:
+    """Puts the loop over the right factor's panels outside the loop over rows, so that a panel stays in cache."""
+    order = list(outer)
+    if len(outer) == len(axes):  # the last axis is split too: its outer part moves with the panels
+        panel = order.pop()
+        order.insert(roles.row if roles.row is not None else len(order), panel)
+    if roles.column is not None and roles.row is not None and roles.column > roles.row:
+        moved = outer[roles.column]
+        order.remove(moved)
+        order.insert(order.index(outer[roles.row]), moved)
+    return order
+
+
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int) -> None:
+    """Orders the loops of the tile itself: the reduction outside, the tile unrolled, the last axis a vector."""
+    block = block_of(s, ref)
+    loops = list(s.loops(ref))[depth:]
+    reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
+    spatial = [f for f in loops if f not in reduced]
+    if reduced:
+        s.reorder([*reduced, *spatial])
+        start = s.decompose_reduction(ref, reduced[0])
+        _unroll_tile(s, list(s.loops(start))[depth:])
+    if block.init is not None or not reduced:
+        _unroll_tile(s, spatial)
+
+
+def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
+    for piece in spatial[:-1]:
+        s.unroll(piece)
+    if spatial:
+        s.vectorize(spatial[-1])
+
+
+def _loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
+    """Returns those of *loops* that axes of *kind* are bound to."""
+    block = block_of(s, ref)
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
+    return [f for f in loops if f.var in bound]

@@ -1,0 +1,96 @@
+"""The rule for what is left around reductions: everything that a row of the result needs is computed for that row.
+
+Softmax, normalisations and means over trailing axes become one pass over memory: the rows are shared among threads, and each
+intermediate lives in the cache, one row at a time.
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import Block
+from weft.schedule.rules.facts import block_of, elements, is_reduction, size_of, spatial_axes
+from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.vector import vectorize_last
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.support.errors import ScheduleError
+from weft.targets.target import Target
+
+
+def schedule_rows(s: Schedule, target: Target, placed: set[BlockRef]) -> set[BlockRef]:
+    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns those it placed."""
+    refs = [r for r in s.blocks() if r not in placed]
+    if not any(is_reduction(block_of(s, r)) for r in refs) or placed & set(s.blocks()):
+        return set()
+    final = refs[-1]
+    rows = _row_loops(s, refs, final)
+    if rows:
+        for ref in reversed(refs[:-1]):
+            _try_compute_at(s, ref, rows[-1])
+    depth = len(rows)
+    work = sum(elements(block_of(s, r).axes) for r in refs)
+    for ref in refs:
+        _schedule_in_row(s, ref, depth if _is_inside(s, ref, rows) else 0, target)
+    parallelize(s, rows, work, target)
+    return set(refs)
+
+
+def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
+    """Returns the loops of the final block that are outside every reduction: its leading axes, kept by all blocks."""
+    last = block_of(s, final)
+    ranks = [_leading(last, block_of(s, r)) for r in refs]
+    depth = min(ranks)
+    if is_reduction(last):
+        depth = min(depth, len(spatial_axes(last)))
+    return list(s.loops(final))[:depth]
+
+
+def _leading(final: Block, block: Block) -> int:
+    """Returns how many leading axes of *block* have the same extents as those of *final* and no reduction before them."""
+    count = 0
+    for a, b in zip(spatial_axes(final), spatial_axes(block), strict=False):
+        if a.extent is not b.extent:
+            break
+        count += 1
+    if not is_reduction(block) and not is_reduction(final) and block is not final:
+        return count
+    return min(count, len(spatial_axes(block)))
+
+
+def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:
+    try:
+        s.compute_at(ref, loop)
+    except ScheduleError:  # read by more than this row: it stays before the nest
+        return
+
+
+def _is_inside(s: Schedule, ref: BlockRef, rows: list[LoopRef]) -> bool:
+    return bool(rows) and rows[-1] in s.loops(ref)
+
+
+def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, target: Target) -> None:
+    """Vectorises a block's own loops: the last spatial one, or the reduction itself by partial results in lanes."""
+    block = block_of(s, ref)
+    loops = list(s.loops(ref))[depth:]
+    lanes = target.lanes(block.writes[0].buffer.dtype.bits)
+    if not loops:
+        return
+    if not is_reduction(block):
+        vectorize_last(s, loops, lanes)
+    elif size_of(block.axes[-1].extent) >= 2 * lanes and len(block.writes) == 1:
+        reduce_in_lanes(s, ref, loops[-1], lanes)
+
+
+def reduce_in_lanes(s: Schedule, ref: BlockRef, loop: LoopRef, lanes: int) -> None:
+    """Splits a reduction's last loop into *lanes* partial results, combined at the end."""
+    extent = s.extent(loop)
+    if extent is None or extent % lanes:
+        return
+    _, lane = s.split(loop, [None, lanes])
+    partial = s.rfactor(ref, lane)
+    inner = s.loops(partial)
+    s.set_scope(partial, "register")
+    steps = inner[-2]
+    s.reorder([steps, inner[-1]])
+    start = s.decompose_reduction(partial, steps)
+    s.vectorize(s.loops(start)[-1])
+    s.vectorize(s.loops(partial)[-1])
