@@ -131,7 +131,8 @@ def _node(e: IrNode, kids: list[Any], known: Mapping[tuple[Any, int], Array]) ->
 
 
 def _number(e: Expr, sizes: Sizes) -> int:
-    return int(_expr(e, {**sizes}, {}))
+    env: dict[IrNode, Any] = {v: n for v, n in sizes.items()}  # noqa: C416  (widens the type)
+    return int(_expr(e, env, {}))
 
 
 def _sizes(values: Sequence[Value], arrays: Sequence[Array]) -> dict[Var, int]:

@@ -14,15 +14,18 @@ from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.pack_matrices import pack_matrices
+from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
+from weft.graph.passes.simplify import simplify
 from weft.targets.target import Target
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the passes may do; the defaults change results only by rounding."""
+    """What the passes may do: keep channels in blocks, pack matrices, and, unless `exact`, round otherwise than the model."""
 
     layouts: bool = True
     pack: bool = True
+    exact: bool = False
 
 
 @dataclass
@@ -52,6 +55,8 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
+        ("recognize_layer_norm", recognize_layer_norm),
+        ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", fold_scale_and_shift),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
