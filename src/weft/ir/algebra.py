@@ -1,7 +1,8 @@
 """The laws that the simplifier applies one row at a time: everything but sums, digits and comparisons of exact integers.
 
-A row belongs to a kind of operand type. "int" rows hold for integers that wrap, "exact" ones only where overflow does not
-happen, "float" ones to the last bit, signed zeros and NaN included (a NaN's payload and sign aside).
+A row belongs to a kind of operand type. "int" rows hold for all integers, "exact" ones only where overflow does not
+happen, "wrapping" ones are needed only where it does, since an engine covers them elsewhere; "float" ones hold to the last
+bit, signed zeros and NaN included (a NaN's payload and sign aside).
 """
 
 from __future__ import annotations
@@ -107,10 +108,6 @@ INTEGERS: Final = table(
     rule(node_of(ir.TruncMod, x, y), x % y, when=(node_of(ir.Le, 0, x)) & (node_of(ir.Lt, 0, y))),
     rule(min_(x, x), x),
     rule(max_(x, x), x),
-    rule(min_(x, y), x, when=x <= y),
-    rule(min_(x, y), y, when=y <= x),
-    rule(max_(x, y), y, when=x <= y),
-    rule(max_(x, y), x, when=y <= x),
     rule(min_(a, x), min_(x, a)),
     rule(max_(a, x), max_(x, a)),
     rule(min_(min_(x, a), b), min_(x, fold(min_(a, b)))),
@@ -152,6 +149,14 @@ INTEGERS: Final = table(
     rule(node_of(ir.BitXor, 0, x), x),
     rule(node_of(ir.ShiftLeft, x, 0), x),
     rule(node_of(ir.ShiftRight, x, 0), x),
+)
+
+WRAPPING: Final = table(
+    "wrapping",
+    rule(min_(x, y), x, when=x <= y),
+    rule(min_(x, y), y, when=y <= x),
+    rule(max_(x, y), y, when=x <= y),
+    rule(max_(x, y), x, when=y <= x),
 )
 
 FLOATS: Final = table(
@@ -200,11 +205,11 @@ VECTORS: Final = table(
     rule(max_(ramp_(x, s), spread(y)), ramp_(x, s), when=(y <= x) & (y <= _last)),
 )
 
-ALL: Final[tuple[Rule, ...]] = CHOICE + LOGIC + INTEGERS + FLOATS + VECTORS
+ALL: Final[tuple[Rule, ...]] = CHOICE + LOGIC + INTEGERS + WRAPPING + FLOATS + VECTORS
 
 _TRUE_OF: Final = {
     "bool": ("any", "bool"),
-    "int": ("any", "int"),
+    "int": ("any", "int", "wrapping"),
     "exact": ("any", "exact", "int"),
     "float": ("any", "float"),
 }

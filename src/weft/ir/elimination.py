@@ -14,28 +14,28 @@ from typing import Final
 from weft.ir import interval as iv
 from weft.ir.context import Context
 from weft.ir.expr import Expr, FloorDiv, FloorMod, Max, Min, Select, Var
-from weft.ir.interval import Interval
 from weft.ir.linear import Monomial, Poly, add_to, build, constant, plus, poly_of, scaled, times, without
 from weft.ir.rewrite import free_vars
 
 _FUEL: Final = 16  # nested steps before giving up
 
 
-def plain_range(p: Poly, ctx: Context) -> Interval:
-    """Returns the interval of *p* with each term taken by itself."""
-    lo: int | None = 0
-    hi: int | None = 0
+def plain_low(p: Poly, ctx: Context) -> int | None:
+    """Returns the lower end of the interval of *p* with each term taken by itself."""
+    low = 0
     of = ctx.bounds.of
     for m, k in p.items():
-        value = of(m[0]) if m else iv.YES
+        if not m:
+            low += k
+            continue
+        value = of(m[0])
         for atom in m[1:]:
             value = iv.mul(value, of(atom))
-        low, high = value if k > 0 else (value.hi, value.lo)
-        lo = None if lo is None or low is None else lo + k * low
-        hi = None if hi is None or high is None else hi + k * high
-        if lo is None and hi is None:
-            break
-    return Interval(lo, hi)
+        end = value[0] if k > 0 else value[1]
+        if end is None:
+            return None
+        low += k * end
+    return low
 
 
 def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int | None:
@@ -43,8 +43,8 @@ def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int 
     value = constant(p)
     if value is not None:
         return value
-    best = plain_range(p, ctx).lo
-    if fuel <= 0 or not _is_worth_it(p, ctx):
+    best = plain_low(p, ctx)
+    if fuel <= 0 or not is_worth_it(p, ctx):
         return best
     for attempt in (_relax_division, _split_choice, _eliminate_last):
         if best is not None and target is not None and best >= target:
@@ -55,7 +55,7 @@ def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int 
     return best
 
 
-def _is_worth_it(p: Poly, ctx: Context) -> bool:
+def is_worth_it(p: Poly, ctx: Context) -> bool:
     """Plain intervals are exact for sums of variables with constant ranges."""
     return any(len(m) > 1 or (m and not (type(m[0]) is Var and _has_constant_ends(m[0], ctx))) for m in p)
 

@@ -7,14 +7,16 @@ returned as the same object.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from weft.ir import divmod as division
+from weft.ir import expr as ir
 from weft.ir.algebra import rules_for
 from weft.ir.bounds import EMPTY, Bounds
 from weft.ir.compare import decide, equality, ordering
 from weft.ir.digits import recombine
-from weft.ir.elimination import lowest
+from weft.ir.elimination import is_worth_it, lowest, plain_low
 from weft.ir.expr import (
     INDEX,
     Add,
@@ -77,19 +79,19 @@ class Simplifier:
     def simplify(self, e: Expr) -> Expr:
         """Returns the canonical form of *e*."""
         memo = self._memo
-        stack: list[Node] = [e]
+        stack: list[tuple[Node, Poly | None, bool]] = [(e, None, False)]  # (node, its polynomial, children done?)
         while stack:
-            n = stack[-1]
+            n, p, ready = stack.pop()
             if n in memo:
-                stack.pop()
                 continue
-            p = _sum_of(n)
-            needed = n.children() if p is None else [a for m in p for a in m]
-            todo = [k for k in needed if k not in memo]
-            if todo:
-                stack += todo
-                continue
-            stack.pop()
+            if not ready:
+                p = _sum_of(n)
+                needed = n.children() if p is None else [a for m in p for a in m]
+                todo = [k for k in needed if k not in memo]
+                if todo:
+                    stack.append((n, p, True))
+                    stack += [(k, None, False) for k in todo]
+                    continue
             memo[n] = new = self._node(n) if p is None else self._sum(n, p)  # type: ignore[arg-type]
             memo.setdefault(new, new)
         found = memo[e]
@@ -107,6 +109,11 @@ class Simplifier:
 
     def is_at_least(self, p: Poly, least: int) -> bool:
         """Answers whether `p >= least` is certain."""
+        plain = plain_low(p, self)
+        if plain is not None and plain >= least:
+            return True
+        if not is_worth_it(p, self):
+            return False
         key = (frozenset(p.items()), least)
         known = self._decided.get(key)
         if known is None:
@@ -176,31 +183,27 @@ class Simplifier:
         return v if lo is not hi or lo is None else self.simplify(lo)
 
     def _better(self, n: Expr) -> Expr | None:
+        """Returns something simpler than *n*, or None."""
+        if n.dtype.lanes == 1 and (engine := _ENGINES.get(type(n))) is not None:
+            if is_exact(n.a.dtype):  # type: ignore[attr-defined]
+                return engine(self, n)
+        else:
+            other = _scalarised(n)
+            if other is not None:
+                return other
         folded = fold_constants(n)
         if folded is not n:
             return folded
-        scalar = _scalarised(n)
-        if scalar is not None:
-            return scalar
-        if n.dtype.lanes == 1 and (found := self._exact(n)) is not None:
-            return found
         if type(n) in _DECIDABLE and not n.dtype.is_float:
             value = self.bounds.of(n)
             if value.is_point:
                 assert value.lo is not None
                 return const(value.lo, n.dtype)
+        return self._by_rule(n)
+
+    def _by_rule(self, n: Expr) -> Expr | None:
         rule = _rules_of(n).get(type(n))
         return rule(n, self.simplify) if rule else None
-
-    def _exact(self, n: Expr) -> Expr | None:
-        """Applies the laws of exact integers that are algorithms rather than rows."""
-        if isinstance(n, Comparison):
-            return self._comparison(n) if is_exact(n.a.dtype) else None
-        if not is_exact(n.dtype):
-            return None
-        if isinstance(n, FloorDiv | FloorMod):
-            return self._division(n)
-        return self._choice(n) if isinstance(n, Min | Max) else None
 
     def _division(self, n: FloorDiv | FloorMod) -> Expr | None:
         p, d = poly_of(n.a), poly_of(n.b)
@@ -216,7 +219,9 @@ class Simplifier:
             return const(known, n.dtype)
         if _is_foreign(d):
             return None
-        return (ordering if type(n) in (Lt, Le) else equality)(type(n), d, n.a.dtype)
+        found = (ordering if type(n) in (Lt, Le) else equality)(type(n), d, n.a.dtype)
+        self._memo.setdefault(found, found)
+        return found
 
     def _choice(self, n: Min | Max) -> Expr | None:
         d = plus(poly_of(n.b), poly_of(n.a), -1)
@@ -226,10 +231,18 @@ class Simplifier:
             return n.b if type(n) is Min else n.a
         if type(n.b) is not Const and (type(n.a) is Const or order_key(n.b) < order_key(n.a)):
             return type(n)(n.b, n.a)
-        return None
+        return self._by_rule(n)
 
+
+_ENGINES: Final[dict[type[Node], Callable[[Simplifier, Any], Expr | None]]] = {
+    FloorDiv: Simplifier._division, FloorMod: Simplifier._division,
+    Min: Simplifier._choice, Max: Simplifier._choice,
+    Lt: Simplifier._comparison, Le: Simplifier._comparison, Eq: Simplifier._comparison, Ne: Simplifier._comparison,
+}  # fmt: skip
+"""The laws of exact integers that are algorithms rather than rows."""
 
 _DECIDABLE: Final = frozenset({Lt, Le, Eq, Ne, Select, Cast, Min, Max, FloorDiv, FloorMod, Not})
+_HOME: Final = frozenset(c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Expr))
 
 
 def _sum_of(n: Node) -> Poly | None:
@@ -241,7 +254,7 @@ def _sum_of(n: Node) -> Poly | None:
 
 
 def _is_foreign(p: Poly) -> bool:
-    return any(type(a).__module__ != Expr.__module__ for m in p for a in m)
+    return any(type(a) not in _HOME for m in p for a in m)
 
 
 def _rules_of(n: Expr) -> dict[type[Node], Compiled]:
@@ -260,7 +273,7 @@ def _rules_of(n: Expr) -> dict[type[Node], Compiled]:
 def _scalarised(n: Expr) -> Expr | None:
     """An operator on broadcasts only is a broadcast of the operator on scalars."""
     kids = n.children()
-    if n.dtype.lanes == 1 or isinstance(n, Ramp | Broadcast | Reinterpret) or type(n).__module__ != Expr.__module__:
+    if n.dtype.lanes == 1 or isinstance(n, Ramp | Broadcast | Reinterpret) or type(n) not in _HOME:
         return None
     if not kids or not all(type(k) is Broadcast or (isinstance(k, Expr) and k.dtype.lanes == 1) for k in kids):
         return None
