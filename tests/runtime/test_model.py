@@ -34,7 +34,10 @@ def affine(flat: FlatImage, threads: int | None = None) -> Model:
     inputs = [TensorSpec("x", f32, ("N", 4))]
     outputs = [TensorSpec("y", f32, ("N", 4)), TensorSpec("total", f32, ())]
     constants = [(64, WEIGHTS)]
-    return Model(package(flat, "affine", inputs, outputs, constants=constants, asserts=AFFINE_ASSERTS), threads=threads)
+    return Model(
+        package(flat, "affine", inputs, outputs, constants=constants, asserts=dict(enumerate(AFFINE_ASSERTS))),
+        threads=threads,
+    )
 
 
 def copy2(flat: FlatImage, dtype: DType) -> Model:

@@ -76,7 +76,7 @@ def _header(package: Package, constants: int) -> dict[str, Any]:
     header: dict[str, Any] = {name: getattr(package, name) for name in _PLAIN}
     header["abi"] = _rt.ABI
     header["features"] = list(package.features)
-    header["asserts"] = list(package.asserts)
+    header["asserts"] = sorted(package.asserts.items())
     for side in ("inputs", "outputs"):
         header[side] = [[s.name, s.dtype.name, list(s.shape)] for s in getattr(package, side)]
     room = len(json.dumps(header)) + 256  # for the places of the sections
@@ -105,7 +105,7 @@ def read_artifact(path: str | os.PathLike[str]) -> Package:
         inputs=tuple(_specs(header["inputs"])),
         outputs=tuple(_specs(header["outputs"])),
         features=tuple(header["features"]),
-        asserts=tuple(header["asserts"]),
+        asserts={int(number): str(text) for number, text in header["asserts"]},
         **{name: header[name] for name in _PLAIN},
     )
 

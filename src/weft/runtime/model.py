@@ -66,7 +66,7 @@ class Model:
         if entry == "plan":
             _ = fit_inputs(inputs, self.inputs)  # names the input at fault, if a spec says so
         message = f"status {status}"
-        if 0 <= index < len(self.package.asserts):
+        if index in self.package.asserts:
             message = self.package.asserts[index].format(*detail)
         signature = ", ".join(map(str, self.inputs))
         if entry == "plan":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from weft.native import _rt
@@ -31,8 +31,8 @@ class Package:
 
     `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
     `main` are the offsets of its two entries (see `native/rt/weft.h`). `constants` are the packed weights: one
-    block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, in
-    order, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
+    block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
+    number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
     made for; it runs where the processor is a `machine` (as in `platform.machine()`) that has all of `features`.
     """
 
@@ -42,7 +42,7 @@ class Package:
     constants: Constants
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    asserts: tuple[str, ...] = ()
+    asserts: Mapping[int, str] = field(default_factory=dict)
     readonly: int | None = None
     target: str = ""
     machine: str = ""
