@@ -56,6 +56,7 @@ class Machine:
         self.pieces = pieces
         self.live: list[tuple[int, Any]] = []  # scratch memory in use, last in first out
         self.allocated = 0
+        self.limit = 1 << 40
         self.launches: list[int] = []
         self._map = mmap.mmap(-1, max(len(image.code), 1), prot=mmap.PROT_READ | mmap.PROT_WRITE)
         self._map.write(image.code)
@@ -75,6 +76,8 @@ class Machine:
         return next((s for s in statuses if s), 0)
 
     def _alloc(self, ctx: int, size: int) -> int:
+        if size > self.limit:
+            return 0
         raw = ctypes.create_string_buffer(size + 64)
         address = -(-ctypes.addressof(raw) // 64) * 64
         self.live.append((address, raw))

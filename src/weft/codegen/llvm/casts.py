@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.emitter import Emitter, emits
-from weft.codegen.llvm.types import is_half, literal, register_type, splat
+from weft.codegen.llvm.types import filled, is_half, register_type, splat
 from weft.ir.expr import INDEX, Cast, Reinterpret
 from weft.support.dtypes import DType, bool_, f32, i32
 
@@ -63,7 +63,7 @@ class _Words:
         return self.build.pure(f"bitcast {self.kind} {x} to {self.floats}", x)
 
     def float(self, name: str, x: str, number: float) -> str:
-        y = splat(literal(number, f32), f32.with_lanes(self.words.lanes))
+        y = filled(number, f32.with_lanes(self.words.lanes))
         return self.build.pure(f"{name} {self.floats} {x}, {y}", x)
 
     def truncated(self, x: str, dtype: DType) -> str:
@@ -161,8 +161,8 @@ def _to_bool(f: Emitter, x: str, source: DType) -> str:
         return x
     kind = register_type(widened(source))
     if source.is_float:
-        x, zero = widen(f, x, source), literal(0.0, widened(source).element)
-        return f.build.pure(f"fcmp une {kind} {x}, {splat(zero, source)}", x)
+        x = widen(f, x, source)
+        return f.build.pure(f"fcmp une {kind} {x}, {filled(0.0, widened(source))}", x)
     return f.build.pure(f"icmp ne {kind} {x}, {splat('0', source)}", x)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.casts import narrow, widen, widened
 from weft.codegen.llvm.emitter import Emitter, emits
-from weft.codegen.llvm.types import literal, mangled, register_type, splat
+from weft.codegen.llvm.types import filled, mangled, register_type
 from weft.ir.expr import INDEX, Apply
 from weft.support.dtypes import DType
 
@@ -44,14 +44,12 @@ def _integer_abs(f: Emitter, dtype: DType, x: str) -> Operand:
 
 
 def _is_nan(f: Emitter, dtype: DType, x: str) -> str:
-    zero = splat(literal(0.0, dtype.element), dtype)
-    return f.build.pure(f"fcmp uno {register_type(dtype)} {x}, {zero}", x)
+    return f.build.pure(f"fcmp uno {register_type(dtype)} {x}, {filled(0.0, dtype)}", x)
 
 
 def _is_inf(f: Emitter, dtype: DType, x: str) -> str:
-    infinity = splat(literal(float("inf"), dtype.element), dtype)
     size = f.intrinsic("fabs", dtype, x)
-    return f.build.pure(f"fcmp oeq {register_type(dtype)} {size}, {infinity}", size)
+    return f.build.pure(f"fcmp oeq {register_type(dtype)} {size}, {filled(float('inf'), dtype)}", size)
 
 
 _PREDICATES: Final[dict[str, Callable[[Emitter, DType, str], str]]] = {"is_nan": _is_nan, "is_inf": _is_inf}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.emitter import Emitter, emits
-from weft.codegen.llvm.types import register_type, splat
+from weft.codegen.llvm.types import is_false, is_true, register_type, splat
 from weft.ir.expr import INDEX, And, Binary, Expr, Or, Select
 from weft.support.dtypes import bool_
 
@@ -16,8 +16,8 @@ from weft.support.dtypes import bool_
 def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
     """Emits a selection: as one instruction, by masked loads, or by a branch, depending on what may fault."""
     cond = f.text(e.cond)
-    if cond in ("true", "false"):
-        return f.value(e.then if cond == "true" else e.other)
+    if is_true(cond) or is_false(cond):
+        return f.value(e.then if is_true(cond) else e.other)
     if not (f.may_trap(e.then) or f.may_trap(e.other)):
         x, y = f.text(e.then), f.text(e.other)
     elif e.cond.dtype.lanes == 1:
@@ -33,17 +33,18 @@ def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
 def logic(f: Emitter, e: Binary, *operands: Operand) -> Operand:
     """Emits `and` or `or`; the second operand is evaluated only where the first does not decide, if it may fault."""
     stop = "false" if isinstance(e, And) else "true"
+    decides = is_false if isinstance(e, And) else is_true
     a = f.text(e.a)
-    if a in ("true", "false"):
-        return a if a == stop else f.value(e.b)
+    if is_true(a) or is_false(a):
+        return a if decides(a) else f.value(e.b)
     if not f.may_trap(e.b):
         b = f.text(e.b)
     elif e.dtype.lanes == 1:
         return branch_logic(f, e, a, stop)
     else:
         b = masked(f, e.b, a if isinstance(e, And) else negated(f, e.a, a))
-    if b in ("true", "false"):
-        return b if b == stop else a
+    if is_true(b) or is_false(b):
+        return b if decides(b) else a
     kind = register_type(e.dtype)
     decided = splat(stop, e.dtype)
     then, other = (b, decided) if isinstance(e, And) else (decided, b)

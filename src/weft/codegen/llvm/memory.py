@@ -7,7 +7,7 @@ from math import gcd
 from weft.codegen.llvm.affine import Affine, Lanes, Operand
 from weft.codegen.llvm.emitter import Emitter, Memory, emits
 from weft.codegen.llvm.symbolic import as_affine, as_lanes
-from weft.codegen.llvm.types import memory_type, register_type
+from weft.codegen.llvm.types import is_true, memory_type, register_type
 from weft.ir.expr import INDEX, Expr
 from weft.loop.nodes import Address, Buffer, Load, Store
 from weft.support.dtypes import DType
@@ -199,11 +199,8 @@ def store(f: Emitter, s: Store) -> None:
     memory, index = memory_of(f, s.buffer), flat_index(f, s.buffer, s.indices)
     value = to_memory(f, f.text(s.value), s.value.dtype)
     mask = None if s.mask is None else f.text(s.mask)
-    store_at(f, memory, s.value.dtype, index, value, None if mask in ALWAYS else mask)
+    store_at(f, memory, s.value.dtype, index, value, None if mask is None or is_true(mask) else mask)
     f.build.forget_loads(memory.root)
-
-
-ALWAYS = ("true", "splat (i1 true)")
 
 
 def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, value: str, mask: str | None) -> None:

@@ -9,7 +9,7 @@ from weft.codegen.llvm.affine import Affine, Lanes, Operand
 from weft.codegen.llvm.casts import narrow, widen, widened
 from weft.codegen.llvm.emitter import Emitter, emits
 from weft.codegen.llvm.symbolic import as_affine, symbolic
-from weft.codegen.llvm.types import is_half, literal, register_type, splat, vector
+from weft.codegen.llvm.types import filled, is_false, is_half, is_true, literal, register_type, splat, vector
 from weft.ir.expr import (
     INDEX,
     Add,
@@ -113,8 +113,8 @@ def negate(f: Emitter, e: Neg, a: Operand) -> Operand:
 def invert(f: Emitter, e: Not, a: Operand) -> Operand:
     """Emits the complement."""
     x, ones = f.build.text(a), "true" if e.dtype.is_bool else "-1"
-    if x in ("true", "false"):
-        return "false" if x == "true" else "true"
+    if is_true(x) or is_false(x):
+        return splat("false" if is_true(x) else "true", e.dtype)
     return f.build.pure(f"xor {register_type(e.dtype)} {x}, {splat(ones, e.dtype)}", x)
 
 
@@ -149,7 +149,7 @@ def _float_extremum(f: Emitter, e: Binary, x: str, y: str) -> str:
     better = f.build.pure(f"fcmp {order} {kind} {x}, {y}", x, y)
     made = f.build.pure(f"select {flags} {better}, {kind} {x}, {kind} {y}", better, x, y)
     if not safe:
-        nan = f.build.pure(f"fcmp uno {kind} {x}, {splat(literal(0.0, widened(dtype).element), dtype)}", x)
+        nan = f.build.pure(f"fcmp uno {kind} {x}, {filled(0.0, widened(dtype))}", x)
         made = f.build.pure(f"select {flags} {nan}, {kind} {x}, {kind} {made}", nan, x, made)
     return narrow(f, made, dtype)
 
@@ -223,6 +223,8 @@ def _prefix_mask(f: Emitter, e: Binary, a: Lanes, b: Lanes) -> str | None:
 
 def prefix(f: Emitter, passing: Affine, lanes: int) -> str:
     """Returns the mask whose first *passing* lanes hold."""
+    if passing.is_constant and (passing.constant <= 0 or passing.constant >= lanes):
+        return splat("true" if passing.constant > 0 else "false", bool_.with_lanes(lanes))
     if passing.is_constant:
         return vector(["true" if i < passing.constant else "false" for i in range(lanes)], bool_.with_lanes(lanes))
     clipped = f.build.scalar(passing)

@@ -71,6 +71,11 @@ def splat(element: str, dtype: DType) -> str:
     return element if dtype.lanes == 1 else f"splat ({register_type(dtype.element)} {element})"
 
 
+def filled(value: Value, dtype: DType) -> str:
+    """Returns the constant of *dtype* with *value* in every lane."""
+    return splat(literal(value, dtype.element), dtype)
+
+
 def vector(elements: list[str], dtype: DType) -> str:
     """Returns the vector constant of *elements*, scalar constants of the element type of *dtype*."""
     of = register_type(dtype.element)
@@ -80,3 +85,13 @@ def vector(elements: list[str], dtype: DType) -> str:
 def is_literal(text: str) -> bool:
     """Tells whether an operand is a constant rather than an instruction's or a parameter's name."""
     return text[0] != "%"
+
+
+def is_true(text: str) -> bool:
+    """Tells whether a bool operand is known to hold, in every lane."""
+    return text in ("true", "splat (i1 true)")
+
+
+def is_false(text: str) -> bool:
+    """Tells whether a bool operand is known not to hold, in any lane."""
+    return text in ("false", "splat (i1 false)")

@@ -1,0 +1,96 @@
+"""Linking refuses what an image cannot hold, and lays out what it can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
+
+from weft.codegen.llvm.compile import ObjectCode, compile_function_module
+from weft.codegen.llvm.elf import EXECUTABLE, read_object
+from weft.codegen.llvm.link import link
+from weft.ir.expr import Expr, const, index
+from weft.loop.nodes import Address, Assert, Buffer, Call, Function, Program, seq
+from weft.support.dtypes import f32
+from weft.support.errors import ToolchainError
+
+TARGET = TARGETS["sse4"]
+
+
+def compiled(*functions: Function) -> ObjectCode:
+    return compile_function_module(Program(functions), TARGET)
+
+
+def polynomial(x: Expr) -> Expr:
+    """A function with many constants, which go to sections of their own."""
+    total = const(0.5, x.dtype)
+    for k in range(6):
+        total = total * x + const(1.0 / (k + 3), x.dtype)
+    return total
+
+
+def test_constants_follow_the_code_and_are_found() -> None:
+    functions = [elementwise(f"f{lanes}", [f32], f32, lanes, 16, polynomial) for lanes in (1, 4, 16)]
+    machine = machine_for(functions, TARGET)
+    x, want = np.linspace(-1, 1, 16, dtype=np.float32), np.full(16, 0.5, np.float32)
+    for k in range(6):
+        want = want * x + np.float32(1.0 / (k + 3))
+    for f in functions:
+        got = np.zeros(16, np.float32)
+        call(machine, f.name, x, got)
+        np.testing.assert_array_equal(got, want)
+    code = [s for s in read_object(compiled(*functions).elf).sections if s.flags & EXECUTABLE]
+    assert all(at < sum(len(s.data) for s in code) for at in machine.image.symbols.values())
+
+
+def test_undefined_symbols_are_all_named() -> None:
+    x = Buffer("x", [1], f32)
+    body = seq(*[Call(n, (Address(x, (index(0),)),)) for n in ("there", "here")])
+    with pytest.raises(ToolchainError) as error:
+        link([compiled(Function("f", (x,), body))])
+    assert str(error.value) == "undefined symbols: here, there\n  hint: link the objects that define them"
+
+
+def test_two_definitions_are_refused() -> None:
+    f = Function("f", (), seq())
+    with pytest.raises(ToolchainError, match="the symbol f is defined twice"):
+        link([compiled(f), compiled(f)])
+
+
+def test_private_functions_of_two_objects_may_share_a_name() -> None:
+    def caller(name: str) -> ObjectCode:
+        return compiled(Function(name, (), Call("inner", ())), Function("inner", (), seq()))
+
+    assert set(link([caller("f"), caller("g")]).symbols) == {"f", "g"}
+
+
+def test_messages_are_merged_and_must_not_collide() -> None:
+    f = Function("f", (), Assert(index(0) < index(-1), "never", ()))
+    code = compiled(f)
+    (number, text), *_ = code.messages
+    assert link([code]).messages == {number: text}
+    with pytest.raises(ToolchainError, match="two assertion messages share a number: 'other' and 'never'"):
+        link([code, ObjectCode(compiled(Function("g", (), seq())).elf, ((number, "other"),))])
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF\x01\x01" + b"\0" * 64, b"not an object" * 10])
+def test_other_files_are_refused(data: bytes) -> None:
+    with pytest.raises(ToolchainError, match="the object is not little-endian ELF64"):
+        read_object(data)
+
+
+def test_other_machines_are_refused() -> None:
+    elf = bytearray(compiled(Function("f", (), seq())).elf)
+    elf[18] = 183
+    with pytest.raises(ToolchainError, match="of type 1 for machine 183, not relocatable x86-64"):
+        read_object(bytes(elf))
+
+
+def test_writable_data_is_refused() -> None:
+    elf = bytearray(compiled(Function("f", (), seq())).elf)
+    parsed = read_object(bytes(elf))
+    text = next(i for i, s in enumerate(parsed.sections) if s.name == ".text")
+    table = int.from_bytes(elf[40:48], "little")
+    elf[table + 64 * text + 8] |= 1
+    with pytest.raises(ToolchainError, match=r"the object has writable data in \.text"):
+        link([ObjectCode(bytes(elf), ())])
