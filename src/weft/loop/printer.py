@@ -304,6 +304,20 @@ def print_program(program: Program, mark: Node | None = None) -> str:
     return "\n".join([print_function(f, mark) for f in program.functions])
 
 
+def excerpt(f: Function, mark: Node | None, around: int = 12) -> str:
+    """Returns the text of a function, with *mark* marked; of a long one, its head and what is around the mark."""
+    lines = print_function(f, mark).splitlines()
+    marked = [k for k, line in enumerate(lines) if line.endswith(MARK)] or [0]
+    shown = {k for m in marked for k in range(m - around, m + around + 1)} | set(range(3))
+    kept: list[str] = []
+    for k, line in enumerate(lines):
+        if k in shown or len(lines) <= 4 * around:
+            kept.append(line)
+        elif not kept[-1].endswith("..."):
+            kept.append("    ...")
+    return "\n".join(kept)
+
+
 def _repr(s: Stmt) -> str:
     return print_stmt(s).rstrip()
 

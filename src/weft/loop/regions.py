@@ -1,7 +1,7 @@
 """What a block reads and writes, derived from its body.
 
-A block's regions speak of its axes only. An access whose index uses a variable bound inside the body is widened to all
-the values that the index can take there, and so is one that depends on data: to the whole dimension.
+A block's regions speak of its axes only. An index that uses loops inside the body is widened to all the values that it can
+take there, if their number is a constant; any other that the axes do not determine, to the whole dimension.
 
 A reduction's update reads what it writes. With an `init`, that read is part of the reduction and is not listed; without
 one, the block depends on what was there before, and the read is listed.
@@ -9,11 +9,14 @@ one, the block depends on what was there before, and the read is listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from weft.ir.expr import ONE, TRUE, ZERO, Expr
+from weft.ir.bounds import EMPTY
+from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Var
 from weft.ir.node import Node
-from weft.ir.rewrite import post_order
+from weft.ir.prove import extremes
+from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.simplify import simplify
 from weft.loop.nodes import (
     Address,
     Alloc,
@@ -21,6 +24,7 @@ from weft.loop.nodes import (
     Axis,
     Block,
     Buffer,
+    For,
     Load,
     Range,
     Region,
@@ -39,16 +43,23 @@ def block_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Region
     parts = [body] if init is None else [body, init]
     inner = _Inner(parts)
     written = [(s.buffer, s.indices) for p in parts for s in statements(p) if isinstance(s, Store)]
-    own = set(written) if init is not None else set()
-    read = [(n.buffer, n.indices) for p in parts for n in _reading(p) if (n.buffer, n.indices) not in own]
-    passed = [full_region(n.buffer) for p in parts for n in post_order(p) if isinstance(n, Address)]
+    accumulated = _accumulated(parts) | set(written if init is not None else ())
+    loads = [n for p in parts for n in _accesses(p) if isinstance(n, Load)]
+    passed = [full_region(n.buffer) for p in parts for n in _accesses(p) if isinstance(n, Address)]
+    read = [(n.buffer, n.indices) for n in loads if (n.buffer, n.indices) not in accumulated]
     reads = [inner.region(b, i) for b, i in read] + passed
     writes = [inner.region(b, i) for b, i in written] + passed
     return inner.outside(reads), inner.outside(writes)
 
 
-def _reading(root: Stmt) -> Iterable[Load]:
-    """Yields the loads of *root* itself, not those in the regions of blocks inside it."""
+def _accumulated(parts: Sequence[Stmt]) -> set[tuple[Buffer, tuple[Expr, ...]]]:
+    """Returns the elements that the reductions inside initialise and then update."""
+    reductions = [s for p in parts for s in statements(p) if isinstance(s, Block) and s.init is not None]
+    return {(x.buffer, x.indices) for r in reductions for x in statements(r) if isinstance(x, Store)}
+
+
+def _accesses(root: Stmt) -> Iterator[Load | Address]:
+    """Yields the accesses of *root* but stores, without those in the regions of blocks inside it."""
     stack: list[Node] = [root]
     seen: set[Node] = set()
     while stack:
@@ -56,7 +67,7 @@ def _reading(root: Stmt) -> Iterable[Load]:
         if n in seen or isinstance(n, Region):
             continue
         seen.add(n)
-        if isinstance(n, Load):
+        if isinstance(n, Load | Address):
             yield n
         stack += reversed(n.children())
 
@@ -69,6 +80,15 @@ class _Inner:
         self.vars = {v for s in inside for v in bound_vars(s)}
         self.buffers = {s.buffer for s in inside if isinstance(s, Alloc | View)}
         self.sources = {s.buffer: s.source for s in inside if isinstance(s, View)}
+        self.bounds = EMPTY
+        self.axes: dict[Var, Expr] = {}
+        for s in inside:
+            if isinstance(s, For):
+                begin, extent = substitute(s.begin, self.axes), substitute(s.extent, self.axes)
+                self.bounds = self.bounds.bind(s.var, begin, begin + extent - ONE)
+            elif isinstance(s, Block):
+                resolved = [substitute(b, self.axes) for b in s.bindings]
+                self.axes.update({a.var: b for a, b in zip(s.axes, resolved, strict=False)})
 
     def region(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
         """Returns the region of an access; through a view, all of the memory that the view may name."""
@@ -80,8 +100,17 @@ class _Inner:
 
     def range(self, i: Expr, size: Expr) -> Range:
         """Returns the values that the index *i* of a dimension of *size* can take."""
-        known = i.dtype.lanes == 1 and not any(isinstance(n, Load) or n in self.vars for n in post_order(i))
-        return Range(i, ONE) if known else Range(ZERO, size)
+        whole = Range(ZERO, size)
+        if i.dtype.lanes > 1 or any(isinstance(n, Load) for n in post_order(i)):
+            return whole
+        if not self.vars.intersection(post_order(i)):
+            return Range(i, ONE)
+        outside = substitute(i, self.axes)
+        found = extremes(outside, [v for v in free_vars(outside) if v in self.vars], self.bounds)
+        if found is None:
+            return whole
+        width = simplify(found[1] - found[0] + ONE)
+        return Range(found[0], width) if isinstance(width, Const) else whole
 
     def outside(self, regions: Iterable[Region]) -> Regions:
         """Drops the regions of the block's own buffers, and repetitions."""
