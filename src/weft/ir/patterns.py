@@ -136,7 +136,7 @@ def spread(value: PatLike) -> Pat:
 
 
 LANES: Final = Pat("lanes", "lanes")
-"""On a right side or in a condition: the number of lanes of the matched node, as an index constant."""
+"""On a right side or in a condition: the number of lanes of the matched node, in the type of its elements."""
 
 
 @dataclass(frozen=True, eq=False)

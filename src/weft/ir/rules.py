@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from weft.ir import expr as ir
-from weft.ir.expr import TRUE, Broadcast, Const, Expr, Ramp, Select, Value, as_expr, broadcast, const, index
+from weft.ir.expr import TRUE, Broadcast, Const, Expr, Ramp, Select, Value, as_expr, broadcast, const
 from weft.ir.fold import constant_value, fold_constants
 from weft.ir.node import Node
 from weft.ir.patterns import Pat, Rule
@@ -78,7 +78,7 @@ class _Writer:
         if p.kind == "=":
             return f"const({p.value!r}, {dtype})"
         if p.kind == "lanes":
-            return "index(n.dtype.lanes)"
+            return "const(n.dtype.lanes, n_a.dtype.element)"
         if p.kind == "fold":
             return f"fold({self.build(p.kids[0], dtype)})"
         if p.kind is Ramp:
@@ -114,5 +114,5 @@ def _select(cond: Expr, then: Expr | Value, other: Expr | Value) -> Expr:
 _SCOPE: Final[dict[str, Any]] = {
     **{c.__name__: c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Expr)},
     "CONSTANTS": frozenset({Const, Broadcast}), "TRUE": TRUE, "constant_value": constant_value, "fold": fold_constants,
-    "is_literal": _is_literal, "make": _make, "select": _select, "broadcast": broadcast, "const": const, "index": index,
+    "is_literal": _is_literal, "make": _make, "select": _select, "broadcast": broadcast, "const": const,
 }  # fmt: skip
