@@ -39,8 +39,9 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
         refuse(f"the reduction runs over {loops[depth - 1].var.name} too, which is outside", loops[depth - 1])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(update, update.init, name, [f for f in loops[depth:] if f not in reduced], reduced)
-    rest = Block(update.name, update.axes, update.bindings, update.predicate, update.reads, update.writes, None,
-                 update.body, update.annotations)  # fmt: skip
+    rest = make_block(
+        update.name, update.axes, update.bindings, update.body, None, update.predicate, update.annotations
+    )  # fmt: skip
     start = path.index(loops[depth])
     new = seq(init, replace(path[start:], rest))
     return Change(fn.with_body(replace(path[: start + 1], new))), BlockRef(name)
