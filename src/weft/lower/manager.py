@@ -14,7 +14,7 @@ from typing import Final
 from weft.loop.nodes import Program
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_program
-from weft.loop.verify import check_program
+from weft.loop.verify import verify as check_program
 from weft.support.errors import LoweringError, VerifyError, WeftError
 from weft.targets.target import Target
 

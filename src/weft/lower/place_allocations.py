@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from weft.ir.bounds import Bounds
 from weft.ir.expr import Expr, Var
 from weft.ir.prove import extremes, prove
-from weft.ir.rewrite import post_order
-from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Load, Program, Seq, Stmt, While, seq
-from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, vars_between
+from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq
+from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, reads_memory, vars_between
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 
 
@@ -108,16 +107,12 @@ def relaxed(use: Use, outer: Place | None) -> list[End | None]:
     bounds = use.place.bounds
     found: list[End | None] = []
     for first, last in use.box:
-        if _reads_memory(first) or _reads_memory(last):
+        if reads_memory(first) or reads_memory(last):
             found.append(None)
             continue
         low, high = extremes(first, variables, bounds), extremes(last, variables, bounds)
         found.append(None if low is None or high is None else (low[0], high[1], bounds))
     return found
-
-
-def _reads_memory(e: Expr) -> bool:
-    return any(isinstance(n, Load) for n in post_order(e))
 
 
 def _includes(outer: End | None, inner: End | None) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, Const, Expr, Not, Var, index
+from weft.ir.expr import INDEX, Const, Expr, Not, Var, all_of, broadcast, index
 from weft.ir.node import Node
 from weft.ir.rewrite import substitute
 from weft.loop.nodes import (
@@ -39,6 +39,7 @@ from weft.loop.nodes import (
     seq,
 )  # fmt: skip
 from weft.loop.visit import loads, own_exprs, rename_fresh, statements, stores
+from weft.lower.uses import conjuncts, reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.widen import NotVectorizable, Widen
 from weft.support.errors import LoweringError
@@ -190,15 +191,26 @@ class _Body(StmtRewriter):
         return Let(var, value, body)
 
     def visit_if(self, s: If) -> Steps:
-        cond = self.wide(s.cond)
-        if cond.dtype.lanes == 1:
+        shared, varying = self._split(s.cond)
+        if not varying:
             then = yield s.then
             other = None if s.other is None else (yield s.other)
-            return If(cond, then, other)
+            return If(all_of(shared), then, other)
+        cond = all_of(varying)
         then = yield from self._masked(cond, s.then)
         if s.other is None:
-            return then
-        return seq(then, (yield from self._masked(Not(cond), s.other)))
+            return If(all_of(shared), then, None) if shared else then
+        whole = cond if not shared else cond & broadcast(all_of(shared), self.wide.lanes)
+        other = yield from self._masked(Not(whole), s.other)
+        return seq(If(all_of(shared), then, None) if shared else then, other)
+
+    def _split(self, cond: Expr) -> tuple[list[Expr], list[Expr]]:
+        """Returns the conditions of a conjunction that all lanes agree on, and those that they don't; the former go first.
+
+        Conditions with loads keep their order, since the ones before may guard the memory that they read.
+        """
+        parts = [self.wide(c) for c in ([cond] if reads_memory(cond) else conjuncts(cond))]
+        return [c for c in parts if c.dtype.lanes == 1], [c for c in parts if c.dtype.lanes != 1]
 
     def _masked(self, cond: Expr, s: Stmt) -> Steps:
         outer = self.wide.mask
