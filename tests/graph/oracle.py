@@ -6,6 +6,7 @@ Formulas are evaluated for all indices at once: index variables become arrays th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ def run_fused(fused: FusedGraph, inputs: Sequence[Array]) -> list[Array]:
     def array(v: Value) -> Array:
         root = fused.root(v)
         found = root.array if isinstance(root, Constant) else known[root]
-        return found.reshape([_number(s, sizes) for s in v.shape])
+        begin = fused.offset(v) // v.dtype.bytes
+        shape = [_number(s, sizes) for s in v.shape]
+        return np.asarray(found.reshape(-1)[begin : begin + prod(shape)].reshape(shape))
 
     for g in fused.groups:
         given, outputs = g.tensors()
@@ -119,7 +122,7 @@ def _node(e: IrNode, kids: list[Any], known: Mapping[tuple[Any, int], Array]) ->
         array = known[e.tensor.op, e.tensor.index]
         return array[tuple([np.clip(k, 0, n - 1) for k, n in zip(kids, array.shape, strict=True)])]
     if isinstance(e, Binary):
-        return np.asarray(e.numpy(*kids))
+        return np.asarray(type(e).numpy(*kids))
     if isinstance(e, Select):
         return np.where(*kids)
     if isinstance(e, Apply):

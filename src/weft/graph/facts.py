@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from weft.graph.graph import Attributes, Node
 from weft.ir.expr import ONE, ZERO
@@ -12,6 +13,9 @@ from weft.ir.node import Node as IrNode
 from weft.ops.registry import Operator, TensorType
 from weft.te import Compute, Operation, Placeholder, Read, Tensor, placeholder, topological
 from weft.te.classify import OpClass, access_class, classify
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the width of the widest vectors; every buffer begins at a multiple."""
 
 RENAMES = frozenset({"reshape", "flatten", "squeeze", "unsqueeze"})
 """Operators whose output is their first input's memory, row by row, under another shape."""
@@ -51,6 +55,33 @@ def _moves_only_unit_dims(node: Node) -> bool:
     shape = node.inputs[0].shape
     moved = [p for p in node.attribute("perm") if shape[p] is not ONE]
     return moved == sorted(moved)
+
+
+def view_offset(node: Node) -> int | None:
+    """Returns where in its first input's memory the output of *node* begins, in elements; None where it is no part of it.
+
+    Renames are views from 0. A slice is one where its elements lie together and begin at a multiple of `ALIGNMENT`.
+    """
+    if is_rename(node):
+        return 0
+    x = node.inputs[0] if node.op == "slice" else None
+    if x is None or x.static_shape is None or node.output.static_shape is None:
+        return None
+    offset = _slice_offset(node, x.static_shape, node.output.static_shape)
+    return offset if offset is not None and offset * x.dtype.bytes % ALIGNMENT == 0 else None
+
+
+def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> int | None:
+    """Returns the position of a slice's first element; None where there are elements of others between its own."""
+    steps, axes = node.attribute("steps"), node.attribute("axes")
+    partial = [d for d, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
+    if (steps is not None and set(steps) != {1}) or 0 in part:
+        return None
+    if partial and any(m != 1 for m in part[: partial[-1]]):
+        return None
+    starts = dict(zip(range(len(whole)) if axes is None else axes, node.attribute("starts"), strict=False))
+    begin: dict[int, int] = {a % len(whole): max(s + whole[a], 0) if s < 0 else s for a, s in starts.items()}
+    return sum(begin.get(d, 0) * prod(whole[d + 1 :]) for d in partial)
 
 
 @lru_cache(maxsize=4096)

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from math import prod
 
 from weft.graph.dominators import between, post_dominators
-from weft.graph.facts import facts_of, is_rename
-from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.groups import FusedGraph, Group
+from weft.graph.facts import facts_of, is_rename, view_offset
+from weft.graph.graph import Graph, Node, Value
+from weft.graph.groups import Alias, FusedGraph, Group
 from weft.ir.expr import ONE
 from weft.ops.registry import OPERATORS
 from weft.te.classify import OpClass
@@ -23,7 +23,7 @@ LARGEST_GROWTH = 2
 
 
 def fuse(graph: Graph) -> FusedGraph:
-    """Returns the groups of *graph*, each equal workload with an equal key, and the renames between them as aliases."""
+    """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases."""
     fusion = _Fusion(_with_copied_outputs(graph))
     for node in fusion.graph.nodes:
         if fusion.is_anchor(node):
@@ -41,19 +41,20 @@ class _Fusion:
         self.graph = graph
         self.users = graph.users()
         self.above = post_dominators(graph, self.users)
-        self.renames = {n for n in graph.nodes if is_rename(n)}
-        self.facts = {n: facts_of(n) for n in graph.nodes if n not in self.renames}
+        offsets = {n: view_offset(n) for n in graph.nodes}
+        self.views = {n: offset for n, offset in offsets.items() if offset is not None}
+        self.facts = {n: facts_of(n) for n in graph.nodes if n not in self.views}
         self.set_of: dict[Node, set[Node]] = {n: {n} for n in graph.nodes}
         self.anchor: dict[Node, Node] = {n: n for n in graph.nodes if self.is_anchor(n)}
         self.position = {n: i for i, n in enumerate(graph.nodes)}
 
     def is_anchor(self, node: Node) -> bool:
         """Tells whether *node* reduces."""
-        return node not in self.renames and OpClass.INJECTIVE < self.facts[node].kind < OpClass.OPAQUE
+        return node not in self.views and OpClass.INJECTIVE < self.facts[node].kind < OpClass.OPAQUE
 
     def is_injective(self, node: Node) -> bool:
         """Tells whether *node* can be computed inside the loops of another."""
-        return node not in self.renames and self.facts[node].kind <= OpClass.INJECTIVE
+        return node not in self.views and self.facts[node].kind <= OpClass.INJECTIVE
 
     def extend_forward(self, anchor: Node) -> None:
         """Takes the element-wise nodes after *anchor* into its group, as far as they reach."""
@@ -77,7 +78,7 @@ class _Fusion:
     def sink_into_users(self, node: Node) -> None:
         """Merges an injective *node* into the node where its uses come together, if all on the way can hold it."""
         end = self.above[node]
-        if end is None or node in self.anchor or end in self.renames or len(node.outputs) != 1:
+        if end is None or node in self.anchor or end in self.views or len(node.outputs) != 1:
             return
         path = between(node, end, self.users)
         inner = [n for n in path if n is not end]
@@ -107,12 +108,12 @@ class _Fusion:
     def result(self) -> FusedGraph:
         """Returns the groups, each at the place of its last node, and the aliases."""
         groups: list[Group] = []
-        aliases: dict[Value, Value] = {}
+        aliases: dict[Value, Alias] = {}
         for node in self.graph.nodes:
-            if node in self.renames:
+            if node in self.views:
                 source = node.inputs[0]
-                assert source is not None  # a rename has an input
-                aliases[node.output] = source
+                assert source is not None  # a view has an input
+                aliases[node.output] = Alias(source, self.views[node])
             elif self.position[node] == max(self.position[n] for n in self.set_of[node]):
                 nodes = sorted(self.set_of[node], key=self.position.__getitem__)
                 groups.append(Group(tuple(nodes), node.outputs))
@@ -136,7 +137,7 @@ def _with_copied_outputs(graph: Graph) -> Graph:
         root = v
         while root.producer is not None and is_rename(root.producer) and root.producer.inputs[0] is not None:
             root = root.producer.inputs[0]
-        owned = root.producer is not None and not isinstance(root, Constant) and root not in roots
+        owned = root.producer is not None and view_offset(root.producer) is None and root not in roots
         roots.add(root)
         made.output(v if owned else _copy(made, v), name)
     return made

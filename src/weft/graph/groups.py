@@ -76,19 +76,35 @@ class Group:
         return f"Group({self.name} -> {', '.join(v.name for v in self.outputs)})"
 
 
+@dataclass(frozen=True)
+class Alias:
+    """A value that is in the memory of *source*, row by row, from the element *offset* on."""
+
+    source: Value
+    offset: int
+
+
 @dataclass(frozen=True, eq=False)
 class FusedGraph:
-    """Groups in an order in which they can run, and `aliases`: values that are the memory of another under another shape."""
+    """Groups in an order in which they can run, and `aliases`: values that need no memory and no kernel of their own."""
 
     graph: Graph
     groups: tuple[Group, ...]
-    aliases: Mapping[Value, Value] = field(default_factory=dict)
+    aliases: Mapping[Value, Alias] = field(default_factory=dict)
 
     def root(self, v: Value) -> Value:
         """Returns the value whose memory *v* is: *v* itself if it is no alias."""
         while v in self.aliases:
-            v = self.aliases[v]
+            v = self.aliases[v].source
         return v
+
+    def offset(self, v: Value) -> int:
+        """Returns the byte in its root's memory at which *v* begins."""
+        elements = 0
+        while v in self.aliases:
+            elements += self.aliases[v].offset
+            v = self.aliases[v].source
+        return elements * v.dtype.bytes
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
@@ -101,7 +117,7 @@ class FusedGraph:
         for g in self.groups:
             inputs = ", ".join(v.name for v in g.inputs)
             lines.append(f"  {', '.join(map(repr, g.outputs))} = {'+'.join(n.op for n in g.nodes)}({inputs})")
-        lines += [f"  {v!r} is {source!r}" for v, source in self.aliases.items()]
+        lines += [f"  {v!r} is {a.source!r} from {a.offset}" for v, a in self.aliases.items()]
         return "\n".join(lines) + "\n"
 
 

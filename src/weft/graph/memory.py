@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from weft.graph.facts import facts_of
+from weft.graph.facts import ALIGNMENT, facts_of
 from weft.graph.graph import Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.text import dim_text, type_text
 from weft.ir.expr import ONE, ZERO, Const, Expr, Mul, index
-
-ALIGNMENT = 64
-"""Bytes: a cache line, and the width of the widest vectors."""
 
 
 class Place(StrEnum):
@@ -33,7 +30,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Location:
-    """The memory of a value: the number of the input, output or constant, or the byte offset in the arena."""
+    """The memory of a value: `offset` bytes into the arena, or into the input, output or constant of this number."""
 
     place: Place
     number: int = 0
@@ -101,7 +98,8 @@ def plan_memory(fused: FusedGraph, *, in_place: bool = True) -> MemoryPlan:
     for value, taken in reused.items():  # in order of the groups, so that what is taken has its place already
         locations[value] = locations[taken]
     for value in fused.aliases:
-        locations[value] = locations[fused.root(value)]
+        root = locations[fused.root(value)]
+        locations[value] = Location(root.place, root.number, root.offset + fused.offset(value))
     return MemoryPlan(locations, size, bound, tuple(lifetimes), reused)
 
 
@@ -128,7 +126,7 @@ def _reuse_in_place(fused: FusedGraph, fixed: Mapping[Value, Location]) -> dict[
         for v in g.inputs:
             root = fused.root(v)
             dies = last[root] == step and root not in fixed and [fused.root(u) for u in g.inputs].count(root) == 1
-            if dies and _fits(g, v):
+            if dies and _size(v) == _size(root) and _fits(g, v):
                 reused[g.outputs[0]] = root
                 last[root] = -1
                 break
@@ -165,10 +163,10 @@ def _lifetimes(fused: FusedGraph, fixed: Mapping[Value, Location], reused: Mappi
             if v not in fixed:
                 buffer = owner.get(v, v)
                 spans[buffer] = (spans.get(buffer, (step, step))[0], max(step, last.get(v, step)))
-    return [Lifetime(v, *_bytes(v), start, end) for v, (start, end) in spans.items()]
+    return [Lifetime(v, *_size(v), start, end) for v, (start, end) in spans.items()]
 
 
-def _bytes(v: Value) -> tuple[int, Expr]:
+def _size(v: Value) -> tuple[int, Expr]:
     """Returns the size of *v* in bytes, aligned, as a whole number and a symbolic factor."""
     whole, factors = v.dtype.bytes, list[Expr]()
     stack = list(v.shape)

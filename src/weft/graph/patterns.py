@@ -3,14 +3,14 @@
     match(("mul", ("sqrt", "x"), "x"), value) == {"x": ...}     where value is mul(sqrt(v), v), or mul(v, sqrt(v))
 
 A pattern is the name of a captured value, or an operator with the patterns of its inputs. A name that occurs twice must be
-the same value twice. The operands of `add` and `mul` match in either order.
+the same value twice, and one that begins with `#` captures constants only. The operands of `add` and `mul` match in either order.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from weft.graph.graph import Value
+from weft.graph.graph import Constant, Value
 
 Pattern: TypeAlias = str | tuple["Pattern", ...]
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum"})
@@ -22,6 +22,8 @@ def match(pattern: Pattern, value: Value | None, bound: dict[str, Value] | None 
     if value is None:
         return None
     if isinstance(pattern, str):
+        if pattern.startswith("#") and not isinstance(value, Constant):
+            return None
         return {**captured, pattern: value} if captured.get(pattern, value) is value else None
     op, *parts = pattern
     node = value.producer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.graph.graph import Constant, Graph, Node, Value, infer
+from weft.graph.text import type_text
 from weft.ir.expr import Var
 from weft.ir.rewrite import free_vars
 from weft.support.errors import VerifyError
@@ -49,7 +50,7 @@ def _check_types(node: Node) -> None:
     types = infer(node.operator, node.inputs, node.attributes, node.source)
     for v, t in zip(node.outputs, types, strict=True):
         if v.type != t:
-            raise VerifyError(f"{v!r} should be of type {t.dtype}, rank {len(t.shape)}", where=describe(node))
+            raise VerifyError(f"{v!r} should be {type_text(t)}", where=describe(node))
 
 
 def _check_sizes(node: Node, dims: set[Var]) -> None:

@@ -54,7 +54,7 @@ def is_contraction(op: Operation) -> bool:
     if not isinstance(op, Compute) or op.reduction is None or op.reduction.reducer.name != "sum":
         return False
     value = op.reduction.values[0]
-    if not isinstance(value, Mul):
+    if not isinstance(value, Mul) or value.a is value.b:  # a sum of squares reads one tensor, once
         return False
     left, right = reads_of(value.a), reads_of(value.b)
     reduced: set[Var] = set(op.reduction.axes)

@@ -14,19 +14,19 @@ from weft.graph.patterns import Pattern, match, match_any
 from weft.graph.rewriting import Inputs, rewrite_graph
 
 _DEVIATION: Final[tuple[Pattern, ...]] = (
-    ("sqrt", ("add", "variance", "epsilon")),
-    ("power", ("add", "variance", "epsilon"), "half"),
+    ("sqrt", ("add", "variance", "#epsilon")),
+    ("power", ("add", "variance", "#epsilon"), "#half"),
 )
 _NORMALIZED: Final[tuple[Pattern, ...]] = (
     *[("div", "centred", d) for d in _DEVIATION],
     ("mul", "centred", ("reciprocal", _DEVIATION[0])),
-    ("mul", "centred", ("rsqrt", ("add", "variance", "epsilon"))),
+    ("mul", "centred", ("rsqrt", ("add", "variance", "#epsilon"))),
 )
 _SCALED: Final[tuple[Pattern, ...]] = tuple([("mul", n, "scale") for n in _NORMALIZED])
 _SQUARES: Final[tuple[Pattern, ...]] = (
     ("mul", "centred", "centred"),
     ("square", "centred"),
-    ("power", "centred", "two"),
+    ("power", "centred", "#two"),
 )
 
 
@@ -40,7 +40,7 @@ def recognize_layer_norm(graph: Graph) -> Graph:
             found = match_any(_SCALED, scaled, {})
             x = None if found is None else _normalized(found)
             if found is not None and x is not None and _is_vector(bias, x) and _is_vector(found["scale"], x):
-                return [_layer_norm(new, node, x, found["scale"], bias, _scalar(found["epsilon"]))]
+                return [_layer_norm(new, node, x, found["scale"], bias, _scalar(found["#epsilon"]))]
         return None
 
     return rewrite_graph(graph, recognize)
@@ -55,13 +55,13 @@ def _normalized(found: dict[str, Value]) -> Value | None:
     """Returns what is normalised, if mean, variance and the constants are what they must be."""
     centred = match(("sub", "x", ("reduce_mean", "x")), found["centred"])
     squares = found["variance"].producer
-    if centred is None or squares is None or squares.op != "reduce_mean" or _scalar(found["epsilon"]) is None:
+    if centred is None or squares is None or squares.op != "reduce_mean" or _scalar(found["#epsilon"]) is None:
         return None
     mean = found["centred"].producer.inputs[1] if found["centred"].producer is not None else None
     of_squares = match_any(_SQUARES, squares.inputs[0], {"centred": found["centred"]})
     if of_squares is None or mean is None or mean.producer is None:
         return None
-    constants = _scalar(found.get("half"), 0.5) == 0.5 and _scalar(of_squares.get("two"), 2.0) == 2.0
+    constants = _scalar(found.get("#half"), 0.5) == 0.5 and _scalar(of_squares.get("#two"), 2.0) == 2.0
     return centred["x"] if constants and _over_last(mean.producer) and _over_last(squares) else None
 
 
