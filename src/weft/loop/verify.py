@@ -223,9 +223,8 @@ def _view(v: _Verifier, s: View) -> None:
 def _store(v: _Verifier, s: Store) -> None:
     v.uses(s.buffer)
     if s.mask is not None:
-        lanes = s.value.dtype.lanes // s.buffer.dtype.lanes
-        fits = s.mask.dtype.is_bool and s.mask.dtype.lanes in (1, lanes)
-        v.require(fits, f"the mask of a store of {lanes} elements is {s.mask.dtype}")
+        fits = s.mask.dtype.is_bool and s.mask.dtype.lanes in (1, s.value.dtype.lanes)
+        v.require(fits, f"the mask of a store of {s.value.dtype} is {s.mask.dtype}")
 
 
 def _block(v: _Verifier, s: Block) -> None:

@@ -300,7 +300,7 @@ def _load(t: ExprTranslator, e: Load) -> str:
     lanes = max([i.dtype.lanes for i in e.indices], default=1)
     result = t.source.fresh()
     if lanes > 1:
-        code = f"h_gather({name}, ({listed}), {t.mask_for(lanes)})"
+        code = f"h_gather({name}, ({listed}), {t.mask_for(e.dtype.lanes)})"
     elif e.dtype.lanes > 1:
         code = f"{name}[({listed})].copy()"
     else:

@@ -24,32 +24,41 @@ def ramp(base: int, step: int, dtype: DType) -> Array:
 
 
 def gather(source: Array, indices: tuple[Index, ...], mask: Array | None) -> Array:
-    """Loads one element a lane; raises `IndexError` if any active lane is outside of *source*."""
+    """Loads one element of *source*, itself a scalar or a vector, for each lane of the indices.
+
+    Raises `IndexError` if any active lane is outside.
+    """
     if mask is not None:
         if not mask.any():
             return np.zeros(len(mask), source.dtype)
-        indices = tuple([i if isinstance(i, int) else np.where(mask, i, i[mask.argmax()]) for i in indices])
+        active = _by_element(mask, indices).any(axis=1)
+        indices = tuple([i if isinstance(i, int) else np.where(active, i, i[active.argmax()]) for i in indices])
     check_inside(source, indices)
     taken: Array = source[indices]
     return taken.reshape(-1).copy()
 
 
 def scatter(target: Array, indices: tuple[Index, ...], value: Array, mask: Array | None) -> None:
-    """Stores one element a lane, in the lanes of *mask*; later lanes win where two write one element."""
-    lanes = next((len(i) for i in indices if not isinstance(i, int)), None)
-    if lanes is None:  # a vector element
+    """Stores *value*, one element for each lane of the indices, where *mask* holds; of two to one place, the later wins."""
+    values = _by_element(value, indices)
+    if mask is None:
         check_inside(target, indices)
-        element = target[indices]
-        element[slice(None) if mask is None else mask] = value if mask is None else value[mask]
+        target[indices] = values if target.ndim > len(indices) and values.shape[0] > 1 else value
         return
-    values = value.reshape(lanes, -1) if target.ndim > len(indices) else value
-    if mask is not None:
-        if not mask.any():
-            return
-        indices = tuple([i if isinstance(i, int) else i[mask] for i in indices])
-        values = values[mask]
-    check_inside(target, indices)
-    target[indices] = values
+    holds = _by_element(mask, indices)
+    for lane in np.flatnonzero(holds.any(axis=1)):
+        where = tuple([i if isinstance(i, int) else int(i[lane]) for i in indices])
+        check_inside(target, where)
+        if target.ndim == len(where):
+            target[where] = values[lane, 0]
+        else:
+            target[where][holds[lane]] = values[lane, holds[lane]]
+
+
+def _by_element(lanes: Array, indices: tuple[Index, ...]) -> Array:
+    """Arranges lanes in rows, one for each element that the indices name."""
+    count = next((len(i) for i in indices if not isinstance(i, int)), 1)
+    return lanes.reshape(count, -1)
 
 
 def check_inside(array: Array, indices: tuple[Index, ...]) -> None:
@@ -68,12 +77,6 @@ def truncdiv(a: Array, b: Array) -> Array:
     q = np.floor_divide(a, b)
     inexact = (np.mod(a, b) != 0) & ((a < 0) != (b < 0))
     made: Array = (q + inexact).astype(a.dtype)
-    return made
-
-
-def shifted(a: Array, b: Array, left: bool) -> Array:
-    """Shifts each lane by as many bits as the same lane of *b* says."""
-    made: Array = np.left_shift(a, b) if left else np.right_shift(a, b)
     return made
 
 

@@ -1,0 +1,60 @@
+"""What is printed reads back as the same thing, and prints as the same text."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import INTS, SCALARS, exprs, programs
+
+from weft.ir.expr import Add, Broadcast, Expr, Ramp, Var
+from weft.ir.names import Names
+from weft.ir.parser import parse_expr
+from weft.ir.printer import print_expr
+from weft.loop.canonical import canonical_text
+from weft.loop.compare import check_same
+from weft.loop.nodes import Program
+from weft.loop.parser import parse_program
+from weft.loop.printer import print_program
+from weft.support.dtypes import i64
+
+VARIABLES = [Var(f"{t}_{k}", t) for t in SCALARS for k in "ab"]
+SCOPE = {v.name: v for v in VARIABLES}
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(st.sampled_from(SCALARS).flatmap(lambda t: exprs(t, VARIABLES, depth=4)))
+def test_expression_reads_back_as_itself(e: Expr) -> None:
+    assert parse_expr(print_expr(e), SCOPE) is e
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.sampled_from(INTS).flatmap(lambda t: exprs(t, VARIABLES)), st.integers(2, 16))
+def test_vector_reads_back_as_itself(e: Expr, lanes: int) -> None:
+    v = Add(Broadcast(e, lanes), Ramp(e, e, lanes))
+    assert parse_expr(print_expr(v), SCOPE) is v
+
+
+@settings(max_examples=80, derandomize=True, deadline=None)
+@given(programs())
+def test_program_reads_back_as_the_same(program: Program) -> None:
+    text = print_program(program)
+    again = parse_program(text)
+    check_same(program, again)
+    assert print_program(again) == text
+    assert canonical_text(again) == canonical_text(program)
+
+
+def test_a_sum_of_thousand_terms_reads_back() -> None:
+    x = Var("x")
+    e: Expr = x
+    for _ in range(999):
+        e = Add(e, x)
+    assert parse_expr(print_expr(e), {"x": x}) is e
+
+
+def test_shared_parts_are_written_out() -> None:
+    x = Var("x", i64)
+    e: Expr = x
+    for _ in range(5):
+        e = Add(e, e)
+    assert print_expr(e, Names()).count("x") == 32
