@@ -106,6 +106,10 @@ class _Memory:
         self.views: list[tuple[Buffer, Buffer, Expr]] = []
         self.made: dict[Value, Buffer] = {}
 
+    def begin(self, value: Value) -> int:
+        """Returns the element of its buffer at which *value* begins: a slice may be a view of a larger tensor."""
+        return self.fused.offset(value) // value.dtype.bytes
+
     def __getitem__(self, value: Value) -> Buffer:
         root = self.fused.root(value)
         place = self.plan.locations[root]
@@ -123,8 +127,8 @@ class _Memory:
 
 
 def _call(group: Group, memory: _Memory, name: str) -> Stmt:
-    buffers = [memory[v] for v in (*group.inputs, *group.outputs)]
-    return Call(name, (*[Address(b, (ZERO,)) for b in buffers], *group.sizes))
+    addresses = [Address(memory[v], (index(memory.begin(v)),)) for v in (*group.inputs, *group.outputs)]
+    return Call(name, (*addresses, *group.sizes))
 
 
 def _elements(v: Value) -> Expr:
