@@ -7,7 +7,7 @@ import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
 
 from weft.codegen.llvm.compile import ObjectCode, compile_function_module
-from weft.codegen.llvm.elf import EXECUTABLE, read_object
+from weft.codegen.llvm.elf import read_object
 from weft.codegen.llvm.link import link
 from weft.ir.expr import Expr, const, index
 from weft.loop.nodes import Address, Assert, Buffer, Call, Function, Program, seq
@@ -39,8 +39,15 @@ def test_constants_follow_the_code_and_are_found() -> None:
         got = np.zeros(16, np.float32)
         call(machine, f.name, x, got)
         np.testing.assert_array_equal(got, want)
-    code = [s for s in read_object(compiled(*functions).elf).sections if s.flags & EXECUTABLE]
-    assert all(at < sum(len(s.data) for s in code) for at in machine.image.symbols.values())
+    image = machine.image
+    assert all(at < image.readonly for at in image.symbols.values())
+    assert image.readonly % 4096 == 0
+    assert np.float32(1 / 3).tobytes() in image.code[image.readonly :]
+
+
+def test_an_image_without_constants_is_all_code() -> None:
+    image = link([compiled(Function("f", (), seq()))])
+    assert image.readonly == len(image.code)
 
 
 def test_undefined_symbols_are_all_named() -> None:

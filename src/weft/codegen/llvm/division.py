@@ -13,12 +13,14 @@ from weft.support.dtypes import DType, bool_
 def floor_division(f: Emitter, e: Binary, a: Operand, b: Operand) -> Operand:
     """Emits `a // b` or `a % b`, symbolically where the divisor divides every term."""
     divisor, quotient = constant_of(e.b), isinstance(e, FloorDiv)
+    if isinstance(a, Affine) and a.is_constant and divisor:
+        return Affine(a.constant // divisor if quotient else a.constant % divisor)
     if isinstance(a, Affine) and divisor is not None and divisor > 0:
         parts = a.divided(divisor)
         if parts is not None:
             return parts[0] if quotient else Affine(parts[1])
     x, y = f.build.text(a), f.build.text(b)
-    nonnegative = e.dtype.kind == "uint" or _is_nonnegative(f, a)
+    nonnegative = e.dtype.kind == "uint" or (_is_nonnegative(f, a) and divisor is not None and divisor > 0)
     made = _floor(f, e, x, y, divisor, nonnegative)
     if e.dtype is INDEX and divisor is not None and divisor > 0 and (nonnegative or not quotient):
         f.build.nonnegative.add(made)
@@ -33,7 +35,7 @@ def _floor(f: Emitter, e: Binary, x: str, y: str, divisor: int | None, nonnegati
     kind, quotient = register_type(e.dtype), isinstance(e, FloorDiv)
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
         return _by_power_of_two(f, e.dtype, x, divisor, quotient)
-    if nonnegative and (divisor is not None or e.dtype.kind == "uint"):
+    if nonnegative:
         return divide(f, e, "udiv" if quotient else "urem", x, y)
     remainder = divide(f, e, "srem", x, y)
     zero, flags = splat("0", e.dtype), register_type(bool_.with_lanes(e.dtype.lanes))

@@ -1,7 +1,7 @@
 """Links objects into one position-independent image: code, then constants, with no relocation left.
 
-All references are relative to the instruction pointer, so that the image runs wherever it is mapped; the constants are only read,
-so code and constants can share one executable mapping.
+All references are relative to the instruction pointer, so that the image runs wherever it is mapped. The constants begin on a
+page of their own, so that only code need be executable.
 """
 
 from __future__ import annotations
@@ -25,17 +25,22 @@ from weft.codegen.llvm.elf import (
 )
 from weft.support.errors import ToolchainError
 
+PAGE: Final = 4096
 R_PC64: Final = 24
 _RELATIVE: Final = {2: "PC32", 4: "PLT32", R_PC64: "PC64"}
 
 
 @dataclass(frozen=True)
 class Image:
-    """Position-independent machine code: bytes to map, where the global symbols are in them, messages of assertions."""
+    """Position-independent machine code: bytes to map, where the global symbols are in them, messages of assertions.
+
+    The bytes from `readonly` on are constants.
+    """
 
     code: bytes
     symbols: dict[str, int]
     messages: dict[int, str]
+    readonly: int
 
 
 def link(objects: Sequence[ObjectCode]) -> Image:
@@ -45,7 +50,7 @@ def link(objects: Sequence[ObjectCode]) -> Image:
     assertion messages whose numbers collide.
     """
     parsed = [read_object(o.elf) for o in objects]
-    places, size = _lay_out(parsed)
+    places, readonly, size = _lay_out(parsed)
     symbols = _global_symbols(parsed, places)
     code = bytearray(size)
     for (o, s), at in places.items():
@@ -60,23 +65,30 @@ def link(objects: Sequence[ObjectCode]) -> Image:
         raise ToolchainError(
             f"undefined symbols: {', '.join(sorted(missing))}", hint="link the objects that define them"
         )
-    return Image(bytes(code), symbols, _messages(objects))
+    return Image(bytes(code), symbols, _messages(objects), readonly)
 
 
-def _lay_out(objects: Sequence[Object]) -> tuple[dict[tuple[int, int], int], int]:
-    """Returns the place of each loaded section: all code first, then the constants."""
+def _lay_out(objects: Sequence[Object]) -> tuple[dict[tuple[int, int], int], int, int]:
+    """Returns the place of each loaded section, where the constants begin, and the size of all."""
     loaded = [
         (o, i, s) for o, of in enumerate(objects) for i, s in enumerate(of.sections) if s.flags & ALLOCATED and s.data
     ]
     for _, _, s in loaded:
         _check_section(s)
     places: dict[tuple[int, int], int] = {}
-    at = 0
-    for o, i, s in sorted(loaded, key=lambda x: not x[2].flags & EXECUTABLE):
+    code = _place([x for x in loaded if x[2].flags & EXECUTABLE], 0, places)
+    constants = [x for x in loaded if not x[2].flags & EXECUTABLE]
+    readonly = -(-code // PAGE) * PAGE if constants else code
+    return places, readonly, _place(constants, readonly, places)
+
+
+def _place(sections: Sequence[tuple[int, int, Section]], at: int, places: dict[tuple[int, int], int]) -> int:
+    """Puts sections one after another from *at* on; returns where they end."""
+    for o, i, s in sections:
         at = -(-at // s.align) * s.align
         places[o, i] = at
         at += len(s.data)
-    return places, at
+    return at
 
 
 def _check_section(s: Section) -> None:

@@ -45,7 +45,9 @@ def _eval(f: Emitter, s: Eval) -> None:
 
 def _let(f: Emitter, s: Let) -> None:
     with f.scope():
-        f.bind(s.var, f.value(s.value))
+        value = f.value(s.value)
+    with f.scope():
+        f.bind(s.var, value)
         emit(f, s.body)
 
 
