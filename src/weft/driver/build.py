@@ -11,9 +11,10 @@ from typing import Protocol
 
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import Image, link
+from weft.driver.cache import Cache
 from weft.driver.entry import Constants, entry_program, place_constants
 from weft.driver.evaluate import NativeEvaluator
-from weft.driver.kernel import Kernel, lower_kernel
+from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.options import Options
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
@@ -44,15 +45,17 @@ class Compilation:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-def build(graph: Graph, target: Target, options: Options, progress: Progress | None = None) -> Compilation:
-    """Compiles *graph* for *target*."""
+def build(
+    graph: Graph, target: Target, options: Options, cache: Cache | None = None, progress: Progress | None = None
+) -> Compilation:
+    """Compiles *graph* for *target*; kernels are looked up in *cache* before they are scheduled."""
     clock = _Clock(progress)
-    optimized = optimize(graph, target, NativeEvaluator(target))
+    optimized = optimize(graph, target, NativeEvaluator(target, cache))
     clock.lap("graph")
     fused = fuse(optimized)
     plan = plan_memory(fused)
     clock.lap("plan")
-    kernels = build_kernels(fused.groups, target, options, clock)
+    kernels = build_kernels(fused.groups, target, options, cache, clock)
     clock.lap("kernels")
     constants = place_constants(fused)
     names = {key: k.name for key, k in kernels.items()}
@@ -64,7 +67,7 @@ def build(graph: Graph, target: Target, options: Options, progress: Progress | N
 
 
 def build_kernels(
-    groups: Sequence[Group], target: Target, options: Options, progress: Progress | None = None
+    groups: Sequence[Group], target: Target, options: Options, cache: Cache | None, progress: Progress
 ) -> dict[str, Kernel]:
     """Returns the kernel of each distinct group by its key; LLVM works in other threads while Python goes on."""
     distinct = {g.key: g for g in groups}
@@ -72,12 +75,9 @@ def build_kernels(
     names: set[str] = set()
     with ThreadPoolExecutor(max_workers=max(1, target.cores)) as pool:
         for n, (key, group) in enumerate(distinct.items()):
-            inputs, outputs = group.tensors()
-            name = _unique(group.name, names)
-            lowered = lower_kernel(name, inputs, outputs, target, group.sizes, verify=options.verify)
-            pending[key] = pool.submit(lowered.emit)
-            if progress is not None:
-                progress("kernels", n + 1, len(distinct))
+            request = Request(_unique(group.name, names), key, group.tensors, group.sizes)
+            pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
+            progress("kernels", n + 1, len(distinct))
         return {key: f.result() for key, f in pending.items()}
 
 
@@ -100,13 +100,18 @@ def make_package(fused: FusedGraph, constants: Constants, image: Image, target: 
         plan=image.symbols["weft_plan"],
         main=image.symbols["weft_main"],
         constants=parts,
-        inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True)),
+        inputs=input_specs(graph),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True)),
         asserts=image.messages,
         target=target.name,
         machine=platform.machine(),
         features=target.features,
     )
+
+
+def input_specs(graph: Graph) -> tuple[TensorSpec, ...]:
+    """Returns the signature of the graph's inputs."""
+    return _specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True))
 
 
 def _specs(values: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:

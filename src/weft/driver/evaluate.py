@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from weft.codegen.llvm.link import Image, link
-from weft.driver.kernel import lower_kernel
+from weft.driver.cache import Cache
+from weft.driver.kernel import Request, make_kernel
 from weft.graph.graph import Array
 from weft.ir.expr import Const
 from weft.native import _rt
@@ -22,29 +24,32 @@ from weft.te import Tensor, placeholder
 class NativeEvaluator:
     """Evaluates operators on arrays by compiling them for this machine; equal calls share their code."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, cache: Cache | None = None) -> None:
         self.target = target
-        self._images: dict[object, tuple[Image, tuple[Tensor, ...]]] = {}
+        self.cache = cache
+        self._images: dict[str, Image] = {}
 
     def evaluate(self, op: Operator, inputs: Sequence[Array | None], attributes: dict[str, Any]) -> list[Array]:
         """Returns the outputs of *op* for *inputs* (None for an optional one that is absent)."""
-        image, outputs = self._compiled(op, inputs, attributes)
+        tensors = [None if x is None else _placeholder(x, n) for n, x in enumerate(inputs)]
+        outputs = op(tensors, attributes)
+        image = self._image(op, [t for t in tensors if t is not None], outputs, attributes)
         given = [np.ascontiguousarray(x) for x in inputs if x is not None]
         made = [np.empty(_static_shape(t), t.dtype.numpy) for t in outputs]
         _rt.call(image.code, image.symbols[op.name], [*map(_bytes, given), *map(_bytes, made)])
         return made
 
-    def _compiled(
-        self, op: Operator, inputs: Sequence[Array | None], attributes: dict[str, Any]
-    ) -> tuple[Image, tuple[Tensor, ...]]:
-        shapes = tuple([None if x is None else (x.shape, str(x.dtype)) for x in inputs])
-        key = (op.name, shapes, tuple(sorted(attributes.items(), key=lambda kv: kv[0])))
-        if key not in self._images:
-            tensors = [None if x is None else _placeholder(x, n) for n, x in enumerate(inputs)]
-            outputs = op(tensors, attributes)
-            lowered = lower_kernel(op.name, [t for t in tensors if t is not None], outputs, self.target)
-            self._images[key] = link([lowered.emit().object]), outputs
-        return self._images[key]
+    def _image(
+        self, op: Operator, inputs: list[Tensor], outputs: Sequence[Tensor], attributes: dict[str, Any]
+    ) -> Image:
+        shapes = [(t.name, _static_shape(t), t.dtype) for t in inputs]
+        description = f"{op.name} {shapes} {sorted(attributes.items())}"
+        if description not in self._images:
+            request = Request(op.name, description, lambda: (inputs, outputs))
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                kernel = make_kernel(request, self.target, self.cache, pool).result()
+            self._images[description] = link([kernel.object])
+        return self._images[description]
 
 
 def _placeholder(x: Array, n: int) -> Tensor:

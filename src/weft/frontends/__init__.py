@@ -1,1 +1,7 @@
-"""Readers of model formats, one folder per source."""
+"""Readers of model formats, one folder per source: each turns a model into a graph."""
+
+from __future__ import annotations
+
+from weft.frontends.dispatch import files_of, to_graph
+
+__all__ = ["files_of", "to_graph"]

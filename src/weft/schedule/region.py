@@ -13,8 +13,9 @@ from weft.ir.expr import ONE, ZERO, Const, Expr, Var
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Block, Buffer, For, Range, Region, Stmt
-from weft.schedule.tree import Path, loops_on, paths, regions_of
+from weft.loop.nodes import Block, Buffer, For, Range, Stmt
+from weft.schedule.guards import limits
+from weft.schedule.tree import Path, bind_loop, loops_on, paths, regions_of
 
 Box = tuple[Range, ...]
 Ends = tuple[Expr, Expr]
@@ -31,31 +32,50 @@ def touched(root: Stmt, buffer: Buffer, bounds: Bounds, symbols: Sequence[Var], 
         if not isinstance(block, Block):
             continue
         for region in regions_of(block.writes if writes else block.reads, buffer):
-            found = [_ends(path, region, d, bounds) for d in range(buffer.rank)]
+            found = [_ends(path, r, bounds) for r in region.ranges]
             ends = found if ends is None else [_union(a, b, bounds) for a, b in zip(ends, found, strict=True)]
     if ends is None:
         return None
     return tuple([_range(e, size, bounds, symbols) for e, size in zip(ends, buffer.shape, strict=True)])
 
 
-def _ends(path: Path, region: Region, dim: int, bounds: Bounds) -> Ends | None:
+def at_loops(block: Block, e: Expr) -> Expr:
+    """Returns the expression *e* of the axes of *block* in terms of the loops around it."""
+    return substitute(e, {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)})
+
+
+def _ends(path: Path, r: Range, bounds: Bounds) -> Ends | None:
     """Returns the first and the last index of one dimension that a block touches over the loops on *path*."""
     block = path[-1]
     if not isinstance(block, Block):
         return None
     inner = loops_on(path)
     for f in inner:
-        bounds = _bind(f, bounds)
-    to_loops = {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)}
-    first = simplify(substitute(region.ranges[dim].begin, to_loops), bounds)
-    last = simplify(substitute(region.ranges[dim].begin + region.ranges[dim].extent - ONE, to_loops), bounds)
+        bounds = bind_loop(bounds, f)
+    return ends_over(block, r, inner, bounds)
+
+
+def ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> Ends | None:
+    """Returns the first and the last index in *r* that *block* touches as the loops *inner* run, where its guard holds.
+
+    Both are in terms of the other loops, whose ranges *bounds* has too; None if they can't be worked out.
+    """
     variables = [f.var for f in inner]
-    low, high = extremes(first, variables, bounds), extremes(last, variables, bounds)
-    return None if low is None or high is None else (low[0], high[1])
-
-
-def _bind(loop: For, bounds: Bounds) -> Bounds:
-    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+    first = simplify(at_loops(block, r.begin), bounds)
+    last = first if r.extent is ONE else simplify(at_loops(block, r.begin + r.extent - ONE), bounds)
+    low = extremes(first, variables, bounds)
+    high = low if last is first else extremes(last, variables, bounds)
+    if low is None or high is None:
+        return None
+    begin, end = low[0], high[1]
+    for limit in limits(block, first, variables, bounds):
+        if limit.first is not None and prove(begin <= limit.first, bounds):
+            begin = limit.first
+    for limit in limits(block, last, variables, bounds):
+        if limit.last is not None and prove(limit.last <= end, bounds):
+            end = limit.last
+    known = all(v in bounds.ranges for e in (begin, end) for v in free_vars(e))
+    return (begin, end) if known else None
 
 
 def _union(a: Ends | None, b: Ends | None, bounds: Bounds) -> Ends | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, Var
+from weft.ir.expr import ONE, Expr, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import (
     NOTHING,
@@ -15,14 +16,14 @@ from weft.loop.nodes import (
     For,
     Function,
     If,
-    Load,
+    Param,
     Region,
     Seq,
     Stmt,
     Store,
     seq,
 )  # fmt: skip
-from weft.loop.visit import loads, statements, stores, sub_statements
+from weft.loop.visit import statements, sub_statements
 from weft.schedule.state import BlockRef, LoopRef, refuse
 
 Path = tuple[Stmt, ...]
@@ -124,37 +125,38 @@ def with_child(parent: Stmt, old: Stmt, new: Stmt) -> Stmt:
 
 
 def bounds_on(path: Sequence[Stmt], fn: Function) -> Bounds:
-    """Returns the ranges of the loop variables on *path*; symbolic sizes are at least one."""
-    bounds = symbol_bounds(fn)
-    for s in path:
-        if isinstance(s, For):
-            bounds = bounds.bind(s.var, s.begin, s.begin + s.extent - ONE)
-    return bounds
+    """Returns the ranges of the loop variables on *path*; the sizes of parameters are at least one."""
+    loops = tuple([(s.var, s.begin, s.extent) for s in path if isinstance(s, For)])
+    return _bounds(fn.params, loops)
 
 
-def symbols_of(fn: Function) -> list[Var]:
-    """Returns the symbolic sizes of a function: its scalar parameters, and the variables in its buffers' shapes."""
-    scalars = [p for p in fn.params if isinstance(p, Var)]
-    in_shapes = [v for p in fn.params if isinstance(p, Buffer) for s in p.shape for v in free_vars(s)]
-    return list(dict.fromkeys(scalars + in_shapes))
-
-
-def symbol_bounds(fn: Function) -> Bounds:
-    """Returns the ranges of a function's symbolic sizes: at least one each."""
+@lru_cache(maxsize=256)
+def _bounds(params: tuple[Param, ...], loops: tuple[tuple[Var, Expr, Expr], ...]) -> Bounds:
+    """Builds bounds once for the many questions about one place: they remember what they have simplified."""
+    if loops:
+        var, begin, extent = loops[-1]
+        return _bounds(params, loops[:-1]).bind(var, begin, begin + extent - ONE)
     bounds = Bounds()
-    for v in symbols_of(fn):
+    for p in params:
+        if isinstance(p, Var):
+            bounds = bounds.bind(p, None, None)
+    for v in _sizes(params):
         bounds = bounds.bind(v, 1, None)
     return bounds
 
 
-def writes_of(root: Stmt) -> list[Buffer]:
-    """Returns the buffers that are written anywhere under *root*."""
-    return list(dict.fromkeys(s.buffer for s in stores(root)))
+def bind_loop(bounds: Bounds, loop: For) -> Bounds:
+    """Returns *bounds* with the range of the variable of *loop*."""
+    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
 
 
-def reads_of(root: Stmt) -> list[Buffer]:
-    """Returns the buffers that are read anywhere under *root*."""
-    return list(dict.fromkeys(x.buffer for x in loads(root)))
+def symbols_of(fn: Function) -> list[Var]:
+    """Returns the symbolic sizes of a function: its scalar parameters, and the variables in its buffers' shapes."""
+    return list(dict.fromkeys([*[p for p in fn.params if isinstance(p, Var)], *_sizes(fn.params)]))
+
+
+def _sizes(params: Sequence[Param]) -> list[Var]:
+    return [v for p in params if isinstance(p, Buffer) for s in p.shape for v in free_vars(s)]
 
 
 def alloc_of(root: Stmt, buffer: Buffer) -> Path | None:
@@ -181,11 +183,6 @@ def plain_store(block: Block) -> Store:
     if not isinstance(block.body, Store) or block.body.mask is not None:
         refuse(f"{block.name} is not a single assignment", block)
     return block.body
-
-
-def loads_in(node: Stmt, buffer: Buffer) -> list[Load]:
-    """Returns the loads of *buffer* under *node*."""
-    return [x for x in loads(node) if x.buffer is buffer]
 
 
 def regions_of(regions: Sequence[Region], buffer: Buffer) -> list[Region]:

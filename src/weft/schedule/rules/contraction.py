@@ -19,13 +19,14 @@ from weft.schedule.rules.facts import (
     elements,
     inputs_of,
     is_reduction,
+    reduce_axes,
     size_of,
     spatial_axes,
     split_index,
     uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.parallel import parallelize
-from weft.schedule.rules.tiles import Tile, choose_tile
+from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import alloc_of
@@ -130,10 +131,9 @@ def _roles(block: Block) -> Roles:
 
 def _tile(block: Block, roles: Roles, target: Target) -> Tile:
     axes = spatial_axes(block)
-    row = size_of(axes[roles.row].extent) if roles.row is not None else 1
-    column = size_of(axes[roles.column].extent) if roles.column is not None else 1
-    bits = block.writes[0].buffer.dtype.bits
-    return choose_tile(row, column, size_of(axes[-1].extent), target.lanes(bits), target)
+    row, column = (size_of(axes[n].extent) if n is not None else 1 for n in (roles.row, roles.column))
+    width, depth = size_of(axes[-1].extent), elements(reduce_axes(block))
+    return choose_tile(Problem(row, column, width, depth, block.writes[0].buffer.dtype.bytes), target)
 
 
 def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:

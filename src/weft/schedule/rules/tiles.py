@@ -22,8 +22,11 @@ LOAD_PRESSURE = 0.25
 TILE_OVERHEAD = 12
 """Cycles that a tile costs beside its reduction, for each vector: it is started from zero, finished and stored."""
 
-TYPICAL_DEPTH = 256
-"""Steps of a reduction that the overhead is weighed against."""
+L2_SHARE = 0.7
+"""The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
+
+LAST_CACHE_BYTES_PER_CYCLE = 24
+"""What one core reads of the last-level cache."""
 
 
 @dataclass(frozen=True)
@@ -35,34 +38,49 @@ class Tile:
     width: int
 
 
-def choose_tile(row: int, column: int, last: int, lanes: int, target: Target) -> Tile:
-    """Returns the cheapest tile for axes of *row*, *column* and *last* elements; the last is the one in vectors."""
-    width = min(last, lanes * 4)
-    while last % width and width > lanes:
+@dataclass(frozen=True)
+class Problem:
+    """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction."""
+
+    row: int
+    column: int
+    last: int
+    depth: int
+    element_bytes: int
+
+
+def choose_tile(problem: Problem, target: Target) -> Tile:
+    """Returns the cheapest tile; its width is the last axis in vectors, all of it if that is not many."""
+    lanes = target.lanes(problem.element_bytes * 8)
+    width = min(problem.last, lanes * 4)
+    while problem.last % width and width > lanes:
         width -= lanes
     vectors = -(-width // lanes)
     room = target.vector_registers - 2
     best: tuple[float, Tile] | None = None
-    for c in [c for c in (1, 2, 3, 4) if c <= column and column % c == 0 and vectors * c <= 6]:
-        for r in range(1, row + 1):
+    for c in [c for c in (1, 2, 3, 4) if problem.column % c == 0 and vectors * c <= 6]:
+        for r in range(1, problem.row + 1):
             if r * c * vectors + c * vectors + 1 > room and (r, c) != (1, 1):
                 break
-            cost = _grid_cost(row, r, c * vectors, target) * (column / c)
+            cost = _grid_cost(problem, r, c * vectors, target) * (problem.column / c)
             if best is None or cost < best[0] * 0.999:
                 best = (cost, Tile(r, c, width))
     return best[1] if best else Tile(1, 1, width)
 
 
-def _grid_cost(row: int, rows: int, vectors: int, target: Target) -> float:
+def _grid_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     """Returns the cycles for a row of tiles, a smaller one at the end included."""
-    full, rest = divmod(row, rows)
-    return full * _tile_cost(rows, vectors, target) + (_tile_cost(rest, vectors, target) if rest else 0)
+    full, rest = divmod(p.row, rows)
+    last = _tile_cost(p, rest, vectors, target) if rest else 0
+    return full * _tile_cost(p, rows, vectors, target) + last
 
 
-def _tile_cost(rows: int, vectors: int, target: Target) -> float:
-    """Returns the cycles for a tile: bound by arithmetic, by loads, or by the latency of its sums."""
+def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
+    """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
     sums = rows * vectors
     arithmetic = sums / max(1, target.fma_per_cycle)
     loads = (rows + vectors) / LOADS_PER_CYCLE
-    step = max(arithmetic, loads, LATENCY) + LOAD_PRESSURE * loads
-    return step * TYPICAL_DEPTH + TILE_OVERHEAD * sums
+    panel = vectors * target.vector_bits // 8  # bytes of the right factor in each step
+    far = panel / LAST_CACHE_BYTES_PER_CYCLE if panel * p.depth > target.l2 * L2_SHARE else 0.0
+    step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + 2 * far)
+    return step * p.depth + TILE_OVERHEAD * sums

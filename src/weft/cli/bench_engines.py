@@ -1,0 +1,71 @@
+"""The engines that `weft bench` times: each compiles a model file once and then runs it on fixed inputs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from weft.driver.compile import compile
+from weft.runtime.model import Model
+from weft.support.errors import InputError, ToolchainError
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Engine(Protocol):
+    """One way to run a model file, held to a number of threads and to the model's dtypes."""
+
+    name: str
+
+    def load(self, path: Path, inputs: Arrays, threads: int) -> None:
+        """Reads and compiles the model, and keeps the inputs."""
+
+    def run(self) -> object:
+        """Runs the model once; returns when the outputs are ready."""
+
+    def outputs(self) -> list[np.ndarray]:
+        """Returns the outputs of a run, in the model's order."""
+
+
+class Weft:
+    """Weft, called as a user calls it."""
+
+    name = "weft"
+    model: Model
+    inputs: Arrays
+
+    def load(self, path: Path, inputs: Arrays, threads: int) -> None:
+        """Compiles the model without the cache, so that the time told is a compilation's."""
+        self.model = compile(str(path), threads=threads, cache=False)
+        self.inputs = inputs
+
+    def run(self) -> object:
+        """Runs the model once."""
+        return self.model(**self.inputs)
+
+    def outputs(self) -> list[np.ndarray]:
+        """Returns the outputs of a run."""
+        made = self.model(**self.inputs)
+        return list(made) if isinstance(made, tuple) else [made]
+
+
+_MODULES: Final = {"onnxruntime": "weft.cli.bench_onnxruntime", "openvino": "weft.cli.bench_openvino"}
+"""Where each peer's adapter is; it is imported only when asked for, since the peer itself is optional."""
+
+
+def engine(name: str) -> Engine:
+    """Returns the engine called *name*; raises `InputError` for an unknown one, `ToolchainError` for one not installed."""
+    if name == "weft":
+        return Weft()
+    if name not in _MODULES:
+        raise InputError(f"there is no engine {name!r} to compare with", hint=f"use {', '.join(_MODULES)}")
+    try:
+        module = importlib.import_module(_MODULES[name])
+    except ModuleNotFoundError as e:
+        raise ToolchainError(f"{name} is not installed", hint=f"pip install {name}") from e
+    made: Engine = module.Peer()
+    return made
