@@ -48,15 +48,17 @@ class AxisMap:
     base: Expr
     loops: frozenset[Var]
     is_full: bool
+    is_mixed_radix: bool
 
 
 @dataclass(frozen=True, slots=True)
 class IterMap:
-    """A map from loop iterations to instances of a block; when in doubt it is called neither bijective nor surjective."""
+    """A map from loop iterations to instances of a block; when in doubt it is called none of bijective, surjective and injective."""
 
     axes: tuple[AxisMap, ...]
     bijective: bool
     surjective: bool
+    injective: bool
 
 
 def detect(
@@ -104,13 +106,15 @@ class _Detector:
         axes = tuple([self._axis(s, self.context.simplify(e)) for s, e in zip(sums, extents, strict=True)])
         uses = _Uses(self, [s for axis in sums for _, s in axis.terms])
         full = all(a.is_full for a in axes)
-        return IterMap(axes, full and uses.are_exact(), full and uses.are_onto())
+        exact = uses.are_exact()
+        return IterMap(axes, full and exact, full and uses.are_onto(), exact and all(a.is_mixed_radix for a in axes))
 
     def _axis(self, s: _Sum, extent: Expr) -> AxisMap:
         base = build(s.base, INDEX)
         count = self._radix(s.terms)
         is_full = not s.base and count is not None and self.is_equal(count, self.context.poly(extent))
-        return AxisMap(s.terms, base, frozenset(v for _, d in s.terms for v in loops_of(d.source)), is_full)
+        loops = frozenset(v for _, d in s.terms for v in loops_of(d.source))
+        return AxisMap(s.terms, base, loops, is_full, count is not None)
 
     def is_equal(self, a: Poly, b: Poly) -> bool:
         """Answers whether two sizes are certainly equal."""

@@ -18,4 +18,4 @@ def instance_map(fn: Function, path: Path) -> IterMap | None:
 def is_injective(fn: Function, path: Path) -> bool:
     """Tells whether no instance of the block at the end of *path* runs twice."""
     found = instance_map(fn, path)
-    return found is not None and found.bijective
+    return found is not None and found.injective
