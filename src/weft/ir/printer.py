@@ -11,6 +11,8 @@ from collections.abc import Callable
 from math import isinf, isnan
 from typing import Any, Final, TypeAlias, TypeVar
 
+import numpy as np
+
 from weft.ir.expr import (
     INDEX,
     Apply,
@@ -133,15 +135,15 @@ def _number(e: Const) -> tuple[str, bool]:
 
 
 def shortest(value: float, dtype: DType) -> str:
-    """Returns the shortest decimal that reads back as *value*, a finite float of *dtype*."""
-    narrow = str(dtype.numpy.type(value))
-    # A decimal is read as a double first, and rounding twice is not always rounding once.
-    exact = dtype is not f64 and _is_decimal(narrow) and float(dtype.numpy.type(float(narrow))) == value
-    return narrow if exact else repr(value)
-
-
-def _is_decimal(text: str) -> bool:
-    return "." in text or "e" in text
+    """Returns the shortest decimal that reads back (by way of a double) as *value*, a finite float of *dtype*."""
+    if dtype is f64:
+        return repr(value)
+    with np.errstate(over="ignore"):
+        for digits in range(1, 10):
+            candidate = float(f"{value:.{digits}g}")
+            if dtype.numpy.type(candidate) == value:
+                return repr(candidate)
+    return repr(value)
 
 
 @writes(Binary)
