@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.graph import Array, Constant, Graph, Value
 from weft.graph.groups import FusedGraph
+from weft.graph.memory import MemoryPlan, Place
 from weft.ir.expr import Apply, Binary, Cast, Const, Expr, Neg, Not, Select, Var
 from weft.ir.intrinsics import INTRINSICS
 from weft.ir.node import Node as IrNode
@@ -58,6 +59,33 @@ def run_fused(fused: FusedGraph, inputs: Sequence[Array]) -> list[Array]:
         arrays = {t.op: array(v) for t, v in zip(given, g.inputs, strict=True)}
         known.update(zip(g.outputs, evaluate_tensors(outputs, arrays, sizes), strict=True))
     return [array(v) for v in fused.graph.outputs]
+
+
+def run_planned(fused: FusedGraph, plan: MemoryPlan, inputs: Sequence[Array]) -> list[Array]:
+    """Computes the outputs like a compiled model: every value where the plan puts it, in one arena that begins as garbage."""
+    sizes = _sizes(fused.graph.inputs, inputs)
+    arena = np.full(_number(plan.size, sizes), 0xA5, np.uint8)
+    outputs = [np.full([_number(s, sizes) for s in v.shape], 77).astype(v.dtype.numpy) for v in fused.graph.outputs]
+    memory = {
+        Place.ARENA: lambda n: arena,
+        Place.INPUT: lambda n: inputs[n].reshape(-1).view(np.uint8),
+        Place.OUTPUT: lambda n: outputs[n].reshape(-1).view(np.uint8),
+        Place.CONSTANT: lambda n: fused.constants[n].array.reshape(-1).view(np.uint8),
+    }
+
+    def array(v: Value) -> Array:
+        where = plan.locations[v]
+        shape = [_number(s, sizes) for s in v.shape]
+        begin = _number(where.offset, sizes)
+        found = memory[where.place](where.number)[begin : begin + prod(shape) * v.dtype.bytes]
+        return found.view(v.dtype.numpy).reshape(shape)
+
+    for g in fused.groups:
+        given, made = g.tensors()
+        arrays = {t.op: array(v) for t, v in zip(given, g.inputs, strict=True)}
+        for v, a in zip(g.outputs, evaluate_tensors(made, arrays, sizes), strict=True):
+            array(v)[...] = a
+    return outputs
 
 
 class Oracle:

@@ -83,11 +83,12 @@ class MemoryPlan:
         return "\n".join([*lines, f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}"]) + "\n"
 
 
-def plan_memory(fused: FusedGraph, *, in_place: bool = True) -> MemoryPlan:
+def plan_memory(fused: FusedGraph, *, in_place: bool = False) -> MemoryPlan:
     """Returns the plan for the groups of *fused*, run in order.
 
     Model outputs, inputs and constants live outside the arena. With *in_place*, an output takes over the memory of an input that
-    dies in its group and that the group reads only at the output's own index.
+    dies in its group and that the group reads only at the output's own index; kernels must then not be told that their
+    parameters never overlap.
     """
     locations = _fixed_locations(fused)
     reused = _reuse_in_place(fused, locations) if in_place else {}
@@ -195,7 +196,7 @@ def _place_all(lifetimes: Sequence[Lifetime]) -> tuple[dict[Value, Expr], Expr, 
     bound: Expr = ZERO
     for factor in dict.fromkeys(b.factor for b in lifetimes):
         part = [b for b in lifetimes if b.factor is factor]
-        placed, total = _best_placement(part)
+        placed, total = place(part)
         offsets.update((v, size + _times(o, factor)) for v, o in placed.items())
         size = size + _times(total, factor)
         bound = bound + _times(most_live(part), factor)
@@ -223,12 +224,12 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 )
 
 
-def _best_placement(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]:
+def place(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]:
     """Places *buffers* in each of the orders and returns the smallest result."""
     bound = most_live(buffers)
     best: tuple[dict[Value, int], int] | None = None
     for order in _ORDERS:
-        offsets = _place(sorted(buffers, key=order))
+        offsets = _place_in_order(sorted(buffers, key=order))
         total = max((offsets[b.value] + b.size for b in buffers), default=0)
         if best is None or total < best[1]:
             best = offsets, total
@@ -237,7 +238,7 @@ def _best_placement(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]
     return best if best is not None else ({}, 0)
 
 
-def _place(buffers: Iterable[Lifetime]) -> dict[Value, int]:
+def _place_in_order(buffers: Iterable[Lifetime]) -> dict[Value, int]:
     """Gives each buffer, in order, the smallest gap it fits in among those that live at the same time, else the end."""
     offsets: dict[Value, int] = {}
     done: list[Lifetime] = []

@@ -118,7 +118,7 @@ def _per_channel(constant: Value | None, y: Value) -> Array | None:
 def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value, list[Node]]) -> Value | None:
     """Returns the output of the contraction that makes the value scaled, with *affine* in its weight and bias."""
     made = affine.y.producer
-    if made is None or made.op not in _SCALED or not _is_known(made.inputs[WEIGHT]):
+    if made is None or made.op not in _CHANNELS or not _is_known(made.inputs[WEIGHT]):
         return None
     weight = made.inputs[WEIGHT]
     bias = _bias_of(made)
@@ -126,7 +126,7 @@ def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value,
     if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
         return None
     if scales:
-        weight = Constant(weight.name, _SCALED[made.op](made, _double(weight), affine.scale).astype(weight.array.dtype))
+        weight = Constant(weight.name, _scaled(made, weight.array, affine.scale))
     if made.op == "matmul":
         return _after_matmul(new, node, affine, weight) if scales else None
     return _with_bias(new, node, made, weight, bias * affine.scale + affine.shift)
@@ -171,24 +171,29 @@ def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
     return new.add("add", [y, new.constant(shift)], source=node.source, name=node.output.name)
 
 
-def _along(axis: int, w: Array, scale: Array) -> Array:
-    scaled: Array = w * scale.reshape([-1 if d == axis % w.ndim else 1 for d in range(w.ndim)])
-    return scaled
+def _scaled(made: Node, w: Array, scale: Array) -> Array:
+    """Returns a contraction's weight times *scale*, computed in double and rounded once, with no copy of it in double."""
+    view, factor = _CHANNELS[made.op](made, w, scale)
+    scaled: Array = np.empty(view.shape, w.dtype)
+    np.multiply(view, factor, out=scaled, dtype=np.float64, casting="unsafe")
+    return scaled.reshape(w.shape)
 
 
-def _scaled_transposed(made: Node, w: Array, scale: Array) -> Array:
-    """Scales the weight [C, OC/group, *K] of a transposed convolution, whose channels are counted through the groups."""
+def _along(axis: int, w: Array, scale: Array) -> tuple[Array, Array]:
+    return w, scale.reshape([-1 if d == axis % w.ndim else 1 for d in range(w.ndim)])
+
+
+def _through_groups(made: Node, w: Array, scale: Array) -> tuple[Array, Array]:
+    """Lines up the weight [C, OC/group, *K] of a transposed convolution, whose channels are counted through the groups."""
     group = made.attribute("group")
-    grouped = w.reshape(group, w.shape[0] // group, *w.shape[1:])
     each = np.broadcast_to(scale, (group * w.shape[1],)).reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
-    scaled: Array = (grouped * each).reshape(w.shape)
-    return scaled
+    return w.reshape(group, w.shape[0] // group, *w.shape[1:]), each
 
 
-_SCALED: Final[dict[str, Callable[[Node, Array, Array], Array]]] = {
+_CHANNELS: Final[dict[str, Callable[[Node, Array, Array], tuple[Array, Array]]]] = {
     "conv2d": lambda made, w, scale: _along(0, w, scale),
-    "conv_transpose2d": _scaled_transposed,
+    "conv_transpose2d": _through_groups,
     "matmul": lambda made, w, scale: _along(-1, w, scale),
     "gemm": lambda made, w, scale: _along(0 if made.attribute("trans_b") else 1, w, scale),
 }
-"""How the weight of each contraction is scaled along its output channels."""
+"""The weight of each contraction, and factors for its output channels, in shapes that broadcast."""
