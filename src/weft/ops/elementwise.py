@@ -40,7 +40,7 @@ from weft.ir.expr import (
 )
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, broadcast_shapes
-from weft.support.dtypes import DType, bool_
+from weft.support.dtypes import DType, bool_, f64
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
 
@@ -104,6 +104,7 @@ _define_unary("bit_not", Not)
 _define_unary("reciprocal", lambda x: 1 / x)
 _define_unary("relu", lambda x: maximum(x, 0))
 _define_unary("is_nan", lambda x: apply("is_nan", x), bool_)
+_define_unary("is_inf", lambda x: apply("is_inf", x), bool_)
 _define_unary("sign", lambda x: select(x > 0, const(1, x.dtype), select(x < 0, const(-1, x.dtype), x * 0)))
 _define_unary("softsign", lambda x: x / (apply("abs", x) + 1))
 _define_unary("softplus", lambda x: maximum(x, 0) + apply("log1p", apply("exp", -apply("abs", x))))
@@ -112,14 +113,26 @@ _define_unary("square", lambda x: x * x)
 
 @operator("power")
 def power(a: Tensor, b: Tensor) -> Tensor:
-    """Raises *a* to *b*; the exponent may be of another type."""
+    """Raises *a* to *b*; the exponent may be of another type, and the result is of the type of *a*."""
 
     def raised(x: Expr, y: Expr) -> Expr:
-        return apply("pow", x, cast_expr(y, x.dtype))
+        if x.dtype.is_float:
+            return apply("pow", x, cast_expr(y, x.dtype))
+        if y.dtype.is_float:
+            return cast_expr(apply("pow", cast_expr(x, f64), cast_expr(y, f64)), x.dtype)
+        return _integer_power(x, cast_expr(y, x.dtype))
 
-    if not a.dtype.is_float:
-        raise TypeMismatch(f"power takes a tensor of floats, not {a.dtype}")
     return map_tensors("power", raised, a, b)
+
+
+def _integer_power(x: Expr, y: Expr) -> Expr:
+    """Raises by repeated squaring; exponents above 63 are right where x is 0, 1 or -1, for others the result overflows."""
+    one = const(1, x.dtype)
+    result = one
+    for bit in range(6):
+        result = select(ne(BitAnd(ShiftRight(y, const(bit, y.dtype)), one), 0), result * x, result)
+        x = x * x
+    return result
 
 
 @operator("float_mod")
@@ -144,6 +157,12 @@ def cast(x: Tensor, *, dtype: DType) -> Tensor:
 def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
     """Returns x where it is positive, else `alpha * x`."""
     return map_tensors("leaky_relu", lambda e: select(e < 0, e * alpha, e), x)
+
+
+@operator("thresholded_relu")
+def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """Returns x where it is above *alpha*, else zero."""
+    return map_tensors("thresholded_relu", lambda e: select(e > alpha, e, const(0, e.dtype)), x)
 
 
 @operator("elu")

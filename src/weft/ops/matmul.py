@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import INDEX, ONE, Expr, as_expr, const
+from functools import reduce
+
+from weft.ir.expr import INDEX, ONE, ZERO, Expr, as_expr, const
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, same_size, show_shape
 from weft.support.errors import TypeMismatch
@@ -57,6 +59,32 @@ def gemm(
         return e + (added if beta == 1.0 else added * const(beta, a.dtype))
 
     return compute((m, n), finished, "gemm_out", dtype=a.dtype)
+
+
+@operator("einsum")
+def einsum(*xs: Tensor, equation: str) -> Tensor:
+    """The sum of products that *equation* names, such as `ij,jk->ik`: one letter a dimension, those not in the result summed."""
+    left, _, result = equation.partition("->")
+    terms = left.split(",")
+    sizes: dict[str, Expr] = {}
+    for term, x in zip(terms, xs, strict=True):
+        for letter, size in zip(term, x.shape, strict=True):
+            if letter not in sizes or sizes[letter] is ONE:
+                sizes[letter] = size
+            elif size is not ONE and not same_size(size, sizes[letter]):
+                raise TypeMismatch(f"einsum: {letter} is {show_shape((sizes[letter],))} and {show_shape((size,))}")
+    summed = {k: reduce_axis(s, k) for k, s in sizes.items() if k not in result}
+
+    def contraction(*i: Expr) -> object:
+        at = {**dict(zip(result, i, strict=True)), **summed}
+        factors = [
+            x[tuple([ZERO if s is ONE else at[k] for k, s in zip(term, x.shape, strict=True)])]
+            for term, x in zip(terms, xs, strict=True)
+        ]
+        value = reduce(lambda a, b: a * b, factors)
+        return sum_(value, list(summed.values())) if summed else value
+
+    return compute([sizes[k] for k in result], contraction, "einsum", dtype=xs[0].dtype)
 
 
 @operator("matmul_packed")

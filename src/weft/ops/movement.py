@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ZERO, Const, Expr, ExprLike, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ir.prove import prove
-from weft.ir.simplify import simplify
 from weft.ops.conv import pad_spatial
 from weft.ops.registry import operator
 from weft.ops.shapes import (
@@ -16,7 +14,10 @@ from weft.ops.shapes import (
     flatten_index,
     normalize_axis,
     product,
+    same_size,
     show_shape,
+    simplify_size,
+    size_bounds,
     sized,
     unflatten_index,
 )  # fmt: skip
@@ -25,13 +26,14 @@ from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
 
 Ints = Sequence[int]
+Sizes = Sequence[ExprLike]
 
 
 @operator("reshape")
 def reshape(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     """The elements, in row-major order, in another shape of as many elements."""
     target = sized(*shape)
-    if not prove(eq(product(x.shape), product(target)), Bounds()):
+    if not same_size(product(x.shape), product(target)):
         raise TypeMismatch(f"{show_shape(x.shape)} can't be reshaped to {show_shape(target)}: the sizes differ")
     return compute(target, lambda *i: x[unflatten_index(flatten_index(i, target), x.shape)], "reshape", dtype=x.dtype)
 
@@ -60,7 +62,7 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
     ends: list[Expr] = []
     end: Expr = ZERO
     for x in xs:
-        end = simplify(end + x.shape[d], Bounds())
+        end = simplify_size(end + x.shape[d])
         ends.append(end)
 
     def joined(*i: Expr) -> Expr:
@@ -75,7 +77,7 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
 
 
 @operator("slice")
-def slice_(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
+def slice_(x: Tensor, *, starts: Sizes, ends: Sizes, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
     """Every *steps*-th element from *starts* to before *ends* along *axes*; negative numbers count from the end, as in NumPy."""
     along = range(x.rank) if axes is None else [normalize_axis(a, x.rank) for a in axes]
     strides = [1] * len(starts) if steps is None else steps
@@ -92,26 +94,25 @@ def slice_(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | None = None, ste
     return compute(shape, sliced, "slice", dtype=x.dtype)
 
 
-def _slice_range(size: Expr, start: int, end: int, step: int) -> tuple[Expr, Expr]:
+def _slice_range(size: Expr, start: ExprLike, end: ExprLike, step: int) -> tuple[Expr, Expr]:
     """Returns the first index and the number of elements of a slice of a dimension."""
     low, high = (ZERO, size) if step > 0 else (as_expr(-1), size - 1)
     first, last = (_clamped(v, size, low, high) for v in (start, end))
     span = last - first if step > 0 else first - last
     count = maximum((span + (abs(step) - 1)) // abs(step), 0)
-    return simplify(first, Bounds()), simplify(count, Bounds())
+    return simplify_size(first), simplify_size(count)
 
 
-def _clamped(position: int, size: Expr, low: Expr, high: Expr) -> Expr:
+def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr) -> Expr:
     """Returns *position*, counted from the end if negative, kept between *low* and *high*."""
-    if isinstance(size, Const) and isinstance(low, Const):
-        n = int(size.value)
-        at = position + n if position < 0 else position
-        return as_expr(min(max(at, int(low.value)), n if low is ZERO else n - 1))
-    if position >= 1 << 31:
-        return high
-    if position < -(1 << 31):
-        return low
-    return minimum(maximum(size + position if position < 0 else as_expr(position), low), high)
+    if not isinstance(position, Expr) and abs(position) >= 1 << 31:
+        return high if position > 0 else low
+    at = as_expr(position, INDEX)
+    if prove(at < 0, size_bounds(at)):
+        at = at + size
+    elif not prove(at >= 0, size_bounds(at)):
+        at = select(at < 0, at + size, at)
+    return simplify_size(minimum(maximum(at, low), high))
 
 
 @operator("split")
@@ -126,11 +127,11 @@ def split(x: Tensor, *, axis: int, sizes: tuple[ExprLike, ...]) -> tuple[Tensor,
             return x[(*i[:d], begin + i[d], *i[d + 1 :])]
 
         made.append(compute((*x.shape[:d], size, *x.shape[d + 1 :]), piece, f"split_{n}", dtype=x.dtype))
-        begin = simplify(begin + size, Bounds())
+        begin = simplify_size(begin + size)
     return tuple(made)
 
 
-def _from_end(i: Expr, size: Expr) -> Expr:
+def from_end(i: Expr, size: Expr) -> Expr:
     """Returns an index that may be negative, counted from the front; one outside is moved to the nearest inside."""
     wide = cast(i, INDEX)
     counted = select(wide < 0, wide + size, wide)
@@ -144,7 +145,7 @@ def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     n = indices.rank
 
     def gathered(*i: Expr) -> Expr:
-        at = _from_end(indices[i[d : d + n]], x.shape[d])
+        at = from_end(indices[i[d : d + n]], x.shape[d])
         return x[(*i[:d], at, *i[d + n :])]
 
     return compute((*x.shape[:d], *indices.shape, *x.shape[d + 1 :]), gathered, "gather", dtype=x.dtype)
@@ -156,7 +157,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     d = normalize_axis(axis, x.rank)
 
     def gathered(*i: Expr) -> Expr:
-        return x[(*i[:d], _from_end(indices[i], x.shape[d]), *i[d + 1 :])]
+        return x[(*i[:d], from_end(indices[i], x.shape[d]), *i[d + 1 :])]
 
     return compute(indices.shape, gathered, "gather_elements", dtype=x.dtype)
 
@@ -221,22 +222,31 @@ def one_hot(indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> T
 
 
 @operator("range")
-def range_(*, start: int, size: ExprLike, step: int = 1) -> Tensor:
+def range_(*, start: ExprLike, size: ExprLike, step: ExprLike = 1) -> Tensor:
     """The numbers start, start + step, ... as int64."""
     return compute(sized(size), lambda i: start + i * step, "range", dtype=i64)
+
+
+@operator("sizes")
+def sizes(*, sizes: Sizes, shape: Ints) -> Tensor:
+    """The integers *sizes*, symbolic ones among them, as an int64 tensor of *shape*."""
+    given = sized(*sizes)
+    target = sized(*shape)
+
+    def element(*i: Expr) -> Expr:
+        position = flatten_index(i, target)
+        e = given[-1]
+        for n in reversed(range(len(given) - 1)):
+            e = select(position < n + 1, given[n], e)
+        return e
+
+    return compute(target, element, "sizes", dtype=i64)
 
 
 @operator("size_of")
 def size_of(x: Tensor, *, axes: tuple[int, ...]) -> Tensor:
     """The sizes of *axes* of *x* as an int64 vector."""
-
-    def sizes(i: Expr) -> Expr:
-        e: Expr = x.shape[axes[-1]]
-        for n, a in enumerate(axes[:-1]):
-            e = select(eq(i, n), x.shape[a], e)
-        return e
-
-    return compute((len(axes),), sizes, "size_of", dtype=i64)
+    return sizes(sizes=[x.shape[normalize_axis(a, x.rank)] for a in axes], shape=(len(axes),))
 
 
 @operator("trilu")

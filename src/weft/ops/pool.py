@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from weft.ir.expr import Expr, cast, const, maximum, minimum
@@ -60,12 +61,10 @@ def max_pool2d(
     return compute((*x.shape[:2], *outs, *x.shape[2 + n :]), largest, "max_pool2d", dtype=x.dtype)
 
 
-@operator("avg_pool2d")
-def avg_pool2d(
-    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Tensor:  # fmt: skip
-    """The mean of each window, over all of it or over the elements that are not padding."""
+def _window_sums(
+    x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool
+) -> tuple[Tensor, list[int]]:
+    """Returns the sum of each window, padding counting as zero, and the pads with what `ceil_mode` adds."""
     n = len(kernel)
     outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
     full = _overhang(x, outs, kernel, strides, pads, dilations)
@@ -77,10 +76,27 @@ def avg_pool2d(
         return sum_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
 
     shape = (*x.shape[:2], *outs, *x.shape[2 + n :])
-    sums = compute(shape, total, "pool_sum", dtype=x.dtype)
-    area = 1
-    for k in kernel:
-        area *= k
+    return compute(shape, total, "pool_sum", dtype=x.dtype), full
+
+
+@operator("sum_pool2d")
+def sum_pool2d(
+    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
+) -> Tensor:
+    """The sum of each window, for any number of pooled dimensions."""
+    return _window_sums(x, kernel, strides, pads, dilations, ceil_mode)[0]
+
+
+@operator("avg_pool2d")
+def avg_pool2d(
+    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The mean of each window, over all of it or over the elements that are not padding."""
+    n = len(kernel)
+    sums, full = _window_sums(x, kernel, strides, pads, dilations, ceil_mode)
+    shape = sums.shape
+    area = math.prod(kernel)
     if not any(full) or (count_include_pad and list(pads) == full):
         return compute(shape, lambda *i: sums[i] * const(1.0 / area, x.dtype), "avg_pool2d", dtype=x.dtype)
     ends = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import Cast, Expr, apply
+from weft.ir.expr import Cast, Div, Expr, TruncDiv, apply, cast, eq
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, normalize_axes, normalize_axis, product, sized
@@ -59,7 +59,8 @@ def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: boo
     """The mean over *axes*."""
     total = reduce_over(x, axes, keepdims, sum_, "mean_sum")
     count = product(x.shape[d] for d in normalize_axes(axes, x.rank))
-    return map_tensors("reduce_mean", lambda e: e / Cast(count, x.dtype), total)
+    divide = TruncDiv if x.dtype.is_int else Div
+    return map_tensors("reduce_mean", lambda e: divide(e, cast(count, x.dtype)), total)
 
 
 @operator("reduce_log_sum_exp")
@@ -121,6 +122,16 @@ def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     return map_tensors("log_softmax", lambda e, s: e - apply("log", s), moved, total)
 
 
+@operator("hardmax")
+def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """One at the first largest element along *axis*, zero elsewhere."""
+    d = normalize_axis(axis, x.rank)
+    (best,) = OPERATORS["argmax"]([x], {"axis": d})
+    return compute(
+        x.shape, lambda *i: cast(eq(at_broadcast(best, i, x.shape), i[d]), x.dtype), "hardmax", dtype=x.dtype
+    )
+
+
 @operator("layer_norm")
 def layer_norm(
     x: Tensor, scale: Tensor | None = None, bias: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5
@@ -141,15 +152,48 @@ def layer_norm(
     return compute(x.shape, finished, "layer_norm", dtype=x.dtype)
 
 
-@operator("cumsum")
-def cumsum(x: Tensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """Sums of the elements up to each along *axis*."""
-    d = normalize_axis(axis, x.rank)
-    k = reduce_axis(x.shape[d], "k")
+@operator("rms_norm")
+def rms_norm(x: Tensor, *, axis: int = -1, epsilon: float = 1e-5) -> Tensor:
+    """Divides by the root of the mean square over the dimensions from *axis* on (Zhang and Sennrich, 2019)."""
+    d = tuple(range(normalize_axis(axis, x.rank), x.rank))
+    count = product(x.shape[k] for k in d)
+    squares = reduce_over(x, d, True, sum_, "norm_squares", lambda e: e * e)
+    scale = map_tensors("norm_scale", lambda v: 1 / apply("sqrt", v / Cast(count, x.dtype) + epsilon), squares)
+    return map_tensors("rms_norm", lambda e, v: e * v, x, scale)
 
-    def summed(*i: Expr) -> object:
-        at = (*i[:d], k, *i[d + 1 :])
-        near, far = (i[d], k) if reverse else (k, i[d])
-        return sum_(x[at], [k], where=near < far if exclusive else near <= far)
 
-    return compute(x.shape, summed, "cumsum", dtype=x.dtype)
+@operator("lrn")
+def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
+    """Divides by `(bias + alpha / size * s) ** beta`, s being the squares' sum over *size* channels around each.
+
+    Krizhevsky, Sutskever and Hinton (2012), section 3.3; an even *size* has one more channel after than before.
+    """
+    k = reduce_axis(size, "k")
+
+    def squares(*i: Expr) -> object:
+        c = i[1] + k - (size - 1) // 2
+        e = x[(i[0], c, *i[2:])]
+        return sum_(e * e, [k], where=(c >= 0) & (c < x.shape[1]))
+
+    total = compute(x.shape, squares, "lrn_squares", dtype=x.dtype)
+    return map_tensors("lrn", lambda e, s: e / apply("pow", s * (alpha / size) + bias, beta), x, total)
+
+
+def _define_running(name: str, reducer: Reducer) -> None:
+    """Registers the operator that reduces the elements up to each along an axis."""
+
+    def build(x: Tensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        d = normalize_axis(axis, x.rank)
+        k = reduce_axis(x.shape[d], "k")
+
+        def running(*i: Expr) -> object:
+            near, far = (i[d], k) if reverse else (k, i[d])
+            return reducer(x[(*i[:d], k, *i[d + 1 :])], [k], where=near < far if exclusive else near <= far)
+
+        return compute(x.shape, running, name, dtype=x.dtype)
+
+    OPERATORS[name] = Operator(name, build)
+
+
+_define_running("cumsum", sum_)
+_define_running("cumprod", prod)

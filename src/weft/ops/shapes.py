@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, as_expr
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, Var, as_expr
+from weft.ir.rewrite import free_vars
 from weft.ir.simplify import simplify
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor
 
 
+@lru_cache(maxsize=1024)
+def _at_least_one(sizes: frozenset[Var]) -> Bounds:
+    bounds = Bounds()
+    for v in sorted(sizes, key=lambda v: v.serial):
+        bounds = bounds.bind(v, 1, None)
+    return bounds
+
+
+def size_bounds(*sizes: Expr) -> Bounds:
+    """Returns what is known of the variables in *sizes*: a symbolic size is at least one."""
+    return _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
+
+
+def simplify_size(e: Expr) -> Expr:
+    """Returns the canonical form of a size, given that the symbolic sizes in it are at least one."""
+    return e if isinstance(e, Const) else simplify(e, size_bounds(e))
+
+
 def same_size(a: Expr, b: Expr) -> bool:
     """Tells whether two sizes are the same expression, once simplified."""
-    return a is b or simplify(a - b, Bounds()) is ZERO
+    return a is b or simplify_size(a - b) is ZERO
 
 
 def show_shape(shape: Iterable[Expr]) -> str:
@@ -64,7 +84,7 @@ def product(sizes: Iterable[ExprLike]) -> Expr:
     result: Expr = ONE
     for s in sizes:
         result = result * as_expr(s, INDEX)
-    return simplify(result, Bounds())
+    return simplify_size(result)
 
 
 def flatten_index(index: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
@@ -86,4 +106,4 @@ def unflatten_index(position: Expr, shape: Sequence[Expr]) -> tuple[Expr, ...]:
 
 def sized(*sizes: ExprLike) -> tuple[Expr, ...]:
     """Returns *sizes* as index expressions, simplified."""
-    return tuple([simplify(as_expr(s, INDEX), Bounds()) for s in sizes])
+    return tuple([simplify_size(as_expr(s, INDEX)) for s in sizes])

@@ -1,0 +1,174 @@
+"""Checks of a model before it is imported: versions, names, order, and whether all its operators are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+
+from weft.frontends.onnx.call import source_of
+from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
+from weft.support.errors import ModelError, UnsupportedOperators
+
+SHOWN_NODES: Final = 3
+"""How many nodes are named of each unsupported operator."""
+
+
+def domain_of(node: NodeProto) -> str:
+    """Returns the domain of a node's operator, the default one as the empty string."""
+    return "" if node.domain == "ai.onnx" else node.domain
+
+
+def opsets_of(model: ModelProto) -> dict[str, int]:
+    """Returns the operator-set version of each domain; raises `ModelError` for a default one that is too new."""
+    found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+    if found.get("", 1) > NEWEST_OPSET:
+        raise ModelError(
+            f"the model uses ONNX operator set {found['']}; the newest that Weft knows is {NEWEST_OPSET}",
+            hint=f"export it again with opset_version={NEWEST_OPSET} or lower",
+        )
+    return found
+
+
+def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    """Yields the graphs among a node's attributes."""
+    for a in node.attribute:
+        if a.type == AttributeProto.GRAPH:
+            yield a.g
+        elif a.type == AttributeProto.GRAPHS:
+            yield from a.graphs
+
+
+def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """Yields the nodes of *graph* and of the graphs nested in it."""
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from all_nodes(inner)
+
+
+def check_operators(graph: GraphProto, opsets: Mapping[str, int]) -> None:
+    """Raises `UnsupportedOperators`, listing all of them, unless every operator is in the table."""
+    missing: dict[tuple[str, str], list[NodeProto]] = {}
+    for node in all_nodes(graph):
+        key = (domain_of(node), node.op_type)
+        if key not in TABLE:
+            missing.setdefault(key, []).append(node)
+    if not missing:
+        return
+    lines = [_unsupported(key, nodes, opsets) for key, nodes in sorted(missing.items())]
+    count = len(missing)
+    raise UnsupportedOperators(
+        f"the model uses {count} operator{'s' if count > 1 else ''} that Weft does not have:\n" + "\n".join(lines),
+        hint="`python -m weft.frontends.onnx.table` lists those it has; export the model without these, "
+        "or as functions of ONNX's standard operators",
+    )
+
+
+def _unsupported(key: tuple[str, str], nodes: Sequence[NodeProto], opsets: Mapping[str, int]) -> str:
+    domain, name = key
+    names = [n.name or (n.output[0] if n.output else "?") for n in nodes[:SHOWN_NODES]]
+    more = f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else ""
+    version = f"{domain or 'ai.onnx'} {opsets.get(domain, '(not imported)')}"
+    return f"  {name} ({version}), {len(nodes)} node{'s' if len(nodes) > 1 else ''}: {', '.join(names)}{more}"
+
+
+def in_order(graph: GraphProto, known: Iterable[str]) -> list[NodeProto]:
+    """Returns the nodes so that each follows those it reads; *known* are the names given from outside.
+
+    Raises `ModelError` for a value made twice, one that nothing makes, or a cycle.
+    """
+    makers = _makers(graph)
+    outside = set(known)
+    missing = [(n, v) for n in graph.node for v in _reads(n) if v not in makers and v not in outside]
+    if missing:
+        node, value = missing[0]
+        raise ModelError(
+            f"reads {value!r}, which no node of the model makes",
+            where=source_of(node),
+            hint="the model is damaged or was cut; check it with onnx.checker.check_model",
+        )
+    order = _sorted(graph, makers)
+    for out in graph.output:
+        if out.name not in makers and out.name not in outside:
+            raise ModelError(
+                f"the output {out.name!r} is not made by any node",
+                where=graph.name or None,
+                hint="the model is damaged or was cut; check it with onnx.checker.check_model",
+            )
+    return order
+
+
+def _makers(graph: GraphProto) -> dict[str, NodeProto]:
+    makers: dict[str, NodeProto] = {}
+    for node in graph.node:
+        for v in filter(None, node.output):
+            if v in makers:
+                raise ModelError(
+                    f"makes {v!r}, which {source_of(makers[v])} makes already",
+                    where=source_of(node),
+                    hint="every value of an ONNX model has one maker; rename one of them",
+                )
+            makers[v] = node
+    return makers
+
+
+def _reads(node: NodeProto) -> list[str]:
+    """Returns the names that a node reads, those of the surrounding graph that its nested graphs capture included."""
+    return [v for v in node.input if v] + [v for g in subgraphs(node) for v in captured(g)]
+
+
+def captured(graph: GraphProto) -> list[str]:
+    """Returns the names that a nested graph takes from the graph around it."""
+    own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    own |= {v for n in graph.node for v in n.output}
+    read = [v for n in graph.node for v in _reads(n)] + [o.name for o in graph.output]
+    return [v for v in dict.fromkeys(read) if v not in own]
+
+
+def _sorted(graph: GraphProto, makers: Mapping[str, NodeProto]) -> list[NodeProto]:
+    """Sorts nodes by what they read, keeping the model's order where it is right; raises `ModelError` for a cycle."""
+    done: dict[int, NodeProto] = {}
+    position = {id(n): k for k, n in enumerate(graph.node)}
+    for root in graph.node:
+        stack = [(root, False)]
+        open_: set[int] = set()
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in done:
+                continue
+            if ready:
+                done[id(node)] = node
+                open_.discard(id(node))
+                continue
+            if id(node) in open_:
+                raise _cycle(graph, makers, node)
+            open_.add(id(node))
+            stack.append((node, True))
+            before = {id(makers[v]): makers[v] for v in _reads(node) if v in makers}
+            stack += [(before[k], False) for k in sorted(before, key=lambda k: -position[k]) if k not in done]
+    return list(done.values())
+
+
+def _cycle(graph: GraphProto, makers: Mapping[str, NodeProto], start: NodeProto) -> ModelError:
+    """Describes a cycle through *start* by the names of its nodes."""
+    previous: dict[int, NodeProto] = {}
+    queue = [start]
+    while queue:
+        node = queue.pop(0)
+        for before in [makers[v] for v in _reads(node) if v in makers]:
+            if before is start:
+                names = [source_of(start)]
+                while node is not start:
+                    names.append(source_of(node))
+                    node = previous[id(node)]
+                return ModelError(
+                    f"the nodes {' -> '.join([*names, names[0]])} form a cycle",
+                    where=graph.name or None,
+                    hint="an ONNX graph must have none; write a recurrence with Loop or Scan",
+                )
+            if id(before) not in previous:
+                previous[id(before)] = node
+                queue.append(before)
+    raise AssertionError("there is no cycle through the node")

@@ -1,0 +1,83 @@
+"""Constants and tensors made from nothing but sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from weft.frontends.onnx.call import Call, Operand, Results, static
+from weft.frontends.onnx.known import Known, is_certain
+from weft.frontends.onnx.registry import translates
+from weft.frontends.onnx.tensors import dense_array, element_type
+from weft.ir.expr import as_expr, maximum
+from weft.ops.shapes import simplify_size
+from weft.support.dtypes import from_numpy, i64
+
+_PLAIN: Final = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+
+
+@translates("Constant", limits="strings")
+def constant(c: Call) -> Results:
+    """A constant: a tensor, a sparse tensor, numbers."""
+    for name, value in c.attributes.items():
+        if name == "value":
+            return Known(value, c.node.output[0])
+        if name == "sparse_value":
+            return Known(dense_array(c.node.attribute[0].sparse_tensor), c.node.output[0])
+        if name in _PLAIN:
+            return Known(np.asarray(value, _PLAIN[name]), c.node.output[0])
+    return c.fail(f"a constant of kind {', '.join(c.attributes) or 'nothing'} is not supported")
+
+
+@translates("ConstantOfShape")
+def constant_of_shape(c: Call) -> Results:
+    """A tensor of one value."""
+    value = c.attributes.get("value", np.zeros(1, np.float32))
+    shape = tuple(c.sizes(0, "the shape"))
+    return c.add("full", shape=shape, value=value.item(), dtype=from_numpy(value.dtype))
+
+
+@translates("Range", limits="limits that are not constant or sizes")
+def range_(c: Call) -> Results:
+    """The numbers from a start to before a limit by a step."""
+    first = c.input(0)
+    start, limit, step = (c.known(i, what).reshape(()) for i, what in enumerate(("the start", "the limit", "the step")))
+    if not any(a.dtype == object for a in (start, limit, step)):
+        count = _count(start, limit, step, first.dtype.is_float)
+        return Known((start + np.arange(count) * step).astype(start.dtype), c.node.output[0])
+    low, high, by = (a.item() for a in (start, limit, step))
+    if not isinstance(by, int):
+        c.fail("the step of a range depends on the symbolic sizes of the inputs")
+    span = high - low if by > 0 else low - high
+    size = simplify_size(as_expr(span + (abs(by) - 1)) // abs(by))
+    if not is_certain(size >= 0):
+        size = simplify_size(maximum(size, 0))
+    return c.cast(c.add("range", start=low, size=size, step=by), first.dtype)
+
+
+def _count(start: Any, limit: Any, step: Any, floats: bool) -> int:
+    """Returns how many numbers a range has, of floats by double arithmetic."""
+    if floats:
+        return max(math.ceil((float(limit) - float(start)) / float(step)), 0)
+    return max(-((int(start) - int(limit)) // int(step)), 0)
+
+
+@translates("EyeLike", limits="symbolic sizes")
+def eye_like(c: Call) -> Results:
+    """Ones on a diagonal, of the shape of a matrix."""
+    x = c.input(0)
+    sizes = static(x.shape)
+    if sizes is None:
+        c.fail("an identity matrix of symbolic size is not supported", 'give it a number: shapes={"x": (4, 4)}')
+    dtype = element_type(c.integer("dtype", 0), c.source) if "dtype" in c.attributes else x.dtype
+    return Known(np.eye(sizes[0], sizes[1], k=c.integer("k", 0)).astype(dtype.numpy), c.node.output[0])
+
+
+@translates("OneHot", limits="a depth that is not constant")
+def one_hot(c: Call) -> Results:
+    """A new dimension with one value at the index given, another elsewhere."""
+    indices: Operand = c.cast(c.input(0), i64)
+    depth = c.ints_at(1, "the depth")[0]
+    return c.add("one_hot", indices, c.input(2), depth=depth, axis=c.axis(-1, indices.rank + 1))

@@ -1,0 +1,49 @@
+"""The table of ONNX operators that Weft imports: one entry each, made by decorating its translation.
+
+@translates("Relu")
+def relu(c: Call) -> Results:
+    return c.add("relu", c.input(0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+from weft.frontends.onnx.call import Call, Results
+
+OLDEST_OPSET: Final = 1
+NEWEST_OPSET: Final = 28
+DEFAULT_DOMAIN: Final = ""
+
+Translation: TypeAlias = Callable[[Call], Results]
+F = TypeVar("F", bound=Translation)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one ONNX operator becomes Weft operators; `limits` says in words what of it is not supported."""
+
+    name: str
+    translate: Translation
+    limits: str = ""
+    family: str = ""
+
+
+TABLE: Final[dict[tuple[str, str], Entry]] = {}
+"""Entries by domain and operator."""
+
+
+def translates(*names: str, limits: str = "", domain: str = DEFAULT_DOMAIN) -> Callable[[F], F]:
+    """Enters the decorated function as the translation of the operators *names*."""
+
+    def enter(translate: F) -> F:
+        family = translate.__module__.rpartition(".")[2].removeprefix("ops_")
+        for name in names:
+            if (domain, name) in TABLE:
+                raise ValueError(f"{name} has two translations")
+            TABLE[domain, name] = Entry(name, translate, limits, family)
+        return translate
+
+    return enter

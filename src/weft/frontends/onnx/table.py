@@ -1,0 +1,56 @@
+"""The complete table of ONNX operators; `python -m weft.frontends.onnx.table` prints it as the page `docs/operators.md`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE, Entry
+
+for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if _module.name.startswith("ops_"):
+        importlib.import_module(f"weft.frontends.onnx.{_module.name}")
+
+_TITLES: Final = {
+    "math": "Arithmetic, comparison and logic",
+    "activation": "Activations",
+    "creation": "Constants and generated tensors",
+    "control": "Control flow",
+    "index": "Gathering, scattering and sorting",
+    "linear": "Matrix products",
+    "nn": "Convolution and pooling",
+    "normalize": "Normalisation",
+    "quantize": "Quantisation",
+    "recurrent": "Recurrent networks",
+    "reduce": "Reductions",
+    "resize": "Resampling",
+    "shape": "Shapes and movement",
+}
+
+
+def page() -> str:
+    """Returns the page that lists every operator, by family."""
+    families: dict[str, list[Entry]] = defaultdict(list)
+    for entry in TABLE.values():
+        families[entry.family].append(entry)
+    lines = [
+        "# ONNX operators",
+        "",
+        "This page is made from the table that imports models: `python -m weft.frontends.onnx.table > docs/operators.md`.",
+        "",
+        f"Weft imports {len(TABLE)} operators of ONNX, at operator sets 1 to {NEWEST_OPSET}. Operators that ONNX itself defines "
+        "as functions of others (such as `Celu` or `RotaryEmbedding`) and functions that a model brings with it are "
+        "expanded, so they need no entry.",
+    ]
+    for family in sorted(families, key=lambda f: _TITLES[f]):
+        lines += ["", f"## {_TITLES[family]}", "", "| operator | not supported |", "|---|---|"]
+        lines += [f"| {e.name} | {e.limits} |" for e in sorted(families[family], key=lambda e: e.name)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,130 @@
+"""ONNX tensors as NumPy arrays: from raw bytes without a copy, from typed fields, or from a file beside the model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from weft.graph.graph import Array
+from weft.support.dtypes import SCALARS, DType
+from weft.support.errors import ModelError
+
+ELEMENT_TYPES: Final[dict[int, DType]] = {
+    TensorProto.FLOAT: SCALARS["f32"], TensorProto.DOUBLE: SCALARS["f64"], TensorProto.FLOAT16: SCALARS["f16"],
+    TensorProto.BFLOAT16: SCALARS["bf16"], TensorProto.BOOL: SCALARS["bool"], TensorProto.INT8: SCALARS["i8"],
+    TensorProto.INT16: SCALARS["i16"], TensorProto.INT32: SCALARS["i32"], TensorProto.INT64: SCALARS["i64"],
+    TensorProto.UINT8: SCALARS["u8"], TensorProto.UINT16: SCALARS["u16"], TensorProto.UINT32: SCALARS["u32"],
+    TensorProto.UINT64: SCALARS["u64"],
+}  # fmt: skip
+
+
+def element_type(code: int, where: str) -> DType:
+    """Returns the type for ONNX's number of an element type; raises `ModelError` naming *where* for one Weft lacks."""
+    found = ELEMENT_TYPES.get(code)
+    if found is None:
+        known = code in TensorProto.DataType.values()
+        name = TensorProto.DataType.Name(code) if known else f"number {code}"
+        raise ModelError(f"elements of type {name} are not supported", where=where, hint=_SUPPORTED)
+    return found
+
+
+_SUPPORTED: Final = f"the element types are {', '.join(t.name for t in ELEMENT_TYPES.values())}"
+
+
+def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | None = None) -> Array:
+    """Returns the elements of *tensor*; *raw* holds its bytes where they were taken out of it, *folder* is the model's."""
+    where = f"tensor {tensor.name}" if tensor.name else "a constant's tensor"
+    dtype = element_type(tensor.data_type, where)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raw = memoryview(read_external(tensor, folder, _size(tensor, dtype)))
+    if raw is None and not tensor.HasField("raw_data"):
+        return numpy_helper.to_array(tensor)
+    data = raw if raw is not None else memoryview(tensor.raw_data)
+    if len(data) != _size(tensor, dtype):
+        raise ModelError(
+            f"its shape {tuple(tensor.dims)} of {dtype} takes {_size(tensor, dtype)} bytes, but it has {len(data)}",
+            where=where,
+            hint="the file is damaged: export or download it again",
+        )
+    return (
+        np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False).reshape(tuple(tensor.dims))
+    )
+
+
+def _size(tensor: TensorProto, dtype: DType) -> int:
+    return math.prod([int(d) for d in tensor.dims]) * dtype.bytes
+
+
+def external_file(tensor: TensorProto, folder: Path | None) -> Path:
+    """Returns the file that holds the elements of *tensor*; raises `ModelError` for one outside the model's folder."""
+    where = f"tensor {tensor.name}"
+    location = str(_external(tensor).get("location", ""))
+    if folder is None:
+        raise ModelError(
+            f"its data is in another file, {location!r}, but the model was not given as a path",
+            where=where,
+            hint="pass the path of the .onnx file, so that the files beside it can be found",
+        )
+    path = folder / location
+    if not location or not path.resolve().is_relative_to(folder.resolve()):
+        raise ModelError(
+            f"its data is said to be in {location!r}, which is not below the model's folder {folder}",
+            where=where,
+            hint="external data must lie beside the model; do not load a model that you do not trust",
+        )
+    return path
+
+
+def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
+    """Reads the *size* bytes of a tensor whose data is in another file."""
+    path = external_file(tensor, folder)
+    where = f"tensor {tensor.name}"
+    if not path.is_file():
+        raise ModelError(
+            f"its data is in {path.name}, which is not in {path.parent}",
+            where=where,
+            hint="put that file beside the model; an .onnx file with external data is not complete alone",
+        )
+    with path.open("rb") as file:
+        file.seek(int(_external(tensor).get("offset", 0)))
+        data = file.read(size)
+    if len(data) < size:
+        raise ModelError(
+            f"its data in {path} ends after {len(data)} of {size} bytes",
+            where=where,
+            hint="the file is cut short: download or export it again",
+        )
+    return data
+
+
+def _external(tensor: TensorProto) -> dict[str, Any]:
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
+def attribute_value(attribute: onnx.AttributeProto, where: str) -> Any:
+    """Returns an attribute as a Python value: text decoded, tensors as arrays, graphs as they are."""
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, TensorProto):
+        element_type(value.data_type, where)
+        return to_array(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list | tuple):
+        return [v.decode() if isinstance(v, bytes) else v for v in value]
+    return list(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
+
+
+def dense_array(sparse: onnx.SparseTensorProto) -> Array:
+    """Returns a sparse tensor as an array, zero where it has no element."""
+    values, indices = to_array(sparse.values), to_array(sparse.indices)
+    dense = np.zeros(tuple(sparse.dims), values.dtype)
+    if indices.ndim == 1:
+        dense.reshape(-1)[indices] = values
+    else:
+        dense[tuple(indices.T)] = values
+    return dense

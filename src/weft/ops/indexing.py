@@ -1,0 +1,153 @@
+"""Operators whose indices are data: gathering and scattering by tuples, sorting, and weighted sums of chosen elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from weft.ir.expr import INDEX, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ops.elementwise import map_tensors
+from weft.ops.movement import from_end
+from weft.ops.registry import operator
+from weft.ops.shapes import flatten_index, normalize_axis
+from weft.support.errors import TypeMismatch
+from weft.te import ReduceAxis, Reducer, Tensor, compute, compute_many, max_, min_, prod, reduce_axis, sum_
+
+Index: TypeAlias = tuple[Expr, ...]
+Hit: TypeAlias = Callable[[Index], tuple[Index, Expr, Expr]]
+
+LONGEST_SUM = 8
+"""Terms up to which a weighted sum is written out, so that it fuses with what follows."""
+
+
+@operator("gather_nd")
+def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
+    """The slices of *x* at the index tuples in the last dimension of *indices*, after *batch_dims* dimensions in common."""
+    n = indices.rank - 1
+    depth = _tuple_size(indices)
+    shape = (*indices.shape[:-1], *x.shape[batch_dims + depth :])
+
+    def gathered(*i: Expr) -> Expr:
+        at = [from_end(indices[(*i[:n], k)], x.shape[batch_dims + k]) for k in range(depth)]
+        return x[(*i[:batch_dims], *at, *i[n:])]
+
+    return compute(shape, gathered, "gather_nd", dtype=x.dtype)
+
+
+def _tuple_size(indices: Tensor) -> int:
+    size = indices.shape[-1]
+    if not isinstance(size, Const):
+        raise TypeMismatch("the number of indices in a tuple must be known")
+    return int(size.value)
+
+
+def _last(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Combines (position, value) pairs: the later one wins."""
+    return select(a[0] < b[0], b[0], a[0]), select(a[0] < b[0], b[1], a[1])
+
+
+_LAST = Reducer("last", _last, lambda t: (const(-1, t[0]), const(0, t[1])))
+_REDUCERS = {"add": sum_, "mul": prod, "max": max_, "min": min_}
+
+
+def _scatter(x: Tensor, updates: Tensor, axes: Sequence[ReduceAxis], reduction: str, hit: Hit, name: str) -> Tensor:
+    """Combines with each element of *x* the updates that hit it; *hit* tells of one where it is, when it counts, its position."""
+    if reduction == "none":
+
+        def latest(*i: Expr) -> object:
+            at, counts, position = hit(i)
+            return _LAST(
+                (select(counts, position, const(-1, INDEX)), select(counts, updates[at], const(0, x.dtype))), axes
+            )
+
+        place, value = compute_many(x.shape, latest, f"{name}_last")
+        return map_tensors(name, lambda p, v, e: select(p >= 0, v, e), place, value, x, dtype=x.dtype)
+    reducer = _REDUCERS.get(reduction)
+    if reducer is None:
+        raise TypeMismatch(f"{name}: there is no reduction {reduction}", hint=f"use none, {', '.join(_REDUCERS)}")
+    neutral = reducer.identity((x.dtype,))[0]
+
+    def combined(*i: Expr) -> object:
+        at, counts, _ = hit(i)
+        return reducer(select(counts, updates[at], neutral), axes)
+
+    made = compute(x.shape, combined, f"{name}_updates", dtype=x.dtype)
+    return map_tensors(name, lambda e, u: reducer.combine((e,), (u,))[0], x, made)
+
+
+@operator("scatter_elements")
+def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
+    """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
+
+    Another *reduction* (add, mul, max, min) combines them with what is there.
+    """
+    d = normalize_axis(axis, x.rank)
+    k = reduce_axis(updates.shape[d], "k")
+
+    def hit(i: Index) -> tuple[Index, Expr, Expr]:
+        at = (*i[:d], k, *i[d + 1 :])
+        inside = [
+            v < s for n, (v, s) in enumerate(zip(i, updates.shape, strict=True)) if n != d and s is not x.shape[n]
+        ]
+        return at, all_of([*inside, eq(from_end(indices[at], x.shape[d]), i[d])]), k
+
+    return _scatter(x, updates, [k], reduction, hit, "scatter_elements")
+
+
+@operator("scatter_nd")
+def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+    """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
+
+    Another *reduction* (add, mul, max, min) combines them with what is there.
+    """
+    depth = _tuple_size(indices)
+    lead = indices.shape[:-1]
+    ks = [reduce_axis(s, f"k{n}") for n, s in enumerate(lead)] or [reduce_axis(1, "k")]
+    row = tuple(ks) if lead else ()
+
+    def hit(i: Index) -> tuple[Index, Expr, Expr]:
+        matches = [eq(from_end(indices[(*row, n)], x.shape[n]), i[n]) for n in range(depth)]
+        return (*row, *i[depth:]), all_of(matches), flatten_index(row, lead)
+
+    return _scatter(x, updates, ks, reduction, hit, "scatter_nd")
+
+
+@operator("argsort")
+def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
+    """The indices that sort *x* along *axis*, equal elements in their order: each element's rank is counted, then inverted."""
+    d = normalize_axis(axis, x.rank)
+    k = reduce_axis(x.shape[d], "k")
+
+    def before(*i: Expr) -> object:
+        other = x[(*i[:d], k, *i[d + 1 :])]
+        ahead = x[i] < other if descending else other < x[i]
+        return sum_(cast(ahead | (eq(other, x[i]) & (k < i[d])), INDEX), [k])
+
+    rank = compute(x.shape, before, "rank", dtype=INDEX)
+
+    def holder(*i: Expr) -> object:
+        return sum_(select(eq(rank[(*i[:d], k, *i[d + 1 :])], i[d]), k, 0), [k])
+
+    return compute(x.shape, holder, "argsort", dtype=INDEX)
+
+
+@operator("resample")
+def resample(x: Tensor, taps: Tensor, weights: Tensor, *, axis: int) -> Tensor:
+    """Along *axis*, element i is the sum over t of `x[taps[i, t]] * weights[i, t]`: any separable interpolation."""
+    d = normalize_axis(axis, x.rank)
+    count = taps.shape[1]
+    shape = (*x.shape[:d], taps.shape[0], *x.shape[d + 1 :])
+
+    def term(i: Index, t: Expr) -> Expr:
+        at = minimum(maximum(cast(taps[i[d], t], INDEX), 0), x.shape[d] - 1)
+        return x[(*i[:d], at, *i[d + 1 :])] * weights[i[d], t]
+
+    def written_out(*i: Expr) -> Expr:
+        assert isinstance(count, Const)
+        terms = [term(i, as_expr(t)) for t in range(int(count.value))]
+        return sum(terms[1:], terms[0])
+
+    if isinstance(count, Const) and int(count.value) <= LONGEST_SUM:
+        return compute(shape, written_out, "resample", dtype=x.dtype)
+    t = reduce_axis(count, "t")
+    return compute(shape, lambda *i: sum_(term(i, t), [t]), "resample", dtype=x.dtype)
