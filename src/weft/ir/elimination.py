@@ -46,13 +46,21 @@ def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int 
     best = plain_low(p, ctx)
     if fuel <= 0 or not is_worth_it(p, ctx):
         return best
-    for attempt in (_relax_division, _split_choice, _eliminate_last):
+    choice = next(((m, k) for m, k in p.items() if len(m) == 1 and type(m[0]) in _CHOICES), None)
+    if choice is not None:
+        return _better(best, _split_choice(p, *choice, target, ctx, fuel // 2))
+    for attempt in (_relax_division, _eliminate_last):
         if best is not None and target is not None and best >= target:
             break
-        found = attempt(p, target, ctx, fuel - 1)
-        if found is not None and (best is None or found > best):
-            best = found
+        best = _better(best, attempt(p, target, ctx, fuel - 1))
     return best
+
+
+_CHOICES: Final = frozenset({Min, Max, Select})
+
+
+def _better(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else max(a, b)
 
 
 def is_worth_it(p: Poly, ctx: Context) -> bool:
@@ -98,21 +106,17 @@ def _dropping(p: Poly, m: Monomial) -> Poly:
     return {n: k for n, k in p.items() if n is not m}
 
 
-def _split_choice(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
-    """Bounds *p* for each value that its first `min`, `max` or `select` can take."""
-    for m, k in p.items():
-        if len(m) != 1 or type(m[0]) not in (Min, Max, Select):
-            continue
-        atom = m[0]
-        a, b = (atom.then, atom.other) if isinstance(atom, Select) else (atom.a, atom.b)  # type: ignore[attr-defined]
-        rest = _dropping(p, m)
-        found = [lowest(plus(rest, ctx.poly(x), k), target, ctx, fuel // 2) for x in (a, b)]
-        # k * max(a, b) is at least k*a and at least k*b if k > 0, so the better one will do; k * min(a, b) is one of them
-        known = [x for x in found if x is not None]
-        if type(atom) is (Max if k > 0 else Min):
-            return max(known, default=None)
-        return min(known) if len(known) == 2 else None
-    return None
+def _split_choice(p: Poly, m: Monomial, k: int, target: int | None, ctx: Context, fuel: int) -> int | None:
+    """Bounds *p* for each value that `k * m` can take, a `min`, `max` or `select`."""
+    atom = m[0]
+    a, b = (atom.then, atom.other) if isinstance(atom, Select) else (atom.a, atom.b)  # type: ignore[attr-defined]
+    rest = _dropping(p, m)
+    found = [lowest(plus(rest, ctx.poly(x), k), target, ctx, fuel) for x in (a, b)]
+    known = [x for x in found if x is not None]
+    # k * max(a, b) is at least k*a and at least k*b if k > 0, so the better one will do; k * min(a, b) is one of them
+    if type(atom) is (Max if k > 0 else Min):
+        return max(known, default=None)
+    return min(known) if len(known) == 2 else None
 
 
 def _eliminate_last(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
