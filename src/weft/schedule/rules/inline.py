@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Apply, Select
-from weft.ir.rewrite import post_order
+from weft.ir.expr import Const
 from weft.loop.nodes import Block, Load, Store
 from weft.schedule.placing import readers
 from weft.schedule.rules.facts import block_of, elements, is_reduction
@@ -35,10 +34,10 @@ def _pays(block: Block, users: list[Block]) -> bool:
     value = block.body.value if isinstance(block.body, Store) else None
     if value is None or not users:
         return False
-    if any(is_reduction(u) for u in users) and not isinstance(value, Load):
-        return False
-    if not any(isinstance(n, Apply | Select) for n in post_order(value)) and isinstance(value, Load):
+    if isinstance(value, Const | Load):
         return True
+    if any(is_reduction(u) for u in users):
+        return False
     return len(users) == 1 and elements(users[0].axes) <= elements(block.axes)
 
 
