@@ -61,5 +61,6 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("fold_scale_and_shift", fold_scale_and_shift),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
+        ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
         ("fold_packed_constants", lambda g: fold_constants(g, evaluator)),
     ]
