@@ -10,6 +10,7 @@ from typing import Final
 
 from weft.loop.nodes import Program
 from weft.lower.compact_buffers import compact_buffers
+from weft.lower.expand_math import expand_math
 from weft.lower.flatten_buffers import flatten_buffers
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
@@ -32,6 +33,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("remove_noops", remove_noops),
+    Pass("expand_math", expand_math),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
 )
