@@ -61,6 +61,6 @@ def window(pointer: Pointer, dtype: DType, shape: Sequence[int], strides: Sequen
     flat = memory[offset : offset + size].view(dtype.numpy)
     lanes = () if dtype.lanes == 1 else (dtype.lanes,)
     if strides is None:
-        return flat, flat.reshape(*shape, *lanes)
+        return flat, flat.reshape((*shape, *lanes))
     steps = [s * dtype.bytes for s in strides] + [dtype.numpy.itemsize for _ in lanes]
     return flat, as_strided(flat, (*shape, *lanes), steps)
