@@ -19,6 +19,9 @@ class Affine:
     constant: int
     terms: Mapping[str, int] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return " + ".join([str(self.constant), *[f"{c} * {name}" for name, c in sorted(self.terms.items())]])
+
     @property
     def is_constant(self) -> bool:
         """Whether the value is known."""

@@ -18,7 +18,7 @@ from weft.codegen.llvm.symbolic import as_affine
 from weft.codegen.llvm.types import mangled, register_type
 from weft.ir.expr import Broadcast, Const, Expr, FloorDiv, FloorMod, TruncDiv, TruncMod, Var
 from weft.ir.node import Node
-from weft.loop.nodes import Buffer, Load
+from weft.loop.nodes import Buffer, For, Load
 from weft.support.dtypes import DType
 from weft.support.errors import LoweringError
 from weft.targets.target import Target
@@ -52,6 +52,18 @@ class Memory:
     align: int = 1
 
 
+@dataclass(slots=True)
+class Unrolled:
+    """An unrolled loop whose body is being emitted: the iteration, and the region that all iterations share."""
+
+    loop: For
+    begin: int
+    extent: int
+    position: int
+    level: int
+    straight: bool | None = None  # whether all of the body is run whenever it is entered; found out when asked
+
+
 @dataclass(frozen=True)
 class Signature:
     """What a caller must know of a function: its symbol, the LLVM types of its parameters, whether it is a task."""
@@ -70,6 +82,7 @@ class Emitter:
         self.signatures = signatures
         self.build = Builder()
         self.buffers: dict[Buffer, Memory] = {}
+        self.unrolled: list[Unrolled] = []
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol

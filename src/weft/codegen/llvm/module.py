@@ -9,6 +9,7 @@ import weft.codegen.llvm.casts
 import weft.codegen.llvm.division
 import weft.codegen.llvm.functions
 import weft.codegen.llvm.guards
+import weft.codegen.llvm.loads
 import weft.codegen.llvm.operators  # noqa: F401  (these register how the nodes of expressions are emitted)
 from weft.codegen.llvm.affine import Affine
 from weft.codegen.llvm.calls import is_task, param_type, quoted, signature, task_wrapper

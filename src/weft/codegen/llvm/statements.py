@@ -9,9 +9,10 @@ from weft.codegen.llvm import abi
 from weft.codegen.llvm.affine import Affine
 from weft.codegen.llvm.calls import call
 from weft.codegen.llvm.casts import convert
-from weft.codegen.llvm.emitter import Emitter, Memory
+from weft.codegen.llvm.emitter import Emitter, Memory, Unrolled
 from weft.codegen.llvm.exits import context_field, context_function, leave, release, unless
-from weft.codegen.llvm.memory import memory_of, store
+from weft.codegen.llvm.memory import memory_of
+from weft.codegen.llvm.stores import store
 from weft.codegen.llvm.types import memory_type
 from weft.ir.expr import INDEX
 from weft.loop.nodes import Alloc, Assert, Call, Eval, For, If, Let, LoopKind, Seq, Stmt, Store, View, While
@@ -61,8 +62,7 @@ def _for(f: Emitter, s: For) -> None:
     if s.kind is LoopKind.UNROLLED:
         if not extent.is_constant:
             raise f.error(f"the extent of the unrolled loop over {s.var.name} is not a constant")
-        for i in range(extent.constant):
-            _iteration(f, s, begin.plus(Affine(i)))
+        _unrolled(f, s, begin, extent.constant)
     elif extent.is_constant and extent.constant == 1:
         _iteration(f, s, begin)
     elif extent.is_constant:
@@ -70,6 +70,17 @@ def _for(f: Emitter, s: For) -> None:
     else:
         positive = f.build.pure(f"icmp sgt i64 {f.build.scalar(extent)}, 0", f.build.scalar(extent))
         when(f, positive, lambda: _loop(f, s, begin, extent))
+
+
+def _unrolled(f: Emitter, s: For, begin: Affine, extent: int) -> None:
+    """Emits the iterations one after another, with the loop's variable as a constant in each."""
+    first = begin.constant if begin.is_constant else 0
+    frame = Unrolled(s, first, extent, 0, f.build.level, None if begin.is_constant else False)
+    f.unrolled.append(frame)
+    for i in range(extent):
+        frame.position = i
+        _iteration(f, s, begin.plus(Affine(i)))
+    f.unrolled.pop()
 
 
 def _iteration(f: Emitter, s: For, value: Affine) -> None:
