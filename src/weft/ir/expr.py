@@ -680,6 +680,19 @@ def all_of(conditions: Iterable[Expr]) -> Expr:
     return result
 
 
+def conjuncts(cond: Expr) -> list[Expr]:
+    """Returns the conditions that *cond* is the conjunction of; none for `true`."""
+    found: list[Expr] = []
+    stack = [cond]
+    while stack:
+        c = stack.pop()
+        if isinstance(c, And):
+            stack += [c.b, c.a]
+        elif c is not TRUE:
+            found.append(c)
+    return found
+
+
 def ceil_div(a: ExprLike, b: ExprLike) -> Expr:
     """Returns `a / b` rounded up, for a positive *b*."""
     left, right = as_expr(a), as_expr(b)

@@ -19,6 +19,7 @@ from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
 from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
+from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
 from weft.lower.vectorize import vectorize
 from weft.targets.target import Target
@@ -30,6 +31,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),
     Pass("simplify_program", simplify_program),
+    Pass("shrink_loops", shrink_loops),
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("remove_noops", remove_noops),

@@ -1,0 +1,48 @@
+"""Ends a loop where the guard around its whole body ends it.
+
+for i in range(0, 16):                for i in range(0, 3):
+    if i < 3 and p:          ->           if p:
+        S(i)                                  S(i)
+"""
+
+from __future__ import annotations
+
+from weft.ir.expr import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
+from weft.loop.nodes import For, If, Program, Stmt
+from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
+
+
+def shrink_loops(program: Program) -> Program:
+    """Returns *program* with loops of constant extent cut to the iterations for which their whole body's guard can hold."""
+    return map_functions(program, lambda f: _Shrink().rewrite(f.body))
+
+
+class _Shrink(StmtRewriter):
+    def visit_for(self, s: For) -> Visited:
+        """Cuts a loop, the inner ones first."""
+        return self._shrunk(s)
+
+    def _shrunk(self, s: For) -> Steps:
+        body = yield s.body
+        extent = s.extent
+        if isinstance(body, If) and body.other is None and isinstance(s.begin, Const) and isinstance(extent, Const):
+            begin, count = int(s.begin.value), int(extent.value)
+            kept: list[Expr] = []
+            for c in conjuncts(body.cond):
+                end = _end(c, s)
+                count = count if end is None else min(count, max(end - begin, 0))
+                kept += [c] if end is None else []
+            extent, body = index(count), _guarded(kept, body.then)
+        return For(s.var, s.begin, extent, s.kind, body, s.annotations)
+
+
+def _end(c: Expr, loop: For) -> int | None:
+    """Returns the first value of the loop's variable for which the condition *c* fails for good, if it says so."""
+    if isinstance(c, Lt | Le) and c.a is loop.var and isinstance(c.b, Const):
+        return int(c.b.value) + isinstance(c, Le)
+    return None
+
+
+def _guarded(conditions: list[Expr], body: Stmt) -> Stmt:
+    cond = all_of(conditions)
+    return body if cond is TRUE else If(cond, body, None)
