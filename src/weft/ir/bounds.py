@@ -46,7 +46,7 @@ from weft.support.dtypes import DType
 
 __all__ = ["EMPTY", "Bounds", "Interval"]
 
-_MEMO_LIMIT: Final = 100_000
+_MEMO_LIMIT: Final = 400_000
 """Entries after which a memo is emptied, so that a long-lived environment keeps no endless past alive."""
 
 

@@ -12,7 +12,24 @@ from collections.abc import Iterable
 from inspect import get_annotations
 from typing import Any, TypeVar, dataclass_transform
 
-_INTERNED: dict[tuple[Any, ...], weakref.ref[Node]] = {}
+_INTERNED: dict[tuple[Any, ...], _Entry] = {}
+
+
+class _Entry(weakref.ref["Node"]):
+    """A weak reference to an interned node that knows the node's key."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+def _forget(dead: _Entry) -> None:
+    """Drops the entry of a node that has died.
+
+    Threads may build nodes side by side. An entry is only ever added by `setdefault`, which is atomic, and only ever removed by
+    its own call of this function, so that a key has one node at a time; who finds a dead entry waits for this call.
+    """
+    if _INTERNED.get(dead.key) is dead:
+        del _INTERNED[dead.key]
 
 
 class Node:
@@ -51,7 +68,7 @@ def node(cls: C) -> C:
     body = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
     made: Any = type(cls)
     new_cls = made(cls.__name__, cls.__bases__, {**body, "__slots__": fields + derived, "__match_args__": fields})
-    scope: dict[str, Any] = {"table": _INTERNED, "weakref": weakref.ref, "new": object.__new__}
+    scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
     scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
     exec(_source(kinds, new_cls), scope)
     for name in ("__new__", "children", "rebuild", "__reduce__"):
@@ -100,7 +117,10 @@ def _source(kinds: dict[str, str], cls: type[Node]) -> str:
         *([" self.check()"] if hasattr(cls, "check") else []),
         *([f" {''.join(f'd_{n}, ' for n in derived)} = self.derive()"] if derived else []),
         *(f" set_{n}(self, d_{n})" for n in derived),
-        " table[key] = weakref(self, lambda dead: table.pop(key) if table.get(key) is dead else None)",
+        " made = entry(self, forget)",
+        " made.key = key",
+        " while (other := table.setdefault(key, made)) is not made:",
+        "  if (kept := other()) is not None: return kept",
         " return self",
         f"def children(self): return ({''.join(_CHILDREN[k].format(n=n) for n, k in kinds.items())})",
         "def rebuild(self, kids):",
