@@ -289,6 +289,16 @@ def test_kinds_of_loops() -> None:
         assert parse_stmt(print_stmt(made), {"A": a}).kind is kind  # type: ignore[attr-defined]
 
 
+def test_a_loop_may_name_its_end_alone() -> None:
+    assert print_stmt(parse_stmt("for i in range(8):\n    pass", {})) == "for i in range(0, 8):\n    pass\n"
+
+
+def test_parts_of_blocks_have_a_text() -> None:
+    made = parse_stmt('with block("b", v=reduce(8, 0)):\n    reads(A[v, 0:4])', {"A": Buffer("A", (8, 8), f32)})
+    assert isinstance(made, Block)
+    assert (repr(made.axes), repr(made.reads)) == ("(v=reduce(8),)", "(A[v, 0:4],)")
+
+
 def test_a_range_of_one_is_an_index() -> None:
     made = parse_stmt('with block("b"):\n    reads(A[3:4])\n    writes()', {"A": Buffer("A", (8,), f32)})
     assert isinstance(made, Block)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from weft.ir.expr import TRUE, Expr, Var
+from weft.ir.expr import TRUE, ZERO, Expr, Var
 from weft.ir.parser import python_syntax
 from weft.loop.access_parser import AccessParser, Annotations, elements
 from weft.loop.nodes import (
@@ -103,8 +103,8 @@ class LoopParser(AccessParser):
     def for_(self, s: ast.For, name: str, iterator: ast.expr, body: Sequence[ast.stmt]) -> Stmt:
         """Reads a loop."""
         match iterator:
-            case ast.Call(ast.Name(kind), [begin, end], keywords) if kind in _LOOPS:
-                first = self.expr(begin)
+            case ast.Call(ast.Name(kind), [*begin, end], keywords) if kind in _LOOPS and len(begin) <= 1:
+                first = self.expr(begin[0]) if begin else ZERO
                 extent = extent_of(first, self.expr(end))
                 var = Var(name)
                 notes = self.annotations(keywords)

@@ -24,7 +24,7 @@ from typing import Any, Final
 from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, index
 from weft.ir.names import Names, identifier, is_reserved
 from weft.ir.node import Node
-from weft.ir.printer import ATOM, ExprPrinter, Text, writes
+from weft.ir.printer import ATOM, ExprPrinter, Text, print_expr, writes
 from weft.ir.rewrite import post_order
 from weft.loop.nodes import (
     Address,
@@ -322,6 +322,16 @@ def _repr(s: Stmt) -> str:
     return print_stmt(s).rstrip()
 
 
+def _repr_region(r: Region) -> str:
+    return StmtPrinter(Names()).region(r)
+
+
+def _repr_axis(a: Axis) -> str:
+    return f"{a.var.name}={a.kind.value}({print_expr(a.extent)})"
+
+
+Region.__repr__ = _repr_region  # type: ignore[method-assign, assignment]
+Axis.__repr__ = _repr_axis  # type: ignore[method-assign, assignment]
 Stmt.__repr__ = _repr  # type: ignore[method-assign, assignment]
 Function.__repr__ = print_function  # type: ignore[method-assign, assignment]
 Program.__repr__ = print_program  # type: ignore[method-assign, assignment]

@@ -290,6 +290,3 @@ _CHECKS: Final[dict[type[Stmt], Callable[[_Verifier, Any], None]]] = {
     For: _for, Let: _let, Alloc: _alloc, View: _view, Store: _store, Block: _block, Call: _call, Assert: _assert, Seq: _seq,
     If: lambda v, s: v.condition(s.cond), While: lambda v, s: v.condition(s.cond),
 }  # fmt: skip
-
-
-check_program = verify
