@@ -52,7 +52,7 @@ def fold_constants(e: Expr) -> Expr:
 
 def _compute(e: Expr, x: list[Any]) -> Any:
     if isinstance(e, Binary):
-        return None if _is_undefined(e, x[1]) else e.numpy(x[0], x[1])
+        return None if _is_undefined(e, x[1]) else type(e).numpy(x[0], x[1])
     if isinstance(e, Neg):
         return np.negative(x[0])
     if isinstance(e, Not):
