@@ -36,8 +36,8 @@ def brute_force(
     extents: Sequence[ExprLike],
     predicate: Expr,
     sizes: dict[Var, int],
-) -> tuple[bool, bool]:
-    """Enumerates the map at given sizes; returns whether it is bijective and surjective onto the axes."""
+) -> tuple[bool, bool, bool]:
+    """Enumerates the map at given sizes; returns whether it is bijective, surjective onto the axes, and injective."""
 
     def value(e: ExprLike, env: dict[Var, int]) -> int:
         return int(evaluate(as_expr(e), env))
@@ -47,7 +47,7 @@ def brute_force(
     hit = [tuple(value(b, env) for b in bindings) for env in envs if evaluate(predicate, env)]
     target = set(itertools.product(*[range(value(e, sizes)) for e in extents]))
     onto = set(hit) == target
-    return onto and len(hit) == len(target), onto
+    return onto and len(hit) == len(target), onto, len(hit) == len(set(hit))
 
 
 Case: TypeAlias = tuple[Sequence[ExprLike], dict[Var, ExprLike], Sequence[ExprLike], Expr]
@@ -93,8 +93,7 @@ def test_bijective(name: str) -> None:
     bindings, loops, extents, predicate = BIJECTIVE[name]
     found = analyse(bindings, loops, extents, predicate)
     assert found is not None
-    assert found.bijective
-    assert found.surjective
+    assert (found.bijective, found.surjective, found.injective) == (True, True, True)
     for n, m in itertools.product((1, 3, 4, 7), (2, 5)):
         assert brute_force(bindings, loops, extents, predicate, {N: n, M: m})[0]
 
@@ -133,6 +132,24 @@ def test_a_predicate_that_is_no_bound_is_refused() -> None:
 
 def test_loops_that_depend_on_loops_are_refused() -> None:
     assert analyse([A, B], {A: 4, B: A + 1}, [4, 4]) is None
+
+
+@pytest.mark.parametrize(
+    ("bindings", "loops", "injective"),
+    [
+        ([A * 8 + B], {A: 3, B: 5}, True),
+        ([A // 4, A % 4], {A: 10}, True),
+        ([A + 7], {A: 10}, True),
+        ([A * 4 + B], {A: 3, B: 5}, False),
+        ([A // 4], {A: 10}, False),
+        ([A * M + B], {A: N, B: M}, True),
+    ],
+)
+def test_injective(bindings: list[Expr], loops: dict[Var, ExprLike], injective: bool) -> None:
+    found = analyse(bindings, loops, [100] * len(bindings))
+    assert found is not None
+    assert found.injective is injective
+    assert not found.bijective
 
 
 def test_an_axis_knows_its_loops() -> None:
@@ -175,6 +192,7 @@ def test_verdicts_hold_by_enumeration(case: tuple[list[Expr], tuple[int, ...], E
     extents = [max([v[k] for v in values], default=0) + 1 for k in range(len(bindings))]
     found = analyse(bindings, loops, extents, predicate)
     if found is not None:
-        bijective, surjective = brute_force(bindings, loops, extents, predicate, {})
+        bijective, surjective, injective = brute_force(bindings, loops, extents, predicate, {})
         assert bijective or not found.bijective
         assert surjective or not found.surjective
+        assert injective or not found.injective
