@@ -236,3 +236,27 @@ def test_a_call_with_other_types_is_refused() -> None:
     callee = Function("g", (n,), seq())
     with pytest.raises(LoweringError, match="function f: g takes i64, not float"):
         llvm_text(Program((function([], Call("g", (const(1.0, f32),))), callee)), cpu("avx2"))
+
+
+def test_many_nested_bindings() -> None:
+    """More of them than Python lets calls nest."""
+    y, n = Buffer("y", [1], i64), Var("n")
+    variables = [n, *[Var(f"v{k}") for k in range(2000)]]
+    body: Stmt = store(y, [0], variables[-1])
+    for before, var in reversed(list(zip(variables, variables[1:], strict=False))):
+        body = Let(var, before + 1, body)
+    got = np.zeros(1, np.int64)
+    call(machine_for([function([y, n], body)], TARGETS["sse4"]), "f", got, 5)
+    assert got[0] == 2005
+
+
+def test_a_frame_holds_only_so_much() -> None:
+    y = Buffer("y", [2], f32)
+    parts = [Buffer(f"part{k}", [12 << 10], f32, "local") for k in range(2)]
+    body: Stmt = seq(*[store(p, [0], 1.0) for p in parts], *[store(y, [k], load(p, 0)) for k, p in enumerate(parts)])
+    for p in parts:
+        body = Alloc(p, body)
+    machine, got = machine_for([function([y], body)], TARGETS["sse4"]), np.zeros(2, np.float32)
+    call(machine, "f", got)
+    assert got.tolist() == [1, 1]
+    assert machine.allocated == 48 << 10

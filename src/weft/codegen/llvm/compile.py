@@ -41,7 +41,7 @@ def compile_function_module(program: Program, target: Target) -> ObjectCode:
     written = write_module(program, target)
     machine = _machine(target)
     module = _optimized(written.text, machine)
-    return ObjectCode(machine.emit_object(module), tuple(sorted(written.messages.items())))
+    return ObjectCode(machine.emit_object(module), written.messages)
 
 
 def assembly(program: Program, target: Target) -> str:

@@ -86,7 +86,8 @@ class Emitter:
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol
-        self.asserts: dict[int, str] = {}
+        self.asserts: set[tuple[int, str]] = set()
+        self.frame_bytes = 0
         self.open_allocs: list[str] = []
         self._values: dict[Expr, tuple[Operand, int]] = {}
         self._scopes: list[list[Expr]] = [[]]

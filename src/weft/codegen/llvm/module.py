@@ -24,10 +24,10 @@ _METADATA: Final = '!0 = !{}\n!1 = !{!"branch_weights", i32 2000, i32 1}\n'
 
 @dataclass(frozen=True)
 class ModuleText:
-    """LLVM IR, and the messages of the assertions in it by their number."""
+    """LLVM IR, and the assertions in it: pairs of a number and a message."""
 
     text: str
-    messages: dict[int, str]
+    messages: tuple[tuple[int, str], ...]
 
 
 def llvm_text(program: Program, target: Target) -> str:
@@ -57,7 +57,7 @@ def write_module(program: Program, target: Target) -> ModuleText:
     declared = {symbol: text for e in emitters for symbol, text in e.globals.items()}
     head = [f'target triple = "{target.triple}"', *declared.values()]
     text = "\n".join([*head, *parts, _attributes(target), _METADATA])
-    return ModuleText(text, {n: m for e in emitters for n, m in e.asserts.items()})
+    return ModuleText(text, tuple(sorted({a for e in emitters for a in e.asserts})))
 
 
 def _define(f: Emitter, function: Function, exported: bool) -> str:

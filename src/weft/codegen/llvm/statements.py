@@ -18,7 +18,7 @@ from weft.ir.expr import INDEX
 from weft.loop.nodes import Alloc, Assert, Call, Eval, For, If, Let, LoopKind, Seq, Stmt, Store, View, While
 
 FRAME_BYTES: Final = 64 << 10
-"""Memory of constant size up to this lives in the function's frame; more of it is asked of the context."""
+"""So much memory of constant size may live in a function's frame; what goes beyond is asked of the context."""
 
 
 def emit(f: Emitter, s: Stmt) -> None:
@@ -45,11 +45,15 @@ def _eval(f: Emitter, s: Eval) -> None:
 
 
 def _let(f: Emitter, s: Let) -> None:
+    """Emits a binding, and those directly inside it: there may be more of them than calls can nest."""
     with f.scope():
-        value = f.value(s.value)
-    with f.scope():
-        f.bind(s.var, value)
-        emit(f, s.body)
+        body: Stmt = s
+        while isinstance(body, Let):
+            with f.scope():
+                value = f.value(body.value)
+            f.bind(body.var, value)
+            body = body.body
+        emit(f, body)
 
 
 def _for(f: Emitter, s: For) -> None:
@@ -154,18 +158,28 @@ def _while(f: Emitter, s: While) -> None:
 
 
 def _alloc(f: Emitter, s: Alloc) -> None:
-    size = f.index(s.buffer.shape[0]) if s.buffer.rank == 1 else None
-    if size is None:
+    if s.buffer.rank != 1:
         raise f.error(f"{s.buffer.name} has {s.buffer.rank} dimensions", hint="flatten buffers before this")
+    with f.scope():
+        size = f.index(s.buffer.shape[0])
     total = size.times(s.buffer.dtype.bytes)
-    if total.is_constant and (total.constant <= FRAME_BYTES or s.buffer.scope == "register"):
+    if s.buffer in f.buffers or _fits_frame(f, s, total):
         if s.buffer not in f.buffers:
-            f.buffers[s.buffer] = _frame_memory(f, s.buffer.dtype.bytes, size.constant, memory_type(s.buffer.dtype))
-        return emit(f, s.body)
-    return _scratch(f, s, total)
+            f.buffers[s.buffer] = _frame_memory(f, size.constant, memory_type(s.buffer.dtype))
+        emit(f, s.body)
+    else:
+        _scratch(f, s, total)
 
 
-def _frame_memory(f: Emitter, element: int, count: int, kind: str) -> Memory:
+def _fits_frame(f: Emitter, s: Alloc, total: Affine) -> bool:
+    """Tells whether memory goes to the function's frame, and counts it there."""
+    if not total.is_constant or (s.buffer.scope != "register" and total.constant > FRAME_BYTES - f.frame_bytes):
+        return False
+    f.frame_bytes += total.constant
+    return True
+
+
+def _frame_memory(f: Emitter, count: int, kind: str) -> Memory:
     made = f.build.alloca(f"[{max(1, count)} x {kind}], align {abi.ALIGNMENT}")
     return Memory(made, f.new_root(), Affine(0), abi.ALIGNMENT)
 
@@ -199,7 +213,7 @@ def _assert(f: Emitter, s: Assert) -> None:
     if cond == "true":
         return
     number = abi.assert_id(s.message)
-    f.asserts[number] = s.message
+    f.asserts.add((number, s.message))
 
     with unless(f, cond):
         for i, v in enumerate(s.values[: abi.DETAILS]):
