@@ -1,14 +1,12 @@
 """Gives every buffer one dimension: an index becomes the sum of index * stride.
 
-    def f(A: f32[4, 8]):                            def f(A: f32[4, 8]):
-        alloc T[4, 8]                                   view A_flat[32] of A at 0
-        for i in range(4):                     ->       alloc T[32]
-            for j in range(8):                          for i in range(4):
-                T[i, j] = A[i, j]                           for j in range(8):
-                                                                T[i * 8 + j] = A_flat[i * 8 + j]
+    def f(A: f32[4, 8]):                            def f(A: f32[32]):
+        alloc T[4, 8]                                   alloc T[32]
+        for i in range(4):                     ->       for i in range(4):
+            for j in range(8):                              for j in range(8):
+                T[i, j] = A[i, j]                               T[i * 8 + j] = A[i * 8 + j]
 
-A parameter keeps its shape, which callers know it by, and is seen through a flat view. A view of the same type as its source is
-resolved into indices of the source.
+A view of the same type as its source is resolved into indices of the source.
 """
 
 from __future__ import annotations
@@ -20,13 +18,14 @@ from weft.ir.expr import ONE, ZERO, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Address, Alloc, Buffer, For, Function, Load, Program, Stmt, Store, View
-from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.loop.nodes import Address, Alloc, Buffer, For, Function, Load, Program, Store, View
+from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, size_bounds
 
 
 def flatten_buffers(program: Program) -> Program:
-    """Returns *program* with accesses to one-dimensional, row-major buffers only."""
-    return map_functions(program, _flattened)
+    """Returns *program* with one-dimensional, row-major buffers only, its parameters included."""
+    functions = tuple([_Flatten(f).run(f) for f in program.functions])
+    return program if functions == program.functions else Program(functions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +61,10 @@ def is_flat(b: Buffer) -> bool:
     return b.rank == 1 and (b.strides is None or b.strides[0] is ONE)
 
 
-def flat_buffer(b: Buffer, suffix: str = "") -> Flat:
-    """Returns the one-dimensional form of *b*, with *suffix* added to its name; itself if it is that already."""
-    buffer = b if is_flat(b) else Buffer(f"{b.name}{suffix}", (flat_size(b),), b.dtype, b.scope)
+def flat_buffer(b: Buffer) -> Flat:
+    """Returns the one-dimensional form of *b*; itself if it is that already."""
+    buffer = b if is_flat(b) else Buffer(b.name, (flat_size(b),), b.dtype, b.scope)
     return Flat(buffer, ZERO, tuple([simplify(s) for s in b.row_major_strides()]))
-
-
-def _flattened(function: Function) -> Stmt:
-    return _Flatten(function).run(function)
 
 
 class _Flatten(StmtRewriter):
@@ -77,15 +72,14 @@ class _Flatten(StmtRewriter):
 
     def __init__(self, function: Function) -> None:
         self.bounds = size_bounds(function)
-        self.flat = {p: flat_buffer(p, "_flat") for p in function.params if isinstance(p, Buffer)}
+        self.flat = {p: flat_buffer(p) for p in function.params if isinstance(p, Buffer)}
         self.memo: dict[Node, Node] = {}
 
-    def run(self, function: Function) -> Stmt:
-        body = self.rewrite(function.body)
-        for p in reversed(function.params):
-            if not isinstance(p, Var) and not is_flat(p):
-                body = View(self.flat[p].buffer, p, ZERO, body)
-        return body
+    def run(self, f: Function) -> Function:
+        """Returns the function with flat parameters and a flat body."""
+        body = self.rewrite(f.body)
+        params = tuple([p if isinstance(p, Var) else self.flat[p].buffer for p in f.params])
+        return f if body is f.body and params == f.params else Function(f.name, params, body, f.annotations)
 
     def expr(self, e: Expr) -> Expr:
         return map_nodes(e, self._access, memo=self.memo)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from weft.ir.bounds import Bounds
 from weft.ir.expr import Expr, Var
 from weft.ir.prove import extremes, prove
+from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq
 from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, reads_memory, vars_between
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
@@ -64,38 +65,38 @@ def _part_below(place: Place, ancestor: Place) -> int:
 def innermost_legal(uses: list[Use], alloc: Place) -> Place:
     """Returns the innermost place that may hold the allocation of the buffer of *uses*."""
     target = common_place(uses)
-    for p in reversed([target, *target.above()]):
-        if p.depth <= alloc.depth:
-            continue
-        if isinstance(p.stmt, While | Block) and p is not target:
-            return p
-        if isinstance(p.stmt, For) and p is not target and _carries(uses, p):
+    inside = [p for p in reversed([*target.above()]) if p.depth > alloc.depth]
+    if not any(isinstance(p.stmt, For | While | Block) for p in inside):
+        return target
+    covers = [[w.reduced for w in uses if _covers(w, r)] for r in uses if r.reads]
+    for p in inside:
+        if isinstance(p.stmt, While | Block) or (isinstance(p.stmt, For) and _carries(covers, p)):
             return p
     return target
 
 
-def _carries(uses: list[Use], loop: Place) -> bool:
-    """Answers whether an iteration of *loop* may read what another one wrote."""
-    inner = _bound_inside(loop)
-    return any(u.reads and not any(_covers(w, u, inner) for w in uses) for u in uses)
+def _carries(covers: list[list[frozenset[Var]]], loop: Place) -> bool:
+    """Answers whether an iteration of *loop* may read what another one wrote.
+
+    *covers* has, for each read, the reduction loops of each write that covers it: these must run inside an iteration.
+    """
+    fixed = frozenset(vars_between(None, loop))
+    return any(not any(reduced.isdisjoint(fixed) for reduced in writes) for writes in covers)
 
 
-def _bound_inside(loop: Place) -> frozenset[Var]:
-    """Returns the variables that are the same for all of one iteration of *loop*: those bound at it or around it."""
-    return frozenset(vars_between(None, loop))
+def _covers(w: Use, r: Use) -> bool:
+    """Answers whether *w* surely writes all that *r* reads, before *r* in each run of what is around both.
 
-
-def _covers(w: Use, r: Use, fixed: frozenset[Var]) -> bool:
-    """Answers whether *w* surely writes all that *r* reads, before *r* and without looking back beyond the loop."""
-    if not w.defines or w.place.order >= r.place.order or w.reduced & fixed:
+    A reduction with an init covers what it reads of itself.
+    """
+    if not w.defines or w.place.order > r.place.order:
         return False
+    if w.place is r.place:
+        return w.box == r.box
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    return all(
-        _includes(a, b)
-        for a, b in zip(relaxed(w, around), relaxed(r, around), strict=True)
-    )  # fmt: skip
+    return all(_includes(a, b) for a, b in zip(relaxed(w, around), relaxed(r, around), strict=True))
 
 
 End = tuple[Expr, Expr, Bounds]
@@ -110,9 +111,14 @@ def relaxed(use: Use, outer: Place | None) -> list[End | None]:
         if reads_memory(first) or reads_memory(last):
             found.append(None)
             continue
-        low, high = extremes(first, variables, bounds), extremes(last, variables, bounds)
+        low = _extremes(first, variables, bounds)
+        high = low if last is first else _extremes(last, variables, bounds)
         found.append(None if low is None or high is None else (low[0], high[1], bounds))
     return found
+
+
+def _extremes(e: Expr, variables: list[Var], bounds: Bounds) -> tuple[Expr, Expr] | None:
+    return extremes(e, variables, bounds) if any(v in variables for v in free_vars(e)) else (e, e)
 
 
 def _includes(outer: End | None, inner: End | None) -> bool:

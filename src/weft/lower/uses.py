@@ -172,6 +172,8 @@ def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
     )  # fmt: skip
     for r in s.writes:
         plain = exact and r.buffer not in own and (s.init is not None or not reduced)
+        if s.init is not None:  # each update reads what the one before it left
+            yield Use(r.buffer, place, _box(r, values), True, False, frozenset())
         yield Use(r.buffer, place, _box(r, values), False, plain, reduced)
 
 

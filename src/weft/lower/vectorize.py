@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, Const, Expr, Not, Var, all_of, broadcast, index
+from weft.ir.expr import INDEX, Const, Expr, FloorDiv, FloorMod, Not, Var, all_of, broadcast, index
 from weft.ir.node import Node
-from weft.ir.rewrite import substitute
+from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.loop.nodes import (
     Alloc,
     Assert,
@@ -89,7 +89,7 @@ def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:
         body = substitute(rename_fresh(loop.body), {loop.var: loop.begin + whole * lanes + left})
         return seq(_run(loop, loop.body, whole, lanes, bounds), for_(left, loop.extent % lanes, body))
     extent = int(loop.extent.value)
-    lanes = _unit(extent, lanes)
+    lanes = _unit(loop, extent, lanes)
     parts: list[Stmt] = []
     if extent >= lanes:
         parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))
@@ -102,15 +102,27 @@ def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:
     return seq(*parts)
 
 
-def _unit(extent: int, lanes: int) -> int:
+def _unit(loop: For, extent: int, lanes: int) -> int:
     """Returns the lanes of the vectors that a loop is cut into, given those of a register.
 
-    Two or four registers make one vector: the code is the same, and costs less to generate.
+    Two or four registers make one vector: the code is the same, and costs less to generate. A vector that crosses a multiple
+    of a divisor in an index would touch memory that is not in one piece, so that one register is enough there.
     """
     registers, rest = divmod(extent, lanes)
-    if rest == 0 and registers in (2, 4):
-        return extent
-    return lanes if registers <= _UNROLLED_VECTORS else 4 * lanes
+    whole = [extent] if rest == 0 and registers in (2, 4) else []
+    wide = whole if registers <= _UNROLLED_VECTORS else [4 * lanes]
+    divisors = _divisors(loop) if wide else set()
+    return next((w for w in wide if all(d % w == 0 or d < lanes for d in divisors)), lanes)
+
+
+def _divisors(loop: For) -> set[int]:
+    """Returns the constants that something with the loop's variable in it is divided by."""
+    found: set[int] = set()
+    for s in statements(loop.body):
+        for n in (n for e in own_exprs(s) for n in post_order(e)):
+            if isinstance(n, FloorDiv | FloorMod) and isinstance(n.b, Const) and loop.var in free_vars(n.a):
+                found.add(int(n.b.value))
+    return found
 
 
 def _powers_of_two(n: int) -> Iterator[int]:

@@ -1,0 +1,90 @@
+"""Running passes: errors say where they come from, and a crash can be run again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from weft.ir.expr import Var
+from weft.loop.nodes import Buffer, Function, Program, store
+from weft.loop.parser import parse_program
+from weft.loop.printer import print_program
+from weft.lower.manager import Pass, reproduce, run_passes
+from weft.lower.pipeline import PASSES
+from weft.lower.vectorize import vectorize
+from weft.support.errors import LoweringError, VerifyError
+from weft.targets.cpu import cpu
+
+TARGET = cpu("avx512")
+TEXT = """def main(C: f32[4]):
+    for i in range(0, 4):
+        C[i] = 1.0
+"""
+
+
+def crash(program: Program) -> Program:
+    raise ZeroDivisionError("nothing to divide")
+
+
+def break_scope(program: Program) -> Program:
+    c = program.entry.params[0]
+    assert isinstance(c, Buffer)
+    return Program((Function("main", (c,), store(c, [Var("stray")], 0.0)),))
+
+
+def nothing(program: Program) -> Program:
+    return program
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def saved_file(error: LoweringError) -> str:
+    found = re.search(r"is in (\S+);", str(error.hint))
+    assert found
+    return found[1]
+
+
+def test_a_crash_names_the_pass_and_leaves_a_file_to_run_it_again() -> None:
+    passes = [Pass("nothing", nothing), Pass("crash", crash)]
+    with pytest.raises(LoweringError, match=r"the pass failed .ZeroDivisionError.: nothing to divide") as caught:
+        run_passes(passes, parse_program(TEXT), TARGET)
+    assert caught.value.where == "pass crash"
+    path = saved_file(caught.value)
+    assert Path(path).read_text() == f"# pass: crash\n{TEXT}"
+    with pytest.raises(ZeroDivisionError):
+        reproduce(path, passes, TARGET)
+    with pytest.raises(LoweringError, match="there is no pass crash"):
+        reproduce(path, PASSES, TARGET)
+
+
+def test_a_pass_that_breaks_a_program_is_named() -> None:
+    passes = [Pass("break_scope", break_scope)]
+    with pytest.raises(LoweringError, match=r"left a program that breaks its rules.*stray") as caught:
+        run_passes(passes, parse_program(TEXT), TARGET, verify=True)
+    with pytest.raises(VerifyError):
+        reproduce(saved_file(caught.value), passes, TARGET)
+
+
+def test_a_pass_that_works_again_gives_its_program(tmp_path: Path) -> None:
+    path = tmp_path / "saved.txt"
+    path.write_text(f"# pass: nothing\n{TEXT}", encoding="utf-8")
+    assert print_program(reproduce(path, [Pass("nothing", nothing)], TARGET)) == TEXT
+
+
+def test_a_vectorized_reduction_is_refused() -> None:
+    text = """
+def main(A: f32[8], C: f32[1]):
+    for i in vectorized(0, 8):
+        C[0] = C[0] + A[i]
+"""
+    with pytest.raises(LoweringError) as caught:
+        vectorize(parse_program(text), TARGET)
+    assert str(caught.value) == (
+        "the iterations of the vectorized loop i all write the same element of C\n"
+        "  hint: vectorize a loop over a spatial axis, or rfactor the reduction"
+    )

@@ -1,0 +1,55 @@
+"""The whole pipeline on scheduled programs: each pass keeps their meaning, and what comes out is what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.lower.running import inputs_of, results
+from tests.lower.scheduled import SCHEDULED
+
+from weft.loop.nodes import Program
+from weft.loop.printer import print_program
+from weft.loop.verify import verify
+from weft.lower.manager import Report
+from weft.lower.pipeline import PASSES, lower
+from weft.targets.cpu import cpu
+
+
+@pytest.mark.parametrize("level", ["avx512", "sse4"])
+@pytest.mark.parametrize("name", SCHEDULED)
+def test_every_pass_keeps_the_meaning(name: str, level: str) -> None:
+    program = SCHEDULED[name]()
+    values = inputs_of(program)
+    expected = results(program, values)
+
+    def check(report: Report) -> None:
+        if report.changed:
+            for x, y in zip(expected, results(report.program, values), strict=True):
+                np.testing.assert_allclose(
+                    x.astype(np.float64), y.astype(np.float64), 1e-6, err_msg=f"after {report.name}"
+                )
+
+    flat = lower(program, cpu(level), verify=True, trace=check)
+    verify(flat, flat=True)
+
+
+@pytest.mark.parametrize("name", SCHEDULED)
+def test_lowered(name: str, golden: Callable[[str], None]) -> None:
+    golden(print_program(lower(SCHEDULED[name](), cpu("avx512"))))
+
+
+def test_a_lowered_program_lowers_to_itself() -> None:
+    once = lower(SCHEDULED["product"](), cpu("avx512"))
+    assert print_program(lower(once, cpu("avx512"))) == print_program(once)
+
+
+def test_reports_name_each_pass_and_tell_what_changed() -> None:
+    reports: list[Report] = []
+    lower(Program(SCHEDULED["arg-max"]().functions), cpu("avx512"), trace=reports.append)
+    assert [r.name for r in reports] == [p.name for p in PASSES]
+    by_name = {r.name: r for r in reports}
+    assert by_name["vectorize"].text().endswith("(unchanged)\n")
+    assert "def main(" in by_name["flatten_buffers"].text()
+    assert all(r.seconds >= 0 for r in reports)

@@ -1,0 +1,81 @@
+"""Passes on programs made by hypothesis: whatever they are, they compute the same afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.lower.running import Array, inputs_of, results
+from tests.strategies import programs
+
+from weft.loop.nodes import For, LoopKind, Program, Stmt
+from weft.loop.printer import print_program
+from weft.loop.verify import verify
+from weft.loop.visit import map_stmts
+from weft.lower.compact_buffers import compact_buffers
+from weft.lower.flatten_buffers import flatten_buffers
+from weft.lower.hoist_allocations import hoist_allocations
+from weft.lower.hoist_invariants import hoist_invariants
+from weft.lower.lower_blocks import lower_blocks
+from weft.lower.outline_tasks import outline_tasks
+from weft.lower.partition_loops import partition_loops
+from weft.lower.pipeline import lower
+from weft.lower.place_allocations import place_allocations
+from weft.lower.remove_noops import remove_noops
+from weft.lower.simplify_program import simplify_program
+from weft.targets.cpu import cpu
+
+KEPT = {LoopKind.VECTORIZED: LoopKind.SERIAL}  # random bodies depend on the order of iterations
+
+
+def in_order(program: Program) -> Program:
+    """The program with loops that run one iteration after another."""
+
+    def change(s: Stmt) -> Stmt | None:
+        if isinstance(s, For) and s.kind in KEPT:
+            return For(s.var, s.begin, s.extent, KEPT[s.kind], s.body, s.annotations)
+        return None
+
+    return program.with_function(program.entry.with_body(map_stmts(program.entry.body, change)))
+
+
+def plain(change: Callable[[Program], Program]) -> Callable[[Program], Program]:
+    return lambda p: change(lower_blocks(p))
+
+
+PASSES: dict[str, Callable[[Program], Program]] = {
+    "lower_blocks": lower_blocks,
+    "place_allocations": place_allocations,
+    "compact_buffers": lambda p: compact_buffers(place_allocations(p)),
+    "flatten_buffers": plain(flatten_buffers),
+    "hoist_invariants": plain(hoist_invariants),
+    "partition_loops": plain(partition_loops),
+    "simplify_program": plain(simplify_program),
+    "partition_and_simplify": plain(lambda p: simplify_program(partition_loops(p))),
+    "remove_noops": plain(remove_noops),
+    "outline_tasks": plain(outline_tasks),
+    "hoist_allocations": plain(hoist_allocations),
+    "lower": lambda p: lower(p, cpu("avx512"), verify=True),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_keeps_the_meaning_of_any_program(name: str) -> None:
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(programs())
+    def check(drawn: Program) -> None:
+        program = in_order(drawn)
+        values = inputs_of(program)
+        changed = PASSES[name](program)
+        verify(changed)
+        for x, y in zip(results(program, values), results(changed, values), strict=True):
+            assert same(x, y), f"{print_program(program)}\n->\n\n{print_program(changed)}"
+
+    check()
+
+
+def same(a: Array, b: Array) -> bool:
+    """Equal, NaN for NaN."""
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
