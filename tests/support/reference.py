@@ -66,7 +66,7 @@ def _run(
 ) -> list[Array]:
     program, outputs = _program(op, types, attributes)
     made = [np.zeros([_int(s) for s in t.shape], t.dtype.numpy) for t in outputs]
-    run(program, [*given, *made])
+    run(program, [*[np.require(a, requirements=("C", "A")) for a in given], *made])
     return made
 
 

@@ -112,6 +112,18 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     return _scatter(x, updates, ks, reduction, hit, "scatter_nd")
 
 
+@operator("reverse_sequence")
+def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
+    """Reverses the first `lengths[b]` elements along *time_axis* for each *b* along *batch_axis*."""
+
+    def turned(*i: Expr) -> Expr:
+        size, t = cast(lengths[i[batch_axis]], INDEX), i[time_axis]
+        at = minimum(maximum(select(t < size, size - 1 - t, t), 0), x.shape[time_axis] - 1)
+        return x[(*i[:time_axis], at, *i[time_axis + 1 :])]
+
+    return compute(x.shape, turned, "reverse_sequence", dtype=x.dtype)
+
+
 @operator("argsort")
 def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
     """The indices that sort *x* along *axis*, equal elements in their order: each element's rank is counted, then inverted."""

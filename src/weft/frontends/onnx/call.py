@@ -63,7 +63,7 @@ class Call:
 
     def __init__(
         self, node: NodeProto, inputs: Sequence[Operand | None], opset: int, emitter: Emitter, subgraph: Subgraph,
-        makers: Mapping[str, str],
+        makers: Mapping[str, str], source: str,
     ) -> None:  # fmt: skip
         self.node = node
         self.inputs = list(inputs)
@@ -71,7 +71,7 @@ class Call:
         self.emitter = emitter
         self.subgraph = subgraph
         self._makers = makers
-        self.source = source_of(node)
+        self.source = source
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from weft.frontends.onnx.call import source_of
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
@@ -20,7 +20,7 @@ def domain_of(node: NodeProto) -> str:
     return "" if node.domain == "ai.onnx" else node.domain
 
 
-def opsets_of(model: ModelProto) -> dict[str, int]:
+def opsets_of(model: ModelProto | FunctionProto) -> dict[str, int]:
     """Returns the operator-set version of each domain; raises `ModelError` for a default one that is too new."""
     found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
     if found.get("", 1) > NEWEST_OPSET:
@@ -40,7 +40,7 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
             yield from a.graphs
 
 
-def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+def all_nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
     """Yields the nodes of *graph* and of the graphs nested in it."""
     for node in graph.node:
         yield node
@@ -48,13 +48,29 @@ def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
             yield from all_nodes(inner)
 
 
-def check_operators(graph: GraphProto, opsets: Mapping[str, int]) -> None:
-    """Raises `UnsupportedOperators`, listing all of them, unless every operator is in the table."""
+class Expands(Protocol):
+    """Knows the operators that are functions of others."""
+
+    def is_known(self, node: NodeProto, opset: int) -> bool:
+        """Tells whether *node* calls a function."""
+
+    def nodes(self, node: NodeProto, opset: int) -> Iterable[NodeProto]:
+        """Yields the nodes of the function that *node* calls."""
+
+
+def check_operators(graph: GraphProto | FunctionProto, opsets: Mapping[str, int], functions: Expands) -> None:
+    """Raises `UnsupportedOperators`, listing all of them, unless every operator is in the table or a function."""
     missing: dict[tuple[str, str], list[NodeProto]] = {}
-    for node in all_nodes(graph):
+    expanded: set[tuple[str, str]] = set()
+    pending = list(all_nodes(graph))
+    while pending:
+        node = pending.pop()
         key = (domain_of(node), node.op_type)
-        if key not in TABLE:
-            missing.setdefault(key, []).append(node)
+        if functions.is_known(node, opsets.get(key[0], 1)):
+            pending += [] if key in expanded else [*functions.nodes(node, opsets.get(key[0], 1))]
+            expanded.add(key)
+        elif key not in TABLE:
+            missing.setdefault(key, []).insert(0, node)
     if not missing:
         return
     lines = [_unsupported(key, nodes, opsets) for key, nodes in sorted(missing.items())]
@@ -74,7 +90,7 @@ def _unsupported(key: tuple[str, str], nodes: Sequence[NodeProto], opsets: Mappi
     return f"  {name} ({version}), {len(nodes)} node{'s' if len(nodes) > 1 else ''}: {', '.join(names)}{more}"
 
 
-def in_order(graph: GraphProto, known: Iterable[str]) -> list[NodeProto]:
+def in_order(graph: GraphProto | FunctionProto, known: Iterable[str]) -> list[NodeProto]:
     """Returns the nodes so that each follows those it reads; *known* are the names given from outside.
 
     Raises `ModelError` for a value made twice, one that nothing makes, or a cycle.
@@ -89,18 +105,22 @@ def in_order(graph: GraphProto, known: Iterable[str]) -> list[NodeProto]:
             where=source_of(node),
             hint="the model is damaged or was cut; check it with onnx.checker.check_model",
         )
-    order = _sorted(graph, makers)
+    return _sorted(graph, makers)
+
+
+def check_outputs(graph: GraphProto, known: Iterable[str]) -> None:
+    """Raises `ModelError` for an output of *graph* that is none of the *known* names."""
+    made = set(known)
     for out in graph.output:
-        if out.name not in makers and out.name not in outside:
+        if out.name not in made:
             raise ModelError(
                 f"the output {out.name!r} is not made by any node",
                 where=graph.name or None,
                 hint="the model is damaged or was cut; check it with onnx.checker.check_model",
             )
-    return order
 
 
-def _makers(graph: GraphProto) -> dict[str, NodeProto]:
+def _makers(graph: GraphProto | FunctionProto) -> dict[str, NodeProto]:
     makers: dict[str, NodeProto] = {}
     for node in graph.node:
         for v in filter(None, node.output):
@@ -127,7 +147,7 @@ def captured(graph: GraphProto) -> list[str]:
     return [v for v in dict.fromkeys(read) if v not in own]
 
 
-def _sorted(graph: GraphProto, makers: Mapping[str, NodeProto]) -> list[NodeProto]:
+def _sorted(graph: GraphProto | FunctionProto, makers: Mapping[str, NodeProto]) -> list[NodeProto]:
     """Sorts nodes by what they read, keeping the model's order where it is right; raises `ModelError` for a cycle."""
     done: dict[int, NodeProto] = {}
     position = {id(n): k for k, n in enumerate(graph.node)}
@@ -151,7 +171,7 @@ def _sorted(graph: GraphProto, makers: Mapping[str, NodeProto]) -> list[NodeProt
     return list(done.values())
 
 
-def _cycle(graph: GraphProto, makers: Mapping[str, NodeProto], start: NodeProto) -> ModelError:
+def _cycle(graph: GraphProto | FunctionProto, makers: Mapping[str, NodeProto], start: NodeProto) -> ModelError:
     """Describes a cycle through *start* by the names of its nodes."""
     previous: dict[int, NodeProto] = {}
     queue = [start]

@@ -1,40 +1,122 @@
-"""Expands functions: those that a model brings with it, and operators that ONNX defines by others and Weft has no entry for."""
+"""Functions: those that a model brings with it, and operators that ONNX itself defines by others.
+
+They are expanded where they are called, when the types of their inputs are known: ONNX makes some bodies to measure.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import onnx
-from onnx import ModelProto, inliner
+import onnx.defs
+import onnx.helper
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
-from weft.frontends.onnx.check import all_nodes, domain_of, opsets_of
+from weft.frontends.onnx.check import domain_of
 from weft.frontends.onnx.registry import TABLE
+from weft.frontends.onnx.tensors import ELEMENT_CODES
+from weft.ir.expr import Const
 
-MOST_ROUNDS: Final = 4
-"""How often expanding may uncover further functions before it is given up."""
+if TYPE_CHECKING:
+    from weft.frontends.onnx.call import Operand
 
-
-def expand_functions(model: ModelProto) -> ModelProto:
-    """Returns *model* with calls of functions replaced by their bodies."""
-    if model.functions:
-        model = inliner.inline_local_functions(model)
-    for _ in range(MOST_ROUNDS):
-        wanted = _expandable(model)
-        if not wanted:
-            break
-        model = inliner.inline_selected_functions(model, wanted, inline_schema_functions=True)
-    return model
+Key = tuple[str, str, str]
 
 
-def _expandable(model: ModelProto) -> list[tuple[str, str]]:
-    """Returns the operators that are not in the table, but that ONNX defines as functions."""
-    opsets = opsets_of(model)
-    used = {(domain_of(n), n.op_type) for n in all_nodes(model.graph)} - set(TABLE)
-    return sorted(key for key in used if key[0] in opsets and _is_function(*key, opsets[key[0]]))
+class Functions:
+    """The functions that the nodes of a model can call."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.local: dict[Key, FunctionProto] = {(_domain(f), f.name, f.overload): f for f in model.functions}
+
+    def is_known(self, node: NodeProto, opset: int) -> bool:
+        """Tells whether *node* calls a function, rather than an operator of the table."""
+        if (domain_of(node), node.op_type, node.overload) in self.local:
+            return True
+        return (domain_of(node), node.op_type) not in TABLE and self._schema(node, opset) is not None
+
+    def body(self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]) -> FunctionProto:
+        """Returns the function that *node* calls, with the node's attributes filled in."""
+        function = self.local.get((domain_of(node), node.op_type, node.overload))
+        if function is not None:
+            defaults = {a.name: a for a in function.attribute_proto}
+        else:
+            schema = self._schema(node, opset)
+            assert schema is not None  # is_known() said so
+            defaults = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.name}
+            function = _standard(schema, node, inputs)
+        given = {**defaults, **{a.name: a for a in node.attribute}}
+        return _filled(function, given)
+
+    def nodes(self, node: NodeProto, opset: int) -> Iterator[NodeProto]:
+        """Yields the nodes of the function that *node* calls, as far as they do not depend on its inputs."""
+        function = self.local.get((domain_of(node), node.op_type, node.overload))
+        if function is None:
+            schema = self._schema(node, opset)
+            function = schema.function_body if schema is not None and _has(schema, "has_function") else None
+        if function is not None:
+            yield from function.node
+
+    def _schema(self, node: NodeProto, opset: int) -> onnx.defs.OpSchema | None:
+        """Returns ONNX's definition of the operator, if that is a function."""
+        if not onnx.defs.has(node.op_type, opset, domain_of(node)):
+            return None
+        schema = onnx.defs.get_schema(node.op_type, opset, domain_of(node))
+        return schema if _has(schema, "has_function") or _has(schema, "has_context_dependent_function") else None
 
 
-def _is_function(domain: str, name: str, version: int) -> bool:
-    if not onnx.defs.has(name, version, domain):
-        return False
-    schema = onnx.defs.get_schema(name, version, domain)
-    return any(getattr(schema, kind) for kind in ("has_function", "has_context_dependent_function"))
+def _has(schema: onnx.defs.OpSchema, kind: str) -> bool:
+    return bool(getattr(schema, kind))
+
+
+def _domain(function: FunctionProto) -> str:
+    return "" if function.domain == "ai.onnx" else function.domain
+
+
+def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Operand | None]) -> FunctionProto:
+    """Returns the body that ONNX gives an operator."""
+    if _has(schema, "has_function"):
+        return schema.function_body
+    types = [_type_of(v).SerializeToString() for v in inputs]
+    made = FunctionProto()
+    made.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), types))  # type: ignore[attr-defined]
+    return made
+
+
+def _type_of(v: Operand | None) -> TypeProto:
+    if v is None:
+        return TypeProto()
+    sizes = [int(s.value) if isinstance(s, Const) else None for s in v.shape]
+    return onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], sizes)
+
+
+def _filled(function: FunctionProto, given: Mapping[str, AttributeProto]) -> FunctionProto:
+    """Returns a copy of *function* whose nodes have the caller's attributes where they refer to them."""
+    made = FunctionProto()
+    made.CopyFrom(function)
+    for node in made.node:
+        _fill(node, given)
+    return made
+
+
+def _fill(node: NodeProto, given: Mapping[str, AttributeProto]) -> None:
+    kept: list[AttributeProto] = []
+    for a in node.attribute:
+        if a.ref_attr_name:
+            if a.ref_attr_name not in given:
+                continue
+            name = a.name
+            a.CopyFrom(given[a.ref_attr_name])
+            a.name = name
+        for inner in _graphs(a):
+            for n in inner.node:
+                _fill(n, given)
+        kept.append(a)
+    copies = [a.SerializeToString() for a in kept]
+    del node.attribute[:]
+    node.attribute.extend(AttributeProto.FromString(c) for c in copies)
+
+
+def _graphs(a: AttributeProto) -> list[GraphProto]:
+    return [a.g] if a.type == AttributeProto.GRAPH else list(a.graphs)

@@ -6,21 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from weft.frontends.onnx import table  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.call import Call, Emitter, Operand, source_of
-from weft.frontends.onnx.check import check_operators, domain_of, in_order, opsets_of
-from weft.frontends.onnx.functions import expand_functions
+from weft.frontends.onnx.check import check_operators, check_outputs, domain_of, in_order, opsets_of
+from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.read import Source, read_model
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.shapes import Shapes, Size
 from weft.frontends.onnx.tensors import dense_array, element_type, to_array
 from weft.graph.graph import Array, Graph, Value
+from weft.ir.expr import ZERO
+from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
 
-Scope: TypeAlias = dict[str, Operand]
+Scope: TypeAlias = dict[str, Operand | None]
 
 
 def from_onnx(
@@ -38,7 +40,6 @@ def from_onnx(
     listing every operator that Weft does not have.
     """
     source = read_model(model)
-    source.proto = expand_functions(source.proto)
     return _Importer(source, Shapes(shapes or {})).run(values or {})
 
 
@@ -50,19 +51,33 @@ class _Importer:
         self.shapes = shapes
         self.graph = Graph(self.proto.name or "main")
         self.emitter = Emitter(self.graph)
+        self.functions = Functions(source.proto)
         self.makers: dict[str, str] = {}
+        self.inside = ""  # the node whose function is being expanded
 
     def run(self, values: Mapping[str, Array]) -> Graph:
         """Imports the whole model."""
         if not self.proto.output:
             raise ModelError("the model's graph is empty: it has no outputs", where=self.proto.name or None)
-        check_operators(self.proto, self.opsets)
+        check_operators(self.proto, self.opsets, self.functions)
         scope = self._weights()
         self._inputs(scope, values)
         self._nodes(self.proto, scope)
+        check_outputs(self.proto, scope)
         for out in self.proto.output:
-            self.graph.output(self.emitter.value(scope[out.name], f"output {out.name}"), out.name)
+            self.graph.output(self.emitter.value(_made(scope, out.name), f"output {out.name}"), out.name)
+        self._check_sizes()
         return self.graph
+
+    def _check_sizes(self) -> None:
+        """Refuses an input without elements that something is computed from."""
+        read = {v for n in self.graph.nodes for v in n.inputs} | set(self.graph.outputs)
+        for v in self.graph.inputs:
+            if v in read and any(s is ZERO for s in v.shape):
+                raise ModelError(
+                    f"the input {v.name!r} has a dimension of size 0: {v!r}",
+                    hint="there is nothing to compute for an empty tensor; give it another size with shapes={...}",
+                )
 
     def _weights(self) -> Scope:
         found: Scope = {name: Known(array, name) for name, array in self.source.initializers().items()}
@@ -77,36 +92,40 @@ class _Importer:
         if unknown:
             names = ", ".join(i.name for i in declared) or "none"
             raise ModelError(f"the model has no input {unknown[0]!r}", hint=f"its inputs are: {names}")
-        fixed = {name: Known(array, name) for name, array in values.items()}
+        fixed = {name: Known(array, name, _type_of(array, name)) for name, array in values.items()}
         types = self.shapes.resolve([i for i in declared if i.name not in fixed], self.graph)
         for i in declared:
-            if i.name in fixed:
-                scope[i.name] = fixed[i.name]
-            else:
-                dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
+            dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
+            if i.name not in fixed:
                 scope[i.name] = self.graph.input(i.name, types[i.name], dtype)
+                continue
+            if fixed[i.name].dtype is not dtype:
+                raise ModelError(f"the input {i.name!r} is of type {dtype}, but its value is of {fixed[i.name].dtype}")
+            scope[i.name] = fixed[i.name]
 
-    def _nodes(self, graph: GraphProto, scope: Scope) -> None:
+    def _nodes(self, graph: GraphProto | FunctionProto, scope: Scope) -> None:
         """Imports the nodes of *graph* in order, binding their outputs in *scope*."""
         for node in in_order(graph, scope):
             for name, made in zip(node.output, self._node(node, scope), strict=False):
                 if name and made is not None:
                     scope[name] = made
-                    self.makers[name] = source_of(node)
+                    self.makers[name] = self._source(node)
             self._check_made(node, scope)
 
     def _node(self, node: NodeProto, scope: Scope) -> Sequence[Operand | None]:
         domain = domain_of(node)
-        entry = TABLE[domain, node.op_type]
+        opset = self.opsets.get(domain, 1)
         inputs = [scope[v] if v else None for v in node.input]
+        if self.functions.is_known(node, opset):
+            return self._function(node, opset, inputs)
 
         def subgraph(inner: GraphProto, given: Mapping[str, Operand]) -> list[Operand]:
             return self._subgraph(inner, {**scope, **given})
 
-        call = Call(node, inputs, self.opsets.get(domain, 1), self.emitter, subgraph, self.makers)
+        call = Call(node, inputs, opset, self.emitter, subgraph, self.makers, self._source(node))
         before = len(self.graph.nodes)
         try:
-            made = entry.translate(call)
+            made = TABLE[domain, node.op_type].translate(call)
         except ModelError:
             raise
         except WeftError as error:
@@ -115,16 +134,50 @@ class _Importer:
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
 
+    def _source(self, node: NodeProto) -> str:
+        return self.inside or source_of(node)
+
+    def _function(self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]) -> Sequence[Operand | None]:
+        """Imports the body of the function that *node* calls; messages name the node."""
+        body = self.functions.body(node, opset, inputs)
+        scope: Scope = dict.fromkeys(body.input)
+        scope.update(zip(body.input, inputs, strict=False))
+        outer = self.opsets, self.inside
+        self.opsets = {**self.opsets, **opsets_of(body)}
+        self.inside = self.inside or source_of(node)
+        try:
+            check_operators(body, self.opsets, self.functions)
+            self._nodes(body, scope)
+        finally:
+            self.opsets, self.inside = outer
+        return [scope.get(name) for name in body.output]
+
     def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Operand]:
         """Imports a nested graph in place and returns its outputs."""
         scope.update((t.name, Known(to_array(t, folder=self.source.folder), t.name)) for t in inner.initializer)
         self._nodes(inner, scope)
-        return [scope[o.name] for o in inner.output]
+        check_outputs(inner, scope)
+        return [_made(scope, o.name) for o in inner.output]
 
     def _check_made(self, node: NodeProto, scope: Scope) -> None:
         for name in node.output:
             if name and name not in scope:
                 raise ModelError(f"its output {name!r} is not supported", where=source_of(node))
+
+
+def _type_of(array: Array, name: str) -> DType:
+    try:
+        return from_numpy(array.dtype)
+    except KeyError as error:
+        raise ModelError(f"the value of the input {name!r} is of type {array.dtype}, which is not supported") from error
+
+
+def _made(scope: Scope, name: str) -> Operand:
+    """Returns the value of a name; raises `ModelError` for one that stands for an absent optional value."""
+    found = scope[name]
+    if found is None:
+        raise ModelError(f"the output {name!r} has no value")
+    return found
 
 
 def _name(node: NodeProto, results: Sequence[Operand | None], made: set[Value]) -> None:

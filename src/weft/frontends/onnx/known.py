@@ -99,7 +99,7 @@ def _result(array: Array, op: str, inputs: Sequence[Known], attributes: dict[str
         return Known(array)
     if inputs and op not in _OWN_TYPE:
         array = array.astype(inputs[1 if op == "where" else 0].dtype.numpy, copy=False)
-    return Known(array)
+    return Known(array if array.flags.c_contiguous else array.copy())
 
 
 def _each(fn: Callable[..., Any]) -> Callable[..., Array]:
@@ -244,6 +244,8 @@ def _reduced(numbers: Callable[..., Any], combine: Callable[[Any, Any], Any]) ->
     """Reduces over all of a vector's axes, whatever its elements are; only a vector of sizes is reduced with symbols."""
 
     def apply(a: Array, *, axes: Any, keepdims: bool) -> Array:
+        if a.size == 0:
+            raise Unknown
         if a.dtype != object:
             return np.asarray(numbers(a, axis=axes if axes is None else tuple(axes), keepdims=keepdims))
         if a.ndim != 1 or not a.size or axes == ():

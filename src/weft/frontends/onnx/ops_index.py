@@ -68,3 +68,11 @@ def _elements(c: Call) -> int:
             c.fail("flattening a tensor of symbolic size is not supported here; give an axis")
         size *= value
     return size
+
+
+@translates("ReverseSequence")
+def reverse_sequence(c: Call) -> Results:
+    """Reverses the first elements of each batch's sequence, as many as its length says."""
+    x = c.input(0)
+    batch, time = c.axis(1, x.rank, "batch_axis"), c.axis(0, x.rank, "time_axis")
+    return c.add("reverse_sequence", x, c.input(1), batch_axis=batch, time_axis=time)

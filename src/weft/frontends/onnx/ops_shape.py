@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.frontends.onnx.call import Call, Operand, Results, total
-from weft.frontends.onnx.known import Known, is_certain
+from weft.frontends.onnx.call import Call, Results, total
+from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.ops_reduce import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.ir.expr import ONE, Expr, as_expr
@@ -181,22 +181,3 @@ def trilu(c: Call) -> Results:
     """The upper or the lower triangle of matrices."""
     k = c.ints_at(1, "the diagonal k")[0] if c.has(1) else 0
     return c.add("trilu", c.input(0), k=k, upper=c.flag("upper", True))
-
-
-@translates("ReverseSequence", limits="sequence lengths that are not constant")
-def reverse_sequence(c: Call) -> Results:
-    """Reverses the first elements of each batch's sequence, as many as its length says."""
-    x, lengths = c.input(0), c.ints_at(1, "the sequence lengths")
-    batch, time = c.integer("batch_axis", 1), c.integer("time_axis", 0)
-    pieces: list[Operand] = []
-    for n, length in enumerate(lengths):
-        one = _range(c, x, batch, n, n + 1)
-        turned = c.add("slice", one, starts=(length - 1,), ends=(-(2**62),), axes=(time,), steps=(-1,))
-        rest = _range(c, one, time, length, 2**62)
-        whole = is_certain(as_expr(length) >= x.shape[time])
-        pieces.append(turned if whole else c.add("concat", turned, rest, axis=time))
-    return pieces[0] if len(pieces) == 1 else c.add("concat", *pieces, axis=batch)
-
-
-def _range(c: Call, x: Operand, axis: int, start: int, end: int) -> Operand:
-    return c.add("slice", x, starts=(start,), ends=(end,), axes=(axis,), steps=(1,))

@@ -75,11 +75,8 @@ class Shapes:
         made: list[ExprLike] = []
         for d, size in enumerate(shape):
             known = self.of_dimension.get(size, size) if isinstance(size, str) else size
-            if isinstance(known, int) and known < 1:
-                raise ModelError(
-                    f"the input {name!r} has a dimension of size {known}: {_text(shape)}",
-                    hint="there is nothing to compute for an empty tensor; give it a size with shapes={...}",
-                )
+            if isinstance(known, int) and known < 0:
+                raise ModelError(f"the input {name!r} has a dimension of size {known}: {_text(shape)}")
             text = known if isinstance(known, str) else f"{name}_dim{d}"
             made.append(known if isinstance(known, int) else graph.dim(_NOT_IN_A_NAME.sub("_", text)))
         return tuple(made)

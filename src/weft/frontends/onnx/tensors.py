@@ -22,6 +22,8 @@ ELEMENT_TYPES: Final[dict[int, DType]] = {
     TensorProto.UINT64: SCALARS["u64"],
 }  # fmt: skip
 
+ELEMENT_CODES: Final[dict[DType, int]] = {dtype: code for code, dtype in ELEMENT_TYPES.items()}
+
 
 def element_type(code: int, where: str) -> DType:
     """Returns the type for ONNX's number of an element type; raises `ModelError` naming *where* for one Weft lacks."""
