@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from weft.ir.expr import Const
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block
 from weft.schedule.placing import readers
@@ -133,7 +134,9 @@ def _tile(block: Block, roles: Roles, target: Target) -> Tile:
     axes = spatial_axes(block)
     row, column = (size_of(axes[n].extent) if n is not None else 1 for n in (roles.row, roles.column))
     width, depth = size_of(axes[-1].extent), elements(reduce_axes(block))
-    return choose_tile(Problem(row, column, width, depth, block.writes[0].buffer.dtype.bytes), target)
+    is_open = roles.row is not None and not isinstance(axes[roles.row].extent, Const)
+    problem = Problem(row, column, width, depth, block.writes[0].buffer.dtype.bytes, is_open)
+    return choose_tile(problem, target)
 
 
 def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:

@@ -40,13 +40,17 @@ class Tile:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction."""
+    """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
+
+    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are.
+    """
 
     row: int
     column: int
     last: int
     depth: int
     element_bytes: int
+    open_row: bool = False
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
@@ -62,6 +66,8 @@ def choose_tile(problem: Problem, target: Target) -> Tile:
         for r in range(1, problem.row + 1):
             if r * c * vectors + c * vectors + 1 > room and (r, c) != (1, 1):
                 break
+            if problem.open_row and r & (r - 1):
+                continue
             cost = _grid_cost(problem, r, c * vectors, target) * (problem.column / c)
             if best is None or cost < best[0] * 0.999:
                 best = (cost, Tile(r, c, width))
