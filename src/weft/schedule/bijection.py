@@ -2,20 +2,92 @@
 
 from __future__ import annotations
 
+from weft.ir.expr import TRUE, ZERO, all_of
 from weft.ir.iter_map import IterMap, detect
-from weft.loop.nodes import Function
+from weft.ir.prove import extremes
+from weft.ir.rewrite import free_vars, substitute
+from weft.ir.simplify import simplify
+from weft.loop.nodes import AxisKind, For, Function
+from weft.schedule.rebind import conjuncts
 from weft.schedule.tree import Path, bounds_on, loops_on, the_block
 
 
 def instance_map(fn: Function, path: Path) -> IterMap | None:
     """Returns how the loops on *path* map to the axes of the block at its end, or None if that can't be told."""
     block = the_block(path)
-    loops = {f.var: f.extent for f in loops_on(path)}
+    loops = loops_on(path)
+    if any(f.begin is not ZERO for f in loops):
+        return None
     extents = [a.extent for a in block.axes]
-    return detect(block.bindings, loops, block.predicate, extents, bounds_on(path, fn))
+    return detect(block.bindings, {f.var: f.extent for f in loops}, block.predicate, extents, bounds_on(path, fn))
 
 
-def is_injective(fn: Function, path: Path) -> bool:
-    """Tells whether no instance of the block at the end of *path* runs twice."""
+def is_bijective(fn: Function, path: Path) -> bool:
+    """Tells whether each instance of the block at the end of *path* runs exactly once."""
     found = instance_map(fn, path)
-    return found is not None and found.injective
+    return found is not None and found.bijective
+
+
+def is_injective(fn: Function, path: Path, within: For) -> bool:
+    """Tells whether no instance of the block at the end of *path* runs twice in one run of the loop *within*, on the path."""
+    loops = loops_on(path)
+    start = loops.index(within)
+    whole = instance_map(fn, path)
+    if whole is not None and whole.injective:
+        return True
+    return any(_reaches_once(fn, path, loops[n:]) for n in range(start, -1, -1))
+
+
+def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
+    """Tells whether *moving*, the loops from one of those on the path inwards, reach no instance twice; the outer stand still.
+
+    The guard, which only leaves instances out, plays no part.
+    """
+    if any(f.begin is not ZERO for f in moving):
+        return False
+    block = the_block(path)
+    bounds = bounds_on(path, fn)
+    variables = {f.var: f.extent for f in moving}
+    fixed = {f.var for f in loops_on(path) if f.var not in variables}
+    rests = []
+    for b in block.bindings:
+        found = extremes(b, list(variables), bounds)
+        if found is None:
+            return False
+        rests.append(simplify(b - found[0], bounds))
+    if any(v in fixed for r in rests for v in free_vars(r)):
+        return False
+    made = detect(rests, variables, TRUE, [a.extent for a in block.axes], bounds)
+    return made is not None and made.injective
+
+
+def reduces_all(fn: Function, path: Path) -> bool:
+    """Tells whether the loops on *path* run the block at its end for all values of its reduce axes."""
+    block = the_block(path)
+    reduced = [(a, b) for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.REDUCE]
+    if not reduced:
+        return True
+    used = {v for _, b in reduced for v in free_vars(b)}
+    loops = {f.var: f.extent for f in loops_on(path) if f.var in used}
+    if any(f.begin is not ZERO for f in loops_on(path)):
+        return False
+    guard = all_of([c for c in conjuncts(block.predicate) if any(v in used for v in free_vars(c))])
+    made = detect([b for _, b in reduced], loops, guard, [a.extent for a, _ in reduced], bounds_on(path, fn))
+    return made is not None and made.surjective
+
+
+def mixed_loops(path: Path) -> list[For]:
+    """Returns the loops that both a spatial and another axis of the block at the end of *path* depend on."""
+    block = the_block(path)
+    bound = list(zip(block.axes, block.bindings, strict=True))
+    spatial = {v for a, b in bound if a.kind is AxisKind.SPATIAL for v in free_vars(b)}
+    others = {v for a, b in bound if a.kind is not AxisKind.SPATIAL for v in free_vars(b)}
+    return [f for f in loops_on(path) if f.var in spatial and f.var in others]
+
+
+def starts_first(path: Path) -> bool:
+    """Tells whether a reduction's first instance is the first iteration of its loops, in whatever order they are nested."""
+    block = the_block(path)
+    reduced = [b for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.REDUCE]
+    at_zero = [simplify(substitute(b, dict.fromkeys(free_vars(b), ZERO))) for b in reduced]
+    return not mixed_loops(path) and all(z is ZERO for z in at_zero)

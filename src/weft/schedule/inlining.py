@@ -7,19 +7,25 @@ from collections.abc import Callable
 from weft.ir.expr import TRUE, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
-from weft.loop.nodes import Block, Buffer, Load, Stmt, Store
+from weft.loop.nodes import Block, Buffer, Function, Load, Stmt, Store
 from weft.loop.regions import block_regions
+from weft.schedule.bijection import instance_map
 from weft.schedule.state import refuse
-from weft.schedule.tree import plain_store
+from weft.schedule.tree import Path, plain_store, the_block
 
 
-def check_plain(block: Block) -> Store:
-    """Returns the one assignment that a block without a reduction or a guard is."""
-    if block.init is not None or block.predicate is not TRUE:
-        refuse(f"{block.name} is a reduction or runs under a condition", block)
+def check_plain(fn: Function, path: Path) -> Store:
+    """Returns the one assignment that the block at the end of *path* is, for all values of its axes; refuses any other."""
+    block = the_block(path)
+    if block.init is not None:
+        refuse(f"{block.name} is a reduction", block)
     store = plain_store(block)
     if any(r.buffer is store.buffer for r in block.reads):
         refuse(f"{block.name} reads what it writes", block, "a reduction can't be inlined")
+    if block.predicate is not TRUE:
+        found = instance_map(fn, path)
+        if found is None or not found.surjective:
+            refuse(f"{block.name} runs under a condition", block)
     return store
 
 

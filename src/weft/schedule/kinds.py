@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Const
-from weft.loop.nodes import NOTHING, AxisKind, Block, Buffer, For, Function, LoopKind
-from weft.loop.visit import loads, stores
+from weft.ir.expr import ONE, TRUE, Const
+from weft.ir.iter_map import detect
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind
+from weft.loop.visit import buffers_of, statements
 from weft.schedule.bijection import is_injective
-from weft.schedule.rebind import uses
-from weft.schedule.state import Change, LoopRef, refuse
-from weft.schedule.tree import Path, alloc_of, loop_path, paths, replace, the_loop
+from weft.schedule.dependence import Access, Uses, check_structured, is_defined, is_finished, unfed_read, uses_under
+from weft.schedule.state import LoopRef, refuse
+from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, replace, the_loop
 
 
-def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Change:
+def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
     """Makes *loop* run as *kind* says."""
     path = loop_path(fn, loop)
     old = the_loop(path)
     if old.kind is not LoopKind.SERIAL:
         refuse(f"the loop is {old.kind} already", old)
     new = For(old.var, old.begin, old.extent, kind, old.body, old.annotations)
-    return Change(fn.with_body(replace(path, new)))
+    return fn.with_body(replace(path, new))
 
 
 def check_constant_extent(fn: Function, loop: LoopRef) -> None:
@@ -28,32 +30,97 @@ def check_constant_extent(fn: Function, loop: LoopRef) -> None:
         refuse("its extent is not a constant", found, "split it by a constant factor first")
 
 
-def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> None:
-    """Refuses a loop whose iterations could touch each other's results.
+def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buffer]:
+    """Refuses a loop whose iterations could touch each other's results; returns the buffers that each needs for itself.
 
-    Each block under it must use the loop in its spatial axes only, and each buffer written there must either be written at other
-    places by each iteration, or (if *private* memory is possible) be used nowhere outside the loop.
+    Each block under it must use the loop in its spatial axes only. Each buffer written there must either be touched at other
+    places by each iteration or, if *private* memory is possible, be used nowhere outside the loop; and what an iteration reads
+    of it, the same iteration must have written.
     """
     path = loop_path(fn, loop)
-    found = the_loop(path)
-    for inner in paths(found):
-        block = inner[-1]
-        if not isinstance(block, Block):
+    target = the_loop(path)
+    check_structured(target)
+    _check_spatial(target)
+    found = uses_under(path)
+    own = {b for b in found if alloc_of(target, b) is not None}
+    needed: list[Buffer] = []
+    for buffer, uses in found.items():
+        if not uses.writes or buffer in own:
             continue
+        unfed = unfed_read(fn, uses)
+        if unfed is not None:
+            refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
+        if _is_apart(fn, uses, target):
+            continue
+        if not private or not _is_private(fn, path, uses, buffer):
+            refuse(f"its iterations write the same elements of {buffer.name}", uses.writes[0].block)
+        needed.append(buffer)
+    return needed
+
+
+def _check_spatial(target: For) -> None:
+    """Refuses a loop along which a block combines values, or must keep its order."""
+    for block in blocks_in(target):
         for axis, binding in zip(block.axes, block.bindings, strict=True):
-            if axis.kind is not AxisKind.SPATIAL and uses(binding, found.var):
+            if axis.kind is not AxisKind.SPATIAL and any(v is target.var for v in free_vars(binding)):
                 refuse(
                     f"the block {block.name} combines values along it: its axis {axis.var.name} is of kind {axis.kind}",
                     block, "run a spatial loop this way",
                 )  # fmt: skip
-        if not is_injective(fn, (*path[:-1], *inner)):
-            for region in block.writes:
-                if not (private and _is_private(fn, path, region.buffer)):
-                    refuse(f"its iterations write the same elements of {region.buffer.name}", block)
 
 
-def _is_private(fn: Function, path: Path, buffer: Buffer) -> bool:
-    """Tells whether *buffer* is allocated here and used by nothing outside the loop at the end of *path*."""
-    rest = replace(path, NOTHING)
-    outside = {s.buffer for s in stores(rest)} | {x.buffer for x in loads(rest)}
-    return alloc_of(fn.body, buffer) is not None and buffer not in outside
+def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
+    """Tells whether each iteration of *target* writes other elements: all are within those that the first block writes."""
+    first = uses.writes[0]
+    if any(r.region not in {w.region for w in uses.writes if w.path == r.path} for r in uses.own_reads):
+        return False
+    return _is_spread(fn, first) and is_injective(fn, first.path, target)
+
+
+def _is_spread(fn: Function, write: Access) -> bool:
+    """Tells whether a block's instances along spatial axes write different elements: it has the axes for its indices."""
+    axes = {a.var: a.extent for a in write.block.axes if a.kind is AxisKind.SPATIAL and a.extent is not ONE}
+    indices = [r.begin for r in write.region.ranges if r.extent is ONE]
+    if axes.keys() <= set(indices):
+        return True
+    found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
+    return found is not None and found.bijective
+
+
+def _is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
+    """Tells whether *buffer* could be an iteration's own: allocated here, used nowhere else, and holding nothing from before."""
+    where = alloc_of(fn.body, buffer)
+    if where is None or not all(is_finished(w.path, path) for w in uses.writes):
+        return False
+    first = uses.writes[0]
+    if not is_defined(first) or any(r.path == first.path for r in uses.own_reads):
+        return False
+    return buffer not in buffers_of(drop_alloc(replace(path, NOTHING), buffer))
+
+
+def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Function:
+    """Moves the allocations of *buffers* into *loop*, so that each iteration has its own."""
+    for b in buffers:
+        fn = fn.with_body(drop_alloc(fn.body, b))
+        path = loop_path(fn, loop)
+        old = the_loop(path)
+        new = For(old.var, old.begin, old.extent, old.kind, Alloc(b, old.body), old.annotations)
+        fn = fn.with_body(replace(path, new))
+    return fn
+
+
+def settle(fn: Function, before: Function) -> Function:
+    """Checks the parallel and vectorised loops that a step has changed, and gives their iterations their own buffers.
+
+    A loop that was serial *before* has been checked by the primitive that chose its kind.
+    """
+    old = {s.var: s for s in statements(before.body) if isinstance(s, For)}
+    for loop in [s for s in statements(fn.body) if isinstance(s, For)]:
+        known = old.get(loop.var)
+        if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED) or known is loop:
+            continue
+        if known is None or known.kind is loop.kind:
+            ref = LoopRef(loop.var)
+            private = check_independent(fn, ref, private=loop.kind is LoopKind.PARALLEL)
+            fn = with_own_buffers(fn, ref, private)
+    return fn

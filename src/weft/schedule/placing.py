@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir.expr import ONE, Var
-from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Range, Region
+from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Range, Region, Stmt
 from weft.schedule.nest import own_nest
 from weft.schedule.rebind import uses
 from weft.schedule.state import refuse
@@ -58,6 +58,16 @@ def check_not_overwritten(fn: Function, block: Block) -> None:
             refuse(f"the block {later.name}, which comes later, writes what {block.name} reads", later)
 
 
+def check_untouched(fn: Function, block: Block, since: Stmt) -> None:
+    """Refuses to move *block* to *since*, earlier in the program, when anything in between uses what it writes."""
+    order = blocks_in(fn.body)
+    written = set(written_buffers(block))
+    for between in order[order.index(blocks_in(since)[0]) : order.index(block)]:
+        for r in (*between.reads, *between.writes):
+            if r.buffer in written:
+                refuse(f"{between.name}, which comes before {block.name}, uses {r.buffer.name} too", between)
+
+
 def axis_of_index(block: Block, region: Region) -> list[Var | None]:
     """Returns, for each dimension of *region*, the axis that alone is its index, or None for an index of another form.
 
@@ -90,14 +100,6 @@ def ranges_for(
                 refuse(f"the parts of {block.name} that are needed do not form one box", block)
             result[axis] = wanted
     return result
-
-
-def common_length(a: Path, b: Path) -> int:
-    """Returns how many statements two paths have in common."""
-    n = 0
-    while n < min(len(a), len(b)) and a[n] is b[n]:
-        n += 1
-    return n
 
 
 def reduce_loops(path: Path) -> list[For]:

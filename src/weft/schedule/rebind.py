@@ -10,8 +10,9 @@ from weft.ir.expr import ONE, TRUE, And, Expr, Var, all_of
 from weft.ir.prove import prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Block, For, Stmt
+from weft.loop.nodes import Alloc, Block, For, Seq, Stmt
 from weft.loop.visit import sub_statements
+from weft.schedule.state import refuse
 from weft.schedule.tree import with_child
 
 
@@ -33,13 +34,18 @@ def rebind(root: Stmt, values: Mapping[Var, Expr], bounds: Bounds, guard: Expr =
     """
     if isinstance(root, Block):
         bindings = tuple([simplify(substitute(b, values), bounds) for b in root.bindings])
-        return with_bindings(root, bindings, conjunction([substitute(root.predicate, values), guard], bounds))
+        predicate = simplify(substitute(root.predicate, values), bounds)
+        return with_bindings(root, bindings, conjunction([predicate, guard], bounds))
     if isinstance(root, For):
         begin, extent = (simplify(substitute(e, values), bounds) for e in (root.begin, root.extent))
         inner = bounds.bind(root.var, begin, begin + extent - ONE)
         return For(root.var, begin, extent, root.kind, rebind(root.body, values, inner, guard), root.annotations)
-    changed = [c if not isinstance(c, Stmt) else rebind(c, values, bounds, guard) for c in root.children()]
-    return cast(Stmt, substitute(root, values) if not sub_statements(root) else root.rebuild(changed))
+    if guard is not TRUE and not isinstance(root, Seq | Alloc):
+        refuse("a statement outside of any block can't be guarded", root, "use factors that divide the extent")
+    changed = [
+        rebind(c, values, bounds, guard) if isinstance(c, Stmt) else substitute(c, values) for c in root.children()
+    ]
+    return cast(Stmt, root.rebuild(changed))
 
 
 def with_bindings(block: Block, bindings: tuple[Expr, ...], predicate: Expr) -> Block:

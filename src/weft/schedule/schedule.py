@@ -14,9 +14,11 @@ from typing import Any
 from weft.ir.expr import Var
 from weft.loop.nodes import Buffer, Function, Program, Stmt
 from weft.loop.printer import print_function
+from weft.schedule.kinds import settle
 from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.primitive import PRIMITIVES
-from weft.schedule.state import BlockRef, Illegal, LoopRef
+from weft.schedule.scopes import check_scopes
+from weft.schedule.state import BlockRef, Change, Illegal, LoopRef
 from weft.schedule.trace import Trace
 from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block
 from weft.support.errors import ScheduleError
@@ -72,11 +74,18 @@ class Schedule(PrimitiveMethods):
         """
         resolved = [self._resolve(a) for a in arguments]
         named = {k: self._resolve(v) for k, v in keywords.items()}
-        change, result = self._checked(name, arguments, lambda: PRIMITIVES[name].run(self.function, *resolved, **named))
-        self.program = self.program.with_function(change.function)
+        function, change, result = self._checked(name, arguments, lambda: self._run(name, resolved, named))
+        self.program = self.program.with_function(function)
         self._forward.update(change.forward)
         self.trace.add(name, arguments, keywords, result)
         return result
+
+    def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
+        """Runs a primitive and checks what holds of every function, whatever the step."""
+        change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
+        function = settle(change.function, self.function)
+        check_scopes(function)
+        return function, change, result
 
     def _resolve(self, value: Any) -> Any:
         """Follows a loop reference to where its loop went."""

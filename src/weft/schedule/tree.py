@@ -88,11 +88,6 @@ def blocks_in(root: Stmt) -> list[Block]:
     return [s for s in statements(root) if isinstance(s, Block)]
 
 
-def outer_blocks_in(root: Stmt) -> list[Block]:
-    """Returns the blocks under *root* that are in no other block under it."""
-    return [s for s in (p[-1] for p in paths(root)) if isinstance(s, Block)]
-
-
 def paths(root: Stmt) -> Iterator[Path]:
     """Yields the path from *root* to each statement, not going into blocks."""
     stack: list[Path] = [(root,)]

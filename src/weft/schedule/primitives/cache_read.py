@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from weft.loop.nodes import Buffer, Function, Stmt, seq
 from weft.loop.visit import replace_buffer
+from weft.schedule.dependence import check_structured
 from weft.schedule.nest import copy_nest, fresh_block_name, top_level
 from weft.schedule.placing import read_buffers, written_buffers
 from weft.schedule.primitive import primitive
@@ -25,10 +26,13 @@ def cache_read(fn: Function, block: BlockRef, buffer: str, scope: str) -> tuple[
     """
     path = block_path(fn, block)
     consumer = the_block(path)
-    known = {b.name: b for b in read_buffers(consumer)}
-    if buffer not in known:
-        refuse(f"{consumer.name} does not read {buffer}", consumer, f"it reads {', '.join(known) or 'nothing'}")
-    source = known[buffer]
+    check_structured(fn.body)
+    known = read_buffers(consumer)
+    named = [b for b in known if b.name == buffer]
+    if len(named) != 1:
+        names = ", ".join(b.name for b in known) or "nothing"
+        refuse(f"{consumer.name} does not read one buffer called {buffer}", consumer, f"it reads {names}")
+    source = named[0]
     nest = top_level(path)
     for b in blocks_in(nest[-1]):
         if source in written_buffers(b):

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from weft.loop.nodes import Buffer, Function, seq
 from weft.loop.visit import replace_buffer
+from weft.schedule.bijection import instance_map
+from weft.schedule.dependence import check_structured
 from weft.schedule.nest import copy_nest, fresh_block_name, top_level
-from weft.schedule.placing import check_movable, readers, written_buffers
+from weft.schedule.placing import axis_of_index, check_movable, readers, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
-from weft.schedule.tree import add_alloc, block_path, blocks_in, replace, the_block
+from weft.schedule.tree import Path, add_alloc, block_path, blocks_in, regions_of, replace, the_block
 
 
 @primitive
@@ -25,11 +27,13 @@ def cache_write(fn: Function, block: BlockRef, scope: str) -> tuple[Change, Bloc
     """
     path = block_path(fn, block)
     producer = the_block(path)
+    check_structured(fn.body)
     check_movable(fn, path, producer)
     written = written_buffers(producer)
     if len(written) != 1:
         refuse(f"{producer.name} writes {len(written)} buffers, not one", producer)
     source = written[0]
+    _check_whole(fn, path, source)
     nest = top_level(path)
     for reader in readers(fn, producer):
         if reader in blocks_in(nest[-1]):
@@ -39,3 +43,14 @@ def cache_write(fn: Function, block: BlockRef, scope: str) -> tuple[Change, Bloc
     new = replace(path[len(nest) - 1 :], replace_buffer(producer, {source: target}))
     body = replace(nest, seq(new, copy_nest(target, source, name)))
     return Change(fn.with_body(add_alloc(body, target))), BlockRef(name)
+
+
+def _check_whole(fn: Function, path: Path, source: Buffer) -> None:
+    """Refuses a block that leaves some elements as they are: the copy would overwrite them."""
+    producer = the_block(path)
+    found = instance_map(fn, path)
+    extents = {a.var: a.extent for a in producer.axes}
+    axes = [axis_of_index(producer, r) for r in regions_of(producer.writes, source)]
+    whole = len(axes) == 1 and [extents.get(v) for v in axes[0] if v is not None] == list(source.shape)
+    if any(r.buffer is source for r in producer.reads) or found is None or not found.surjective or not whole:
+        refuse(f"{producer.name} may not write all of {source.name}", producer)

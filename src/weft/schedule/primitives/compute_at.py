@@ -1,6 +1,6 @@
 """`compute_at`: a producer moves into a loop of its consumers, and computes there just what they need.
 
-for i in range(0, 8):                   for i in range(0, 8):
+for i in range(0, 8):                   for i in range(0, 6):
     A[i] = f(i)                             for ax in range(0, 3):
 for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
     B[i] = A[i] + A[i + 2]                  B[i] = A[i] + A[i + 2]
@@ -9,8 +9,9 @@ for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
 from __future__ import annotations
 
 from weft.ir.expr import Var
-from weft.loop.nodes import NOTHING, Block, For, Function, Range
-from weft.loop.visit import statements
+from weft.loop.nodes import NOTHING, Block, Function, Range, Stmt
+from weft.schedule.bijection import reduces_all
+from weft.schedule.dependence import check_inputs, check_structured, is_before
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
     axis_of_index,
@@ -24,7 +25,17 @@ from weft.schedule.placing import (
 from weft.schedule.primitive import primitive
 from weft.schedule.region import touched
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
-from weft.schedule.tree import Path, block_path, bounds_on, loop_path, replace, symbols_of, the_block, the_loop
+from weft.schedule.tree import (
+    Path,
+    block_path,
+    blocks_in,
+    bounds_on,
+    loop_path,
+    replace,
+    symbols_of,
+    the_block,
+    the_loop,
+)  # fmt: skip
 
 
 @primitive
@@ -32,7 +43,7 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, No
     """Moves *block* to just before its first consumer in *loop*, where it computes the box that an iteration needs.
 
     Legal if all consumers are in the loop, the block writes no output of the function, and nothing that it reads changes
-    in between. Elements that several iterations need are computed anew by each.
+    in between. Elements that several iterations need are computed anew by each. The block's own loops are new ones.
     """
     path = block_path(fn, block)
     producer = the_block(path)
@@ -43,16 +54,23 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, No
     target = the_loop(target_path)
     made = nest_over(producer, ranges, bounds_on(target_path, fn))
     first = next(p for p in parts_of(target) if _reads(p, producer))
-    return Change(without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))), None
+    moved = without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))
+    check_inputs(moved, block_path(moved, block))
+    return Change(moved), None
 
 
 def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
+    check_structured(fn.body)
     check_intermediate(fn, producer)
     check_not_overwritten(fn, producer)
     target = the_loop(loop_path(fn, loop))
     if target in path:
         refuse(f"{producer.name} is in the loop {target.var.name} already", target)
-    inside = {s for s in statements(target) if isinstance(s, Block)}
+    if not is_before(path, loop_path(fn, loop)):
+        refuse(f"{producer.name} comes after the loop {target.var.name}", producer)
+    if not reduces_all(fn, path):
+        refuse(f"{producer.name} may not run over all of what it reduces", producer)
+    inside = set(blocks_in(target))
     users = readers(fn, producer)
     if not users:
         refuse(f"nothing reads what {producer.name} computes", producer)
@@ -80,7 +98,6 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
     return ranges
 
 
-def _reads(part: object, producer: Block) -> bool:
+def _reads(part: Stmt, producer: Block) -> bool:
     made = set(written_buffers(producer))
-    blocks = [s for s in statements(part) if isinstance(s, Block)] if isinstance(part, For | Block) else []
-    return any(r.buffer in made for b in blocks for r in b.reads)
+    return any(r.buffer in made for b in blocks_in(part) for r in b.reads)

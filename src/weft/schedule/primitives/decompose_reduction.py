@@ -12,19 +12,22 @@ from weft.ir.expr import Expr, Var, all_of
 from weft.ir.rewrite import free_vars, substitute
 from weft.loop.nodes import Axis, AxisKind, Block, For, Function, Stmt, for_, seq
 from weft.loop.regions import make_block
+from weft.loop.visit import loads
+from weft.schedule.bijection import is_injective, mixed_loops, starts_first
+from weft.schedule.dependence import check_structured
 from weft.schedule.nest import fresh_block_name
-from weft.schedule.placing import reduce_loops
+from weft.schedule.placing import reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import conjuncts, uses
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
-from weft.schedule.tree import block_path, loops_on, replace, the_block
+from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, loops_on, replace, the_block
 
 
 @primitive
 def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, BlockRef]:
     """Moves the initialisation of *block* to just before *loop*; returns its block.
 
-    Legal for a loop at or outside the outermost loop that the reduction runs over.
+    Legal for a loop at or outside the outermost loop that the reduction runs over, of which no iteration starts a result anew.
     """
     path = block_path(fn, block)
     update = the_block(path)
@@ -35,8 +38,10 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
     if depth is None:
         refuse(f"the loop {loop.var.name} is not around {update.name}", update)
     reduced = reduce_loops(path)
-    if any(f in reduced for f in loops[:depth]):
-        refuse(f"the reduction runs over {loops[depth - 1].var.name} too, which is outside", loops[depth - 1])
+    outside = [f for f in loops[:depth] if f in reduced]
+    if outside:
+        refuse(f"the reduction runs over {outside[0].var.name} too, which is outside", outside[0])
+    _check(fn, path, update, update.init, loops[depth])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(update, update.init, name, [f for f in loops[depth:] if f not in reduced], reduced)
     rest = make_block(
@@ -45,6 +50,27 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
     start = path.index(loops[depth])
     new = seq(init, replace(path[start:], rest))
     return Change(fn.with_body(replace(path[: start + 1], new))), BlockRef(name)
+
+
+def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> None:
+    """Refuses a loop in which the initialisation is not the first that happens to each result, once."""
+    check_structured(loop)
+    if mixed := mixed_loops(path):
+        refuse(f"{mixed[0].var.name} runs over the reduction and its results together", mixed[0])
+    if not starts_first(path):
+        refuse(f"{update.name} does not start in the first iteration of its loops", update)
+    if not is_injective(fn, path, loop):
+        refuse(f"{loop.var.name} computes some results of {update.name} more than once", loop)
+    written = set(written_buffers(update))
+    order = blocks_in(loop)
+    for n, b in enumerate(order):
+        used = [r.buffer for r in b.writes] + [r.buffer for r in b.reads if n < order.index(update)]
+        if b is not update and written & set(used):
+            refuse(f"{b.name} uses the results of {update.name} in the loop, too", b)
+    if any(x.buffer not in written for x in loads(init)):
+        refuse(f"the initialisation of {update.name} reads other results", update)
+    if any(alloc_of(loop, b) is not None for b in written):
+        refuse(f"each iteration of {loop.var.name} has its own results of {update.name}", loop)
 
 
 def _init_nest(update: Block, init: Stmt, name: str, loops: list[For], reduced: list[For]) -> Stmt:
@@ -65,7 +91,7 @@ def _init_nest(update: Block, init: Stmt, name: str, loops: list[For], reduced: 
     for f in reversed(loops):
         var = fresh[f.var]
         if isinstance(var, Var):
-            body = for_(var, f.extent, body, f.kind, f.begin)
+            body = for_(var, substitute(f.extent, fresh), body, f.kind, substitute(f.begin, fresh))
     return body
 
 

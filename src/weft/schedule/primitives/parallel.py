@@ -7,13 +7,16 @@ for i in range(0, 64):         ->       for i in parallel(0, 64):
 from __future__ import annotations
 
 from weft.loop.nodes import Function, LoopKind
-from weft.schedule.kinds import check_independent, set_kind
+from weft.schedule.kinds import check_independent, set_kind, with_own_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import Change, LoopRef
 
 
 @primitive
 def parallel(fn: Function, loop: LoopRef) -> tuple[Change, None]:
-    """Runs the iterations of *loop* in parallel; legal if no iteration touches what another writes."""
-    check_independent(fn, loop, private=True)
-    return set_kind(fn, loop, LoopKind.PARALLEL), None
+    """Runs the iterations of *loop* in parallel; legal if no iteration touches what another writes.
+
+    An intermediate result that is used in the loop only becomes each iteration's own: its allocation moves into the loop.
+    """
+    own = check_independent(fn, loop, private=True)
+    return Change(with_own_buffers(set_kind(fn, loop, LoopKind.PARALLEL), loop, own)), None

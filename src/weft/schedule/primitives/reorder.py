@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from weft.loop.nodes import AxisKind, Block, For, Function, Stmt
+from weft.schedule.bijection import is_injective, starts_first
 from weft.schedule.chain import chain
+from weft.schedule.dependence import check_structured, unfed_read, uses_under
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
 from weft.schedule.state import Change, LoopRef, refuse
-from weft.schedule.tree import outer_blocks_in, replace
+from weft.schedule.tree import Path, loops_on, paths, replace, the_block
 
 
 @primitive
@@ -34,7 +36,8 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
     named = {r.var for r in loops}
     order = [next(wanted) if f.var in named else f for f in nest]
     _check_extents(order)
-    _check_blocks(nest, order)
+    _check_blocks(fn, path, nest, order)
+    _check_flow(fn, (*path[:-1], *nest))
     body: Stmt = nest[-1].body
     for f in reversed(order):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.annotations)
@@ -49,15 +52,38 @@ def _check_extents(order: Sequence[For]) -> None:
                 refuse(f"the range of {f.var.name} depends on {inner.var.name}, which must stay outside it", f)
 
 
-def _check_blocks(old: Sequence[For], new: Sequence[For]) -> None:
-    """Refuses to change the order of loops that ordered or opaque axes depend on."""
-    for block in outer_blocks_in(old[-1].body):
-        kept = [f.var for f in old if _is_ordered(block, f)]
+def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[For]) -> None:
+    """Refuses an order in which a block's instances would not follow each other as they must."""
+    for below in paths(old[-1].body):
+        if not isinstance(below[-1], Block):
+            continue
+        whole = (*path[:-1], *old, *below)
+        block = the_block(whole)
+        kept = [f.var for f in old if f in _fixed_loops(whole)]
         if kept != [f.var for f in new if f.var in kept]:
             refuse(f"the block {block.name} must run in the order of {', '.join(v.name for v in kept)}", block)
+        if any(a.kind is AxisKind.REDUCE for a in block.axes) and not is_injective(fn, whole, old[0]):
+            refuse(f"the block {block.name} may combine a value twice", block)
 
 
-def _is_ordered(block: Block, loop: For) -> bool:
-    fixed = (AxisKind.ORDERED, AxisKind.OPAQUE)
-    bound = zip(block.axes, block.bindings, strict=True)
-    return any(a.kind in fixed and uses(b, loop.var) for a, b in bound)
+def _fixed_loops(path: Path) -> list[For]:
+    """Returns the loops that must keep their order for the block at the end of *path*.
+
+    They are those of ordered and opaque axes, and those of a reduction that does not start in their first iteration in any order:
+    its initialisation must come before all else.
+    """
+    block = the_block(path)
+    kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}
+    if block.init is not None and not starts_first(path):
+        kinds.add(AxisKind.REDUCE)
+    bound = [b for a, b in zip(block.axes, block.bindings, strict=True) if a.kind in kinds]
+    return [f for f in loops_on(path) if any(uses(b, f.var) for b in bound)]
+
+
+def _check_flow(fn: Function, path: Path) -> None:
+    """Refuses blocks of which one may use what another has made in another iteration."""
+    check_structured(path[-1])
+    for buffer, found in uses_under(path).items():
+        unfed = unfed_read(fn, found)
+        if unfed is not None and found.writes:
+            refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)

@@ -10,24 +10,20 @@ for i in range(0, 4):                       for ax in range(0, 8):
 
 from __future__ import annotations
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, Expr, Var, eq
-from weft.ir.prove import prove
-from weft.ir.simplify import simplify
-from weft.loop.nodes import NOTHING, AxisKind, Block, Buffer, For, Function, Range
-from weft.schedule.bijection import is_injective
+from weft.ir.expr import Var
+from weft.loop.nodes import NOTHING, Block, Buffer, Function, Range
+from weft.schedule.bijection import is_bijective, starts_first
+from weft.schedule.dependence import check_inputs, check_structured, is_before
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
     axis_of_index,
     check_movable,
+    check_untouched,
     ranges_for,
     read_buffers,
-    readers,
-    reduce_loops,
     written_buffers,
-)  # fmt: skip
+)
 from weft.schedule.primitive import primitive
-from weft.schedule.rebind import uses
 from weft.schedule.region import touched
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
 from weft.schedule.tree import (
@@ -36,7 +32,6 @@ from weft.schedule.tree import (
     blocks_in,
     bounds_on,
     loop_path,
-    loops_on,
     regions_of,
     replace,
     symbols_of,
@@ -49,85 +44,66 @@ from weft.schedule.tree import (
 def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, None]:
     """Moves *block* to just after its producers in *loop*, where it runs for the box that an iteration makes.
 
-    Legal if the iterations' boxes tile the producers' buffers, each complete at the end of its iteration, and if all else that
-    the block reads is made earlier.
+    Legal if the iterations' boxes tile what the block reads, each complete at the end of its iteration, so that each instance
+    of the block runs once, and if all else that it reads is made earlier. The block's own loops are new ones.
     """
     path = block_path(fn, block)
     consumer = the_block(path)
+    _check(fn, path, consumer, loop)
     target_path = loop_path(fn, loop)
-    if the_loop(target_path) in path:
-        refuse(f"{consumer.name} is in the loop {loop.var.name} already", consumer)
-    made_here = _producers(fn, consumer, target_path)
-    ranges: dict[Var, Range] = {}
-    for producer, buffer in made_here:
-        ranges = _consumed(fn, consumer, producer, buffer, target_path, ranges)
-    _check_tiled(fn, consumer, target_path, ranges)
+    made_here = _made_in(consumer, target_path)
+    ranges = _consumed(fn, consumer, made_here, target_path)
     without = fn.with_body(replace(check_movable(fn, path, consumer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
-    made = nest_over(consumer, ranges, bounds_on(target_path, fn))
-    last = [p for p in parts_of(target) if any(b is x for x in blocks_in(p) for b, _ in made_here)][-1]
-    return Change(without.with_body(replace(target_path, insert_beside(target, last, made, before=False)))), None
+    nest = nest_over(consumer, ranges, bounds_on(target_path, fn))
+    last = [p for p in parts_of(target) if any(r.buffer in made_here for b in blocks_in(p) for r in b.writes)][-1]
+    moved = without.with_body(replace(target_path, insert_beside(target, last, nest, before=False)))
+    _check_moved(moved, consumer, block_path(moved, block), target.var.name)
+    return Change(moved), None
 
 
-def _producers(fn: Function, consumer: Block, target_path: Path) -> list[tuple[Block, Buffer]]:
-    """Returns the blocks in the loop that make what *consumer* reads; refuses other inputs that are not made before it."""
+def _check(fn: Function, path: Path, consumer: Block, loop: LoopRef) -> None:
+    check_structured(fn.body)
+    target = the_loop(loop_path(fn, loop))
+    if target in path:
+        refuse(f"{consumer.name} is in the loop {target.var.name} already", consumer)
+    if not is_before(loop_path(fn, loop), path):
+        refuse(f"{consumer.name} comes before the loop {target.var.name}", consumer)
+    if not is_bijective(fn, path):
+        refuse(f"{consumer.name} may run some of its instances never or twice", consumer)
+    check_untouched(fn, consumer, target)
+
+
+def _made_in(consumer: Block, target_path: Path) -> list[Buffer]:
+    """Returns the buffers that *consumer* reads and blocks in the loop write."""
     target = the_loop(target_path)
-    inside = blocks_in(target)
-    before = blocks_in(fn.body)
-    before = before[: before.index(inside[0])]
     wanted = read_buffers(consumer)
-    for b in blocks_in(fn.body):
-        if b is not consumer and b not in inside and b not in before and set(written_buffers(b)) & set(wanted):
-            refuse(f"{b.name}, which comes after the loop, makes what {consumer.name} reads", b)
-    found = [(b, x) for b in inside for x in written_buffers(b) if x in wanted]
+    found = [x for b in blocks_in(target) for x in written_buffers(b) if x in wanted]
     if not found:
         refuse(f"nothing in the loop {target.var.name} makes what {consumer.name} reads", target)
-    for reader in readers(fn, consumer):
-        if reader in inside:
-            refuse(f"{reader.name}, in the loop, reads what {consumer.name} makes", reader)
-    return found
+    return list(dict.fromkeys(found))
 
 
-def _consumed(
-    fn: Function, consumer: Block, producer: Block, buffer: Buffer, target_path: Path, known: dict[Var, Range]
-) -> dict[Var, Range]:
-    """Returns the ranges of the consumer's axes that go with what an iteration makes of *buffer*."""
+def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_path: Path) -> dict[Var, Range]:
+    """Returns the ranges of the consumer's axes that go with what an iteration makes."""
     target = the_loop(target_path)
     bounds = bounds_on(target_path, fn)
-    path = block_path(fn, BlockRef(producer.name))
-    outer = loops_on(path)[: [f.var for f in loops_on(path)].index(target.var) + 1]
-    if any(f in outer for f in reduce_loops(path)):
-        refuse(f"{producer.name} is not finished when an iteration of {target.var.name} ends", producer)
-    if not is_injective(fn, path):
-        refuse(f"{producer.name} may compute an element more than once", producer)
-    box = touched(target.body, buffer, bounds, symbols_of(fn), writes=True)
-    if box is None:
-        refuse(f"{producer.name} does not write {buffer.name} in the loop", producer)
-    _check_filled(producer, path, target, box, bounds)
-    for region in regions_of(consumer.reads, buffer):
-        if None in axis_of_index(consumer, region):
-            refuse(f"{consumer.name} does not read {buffer.name} at its plain axes", consumer)
-    return ranges_for(consumer, consumer.reads, buffer, box, known)
+    ranges: dict[Var, Range] = {}
+    for buffer in made_here:
+        for region in regions_of(consumer.reads, buffer):
+            if None in axis_of_index(consumer, region):
+                refuse(f"{consumer.name} does not read {buffer.name} at its plain axes", consumer)
+        box = touched(target.body, buffer, bounds, symbols_of(fn), writes=True)
+        if box is not None:
+            ranges = ranges_for(consumer, consumer.reads, buffer, box, ranges)
+    return ranges
 
 
-def _check_filled(producer: Block, path: Path, target: For, box: tuple[Range, ...], bounds: Bounds) -> None:
-    """Refuses a box with holes: it must have as many elements as the inner loops have iterations."""
-    loops = loops_on(path)
-    inner = loops[[f.var for f in loops].index(target.var) + 1 :]
-    spatial = [b for a, b in zip(producer.axes, producer.bindings, strict=True) if a.kind is AxisKind.SPATIAL]
-    made: Expr = ONE
-    for f in inner:
-        made = made * f.extent if any(uses(b, f.var) for b in spatial) else made
-    size: Expr = ONE
-    for r in box:
-        size = size * r.extent
-    if not prove(eq(simplify(made, bounds), simplify(size, bounds)), bounds):
-        refuse(f"an iteration of {target.var.name} does not fill a box of what {producer.name} makes", target)
-
-
-def _check_tiled(fn: Function, consumer: Block, target_path: Path, ranges: dict[Var, Range]) -> None:
-    """Refuses outer loops that the consumer would be repeated by: each must move the box of some axis."""
-    for f in loops_on((*target_path, consumer)):
-        if not any(uses(r.begin, f.var) for r in ranges.values()) and f.extent is not ONE:
-            refuse(f"every iteration of {f.var.name} would run all of {consumer.name} again", f)
+def _check_moved(fn: Function, consumer: Block, path: Path, loop: str) -> None:
+    """Refuses the block at its new place if it would not run as before there, or what it reads is not complete."""
+    check_inputs(fn, path)
+    if not is_bijective(fn, path):
+        refuse(f"the iterations of {loop} would not run each instance of {consumer.name} exactly once", consumer)
+    if consumer.init is not None and not starts_first(path):
+        refuse(f"{consumer.name} could combine values there before it starts from its initial ones", consumer)

@@ -12,18 +12,32 @@ After Suriana, Adams and Kamil, "Parallel associative reductions in Halide" (CGO
 
 from __future__ import annotations
 
-from weft.ir.expr import Binary, Expr, Select, Var
+from weft.ir.expr import Add, And, Binary, BitAnd, BitOr, BitXor, Expr, Max, Min, Mul, Or, Select, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes, substitute
 from weft.loop.nodes import Axis, AxisKind, Block, Buffer, For, Function, Load, Stmt, Store, for_, seq
 from weft.loop.regions import make_block
 from weft.loop.visit import loads
+from weft.schedule.bijection import is_injective, mixed_loops, reduces_all, starts_first
+from weft.schedule.dependence import check_structured
 from weft.schedule.nest import fresh_block_name
-from weft.schedule.placing import check_movable, reduce_loops
+from weft.schedule.placing import check_movable, reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
-from weft.schedule.tree import add_alloc, block_path, loops_on, plain_store, replace, the_block
+from weft.schedule.tree import (
+    Path,
+    add_alloc,
+    block_path,
+    blocks_in,
+    loops_on,
+    plain_store,
+    replace,
+    the_block,
+    the_loop,
+)
+
+_ASSOCIATIVE = (Add, Mul, Max, Min, And, Or, BitAnd, BitOr, BitXor)
 
 
 @primitive
@@ -44,6 +58,7 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, Block
         refuse(f"the guard of {old.name} depends on {factor.var.name}", old, "split by a factor that divides")
     store = _update(old)
     start = min(path.index(f) for f in reduced)
+    _check_loops(fn, path, old, the_loop(path[: start + 1]))
     result = store.buffer
     name = fresh_block_name(fn, f"{old.name}_rf")
     partial = Buffer(name, (*result.shape, factor.extent), result.dtype)
@@ -52,6 +67,21 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, Block
     second = _final_nest(old, store, partial, [f for f in inner if f not in reduced], factor)
     body = replace(path[: start + 1], seq(first, second))
     return Change(fn.with_body(add_alloc(body, partial))), BlockRef(name)
+
+
+def _check_loops(fn: Function, path: Path, old: Block, outermost: For) -> None:
+    """Refuses loops that do not keep the reduction apart from its results, or compute some of them twice."""
+    check_structured(outermost)
+    if mixed := mixed_loops(path):
+        refuse(f"{mixed[0].var.name} runs over the reduction and its results together", mixed[0])
+    if not starts_first(path) or not reduces_all(fn, path):
+        refuse(f"{old.name} does not reduce over whole loops", old)
+    if not is_injective(fn, path, outermost):
+        refuse(f"{outermost.var.name} computes some results of {old.name} more than once", outermost)
+    written = set(written_buffers(old))
+    for b in blocks_in(outermost):
+        if b is not old and any(r.buffer in written for r in (*b.reads, *b.writes)):
+            refuse(f"{b.name} uses the results of {old.name} in the loop, too", b)
 
 
 def _update(block: Block) -> Store:
@@ -67,7 +97,7 @@ def _combined(block: Block, store: Store) -> Binary:
     """Returns the `C op x` in the update of *block*; refuses one of another form."""
     value = store.value.then if isinstance(store.value, Select) else store.value
     so_far = Load(store.buffer, store.indices)
-    if not isinstance(value, Binary) or value.a is not so_far:
+    if not isinstance(value, _ASSOCIATIVE) or value.a is not so_far:
         refuse(f"{block.name} is not of the form C = C op x", block)
     if any(x.buffer is store.buffer for x in loads(value.b)):
         refuse(f"{block.name} reads what it writes in more than one place", block)

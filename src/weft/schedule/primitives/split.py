@@ -30,7 +30,7 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
     """
     path = loop_path(fn, loop)
     old = the_loop(path)
-    sizes = _sizes(old, factors)
+    sizes = _sizes(old, factors, bounds_on(path[:-1], fn))
     made = [Var(f"{old.var.name}_{n}") for n in range(len(sizes))]
     bounds = bounds_on(path[:-1], fn)
     position: Expr = ZERO
@@ -45,7 +45,7 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
     return Change(fn.with_body(replace(path, body)), ((old.var, made[0]),)), tuple([LoopRef(v) for v in made])
 
 
-def _sizes(old: For, factors: Sequence[int | None]) -> list[Expr]:
+def _sizes(old: For, factors: Sequence[int | None], bounds: Bounds) -> list[Expr]:
     """Checks the factors and works out the one left open."""
     if old.kind is not LoopKind.SERIAL:
         refuse(f"the loop is {old.kind} already", old, "split before choosing how a loop runs")
@@ -54,6 +54,6 @@ def _sizes(old: For, factors: Sequence[int | None]) -> list[Expr]:
     if any(f is not None and f < 1 for f in factors):
         refuse(f"the factors {list(factors)} are not all positive", old)
     known = index(math.prod(f for f in factors if f is not None))
-    if None not in factors and not prove(old.extent <= known, Bounds()):
+    if None not in factors and not prove(old.extent <= known, bounds):
         refuse(f"the factors {list(factors)} cover fewer iterations than the loop has", old, "make one factor None")
-    return [simplify(ceil_div(old.extent, known), Bounds()) if f is None else index(f) for f in factors]
+    return [simplify(ceil_div(old.extent, known), bounds) if f is None else index(f) for f in factors]

@@ -1,0 +1,276 @@
+"""Which reads are fed by writes of the same iteration: what decides whether iterations may run apart or in another order.
+
+A write *feeds* a read if, in every iteration of the loops around both, it has surely written all that the read touches. The
+elements written must fill a box: the loops below the common ones must reach every point of it (bijection analysis), and the
+guard of the block may only cut the box where that is known exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, TRUE, ZERO, Expr
+from weft.ir.iter_map import detect
+from weft.ir.prove import extremes, prove
+from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.simplify import simplify
+from weft.loop.nodes import Alloc, AxisKind, Block, Buffer, For, Function, Let, Load, Region, Seq, Stmt, Store
+from weft.loop.visit import own_exprs, statements
+from weft.schedule.guards import limits
+from weft.schedule.rebind import conjuncts
+from weft.schedule.region import at_loops, ends_over
+from weft.schedule.state import refuse
+from weft.schedule.tree import Path, bounds_on, loops_on, paths, the_block
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A region that the block at the end of *path*, from the function's root, reads or writes."""
+
+    path: Path
+    region: Region
+
+    @property
+    def block(self) -> Block:
+        """The block."""
+        return the_block(self.path)
+
+    @property
+    def loops(self) -> list[For]:
+        """The loops around the block, outermost first."""
+        return loops_on(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """All writes and reads of a buffer in a piece of program, in program order; a block's reads of its own result apart."""
+
+    writes: tuple[Access, ...]
+    reads: tuple[Access, ...]
+    own_reads: tuple[Access, ...]
+
+
+def check_structured(root: Stmt) -> None:
+    """Refuses statements outside blocks, and loops or blocks whose place depends on data: nothing is known about them."""
+    for path in paths(root):
+        s = path[-1]
+        if not isinstance(s, For | Seq | Alloc | Block):
+            refuse("a statement outside of any block may do anything", s, "put it into a block")
+        if any(isinstance(n, Load) for e in own_exprs(s) for n in post_order(e)):
+            refuse("a loop or block whose place is read from memory may go anywhere", s)
+        if isinstance(s, Block) and any(isinstance(x, Block) for x in statements(s.body)):
+            refuse(f"{s.name} has other blocks inside", s)
+
+
+def uses_under(path: Path) -> dict[Buffer, Uses]:
+    """Returns the uses of each buffer that blocks at or below the end of *path* touch."""
+    writes: dict[Buffer, list[Access]] = {}
+    reads: dict[Buffer, list[Access]] = {}
+    own: dict[Buffer, list[Access]] = {}
+    for below in paths(path[-1]):
+        block = below[-1]
+        if not isinstance(block, Block):
+            continue
+        whole = (*path[:-1], *below)
+        written = {r.buffer for r in block.writes}
+        for r in block.writes:
+            writes.setdefault(r.buffer, []).append(Access(whole, r))
+        for r in block.reads:
+            (own if r.buffer in written else reads).setdefault(r.buffer, []).append(Access(whole, r))
+    return {
+        b: Uses(tuple(writes.get(b, ())), tuple(reads.get(b, ())), tuple(own.get(b, ())))
+        for b in dict.fromkeys([*writes, *reads])
+    }
+
+
+def is_before(a: Path, b: Path) -> bool:
+    """Tells whether the end of *a* comes before that of *b* in program order; neither may be around the other."""
+    n = common_length(a, b)
+    parts = a[n - 1].children()
+    return parts.index(a[n]) < parts.index(b[n])
+
+
+def common_length(a: Path, b: Path) -> int:
+    """Returns how many statements two paths have in common."""
+    n = 0
+    while n < min(len(a), len(b)) and a[n] is b[n]:
+        n += 1
+    return n
+
+
+def is_finished(path: Path, within: Sequence[Stmt]) -> bool:
+    """Tells whether the block at the end of *path* reduces over none of the loops *within*, so that an iteration ends it."""
+    block = the_block(path)
+    outer = {f.var for f in within if isinstance(f, For)}
+    combined = [b for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is not AxisKind.SPATIAL]
+    return not any(v in outer for b in combined for v in free_vars(b))
+
+
+def is_defined(access: Access) -> bool:
+    """Tells whether a write surely stores to all of its region, whatever was there before."""
+    return _is_sure(access) and all(r.buffer is not access.region.buffer for r in access.block.reads)
+
+
+def _is_sure(access: Access) -> bool:
+    """Tells whether a block stores to the one element that the region of *access* is, under no condition."""
+    where = tuple([r.begin for r in access.region.ranges])
+    parts = [p for p in (access.block.init, access.block.body) if p is not None]
+    return all(r.extent is ONE for r in access.region.ranges) and all(
+        any(s.buffer is access.region.buffer and s.indices == where for s in _unconditional(p)) for p in parts
+    )
+
+
+def _unconditional(body: Stmt) -> list[Store]:
+    """Returns the stores of a block's body that it makes under no condition."""
+    stores: list[Store] = []
+    stack = [body]
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Store) and s.mask is None:
+            stores.append(s)
+        elif isinstance(s, Seq):
+            stack += s.body
+        elif isinstance(s, Let):
+            stack.append(s.body)
+    return stores
+
+
+def feeds(fn: Function, write: Access, read: Access) -> bool:
+    """Tells whether *write*, which comes first, has written all that *read* touches, in each iteration of the loops around both.
+
+    Elements that the writing block updates count as written.
+    """
+    if not _is_sure(write):
+        return False
+    common = write.path[: common_length(write.path, read.path)]
+    around = set(common)
+    if any(not isinstance(s, For | Seq | Alloc) for s in write.path[:-1] if s not in around):
+        return False
+    moving = [f for f in write.loops if f not in around]
+    reading = [f for f in read.loops if f not in around]
+    if any(f.begin is not ZERO for f in moving):
+        return False
+    return _Feed(fn, common, write, moving, read, reading).holds()
+
+
+class _Feed:
+    """The question whether one write feeds one read."""
+
+    def __init__(
+        self, fn: Function, common: Path, write: Access, moving: list[For], read: Access, reading: list[For]
+    ) -> None:
+        self.outer = bounds_on(common, fn)
+        self.inner: Bounds = bounds_on(write.path, fn)
+        self.reading_bounds = bounds_on(read.path, fn)
+        self.write, self.moving = write, moving
+        self.read, self.reading = read, reading
+        self.vars = [f.var for f in moving]
+        self.sizes = self.inner.ranges.keys() - {f.var for f in write.loops}
+
+    def holds(self) -> bool:
+        """Answers it: the box that is written is full, holds what is read, and no guard takes away from it."""
+        written = [simplify(at_loops(self.write.block, r.begin), self.inner) for r in self.write.region.ranges]
+        sizes = self.write.region.buffer.shape
+        wanted = [ends_over(self.read.block, r, self.reading, self.reading_bounds) for r in self.read.region.ranges]
+        needs = [(ZERO, s - ONE) if w is None else w for w, s in zip(wanted, sizes, strict=True)]
+        boxes = [extremes(e, self.vars, self.inner) for e in written]
+        if any(b is None for b in boxes):
+            return False
+        known = [b for b in boxes if b is not None]
+        return (
+            all(self._holds(*b, *n, s) for b, n, s in zip(known, needs, sizes, strict=True))
+            and self._is_full(written, known)
+            and self._is_unguarded(written, needs)
+        )
+
+    def _holds(self, low: Expr, high: Expr, first: Expr, last: Expr, size: Expr) -> bool:
+        """Tells whether `first .. last`, as far as it is in the buffer, lies within `low .. high`."""
+        return self._reaches_down(low, first) and self._reaches_up(high, last, size)
+
+    def _reaches_down(self, low: Expr, first: Expr) -> bool:
+        return low is first or prove(low <= first, self.outer) or prove(low <= ZERO, self.outer)
+
+    def _reaches_up(self, high: Expr, last: Expr, size: Expr) -> bool:
+        return high is last or prove(last <= high, self.outer) or prove(size - ONE <= high, self.outer)
+
+    def _is_full(self, written: list[Expr], boxes: list[tuple[Expr, Expr]]) -> bool:
+        """Tells whether the inner loops reach every point of the box, the outer ones standing still."""
+        rests: list[Expr] = []
+        widths: list[Expr] = []
+        for e, (low, high) in zip(written, boxes, strict=True):
+            if low is high:
+                continue
+            rests.append(simplify(e - low, self.inner))
+            widths.append(simplify(high - low + ONE, self.outer))
+        loops = {f.var: f.extent for f in self.moving if any(f.var in free_vars(r) for r in rests)}
+        if any(v not in loops and v not in self.sizes for r in rests for v in free_vars(r)):
+            return False
+        found = detect(rests, loops, TRUE, widths, self.outer)
+        return found is not None and found.surjective
+
+    def _is_unguarded(self, written: list[Expr], needs: list[tuple[Expr, Expr]]) -> bool:
+        """Tells whether the guard of the writing block holds wherever something is read."""
+        sizes = self.write.region.buffer.shape
+        shared = set(conjuncts(self.read.block.predicate))
+        exact = {
+            limit.condition
+            for e, (first, last), size in zip(written, needs, sizes, strict=True)
+            for limit in limits(self.write.block, e, self.vars, self.inner)
+            if limit.exact
+            and (limit.first is None or self._reaches_down(limit.first, first))
+            and (limit.last is None or self._reaches_up(limit.last, last, size))
+        }
+        return all(
+            c in shared or c in exact or self._holds_at_start(c, written) for c in conjuncts(self.write.block.predicate)
+        )
+
+    def _holds_at_start(self, c: Expr, written: list[Expr]) -> bool:
+        """Tells whether a condition on loops that only repeat or reduce holds in their first iteration."""
+        used = {v for e in written for v in free_vars(e)}
+        if any(v in used or v not in self.vars for v in free_vars(c) if v not in self.sizes):
+            return False
+        return prove(substitute(c, dict.fromkeys(self.vars, ZERO)), self.outer)
+
+
+def unfed_read(fn: Function, uses: Uses) -> Access | None:
+    """Returns a read (or a second write) of elements that no earlier write of the same iteration has finished; None if all are.
+
+    The loops that a read shares with the writes are those of the iteration meant.
+    """
+    for n, later in enumerate(uses.writes[1:], 1):
+        if not any(feeds(fn, w, later) for w in uses.writes[:n] if w.path != later.path):
+            return later
+    return next((r for r in uses.reads if not is_fed(fn, uses.writes, r)), None)
+
+
+def is_fed(fn: Function, writes: Sequence[Access], read: Access) -> bool:
+    """Tells whether all of *writes* come before *read*, are finished in its iteration, and write all that it touches."""
+    return all(
+        is_before(w.path, read.path)
+        and is_finished(w.path, w.path[: common_length(w.path, read.path)])
+        and feeds(fn, w, read)
+        for w in writes
+    )
+
+
+def check_inputs(fn: Function, path: Path) -> None:
+    """Refuses a block, at its place in *fn*, that reads what is not made yet.
+
+    What is made in a loop around the block must be made by the same iteration.
+    """
+    block = the_block(path)
+    loops = set(loops_on(path))
+    made = uses_under((fn.body,))
+    for r in block.reads:
+        uses = made.get(r.buffer)
+        for w in uses.writes if uses else ():
+            if w.path == path:
+                continue
+            if not is_before(w.path, path):
+                refuse(f"{w.block.name}, which comes later, makes what {block.name} reads", w.block)
+            if loops.isdisjoint(w.loops):
+                continue
+            if not is_fed(fn, [w], Access(path, r)):
+                refuse(f"{w.block.name} has not made all that {block.name} reads when it runs there", w.block)
