@@ -24,7 +24,7 @@ def upsample(c: Call) -> Results:
     scales = c.attributes["scales"] if c.opset < 9 else c.numbers(1, "the scales").tolist()
     how = Filter(mode=c.text("mode", "nearest"), coordinates="asymmetric", nearest="floor")
     for d, s in enumerate(scales):
-        x = _resampled(c, x, d, _scaled(x.shape[d], float(s)), float(s), how, (0.0, 1.0))
+        x = _resampled(c, x, d, _scaled(c, x.shape[d], float(s)), float(s), how, (0.0, 1.0))
     return x
 
 
@@ -36,14 +36,16 @@ def resize(c: Call) -> Results:
     axes = [c.axis_of(a, x.rank) for a in axes]
     how = _filter(c)
     given = 1 if c.opset < 11 else 2
-    scales: Sequence[float | None]
+    scales: list[float | None]
     if c.has(given) and c.input(given).shape != (as_expr(0),):
-        scales = [float(s) for s in c.numbers(given, "the scales")]
-        sizes: list[ExprLike] = [_scaled(x.shape[d], float(s)) for d, s in zip(axes, scales, strict=True)]
+        factors = [float(s) for s in c.numbers(given, "the scales")]
+        sizes: list[ExprLike] = [_scaled(c, x.shape[d], s) for d, s in zip(axes, factors, strict=True)]
+        scales = list(factors)
     else:
         sizes = _kept_aspect(c, [x.shape[d] for d in axes], c.sizes(3, "the sizes"))
         scales = [None] * len(axes)
-    roi = [float(v) for v in c.numbers(1, "the region of interest")] if c.opset >= 11 and c.has(1) else []
+    crops = how.coordinates == "tf_crop_and_resize"
+    roi = [float(v) for v in c.numbers(1, "the region of interest")] if crops and c.has(1) else []
     for n, d in enumerate(axes):
         part = (roi[n], roi[len(roi) // 2 + n]) if roi else (0.0, 1.0)
         x = _resampled(c, x, d, sizes[n], scales[n], how, part)
@@ -66,13 +68,15 @@ def _filter(c: Call) -> Filter:
     return how
 
 
-def _scaled(size: Expr, scale: float) -> Expr:
-    """Returns a size scaled and rounded down; a symbolic one only by an integer or its inverse."""
+def _scaled(c: Call, size: Expr, scale: float) -> Expr:
+    """Returns a size scaled and rounded down; a symbolic one only by an integer."""
     if isinstance(size, Const):
         return as_expr(math.floor(int(size.value) * scale))
-    if scale >= 1 and scale.is_integer():
-        return simplify_size(size * int(scale))
-    return simplify_size(size // round(1 / scale)) if (1 / scale).is_integer() else size * 0
+    if not scale.is_integer():
+        c.fail(
+            f"a symbolic size scaled by {scale} is not supported", 'give it a number: shapes={"x": (1, 3, 224, 224)}'
+        )
+    return simplify_size(size * int(scale))
 
 
 def _kept_aspect(c: Call, sizes: Sequence[Expr], wanted: list[Any]) -> list[ExprLike]:
