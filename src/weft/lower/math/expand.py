@@ -1,0 +1,29 @@
+"""Replaces applied functions in an expression by the arithmetic that computes them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from weft.ir.expr import Apply
+from weft.ir.node import Node
+from weft.ir.rewrite import Rules, rewrite
+from weft.lower.math.table import EXPANSIONS
+
+N = TypeVar("N", bound=Node)
+
+
+def expand(root: N, native: frozenset[str]) -> N:
+    """Returns *root*, an expression or statement, with every function outside *native* expanded as far as the table goes.
+
+    A function that has no expansion is left for the backend to refuse. Fused multiply-adds appear if *native* has `fma`.
+    """
+    fused = "fma" in native
+    rules = Rules()
+
+    @rules.on(Apply)
+    def by_arithmetic(e: Apply) -> Node | None:
+        if e.fn in native or e.fn not in EXPANSIONS or not e.args[0].dtype.is_float:
+            return None
+        return EXPANSIONS[e.fn](*e.args, fused=fused)
+
+    return rewrite(root, rules)

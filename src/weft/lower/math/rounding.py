@@ -1,0 +1,102 @@
+"""Rounding, signs and classification, for targets that lack them, and fmod."""
+
+from __future__ import annotations
+
+import math
+
+from weft.ir.expr import Apply, Expr, eq, ne, select
+from weft.lower.math.kit import Kit
+from weft.lower.math.table import EXACT, expansion
+
+
+def _to_whole(kit: Kit, a: Expr) -> Expr:
+    """Returns a non-negative *a* below 2^mantissa rounded to an integer, ties to even."""
+    unit = 2.0**kit.format.mantissa
+    return (a + unit) - unit
+
+
+def _where_fractional(kit: Kit, x: Expr, magnitude: Expr) -> Expr:
+    """Returns *magnitude* with the sign of *x*, or *x* itself where it is too large to have a fraction, or NaN."""
+    return select(kit.abs(x) < 2.0**kit.format.mantissa, kit.with_sign(magnitude, kit.sign(x)), x)
+
+
+@expansion("round_even", f32=EXACT, f64=EXACT)
+def round_even(kit: Kit, x: Expr) -> Expr:
+    """Returns the nearest integer, ties to even."""
+    return _where_fractional(kit, x, _to_whole(kit, kit.abs(x)))
+
+
+@expansion("trunc", f32=EXACT, f64=EXACT)
+def trunc(kit: Kit, x: Expr) -> Expr:
+    """Returns the integer part."""
+    a = kit.abs(x)
+    near = _to_whole(kit, a)
+    return _where_fractional(kit, x, near - select(near > a, kit.of(1.0), kit.of(0.0)))
+
+
+@expansion("floor", f32=EXACT, f64=EXACT)
+def floor(kit: Kit, x: Expr) -> Expr:
+    """Returns the largest integer that is not greater."""
+    near = round_even(kit, x)
+    return near - select(near > x, kit.of(1.0), kit.of(0.0))
+
+
+@expansion("ceil", f32=EXACT, f64=EXACT)
+def ceil(kit: Kit, x: Expr) -> Expr:
+    """Returns the smallest integer that is not less."""
+    return -floor(kit, -x)
+
+
+@expansion("round_away", f32=EXACT, f64=EXACT)
+def round_away(kit: Kit, x: Expr) -> Expr:
+    """Returns the nearest integer, ties away from zero."""
+    a = kit.abs(x)
+    whole = Apply("trunc", (a,))
+    return _where_fractional(kit, x, whole + select(a - whole < 0.5, kit.of(0.0), kit.of(1.0)))
+
+
+@expansion("copysign", f32=EXACT, f64=EXACT)
+def copysign(kit: Kit, x: Expr, y: Expr) -> Expr:
+    """Returns the magnitude of *x* with the sign of *y*."""
+    return kit.real((kit.bits(x) & (kit.sign_mask - 1)) | kit.sign(y))
+
+
+@expansion("abs", f32=EXACT, f64=EXACT)
+def absolute(kit: Kit, x: Expr) -> Expr:
+    """Returns *x* without its sign bit."""
+    return kit.real(kit.bits(x) & (kit.sign_mask - 1))
+
+
+@expansion("is_nan", f32=EXACT, f64=EXACT)
+def is_nan(kit: Kit, x: Expr) -> Expr:
+    """Answers whether *x* is not a number."""
+    return ne(x, x)
+
+
+@expansion("is_inf", f32=EXACT, f64=EXACT)
+def is_inf(kit: Kit, x: Expr) -> Expr:
+    """Answers whether *x* is one of the infinities."""
+    return eq(kit.abs(x), math.inf)
+
+
+@expansion("fma")
+def fma(kit: Kit, a: Expr, b: Expr, c: Expr) -> Expr:
+    """Returns `a * b + c` rounded twice, which is what a target without the instruction can do cheaply."""
+    return a * b + c
+
+
+@expansion("fmod", f32=EXACT, f64=EXACT)
+def fmod(kit: Kit, x: Expr, y: Expr) -> Expr:
+    """Returns the remainder of x / y with the sign of x; exact while |x / y| is below 2^33 (float64: 2^75).
+
+    Long division with half a significand of quotient a step: each product of halves, and each remainder, is exact.
+    """
+    b = kit.abs(y)
+    high = kit.head(b)
+    low = b - high
+    r = kit.abs(x)
+    for _ in range(3):
+        digits = kit.head(Apply("trunc", (r / b,)))
+        r = kit.fma(-digits, low, kit.fma(-digits, high, r))
+    r = kit.with_sign(select(r < 0.0, r + b, r), kit.sign(x))
+    return select(eq(b, math.inf) & (kit.abs(x) < math.inf), x, r)
