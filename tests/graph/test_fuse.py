@@ -98,6 +98,26 @@ FUSED: dict[str, tuple[tuple[int, ...], Build, list[str]]] = {
     "slices": ((2, 6), slices, ["slice+slice+sigmoid+tanh+mul"]),
     "normalization": ((2, 3), normalized, ["add+layer_norm+relu"]),
     "not into a contraction": ((1, 4, 5, 5), lambda g, x: conv(g, g.add("relu", [x])), ["relu", "conv2d"]),
+    "rearrangement of a streamed operand": (
+        (2, 3, 4),
+        lambda g, x: g.add("matmul", [g.add("transpose", [x], perm=(0, 2, 1)), constant(g, 3, 5)]),
+        ["transpose+matmul"],
+    ),
+    "not of the other operand": (
+        (2, 3, 4),
+        lambda g, x: g.add("matmul", [constant(g, 5, 4), g.add("transpose", [x], perm=(0, 2, 1))]),
+        ["transpose", "matmul"],
+    ),
+    "not what computes before a rearrangement": (
+        (2, 3, 4),
+        lambda g, x: g.add("matmul", [g.add("transpose", [g.add("exp", [x])], perm=(0, 2, 1)), constant(g, 3, 5)]),
+        ["exp+transpose", "matmul"],
+    ),
+    "packing of an image": (
+        (1, 4, 6, 6),
+        lambda g, x: g.add("conv2d_blocked", [g.add("pack_channels", [x], block=4), constant(g, 2, 1, 3, 3, 4, 4)]),
+        ["pack_channels+conv2d_blocked"],
+    ),
     "transpose after a contraction": (
         (1, 4, 5, 5),
         lambda g, x: g.add("transpose", [conv(g, x)], perm=(0, 2, 3, 1)),
@@ -235,32 +255,55 @@ def node(build: Build, *shape: int) -> Node:
     return built(build, *shape).nodes[-1]
 
 
-FACTS: dict[str, tuple[Node, OpClass, tuple[OpClass, ...], bool]] = {
-    "relu": (node(lambda g, x: g.add("relu", [x]), 2), OpClass.ELEMENTWISE, (OpClass.ELEMENTWISE,), True),
+FACTS: dict[str, tuple[Node, OpClass, tuple[OpClass, ...], str]] = {
+    "relu": (node(lambda g, x: g.add("relu", [x]), 2), OpClass.ELEMENTWISE, (OpClass.ELEMENTWISE,), "map"),
     "add": (
         node(lambda g, x: g.add("add", [x, constant(g, 1, 3)]), 1, 1, 3),
         OpClass.BROADCAST,
         (OpClass.ELEMENTWISE, OpClass.BROADCAST),
-        True,
+        "map",
     ),
-    "transpose": (node(lambda g, x: g.add("transpose", [x], perm=(1, 0)), 2, 3), OpClass.INJECTIVE, (OpClass.INJECTIVE,), False),
-    "trilu": (node(lambda g, x: g.add("trilu", [x]), 3, 3), OpClass.ELEMENTWISE, (OpClass.ELEMENTWISE,), False),
-    "softmax": (node(lambda g, x: g.add("softmax", [x]), 2, 3), OpClass.REDUCTION, (OpClass.REDUCTION,), False),
+    "transpose": (
+        node(lambda g, x: g.add("transpose", [x], perm=(1, 0)), 2, 3),
+        OpClass.INJECTIVE,
+        (OpClass.INJECTIVE,),
+        "rearrangement",
+    ),
+    "reshape": (
+        node(lambda g, x: g.add("reshape", [x], shape=(6,)), 2, 3),
+        OpClass.INJECTIVE,
+        (OpClass.INJECTIVE,),
+        "",
+    ),
+    "gather": (
+        node(lambda g, x: g.add("gather", [x, g.constant(np.zeros(2, np.int64))]), 2, 3),
+        OpClass.INJECTIVE,
+        (OpClass.INJECTIVE, OpClass.BROADCAST),
+        "",
+    ),
+    "trilu": (node(lambda g, x: g.add("trilu", [x]), 3, 3), OpClass.ELEMENTWISE, (OpClass.ELEMENTWISE,), ""),
+    "softmax": (node(lambda g, x: g.add("softmax", [x]), 2, 3), OpClass.REDUCTION, (OpClass.REDUCTION,), ""),
     "conv2d": (
         node(conv, 1, 4, 5, 5),
         OpClass.COMPLEX_OUT_FUSABLE,
         (OpClass.COMPLEX_OUT_FUSABLE, OpClass.COMPLEX_OUT_FUSABLE, OpClass.BROADCAST),
-        False,
+        "",
     ),
-    "cut": (node(lambda g, x: g.add("slice", [x], starts=(0,), ends=(1,)), 2), OpClass.ELEMENTWISE, (OpClass.BROADCAST,), True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", FACTS)
 def test_facts(what: str) -> None:
-    made, kind, reads, is_map = FACTS[what]
+    made, kind, reads, special = FACTS[what]
     facts = facts_of(made)
-    assert (facts.kind, facts.reads, facts.is_map) == (kind, reads, is_map)
+    assert (facts.kind, facts.reads) == (kind, reads)
+    assert facts.is_map == (special == "map")
+    assert facts.is_rearrangement == (special == "rearrangement")
+
+
+def test_the_first_operand_of_a_product_is_streamed() -> None:
+    made = node(lambda g, x: g.add("gemm", [x, constant(g, 4, 5), constant(g, 5)]), 3, 4)
+    assert facts_of(made).streams == (True, False, False)
 
 
 def test_renames() -> None:

@@ -112,7 +112,11 @@ def test_sizes_of_different_symbols_lie_apart() -> None:
     g = Graph()
     n, m = g.dim("n"), g.dim("m")
     for k, size in enumerate((n, m, n * m)):
-        x = g.input(f"x{k}", (size, 16), f32) if k < 2 else g.add("expand", [g.inputs[0]], shape=(m, n, 16))
+        x = (
+            g.input(f"x{k}", (size, 16), f32)
+            if k < 2
+            else g.add("exp", [g.add("expand", [g.inputs[0]], shape=(m, n, 16))])
+        )
         g.output(product(g, product(g, x)), f"y{k}")
     plan = planned(g)
     assert dim_text(plan.size) == "(((64 * n) + (64 * m)) + (128 * (m * n)))"

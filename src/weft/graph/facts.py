@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import prod
 
 from weft.graph.graph import Attributes, Node
-from weft.ir.expr import ONE, ZERO
+from weft.ir.expr import ONE, ZERO, Add, Const, Mul, Sub, Var
 from weft.ir.node import Node as IrNode
+from weft.ir.rewrite import post_order
 from weft.ops.registry import Operator, TensorType
 from weft.te import Compute, Operation, Placeholder, Read, Tensor, placeholder, topological
 from weft.te.classify import OpClass, access_class, classify
@@ -25,12 +26,17 @@ RENAMES = frozenset({"reshape", "flatten", "squeeze", "unsqueeze"})
 class NodeFacts:
     """`kind` is the hardest class among the node's operations; `reads[i]` the hardest way from input *i* to an output.
 
-    `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule.
+    `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule;
+    `is_rearrangement` that it moves elements without computing, by sums and products of indices alone. `streams[i]` tells that a
+    contraction reads input *i* at indices without the result's last axis: one element for each vector of the result, wherever
+    that element lies.
     """
 
     kind: OpClass
     reads: tuple[OpClass, ...]
     is_map: bool
+    is_rearrangement: bool
+    streams: tuple[bool, ...]
 
     def same_index(self, i: int) -> bool:
         """Tells whether an output element needs only the element of input *i* at its own index."""
@@ -92,7 +98,8 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     kinds = {op: classify(op) for op in operations}
     reads = tuple([OpClass.OPAQUE if t is None else _reach(t, operations, kinds, outputs) for t in given])
     kind = max(kinds.values(), default=OpClass.INJECTIVE)
-    return NodeFacts(kind, reads, all(_is_map(op) for op in operations))
+    streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
+    return NodeFacts(kind, reads, all(map(_is_map, operations)), all(map(_is_rearrangement, operations)), streams)
 
 
 def _reach(
@@ -144,3 +151,33 @@ def _is_broadcast(op: Compute, read: Read) -> bool:
     own = op.axes[len(op.axes) - len(read.indices) :]
     sizes = zip(read.indices, own, read.tensor.shape, strict=True)
     return all(i is axis or (i is ZERO and size is ONE) for i, axis, size in sizes)
+
+
+def _is_rearrangement(op: Operation) -> bool:
+    """Tells whether each element of *op* is an element of another tensor, at an index without division or look-up."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return False
+    indices = [n for v in op.values if isinstance(v, Read) for i in v.indices for n in post_order(i)]
+    return all(isinstance(v, Read) for v in op.values) and all(
+        isinstance(n, Var | Const | Add | Sub | Mul) for n in indices
+    )
+
+
+def _streams(source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass]) -> bool:
+    """Tells whether all that is read of *source* is read by contractions, at indices without the last axis of the result."""
+    reached = {source.op}
+    found = False
+    for op in operations:
+        reads = [r for r in op.reads if r.tensor.op in reached] if isinstance(op, Compute) else []
+        if not reads or not isinstance(op, Compute):
+            continue
+        if kinds[op] is OpClass.COMPLEX_OUT_FUSABLE:
+            last = op.axes[-1] if op.axes else None
+            if any(n is last for r in reads for i in r.indices for n in post_order(i)):
+                return False
+            found = True
+        elif found or kinds[op] > OpClass.INJECTIVE:
+            return False
+        else:
+            reached.add(op)
+    return found

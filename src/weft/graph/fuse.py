@@ -2,7 +2,8 @@
 
 The rules are those of Chen et al., "TVM" (OSDI 2018), section 3: injective operators fuse with one another; a reduction
 takes in the injective operators before it; a contraction (and a reduction) takes the element-wise operators after it. A value
-with several users fuses where all its uses come together again, that is into its post-dominator, with all on the way.
+with several users fuses where all its uses come together again, that is into its post-dominator, with all on the way. Beyond
+these, a contraction takes in what only rearranges the operand of which it reads single elements.
 """
 
 from __future__ import annotations
@@ -91,8 +92,15 @@ class _Fusion:
         """Tells whether *end* may compute what it reads of *path*: it is injective, or reduces it."""
         if self.is_injective(end):
             return True
-        reads = [self.facts[end].reads[i] for i, v in enumerate(end.inputs) if v is not None and v.producer in path]
-        return end in self.anchor and all(r <= OpClass.REDUCTION for r in reads)
+        facts = self.facts[end]
+        read = [i for i, v in enumerate(end.inputs) if v is not None and v.producer in path]
+        if facts.kind is OpClass.COMPLEX_OUT_FUSABLE:
+            return all(facts.streams[i] for i in read) and self._only_rearranges(path)
+        return end in self.anchor and all(facts.reads[i] <= OpClass.REDUCTION for i in read)
+
+    def _only_rearranges(self, nodes: set[Node]) -> bool:
+        """Tells whether all that is in the sets of *nodes* moves elements without computing."""
+        return all(self.facts[n].is_rearrangement for m in nodes for n in self.set_of[m])
 
     def _merge(self, into: Node, nodes: Iterable[Node]) -> None:
         """Makes one set of those of *into* and *nodes*."""
