@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 
 import numpy as np
 import pytest
@@ -243,7 +244,7 @@ def test_many_nested_bindings() -> None:
     y, n = Buffer("y", [1], i64), Var("n")
     variables = [n, *[Var(f"v{k}") for k in range(2000)]]
     body: Stmt = store(y, [0], variables[-1])
-    for before, var in reversed(list(zip(variables, variables[1:], strict=False))):
+    for before, var in reversed(list(itertools.pairwise(variables))):
         body = Let(var, before + 1, body)
     got = np.zeros(1, np.int64)
     call(machine_for([function([y, n], body)], TARGETS["sse4"]), "f", got, 5)

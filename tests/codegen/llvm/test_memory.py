@@ -298,3 +298,16 @@ def test_memory_from_nowhere_is_refused() -> None:
     x = Buffer("x", [2], f32)
     with pytest.raises(LoweringError, match="the buffer x is neither a parameter nor allocated here"):
         llvm_text(Program((function([], store(x, [0], 1.0)),)), cpu("avx2"))
+
+
+@EVERYWHERE
+def test_a_serial_loop_over_registers_is_unrolled(name: str) -> None:
+    x, y, i, k = Buffer("x", [64], f32), Buffer("y", [1], f32), Var("i"), Var("k")
+    acc = Buffer("acc", [4], f32, "register")
+    add = for_(i, 16, vstore(acc, 0, vload(acc, 0, 4) + vload(x, i * 4, 4)))
+    last = for_(k, 4, store(y, [0], load(y, 0) + load(acc, k)))
+    f = function([x, y], Alloc(acc, seq(vstore(acc, 0, const(0.0, f32.with_lanes(4))), add, last)))
+    a, got = numbers(64, f32), np.zeros(1, np.float32)
+    call(machine_for([f], TARGETS[name]), "f", a, got)
+    assert got[0] == a.sum()
+    assert "%rsp" not in assembly(Program((f,)), TARGETS[name])

@@ -64,12 +64,17 @@ def contiguous(f: Emitter, memory: Memory, dtype: DType, offset: Affine, mask: s
     kind = memory_type(dtype)
     least = max(dtype.element.bytes, align)
     if mask is None:
-        text = f"load {kind}, ptr {where}, align {least}"
+        text = load_text(kind, where, least)
     else:
         symbol = f"@llvm.masked.load.{suffix(dtype)}.p0"
         f.globals[symbol] = f"declare {kind} {symbol}(ptr, <{dtype.lanes} x i1>, {kind})"
         text = f"call {kind} {symbol}(ptr align {least} {where}, <{dtype.lanes} x i1> {mask}, {kind} zeroinitializer)"
     return from_memory(f, remembered_load(f, memory, text), dtype)
+
+
+def load_text(kind: str, where: str, align: int) -> str:
+    """Returns the instruction that loads a value of LLVM type *kind*; it is also what the value is remembered by."""
+    return f"load {kind}, ptr {where}, align {align}"
 
 
 def remembered_load(f: Emitter, memory: Memory, text: str) -> str:

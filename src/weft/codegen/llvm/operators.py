@@ -37,6 +37,7 @@ from weft.ir.expr import (
     Sub,
 )
 from weft.ir.node import Node
+from weft.loop.nodes import Load
 from weft.support.dtypes import DType, bool_
 
 _FLOAT: Final[dict[type[Node], str]] = {
@@ -136,22 +137,35 @@ def extremum(f: Emitter, e: Binary, a: Operand, b: Operand) -> Operand:
 
 
 def _float_extremum(f: Emitter, e: Binary, x: str, y: str) -> str:
-    """Emits a NaN-propagating extremum: the machine's `a > b ? a : b` yields b where either is NaN, so a must not be."""
+    """Emits a NaN-propagating extremum: the machine's `x > y ? x : y` yields y where either is NaN, so x must not be."""
     dtype = e.dtype
     order = "ogt" if isinstance(e, Max) else "olt"
     kind, flags = register_type(widened(dtype)), register_type(bool_.with_lanes(dtype.lanes))
-    if never_nan(e.b) and not never_nan(e.a):
+    if _checked_operand(e) is e.b:
         x, y = y, x
-        safe = True
-    else:
-        safe = never_nan(e.a)
     x, y = widen(f, x, dtype), widen(f, y, dtype)
     better = f.build.pure(f"fcmp {order} {kind} {x}, {y}", x, y)
     made = f.build.pure(f"select {flags} {better}, {kind} {x}, {kind} {y}", better, x, y)
-    if not safe:
+    if not (never_nan(e.a) or never_nan(e.b)):
         nan = f.build.pure(f"fcmp uno {kind} {x}, {filled(0.0, widened(dtype))}", x)
-        made = f.build.pure(f"select {flags} {nan}, {kind} {x}, {kind} {made}", nan, x, made)
+        # a constant NaN rather than x, or LLVM makes one selection of the two and loses the machine's own extremum
+        quiet = filled(float("nan"), widened(dtype))
+        made = f.build.pure(f"select {flags} {nan}, {kind} {quiet}, {kind} {made}", nan, made)
     return narrow(f, made, dtype)
+
+
+def _checked_operand(e: Binary) -> Expr:
+    """Returns the operand that must not be NaN: one that never is, else the one that is not an accumulator.
+
+    An accumulator is the end of a long chain of extrema, to which the test of the other operand adds nothing.
+    """
+    if never_nan(e.a) or never_nan(e.b):
+        return e.a if never_nan(e.a) else e.b
+    return e.a if _is_accumulator(e.b) and not _is_accumulator(e.a) else e.b
+
+
+def _is_accumulator(e: Expr) -> bool:
+    return isinstance(e, Load) and e.buffer.scope == "register"
 
 
 def never_nan(e: Expr) -> bool:

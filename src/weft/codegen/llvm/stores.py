@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from weft.codegen.llvm.affine import Affine, Lanes
 from weft.codegen.llvm.emitter import Emitter, Memory
-from weft.codegen.llvm.memory import flat_index, lane_pointers, memory_of, pointer, step_of, suffix, to_memory
+from weft.codegen.llvm.memory import (
+    flat_index,
+    lane_pointers,
+    load_text,
+    memory_of,
+    pointer,
+    remember,
+    step_of,
+    suffix,
+    to_memory,
+)
 from weft.codegen.llvm.types import is_true, memory_type
 from weft.loop.nodes import Store
 from weft.support.dtypes import DType
@@ -15,8 +25,8 @@ def store(f: Emitter, s: Store) -> None:
     memory, index = memory_of(f, s.buffer), flat_index(f, s.buffer, s.indices)
     value = to_memory(f, f.text(s.value), s.value.dtype)
     mask = None if s.mask is None else f.text(s.mask)
-    store_at(f, memory, s.value.dtype, index, value, None if mask is None or is_true(mask) else mask)
     f.build.forget_loads(memory.root)
+    store_at(f, memory, s.value.dtype, index, value, None if mask is None or is_true(mask) else mask)
 
 
 def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, value: str, mask: str | None) -> None:
@@ -28,7 +38,9 @@ def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, va
     where, align = pointer(f, memory, begin.times(element))
     kind, least = memory_type(dtype), max(dtype.element.bytes, align)
     if mask is None:
-        return f.build.do(f"store {kind} {value}, ptr {where}, align {least}")
+        f.build.do(f"store {kind} {value}, ptr {where}, align {least}")
+        remember(f, memory, load_text(kind, where, least), value)
+        return None
     if not isinstance(index, Lanes):
         raise f.error("a scalar store has a mask", hint="guard it with If")
     symbol, flags = f"@llvm.masked.store.{suffix(dtype)}.p0", f"<{dtype.lanes} x i1>"
