@@ -42,7 +42,8 @@ def nest_over(block: Block, ranges: Mapping[Var, Range], bounds: Bounds) -> Stmt
         wanted = ranges.get(axis.var, Range(ZERO, axis.extent))
         binding = wanted.begin
         if wanted.extent is not ONE:
-            var = Var(axis.var.name.removeprefix("v"))
+            name = axis.var.name.removeprefix("v")
+            var = Var(name if name.isidentifier() else f"ax{name}")
             bounds = bounds.bind(var, ZERO, wanted.extent - ONE)
             loops.append((var, wanted.extent))
             binding = simplify(wanted.begin + var, bounds)

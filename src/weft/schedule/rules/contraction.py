@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir.expr import Const
+from weft.ir.expr import Const, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block
 from weft.schedule.placing import readers
@@ -68,7 +68,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1])
     s.set_scope(ref, "register")
-    _schedule_tile(s, ref, len(outer))
+    _schedule_tile(s, ref, len(outer), spatial_axes(block), roles)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
@@ -152,18 +152,21 @@ def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -
     return order
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int) -> None:
-    """Orders the loops of the tile itself: the reduction outside, the tile unrolled, the last axis a vector."""
-    block = block_of(s, ref)
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> None:
+    """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
+
+    A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
+    stay in registers and no other operand does.
+    """
     loops = list(s.loops(ref))[depth:]
     reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
-    if reduced:
-        s.reorder([*reduced, *spatial])
-        start = s.decompose_reduction(ref, reduced[0])
-        _unroll_tile(s, list(s.loops(start))[depth:])
-    if block.init is not None or not reduced:
-        _unroll_tile(s, spatial)
+    columns = _loops_of_axis(s, ref, spatial[:-1], axes[roles.column].var) if roles.column is not None else []
+    spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
+    s.reorder([*reduced, *spatial])
+    start = s.decompose_reduction(ref, reduced[0])
+    _unroll_tile(s, list(s.loops(start))[depth:])
+    _unroll_tile(s, spatial)
 
 
 def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
@@ -177,4 +180,11 @@ def _loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKi
     """Returns those of *loops* that axes of *kind* are bound to."""
     block = block_of(s, ref)
     bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
+    return [f for f in loops if f.var in bound]
+
+
+def _loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
+    """Returns those of *loops* that *axis* is bound to."""
+    block = block_of(s, ref)
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.var is axis for v in free_vars(b)}
     return [f for f in loops if f.var in bound]
