@@ -141,14 +141,14 @@ def check(p: Program, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=25, derandomize=True, deadline=None)
 @given(value=SCALARS, let=outside_of_let(SCALARS), cond=conditions(SCALARS))
 def test_scalar_programs(name: str, value: Expr, let: Expr, cond: Expr) -> None:
     check(program(value, let, cond), name)
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=25, derandomize=True, deadline=None)
+@settings(max_examples=15, derandomize=True, deadline=None)
 @given(value=st.sampled_from([4, 8]).flatmap(vectors), let=outside_of_let(SCALARS), cond=conditions(SCALARS))
 def test_vector_programs(name: str, value: Expr, let: Expr, cond: Expr) -> None:
     check(program(value, let, cond), name)
