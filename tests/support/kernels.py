@@ -37,7 +37,16 @@ def put(buffer: Buffer, at: Expr, value: Expr) -> Stmt:
 
 
 def gemm(
-    m: int, n: int, k: int, mr: int, nr: int, lanes: int, *, unroll: int = 1, packed: bool = False, k_outer: bool = False
+    m: int,
+    n: int,
+    k: int,
+    mr: int,
+    nr: int,
+    lanes: int,
+    *,
+    unroll: int = 1,
+    packed: bool = False,
+    k_outer: bool = False,
 ) -> Program:
     """C[m][n] = A[m][k] * B, with B in panels [n/nr][k][nr]; A row-major, or packed [m/mr][k][mr].
 
