@@ -1,4 +1,7 @@
-"""Runs the code in a Markdown document: Python blocks in order, in one namespace; text blocks are what the block before prints."""
+"""Runs the code in a Markdown document: Python blocks in order, in one namespace.
+
+A text block is what the Python block before it prints.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.docs.markdown import ROOT, run
 
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
