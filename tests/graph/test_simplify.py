@@ -160,3 +160,24 @@ def test_known_sizes_are_constants() -> None:
 def test_nothing_to_do_returns_the_graph_itself() -> None:
     g = built(lambda g, x: g.add("relu", [x]))
     assert simplify(g) is g
+
+
+SUNK: dict[str, tuple[Build, list[str]]] = {
+    "one operand": (lambda g, x: g.add("relu", [flat(g, x)]), ["exp", "relu", "reshape"]),
+    "a scalar": (lambda g, x: g.add("mul", [flat(g, x), scalar(g, 2.0)]), ["exp", "mul", "reshape"]),
+    "two operands": (lambda g, x: g.add("mul", [flat(g, x), flat(g, x)]), ["exp", "exp", "mul", "reshape"]),
+    "a constant": (lambda g, x: g.add("add", [flat(g, x), constant(g, 6, 4)]), ["exp", "reshape", "add", "reshape"]),
+    "not a broadcast": (lambda g, x: g.add("add", [flat(g, x), constant(g, 4)]), ["exp", "reshape", "add"]),
+    "not an input": (lambda g, x: g.add("relu", [g.add("reshape", [x], shape=(6, 4))]), ["reshape", "relu"]),
+    "not a reduction": (lambda g, x: g.add("softmax", [flat(g, x)]), ["exp", "reshape", "softmax"]),
+}
+
+
+def flat(g: Graph, x: Value) -> Value:
+    return g.add("reshape", [g.add("exp", [x])], shape=(6, 4))
+
+
+@pytest.mark.parametrize("what", SUNK)
+def test_maps_come_before_reshapes(what: str) -> None:
+    build, expected = SUNK[what]
+    assert ops(apply_pass(built(build), simplify, exact=True)) == expected

@@ -49,6 +49,11 @@ def facts_of(node: Node) -> NodeFacts:
     return _facts(node.operator, types, node.attributes)
 
 
+def is_plain_map(node: Node) -> bool:
+    """Tells whether *node* maps elements, and no attribute of it (a shape, axes) speaks of the dimensions."""
+    return facts_of(node).is_map and not any(isinstance(a, tuple) for _, a in node.attributes)
+
+
 def is_rename(node: Node) -> bool:
     """Tells whether *node* only gives the same row-major elements another shape."""
     return node.op in RENAMES or _moves_only_unit_dims(node)
@@ -148,6 +153,8 @@ def _is_map(op: Operation) -> bool:
 
 def _is_broadcast(op: Compute, read: Read) -> bool:
     """Tells whether *read* is at the index of the result, or at 0 in dimensions of extent one."""
+    if len(read.indices) > len(op.axes):
+        return False
     own = op.axes[len(op.axes) - len(read.indices) :]
     sizes = zip(read.indices, own, read.tensor.shape, strict=True)
     return all(i is axis or (i is ZERO and size is ONE) for i, axis, size in sizes)

@@ -13,6 +13,7 @@ from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_s
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.simplify import simplify
@@ -59,6 +60,7 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", fold_scale_and_shift),
+        ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),

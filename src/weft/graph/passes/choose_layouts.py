@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from weft.graph.facts import facts_of
+from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import FINITE_AT_ZERO, group_block, input_block, output_block, prefers_blocks
 from weft.graph.rewriting import Inputs, rewrite_graph
@@ -168,7 +168,7 @@ class _Layouts:
         """Returns a map over blocked values, with its other operands packed; None where that is unsound or costs more."""
         present = [v for v in inputs if v is not None]
         found = [v for v in present if v in self.block_of and v.shape[1] is node.output.shape[1]]
-        if not found or not _is_plain_map(node) or not all(self._allowed(node, v) for v in found):
+        if not found or not is_plain_map(node) or not all(self._allowed(node, v) for v in found):
             return None
         block = self.block_of[found[0]]
         if not prefers_blocks(*self._sorted(present)) or any(self.block_of.get(v, block) != block for v in found):
@@ -203,11 +203,6 @@ class _Layouts:
     def _allowed(self, node: Node, x: Value) -> bool:
         """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
         return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
-
-
-def _is_plain_map(node: Node) -> bool:
-    """Tells whether *node* maps elements, and no attribute of it (a shape, axes) speaks of the dimensions."""
-    return facts_of(node).is_map and not any(isinstance(a, tuple) for _, a in node.attributes)
 
 
 def _int(e: Expr) -> int:

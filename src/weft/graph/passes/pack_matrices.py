@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from weft.graph.facts import facts_of, is_rename
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr
@@ -24,8 +25,11 @@ PANEL_VECTORS = 4
 LARGEST_WASTE = 1 / 16
 """How much of the last panel, as a share of all columns, may be padding before narrower panels are tried."""
 
-FEW_ROWS = 4
+FEW_ROWS = 32
 """Rows below which a matrix that is not constant is not packed: each of its elements is used only so often."""
+
+FEW_ROWS_REARRANGED = 4
+"""The same for a matrix that is rearranged anyhow, which packing then does on the way."""
 
 
 def pack_matrices(graph: Graph, target: Target) -> Graph:
@@ -86,8 +90,11 @@ class _Packing:
         columns, rows = node.output.shape[-1], node.output.shape[-2] if a.rank > 1 else ONE
         if not isinstance(columns, Const) or columns is ONE:
             return False
-        few = isinstance(rows, Const) and int(rows.value) < FEW_ROWS
-        return isinstance(b, Constant) or (not few and not (node.op == "matmul" and a.rank < 2))
+        if isinstance(b, Constant):
+            return True
+        needed = FEW_ROWS_REARRANGED if _is_rearranged(b) else FEW_ROWS
+        few = isinstance(rows, Const) and int(rows.value) < needed
+        return not few and not isinstance(a, Constant) and a.rank > 1
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
@@ -113,6 +120,11 @@ def _right(node: Node) -> Value | None:
 
 def _is_transposed(node: Node) -> bool:
     return node.op == "gemm" and bool(node.attribute("trans_b"))
+
+
+def _is_rearranged(v: Value) -> bool:
+    """Tells whether *v* is written only to have its elements in another order."""
+    return v.producer is not None and facts_of(v.producer).is_rearrangement and not is_rename(v.producer)
 
 
 def _known(e: Expr) -> int:

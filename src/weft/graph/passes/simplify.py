@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from weft.graph.facts import is_rename
+from weft.graph.facts import is_plain_map, is_rename
 from weft.graph.graph import Constant, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, Rule, rewrite_graph
 from weft.ir.expr import Const, Expr
@@ -34,7 +34,8 @@ def _rule(exact: bool) -> Rule:
     def apply(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         if node.op == "split":
             return _split(new, node, inputs)
-        for rule in _RULES.get(node.op, ()) + (() if exact else _ROUNDING.get(node.op, ())):
+        rules = _RULES.get(node.op, ()) + (() if exact else _ROUNDING.get(node.op, ()))
+        for rule in (*rules, _reshape_after_map):
             made = rule(new, node, inputs)
             if made is not None:
                 return [made]
@@ -71,6 +72,26 @@ def reshaped(new: Graph, x: Value, shape: tuple[Expr, ...], node: Node) -> Value
     while _is_reshape(x) and x.producer is not None and x.producer.inputs[0] is not None:
         x = x.producer.inputs[0]
     return x if x.shape == shape else new.add("reshape", [x], shape=shape, source=node.source, name=node.output.name)
+
+
+def _reshape_after_map(new: Graph, node: Node, inputs: Inputs) -> Value | None:
+    """Maps what is reshaped before the reshape, so that the map fuses into what computes it."""
+    full = [v for v in inputs if v is not None and v.rank > 0]
+    sources = {_source_shape(v) for v in full if not isinstance(v, Constant)}
+    if len(sources) != 1 or None in sources or any(v.shape != node.output.shape for v in full):
+        return None
+    [shape] = sources
+    if shape is None or len(node.outputs) != 1 or not is_plain_map(node):
+        return None
+    before = tuple([v if v is None or v.rank == 0 else reshaped(new, v, shape, node) for v in inputs])
+    mapped = new.add(node.op, before, source=node.source, **node.keywords)
+    return reshaped(new, mapped, node.output.shape, node)
+
+
+def _source_shape(v: Value) -> tuple[Expr, ...] | None:
+    """Returns the shape in which a reshaped value was computed; None where it was not."""
+    source = v.producer.inputs[0] if v.producer is not None and v.producer.op == "reshape" else None
+    return None if source is None or source.producer is None or is_rename(source.producer) else source.shape
 
 
 def _transpose(new: Graph, node: Node, inputs: Inputs) -> Value | None:

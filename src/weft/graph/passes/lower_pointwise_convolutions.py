@@ -1,0 +1,87 @@
+"""Makes 1x1 convolutions matrix products, where no other convolution is near that would gain from channel blocks.
+
+    y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
+
+with x as [N, C, H*W] and w as [OC, C]. For a network of such convolutions this saves all packing; between other convolutions,
+channel blocks cost nothing and compute as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.graph.facts import facts_of
+from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.ir.expr import ONE
+from weft.te.classify import OpClass
+
+CONVOLUTIONS = frozenset({"conv2d", "conv_transpose2d"})
+
+
+def lower_pointwise_convolutions(graph: Graph) -> Graph:
+    """Returns *graph* with matrix products for the 1x1 convolutions of regions in which there are no others."""
+    chosen = {n for region in _regions(graph) if all(map(_is_pointwise, region)) for n in region}
+
+    def lower(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        return [_product(new, node, inputs)] if node in chosen else None
+
+    return rewrite_graph(graph, lower) if chosen else graph
+
+
+def _regions(graph: Graph) -> list[list[Node]]:
+    """Returns the convolutions that are connected by operators which channel blocks pass through: maps, pools, sums."""
+    region_of: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        if node.output.rank != 4 or not (node.op in CONVOLUTIONS or _passes_blocks(node)):
+            continue
+        own = [node] if node.op in CONVOLUTIONS else []
+        for v in node.inputs:
+            if v in region_of:
+                own = _joined(region_of, own, region_of[v])
+        region_of.update((v, own) for v in node.outputs)
+    return list({id(r): r for r in region_of.values()}.values())
+
+
+def _joined(region_of: dict[Value, list[Node]], a: list[Node], b: list[Node]) -> list[Node]:
+    """Makes one region of two."""
+    if a is b:
+        return a
+    b += a
+    for v, region in region_of.items():
+        if region is a:
+            region_of[v] = b
+    return b
+
+
+def _passes_blocks(node: Node) -> bool:
+    facts = facts_of(node)
+    return facts.is_map or facts.kind is OpClass.REDUCTION or node.op == "concat"
+
+
+def _is_pointwise(node: Node) -> bool:
+    """Tells whether a convolution is a matrix product at each place."""
+    w = node.inputs[1]
+    if node.op != "conv2d" or not isinstance(w, Constant) or node.attribute("group") != 1:
+        return False
+    return w.array.shape[2:] == (1, 1) and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))
+
+
+def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
+    """Returns the convolution as a product: weights times places, or, for a single place, images times weights."""
+    x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
+    assert x is not None  # a convolution has both
+    assert w is not None
+    n, channels, height, width = x.shape
+    made = w.shape[0]
+    matrix = new.add("reshape", [w], shape=(made, channels), name=f"{w.name}_matrix")
+    if height is ONE and width is ONE:
+        rows = new.add("reshape", [x], shape=(n, channels))
+        y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
+    else:
+        places = new.add("reshape", [x], shape=(n, channels, height * width))
+        y = new.add("matmul", [matrix, places], source=node.source)
+        if bias is not None:
+            column = new.add("reshape", [bias], shape=(made, 1), name=f"{bias.name}_column")
+            y = new.add("add", [y, column], source=node.source)
+    return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)
