@@ -108,6 +108,7 @@ NOT_BIJECTIVE: dict[str, tuple[Case, bool]] = {
     "a low digit only": (([A % 4], {A: 8}, [4], TRUE), True),
     "rounded up without a predicate": (([A * 4 + B], {A: CEIL, B: 4}, [N], TRUE), False),
     "split with a remainder": (([A // 4, A % 4], {A: 10}, [3, 4], TRUE), False),
+    "a digit of a digit that does not divide": (([A // 2, A % 3 % 2], {A: 4}, [2, 2], TRUE), False),
     "bounded the other way round": (([(2 - A) * 4 + B], {A: 3, B: 4}, [10], A * 4 + B < 10), False),
 }
 
@@ -165,6 +166,15 @@ DIGITS = st.one_of(
     st.tuples(st.sampled_from(LOOPS), st.sampled_from([2, 3])).map(lambda p: p[0] // p[1]),
     st.tuples(st.sampled_from(LOOPS), st.sampled_from([2, 3])).map(lambda p: p[0] % p[1]),
     st.tuples(st.sampled_from(LOOPS), st.sampled_from([3, 5])).map(lambda p: p[1] - p[0]),
+    st.tuples(st.sampled_from(LOOPS), st.sampled_from([2, 3, 4]), st.sampled_from([2, 3])).map(
+        lambda p: p[0] % p[1] // p[2]
+    ),
+    st.tuples(st.sampled_from(LOOPS), st.sampled_from([2, 3, 4]), st.sampled_from([2, 3])).map(
+        lambda p: p[0] // p[1] % p[2]
+    ),
+    st.tuples(st.sampled_from(LOOPS), st.sampled_from([3, 4, 5]), st.sampled_from([2, 3])).map(
+        lambda p: p[0] % p[1] % p[2]
+    ),
 )
 SUMS = st.one_of(
     DIGITS,
@@ -176,7 +186,8 @@ BINDINGS = st.one_of(
     st.tuples(SUMS, st.sampled_from([2, 3, 4, 6])).map(lambda p: p[0] // p[1]),
     st.tuples(SUMS, st.sampled_from([2, 3, 4, 6])).map(lambda p: p[0] % p[1]),
 )
-PREDICATES = st.one_of(st.just(TRUE), st.tuples(SUMS, st.integers(1, 12)).map(lambda p: p[0] < index(p[1])))
+BOUNDS = st.tuples(SUMS, st.integers(1, 12)).map(lambda p: p[0] < index(p[1]))
+PREDICATES = st.one_of(st.just(TRUE), BOUNDS, st.tuples(BOUNDS, BOUNDS).map(all_of))
 MAPS = st.tuples(
     st.lists(BINDINGS, min_size=1, max_size=3), st.tuples(*[st.sampled_from([1, 2, 3, 4, 6])] * 3), PREDICATES
 )

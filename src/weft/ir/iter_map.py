@@ -121,10 +121,6 @@ class _Uses:
             self.by_source[fused] = []
             pending += [d for _, d in fused.terms]
 
-    def _extent(self, source: Source) -> Poly:
-        d = self.reader
-        return d.poly(source.extent if isinstance(source, Fused) else d.loops[source])
-
     def are_exact(self) -> bool:
         """Answers whether the used digits of each source tile it: different iterations reach different instances."""
         return all(self._tiles(source, digits) for source, digits in self.by_source.items())
@@ -144,7 +140,7 @@ class _Uses:
                 return False
             rest.remove(digit)
             count = times(count, d.poly(digit.extent))
-        extent = self._extent(source)
+        extent = self.reader.extent_of(source)
         return d.context.is_at_least(plus(count, extent, -1), 0) if may_exceed else d.is_equal(count, extent)
 
     def are_onto(self) -> bool:
@@ -153,7 +149,7 @@ class _Uses:
 
     def _is_independent(self, source: Source, digits: list[Split]) -> bool:
         d = self.reader
-        extent = self._extent(source)
+        extent = self.reader.extent_of(source)
         if self._tiles(source, digits):
             return True
         if len(digits) == 1 and self._is_top(digits[0], extent):

@@ -128,10 +128,21 @@ class Reader:
         extent, by = self.poly(inner.extent), self.poly(atom.b)
         if not self.context.is_at_least(by, 1):
             raise NotAffine
+        if not (self.is_multiple(extent, by) or self._is_leading(inner)):
+            inner = Split(Fused(((ONE, inner),), inner.extent), ONE, inner.extent)
         if isinstance(atom, FloorMod):
             return Split(inner.source, inner.lower, build(by, INDEX))
         count = self.context.quotient(plus(plus(extent, by), {(): -1}), by, INDEX)
         return Split(inner.source, build(times(self.poly(inner.lower), by), INDEX), build(count, INDEX))
+
+    def extent_of(self, source: Source) -> Poly:
+        """Returns how many values a source takes."""
+        return self.poly(source.extent if isinstance(source, Fused) else self.loops[source])
+
+    def _is_leading(self, d: Split) -> bool:
+        """Answers whether `% extent` changes nothing, as nothing of the source lies above the digit."""
+        end = times(self.poly(d.lower), self.poly(d.extent))
+        return self.context.is_at_least(plus(end, self.extent_of(d.source), -1), 0)
 
     def _single(self, s: DigitSum) -> Split:
         """Returns a sum as one digit, of a fused source if need be."""
