@@ -8,9 +8,11 @@ for i in range(0, 8):                   for i in range(0, 8):
 
 from __future__ import annotations
 
-from weft.ir.expr import Expr, Var, all_of
-from weft.ir.rewrite import free_vars, substitute
-from weft.loop.nodes import Axis, AxisKind, Block, For, Function, Stmt, for_, seq
+from collections.abc import Sequence
+
+from weft.ir.expr import Expr, Var
+from weft.ir.rewrite import substitute
+from weft.loop.nodes import Axis, Block, For, Function, Stmt, seq
 from weft.loop.regions import make_block
 from weft.loop.visit import loads
 from weft.schedule.bijection import is_injective, mixed_loops, starts_first
@@ -18,7 +20,7 @@ from weft.schedule.dependence import check_structured
 from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
-from weft.schedule.rebind import conjuncts, uses
+from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
 from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, loops_on, replace, the_block
 
@@ -43,7 +45,7 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
         refuse(f"the reduction runs over {outside[0].var.name} too, which is outside", outside[0])
     _check(fn, path, update, update.init, loops[depth])
     name = fresh_block_name(fn, f"{update.name}_init")
-    init = _init_nest(update, update.init, name, [f for f in loops[depth:] if f not in reduced], reduced)
+    init = _init_nest(path, update.init, name, loops[depth:])
     rest = make_block(
         update.name, update.axes, update.bindings, update.body, None, update.predicate, update.annotations
     )  # fmt: skip
@@ -73,35 +75,10 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
         refuse(f"each iteration of {loop.var.name} has its own results of {update.name}", loop)
 
 
-def _init_nest(update: Block, init: Stmt, name: str, loops: list[For], reduced: list[For]) -> Stmt:
-    """Builds the loops around the initialisation: those of the update that its spatial axes depend on."""
-    kept = [(a, b) for a, b in zip(update.axes, update.bindings, strict=True) if a.kind is AxisKind.SPATIAL]
-    loops = [f for f in loops if any(uses(b, f.var) for _, b in kept)]
-    fresh: dict[Var, Expr] = {f.var: Var(f"{f.var.name}_init") for f in loops}
-    axes = {a.var: Var(a.var.name) for a, _ in kept}
-    predicate = _without(update, reduced)
-    body: Stmt = make_block(
-        name,
-        tuple([Axis(axes[a.var], a.extent, a.kind) for a, _ in kept]),
-        tuple([substitute(b, fresh) for _, b in kept]),
-        substitute(init, axes),
-        None,
-        substitute(predicate, fresh),
-    )
-    for f in reversed(loops):
-        var = fresh[f.var]
-        if isinstance(var, Var):
-            body = for_(var, substitute(f.extent, fresh), body, f.kind, substitute(f.begin, fresh))
-    return body
+def _init_nest(path: Path, init: Stmt, name: str, loops: Sequence[For]) -> Stmt:
+    """Builds the loops around the initialisation."""
 
+    def build(variables: dict[Var, Var], axes: list[Axis], bindings: list[Expr], guard: Expr) -> Stmt:
+        return make_block(name, axes, bindings, substitute(init, variables), None, guard)
 
-def _without(update: Block, reduced: list[For]) -> Expr:
-    """Returns the part of the update's predicate that does not depend on the reduction; refuses one that mixes both."""
-    kept: list[Expr] = []
-    for c in conjuncts(update.predicate):
-        mentions = [f for f in reduced if uses(c, f.var)]
-        if not mentions:
-            kept.append(c)
-        elif any(v not in {f.var for f in reduced} for v in free_vars(c)):
-            refuse(f"the guard of {update.name} depends on spatial and reduced loops together", update)
-    return all_of(kept)
+    return over_results(path, loops, "_init", build)

@@ -12,6 +12,8 @@ After Suriana, Adams and Kamil, "Parallel associative reductions in Halide" (CGO
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.ir.expr import Add, And, Binary, BitAnd, BitOr, BitXor, Expr, Max, Min, Mul, Or, Select, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes, substitute
@@ -24,6 +26,7 @@ from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import check_movable, reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
+from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
 from weft.schedule.tree import (
     Path,
@@ -64,7 +67,7 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, Block
     partial = Buffer(name, (*result.shape, factor.extent), result.dtype)
     inner = [f for f in loops_on(path) if path.index(f) >= start]
     first = replace(path[start:], _partial_block(old, store, partial, name, reduced, factor))
-    second = _final_nest(old, store, partial, [f for f in inner if f not in reduced], factor)
+    second = _final_nest(path, store, partial, inner, factor)
     body = replace(path[: start + 1], seq(first, second))
     return Change(fn.with_body(add_alloc(body, partial))), BlockRef(name)
 
@@ -136,27 +139,18 @@ def _redirect(root: Stmt, old: Buffer, new: Buffer, lane: Var) -> Stmt:
     return map_nodes(root, change)
 
 
-def _final_nest(old: Block, store: Store, partial: Buffer, loops: list[For], factor: For) -> Stmt:
+def _final_nest(path: Path, store: Store, partial: Buffer, loops: Sequence[For], factor: For) -> Stmt:
     """Returns the loops and the block that combine the partial results."""
-    kept = [(a, b) for a, b in zip(old.axes, old.bindings, strict=True) if a.kind is AxisKind.SPATIAL]
-    loops = [f for f in loops if any(uses(b, f.var) for _, b in kept)]
-    fresh: dict[Var, Expr] = {f.var: Var(f.var.name) for f in loops}
-    axes = {a.var: Var(a.var.name) for a, _ in kept}
+    old = the_block(path)
     lane, over = Var(f"v{factor.var.name}"), Var(factor.var.name)
-    where = tuple([substitute(i, axes) for i in store.indices])
     op = type(_combined(old, store))
-    update = Store(store.buffer, where, op(Load(store.buffer, where), Load(partial, (*where, lane))), None)
-    body: Stmt = make_block(
-        old.name,
-        (*[Axis(axes[a.var], a.extent, a.kind) for a, _ in kept], Axis(lane, factor.extent, AxisKind.REDUCE)),
-        (*[substitute(b, fresh) for _, b in kept], over),
-        update,
-        None if old.init is None else substitute(old.init, axes),
-        substitute(old.predicate, fresh),
-    )
-    body = for_(over, factor.extent, body)
-    for f in reversed(loops):
-        var = fresh[f.var]
-        if isinstance(var, Var):
-            body = for_(var, f.extent, body, f.kind, f.begin)
-    return body
+
+    def build(variables: dict[Var, Var], axes: list[Axis], bindings: list[Expr], guard: Expr) -> Stmt:
+        where = tuple([substitute(i, variables) for i in store.indices])
+        update = Store(store.buffer, where, op(Load(store.buffer, where), Load(partial, (*where, lane))), None)
+        init = None if old.init is None else substitute(old.init, variables)
+        every = Axis(lane, factor.extent, AxisKind.REDUCE)
+        block = make_block(old.name, [*axes, every], [*bindings, over], update, init, guard, old.annotations)
+        return for_(over, factor.extent, block)
+
+    return over_results(path, loops, "", build)
