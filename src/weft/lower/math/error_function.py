@@ -31,7 +31,7 @@ ROOT: Coefficients = {
 }  # fmt: skip
 
 
-@expansion("erf", f32=Error(1.6, 1.8), f64=Error(1.3, 1.5))
+@expansion("erf", f32=Error(1.6, 1.8), f64=Error(1.6, 1.7))
 def erf(kit: Kit, x: Expr) -> Expr:
     """Returns the error function.
 

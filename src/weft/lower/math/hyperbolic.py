@@ -45,7 +45,7 @@ def tanh(kit: Kit, x: Expr) -> Expr:
     return kit.with_sign(above / (above + kit.fma(part, -2.0, 2.0)), kit.sign(x))
 
 
-@expansion("sigmoid", f32=Error(1.6, 2.0), f64=Error(1.7, 2.0))
+@expansion("sigmoid", f32=Error(1.7, 2.0), f64=Error(1.7, 2.0))
 def sigmoid(kit: Kit, x: Expr) -> Expr:
     """Returns 1 / (1 + e^-x), down to the smallest denormal.
 
