@@ -12,7 +12,7 @@ from weft.graph.graph import Graph
 from weft.support.errors import ModelError
 
 
-def to_graph(model: object, shapes: Mapping[str, int | Sequence[int]] | None = None) -> Graph:
+def to_graph(model: object, shapes: Mapping[str, int | Sequence[int | str]] | None = None) -> Graph:
     """Reads *model*: the path or the bytes of an ONNX file, or an `onnx.ModelProto`.
 
     *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names. Raises `ModelError`.

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from weft.frontends.onnx.call import Call, Results
+from typing import Any, Final
+
+import numpy as np
+from onnx import GraphProto
+
+from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
+from weft.ir.expr import Const
+from weft.support.dtypes import bool_
+
+MOST_STEPS: Final = 1024
+"""Iterations up to which a loop is written out."""
 
 
 @translates("If", limits="branches whose outputs differ in shape or type, where the condition is not constant")
@@ -20,3 +30,91 @@ def if_(c: Call) -> Results:
         if a.dtype is not b.dtype or a.shape != b.shape:
             c.fail(f"its branches give {a!r} and {b!r}; both must have one shape, since the condition is not constant")
     return tuple([c.add("where", chosen, a, b) for a, b in pairs])
+
+
+def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
+    """Tells whether a loop goes on; raises `ModelError` where that is known only when the model runs."""
+    if condition is None:
+        return True
+    if not isinstance(condition, Known) or condition.symbolic:
+        c.fail(
+            f"{what} depends on the inputs' values", "only loops whose number of iterations is known can be compiled"
+        )
+    return bool(condition.array.all())
+
+
+@translates("Loop", limits=f"loops whose number of iterations is not constant, or above {MOST_STEPS}")
+def loop(c: Call) -> Results:
+    """A loop, written out."""
+    body: GraphProto = c.attributes["body"]
+    names = [i.name for i in body.input]
+    limit = int(c.numbers(0, "the number of iterations")) if c.has(0) else None
+    states: list[Operand] = [c.input(i) for i in range(2, len(c.inputs))]
+    go_on = _is_true(c, c.optional(1), "its condition")
+    rows: list[list[Operand]] = []
+    step = 0
+    while go_on and (limit is None or step < limit):
+        if step >= MOST_STEPS:
+            c.fail(f"it runs for more than {MOST_STEPS} iterations")
+        given = [Known(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
+        condition, *made = c.subgraph(body, dict(zip(names, given, strict=True)))
+        states = made[: len(states)]
+        rows.append(made[len(states) :])
+        step += 1
+        go_on = (limit is not None and step >= limit) or _is_true(c, condition, "when it ends")
+    scans = len(body.output) - 1 - len(states)
+    if scans and not rows:
+        c.fail("it has no iterations, so its outputs are empty")
+    return *states, *[_stacked(c, [row[k] for row in rows], 0) for k in range(scans)]
+
+
+@translates("Scan", limits=f"sequences of symbolic length, or longer than {MOST_STEPS}; operator set 8")
+def scan(c: Call) -> Results:
+    """A loop over the elements of sequences, written out."""
+    if c.opset < 9:
+        c.fail("Scan of operator set 8 is not supported", "export the model again with opset_version=9 or newer")
+    body: GraphProto = c.attributes["body"]
+    names = [i.name for i in body.input]
+    count = c.integer("num_scan_inputs", 1)
+    given = [c.input(i) for i in range(len(c.inputs))]
+    states, sequences = given[:-count], given[-count:]
+    axes = [c.axis_of(a, x.rank) for a, x in zip(c.ints("scan_input_axes") or [0] * count, sequences, strict=True)]
+    turned = c.ints("scan_input_directions") or [0] * count
+    steps = _length(c, sequences[0].shape[axes[0]])
+    rows: list[list[Operand]] = []
+    for t in range(steps):
+        where = [steps - 1 - t if back else t for back in turned]
+        elements = [_element(c, x, a, k) for x, a, k in zip(sequences, axes, where, strict=True)]
+        made = c.subgraph(body, dict(zip(names, [*states, *elements], strict=True)))
+        states = made[: len(states)]
+        rows.append(made[len(states) :])
+    return *states, *_scanned(c, rows)
+
+
+def _scanned(c: Call, rows: list[list[Operand]]) -> list[Operand]:
+    """Returns the outputs of all steps, stacked along their axes in their directions."""
+    count = len(rows[0])
+    axes = c.ints("scan_output_axes") or [0] * count
+    turned = c.ints("scan_output_directions") or [0] * count
+    columns: list[list[Any]] = [[row[k] for row in rows] for k in range(count)]
+    ordered = [column[::-1] if back else column for column, back in zip(columns, turned, strict=True)]
+    return [_stacked(c, column, c.axis_of(a, column[0].rank + 1)) for column, a in zip(ordered, axes, strict=True)]
+
+
+def _length(c: Call, size: object) -> int:
+    if not isinstance(size, Const):
+        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (16, 1, 128)}')
+    if not 0 < int(size.value) <= MOST_STEPS:
+        c.fail(f"a sequence of {size.value} steps is not supported; {MOST_STEPS} is the longest")
+    return int(size.value)
+
+
+def _element(c: Call, x: Operand, axis: int, k: int) -> Operand:
+    piece = c.add("slice", x, starts=(k,), ends=(k + 1,), axes=(axis,), steps=(1,))
+    return c.reshape(piece, [*x.shape[:axis], *x.shape[axis + 1 :]])
+
+
+def _stacked(c: Call, parts: list[Operand], axis: int) -> Operand:
+    """Returns tensors of one shape as one tensor with a new dimension at *axis*."""
+    tall = [c.reshape(p, [*p.shape[:axis], 1, *p.shape[axis:]]) for p in parts]
+    return tall[0] if len(tall) == 1 else c.add("concat", *tall, axis=axis)

@@ -24,7 +24,11 @@ def _kernel(c: Call, weight: Operand) -> list[int]:
 @translates("Conv")
 def conv(c: Call) -> Results:
     """Convolution in any number of dimensions."""
-    x, weight, bias = c.input(0), c.input(1), c.optional(2)
+    return convolved(c, c.input(0), c.input(1), c.optional(2))
+
+
+def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Operand:
+    """Returns the convolution of *x* as the node's attributes say."""
     w = window_of(c, _kernel(c, weight), x.shape[2:])
     return c.add(
         "conv2d", x, weight, bias, strides=w.strides, pads=w.pads, dilations=w.dilations, group=c.integer("group", 1)
