@@ -207,3 +207,35 @@ def test_verdicts_hold_by_enumeration(case: tuple[list[Expr], tuple[int, ...], E
         assert bijective or not found.bijective
         assert surjective or not found.surjective
         assert injective or not found.injective
+
+
+STEPS = st.sampled_from([index(2), index(4), M, N])
+SYMBOLIC = st.one_of(
+    st.sampled_from(LOOPS),
+    st.tuples(st.sampled_from(LOOPS), STEPS, st.sampled_from(LOOPS)).map(lambda p: p[0] * p[1] + p[2]),
+    st.tuples(st.sampled_from(LOOPS), STEPS).map(lambda p: p[0] // p[1]),
+    st.tuples(st.sampled_from(LOOPS), STEPS).map(lambda p: p[0] % p[1]),
+)
+SIZE = st.sampled_from([index(1), index(2), index(4), N, M, CEIL, N * M])
+LIMITED = st.tuples(SYMBOLIC, st.sampled_from([N, M, CEIL])).map(lambda p: p[0] < p[1])
+SYMBOLIC_MAPS = st.tuples(
+    st.lists(SYMBOLIC, min_size=1, max_size=2),
+    st.tuples(SIZE, SIZE, st.sampled_from([index(1), index(1), index(2), N])),
+    st.one_of(st.just(TRUE), st.just(A * 4 + B < N), LIMITED),
+    st.lists(st.sampled_from([index(2), index(4), N, M, N * M, N * 2, CEIL]), min_size=2, max_size=2),
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(SYMBOLIC_MAPS)
+def test_symbolic_verdicts_hold_at_every_size(case: tuple[list[Expr], tuple[Expr, ...], Expr, list[Expr]]) -> None:
+    bindings, extents, predicate, axes = case
+    loops: dict[Var, ExprLike] = dict(zip(LOOPS, extents, strict=True))
+    found = analyse(bindings, loops, axes[: len(bindings)], predicate)
+    if found is None or not (found.bijective or found.surjective or found.injective):
+        return
+    for n, m in itertools.product((1, 2, 3, 5, 8), (1, 2, 4, 6)):
+        bijective, surjective, injective = brute_force(bindings, loops, axes[: len(bindings)], predicate, {N: n, M: m})
+        assert bijective or not found.bijective
+        assert surjective or not found.surjective
+        assert injective or not found.injective
