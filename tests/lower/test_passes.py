@@ -16,6 +16,7 @@ from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
 from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
+from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
 from weft.lower.vectorize import vectorize
 from weft.targets.cpu import cpu
@@ -404,3 +405,35 @@ def main(A: f32[n, 4], C: f32[n, 4], n: i64):
 
 def test_outline_tasks(golden: Golden) -> None:
     golden(before_and_after(PARALLEL, outline_tasks, {"n": 5}))
+
+
+GUARDED_TAIL = """
+def main(A: f32[8], C: f32[8], n: i64):
+    for i in unrolled(0, 8):
+        T = alloc("local", f32[1])
+        if i < 5 and n < 9:
+            T[0] = A[i]
+        if i < 5 and n < 9:
+            C[i] = T[0]
+    for j in range(0, 8):
+        if j < 2:
+            C[j] = A[j]
+        if j < 2:
+            C[j] = C[j] + 1.0
+"""
+
+
+def test_shrink_loops(golden: Golden) -> None:
+    golden(before_and_after(GUARDED_TAIL, lambda p: shrink_loops(simplify_program(p)), {"n": 3}))
+
+
+ONE_LANE = """
+def main(A: f32[8], C: f32[8]):
+    for j in vectorized(0, 8):
+        if j < 1:
+            C[2] = A[3]
+"""
+
+
+def test_vectorize_leaves_a_store_of_one_lane_serial(golden: Golden) -> None:
+    golden(before_and_after(ONE_LANE, vectorized))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.lower.formulas import formulas, scheduled
 from tests.lower.running import Array, inputs_of, results
 from tests.strategies import programs
 
@@ -19,6 +21,7 @@ from weft.lower.flatten_buffers import flatten_buffers
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
 from weft.lower.lower_blocks import lower_blocks
+from weft.lower.manager import Report
 from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
 from weft.lower.pipeline import lower
@@ -63,7 +66,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_keeps_the_meaning_of_any_program(name: str) -> None:
-    @settings(max_examples=60, derandomize=True, deadline=None)
+    @settings(max_examples=25, derandomize=True, deadline=None)
     @given(programs())
     def check(drawn: Program) -> None:
         program = in_order(drawn)
@@ -79,3 +82,18 @@ def test_a_pass_keeps_the_meaning_of_any_program(name: str) -> None:
 def same(a: Array, b: Array) -> bool:
     """Equal, NaN for NaN."""
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(formulas(), st.data(), st.sampled_from(["avx512", "avx2", "sse4"]))
+def test_lowering_keeps_the_meaning_of_any_schedule(program: Program, data: st.DataObject, level: str) -> None:
+    made = scheduled(data.draw, program)
+    values = inputs_of(program)
+    expected = results(program, values)
+
+    def check(report: Report) -> None:
+        if report.changed:
+            for x, y in zip(expected, results(report.program, values), strict=True):
+                assert same(x, y), f"{print_program(made)}\n-> after {report.name}\n\n{print_program(report.program)}"
+
+    verify(lower(made, cpu(level), verify=True, trace=check), flat=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import (  # fmt: skip
+from weft.ir.expr import (
     FALSE,
     INDEX,
     ONE,
@@ -32,6 +32,7 @@ from weft.ir.expr import (  # fmt: skip
     Lt,
     Select,
     Var,
+    conjuncts,
     maximum,
     minimum,
 )
@@ -42,7 +43,6 @@ from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
 from weft.loop.nodes import For, If, LoopKind, Program, Stmt, Store, seq
 from weft.loop.visit import own_exprs, rename_fresh, statements, sub_statements
-from weft.lower.uses import conjuncts
 from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
 
 _LARGEST_BODY: Final = 400  # stores, unrolled loops counted in full, that a body may have to be copied

@@ -8,7 +8,7 @@ for i in range(0, 16):                for i in range(0, 3):
 from __future__ import annotations
 
 from weft.ir.expr import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
-from weft.loop.nodes import For, If, Program, Stmt
+from weft.loop.nodes import Alloc, Buffer, For, If, Program
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 
 
@@ -24,16 +24,31 @@ class _Shrink(StmtRewriter):
 
     def _shrunk(self, s: For) -> Steps:
         body = yield s.body
-        extent = s.extent
-        if isinstance(body, If) and body.other is None and isinstance(s.begin, Const) and isinstance(extent, Const):
-            begin, count = int(s.begin.value), int(extent.value)
-            kept: list[Expr] = []
-            for c in conjuncts(body.cond):
-                end = _end(c, s)
-                count = count if end is None else min(count, max(end - begin, 0))
-                kept += [c] if end is None else []
-            extent, body = index(count), _guarded(kept, body.then)
-        return For(s.var, s.begin, extent, s.kind, body, s.annotations)
+        local: list[Buffer] = []
+        inner = body
+        while isinstance(inner, Alloc):
+            local.append(inner.buffer)
+            inner = inner.body
+        if not isinstance(inner, If) or inner.other is not None:
+            return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
+        extent, cond = _cut(s, inner.cond)
+        inner = inner.then if cond is TRUE else If(cond, inner.then, None)
+        for b in reversed(local):
+            inner = Alloc(b, inner)
+        return For(s.var, s.begin, extent, s.kind, inner, s.annotations)
+
+
+def _cut(s: For, cond: Expr) -> tuple[Expr, Expr]:
+    """Returns the number of iterations in which *cond* can hold, and what is left of it to be tested in these."""
+    if not isinstance(s.begin, Const) or not isinstance(s.extent, Const):
+        return s.extent, cond
+    begin, count = int(s.begin.value), int(s.extent.value)
+    kept: list[Expr] = []
+    for c in conjuncts(cond):
+        end = _end(c, s)
+        count = count if end is None else min(count, max(end - begin, 0))
+        kept += [c] if end is None else []
+    return index(count), all_of(kept)
 
 
 def _end(c: Expr, loop: For) -> int | None:
@@ -41,8 +56,3 @@ def _end(c: Expr, loop: For) -> int | None:
     if isinstance(c, Lt | Le) and c.a is loop.var and isinstance(c.b, Const):
         return int(c.b.value) + isinstance(c, Le)
     return None
-
-
-def _guarded(conditions: list[Expr], body: Stmt) -> Stmt:
-    cond = all_of(conditions)
-    return body if cond is TRUE else If(cond, body, None)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import FALSE, INDEX, ONE, TRUE, Const, Expr, Le, Lt, Not, Var
+from weft.ir.expr import FALSE, INDEX, ONE, TRUE, Const, Expr, Le, Lt, Not, Var, conjuncts
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.ir.simplify import simplify
-from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, Program, Stmt, Store
-from weft.lower.uses import conjuncts
+from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, Program, Seq, Stmt, Store, seq
+from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions, size_bounds
 
 
@@ -77,6 +77,12 @@ class _Simplify(StmtRewriter):
             return If(cond, then, None)
         return If(cond, then, (yield from self._where([simplify(Not(cond), self.bounds)], s.other)))
 
+    def visit_seq(self, s: Seq) -> Steps:
+        parts: list[Stmt] = []
+        for p in _with_guards_merged(s.body):
+            parts.append((yield p))
+        return seq(*parts)
+
     def _where(self, conditions: Iterable[Expr], s: Stmt) -> Steps:
         """Rewrites *s*, which is run where *conditions* hold."""
         outer = self.known, self.bounds
@@ -100,6 +106,19 @@ class _Simplify(StmtRewriter):
 
     def visit_eval(self, s: Eval) -> Visited:
         return Eval(self.expr(s.value))
+
+
+def _with_guards_merged(parts: Iterable[Stmt]) -> list[Stmt]:
+    """Returns *parts* with neighbours under one condition put together, where the first cannot change it."""
+    merged: list[Stmt] = []
+    for p in parts:
+        last = merged[-1] if merged else None
+        if isinstance(p, If) and isinstance(last, If) and p.cond is last.cond and not reads_memory(p.cond):
+            other = [x for x in (last.other, p.other) if x is not None]
+            merged[-1] = If(p.cond, seq(last.then, p.then), seq(*other) if other else None)
+        else:
+            merged.append(p)
+    return merged
 
 
 def _keep(n: Node) -> None:

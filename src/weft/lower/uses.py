@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, And, Expr, Var
+from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var, conjuncts
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
@@ -204,19 +204,6 @@ def _bounds_domain_only(s: Block) -> bool:
     for a, b in zip(s.axes, s.bindings, strict=True):
         domain |= {b < a.extent, simplify(b < a.extent), b >= ZERO, simplify(b >= ZERO)}
     return all(c in domain or simplify(c) in domain for c in conjuncts(s.predicate))
-
-
-def conjuncts(cond: Expr) -> list[Expr]:
-    """Returns the conditions that *cond* is the conjunction of."""
-    found: list[Expr] = []
-    stack = [cond]
-    while stack:
-        c = stack.pop()
-        if isinstance(c, And):
-            stack += (c.b, c.a)
-        else:
-            found.append(c)
-    return found
 
 
 def common_place(uses: list[Use]) -> Place:

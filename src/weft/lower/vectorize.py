@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, Const, Expr, FloorDiv, FloorMod, Not, Var, all_of, broadcast, index
+from weft.ir.expr import INDEX, Const, Expr, FloorDiv, FloorMod, Not, Var, all_of, broadcast, conjuncts, index
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.loop.nodes import (
@@ -39,7 +39,7 @@ from weft.loop.nodes import (
     seq,
 )  # fmt: skip
 from weft.loop.visit import loads, own_exprs, rename_fresh, statements, stores
-from weft.lower.uses import conjuncts, reads_memory
+from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.widen import NotVectorizable, Widen
 from weft.support.errors import LoweringError
@@ -247,13 +247,13 @@ class _Body(StmtRewriter):
         value = self.wide(s.value)
         if i.dtype.lanes != 1:
             return Store(buffer, (i,), self.wide.full(s.value), self.wide.mask)
+        if self.wide.mask is not None:
+            raise NotVectorizable
         if value.dtype.lanes != 1 or any(x.buffer is s.buffer for x in loads(s.value)):
             raise LoweringError(
                 f"the iterations of the vectorized loop {self.lane.name} all write the same element of {s.buffer.name}",
                 hint="vectorize a loop over a spatial axis, or rfactor the reduction",
             )
-        if self.wide.mask is not None:
-            raise NotVectorizable
         return Store(buffer, (i,), value, None)
 
     def _refuse(self, s: Stmt) -> Visited:
