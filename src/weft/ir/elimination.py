@@ -147,7 +147,8 @@ def _vars_of(atom: Expr, ctx: Context) -> tuple[Var, ...]:
 def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
     """Returns a bound of *p*, from above if *top*, in which *v* has been replaced; None where that cannot be done.
 
-    The bound is reached where *p* is linear in *v*, or monotone through one division.
+    The bound is reached where *p* is linear in *v*, or monotone through one division. Of a power of *v* one factor is
+    replaced, so that the bound still speaks of *v*, in a lower degree.
     """
     rest: Poly = {}
     by_atom: dict[Expr, Poly] = {}
@@ -155,7 +156,7 @@ def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
         touched = [a for a in m if v in _vars_of(a, ctx)]
         if not touched:
             rest[m] = k
-        elif len(touched) > 1:
+        elif touched.count(touched[0]) < len(touched):
             return None
         else:
             at = m.index(touched[0])

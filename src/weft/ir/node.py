@@ -22,14 +22,15 @@ class _Entry(weakref.ref["Node"]):
     key: tuple[Any, ...]
 
 
-def _forget(dead: _Entry) -> None:
+def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> None:
     """Drops the entry of a node that has died.
 
     Threads may build nodes side by side. An entry is only ever added by `setdefault`, which is atomic, and only ever removed by
     its own call of this function, so that a key has one node at a time; who finds a dead entry waits for this call.
+    (*table* is bound here because module globals are gone when the last nodes die, at exit.)
     """
-    if _INTERNED.get(dead.key) is dead:
-        del _INTERNED[dead.key]
+    if table.get(dead.key) is dead:
+        del table[dead.key]
 
 
 class Node:

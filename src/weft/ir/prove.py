@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from weft.ir.bounds import EMPTY, Bounds
 from weft.ir.elimination import extreme
@@ -11,6 +12,8 @@ from weft.ir.fold import constant_value
 from weft.ir.linear import Poly, add_to, build, poly_of
 from weft.ir.rewrite import free_vars
 from weft.ir.simplify import Simplifier, simplify
+
+_DEGREE: Final = 4  # of polynomials whose extremes are sought
 
 
 def prove(cond: Expr, bounds: Bounds = EMPTY) -> bool:
@@ -42,14 +45,22 @@ def extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr,
     if any(v not in order for v in variables if _mentions(low, v)):
         return None
     for v in sorted([v for v in variables if v in order], key=lambda v: -order[v]):
-        below = extreme(low, v, False, context)
-        above = extreme(high, v, True, context)
+        below = _without(v, low, False, context)
+        above = _without(v, high, True, context)
         if below is None or above is None:
             return None
         low, high = below, above
-    if any(_mentions(p, v) for p in (low, high) for v in variables):
-        return None
     return context.simplify(build(low, e.dtype)), context.simplify(build(high, e.dtype))
+
+
+def _without(v: Var, p: Poly, top: bool, context: Simplifier) -> Poly | None:
+    """Replaces *v* in each of its powers."""
+    for _ in range(_DEGREE):
+        bound = extreme(p, v, top, context) if _mentions(p, v) else p
+        if bound is None or bound is p:
+            return bound
+        p = bound
+    return None
 
 
 def _mentions(p: Poly, v: Var) -> bool:
