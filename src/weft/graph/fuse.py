@@ -23,13 +23,16 @@ LARGEST_GROWTH = 2
 """A producer is not recomputed for an output of more elements than so many times its own."""
 
 
-def fuse(graph: Graph) -> FusedGraph:
-    """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases."""
+def fuse(graph: Graph, *, merge: bool = True) -> FusedGraph:
+    """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
+
+    Without *merge*, each node is a group of its own.
+    """
     fusion = _Fusion(_with_copied_outputs(graph))
-    for node in fusion.graph.nodes:
+    for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
-    for node in fusion.graph.nodes:
+    for node in fusion.graph.nodes if merge else ():
         if fusion.is_injective(node):
             fusion.sink_into_users(node)
     return fusion.result()

@@ -22,6 +22,9 @@ from weft.ir.expr import Const, as_expr
 WEIGHT, BIAS = 1, 2
 """Where a contraction takes its weight and its bias."""
 
+PIECE = 1 << 14
+"""Elements of a weight that are scaled at once."""
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -172,10 +175,13 @@ def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
 
 
 def _scaled(made: Node, w: Array, scale: Array) -> Array:
-    """Returns a contraction's weight times *scale*, computed in double and rounded once, with no copy of it in double."""
+    """Returns a contraction's weight times *scale*, computed in double and rounded once, a piece that fits a cache at a time."""
     view, factor = _CHANNELS[made.op](made, w, scale)
     scaled: Array = np.empty(view.shape, w.dtype)
-    np.multiply(view, factor, out=scaled, dtype=np.float64, casting="unsafe")
+    rows = max(1, PIECE * len(view) // max(1, view.size))
+    for begin in range(0, len(view), rows):
+        piece = slice(begin, begin + rows)
+        scaled[piece] = view[piece].astype(np.float64) * (factor[piece] if len(factor) > 1 else factor)
     return scaled.reshape(w.shape)
 
 
