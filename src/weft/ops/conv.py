@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Expr, all_of, const, select
+from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.registry import operator
 from weft.ops.shapes import same_size, show_shape, sized
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, compute, reduce_axis, sum_
+from weft.te import Tensor, compute, reduce_axis
 
 Ints = Sequence[int]
 
@@ -69,9 +70,9 @@ def conv2d(
     def contraction(*i: Expr) -> object:
         at = [o * s + k * d for o, k, s, d in zip(i[2:], ks, strides, dilations, strict=True)]
         c = ic if group == 1 else (i[1] // per_group) * w.shape[1] + ic
-        return sum_(p[(i[0], c, *at)] * w[(i[1], ic, *ks)], [ic, *ks])
+        return sum_of_products(p[(i[0], c, *at)], w[(i[1], ic, *ks)], [ic, *ks])
 
-    y = compute((x.shape[0], w.shape[0], *outs), contraction, "conv2d", dtype=x.dtype)
+    y = accumulated((x.shape[0], w.shape[0], *outs), contraction, "conv2d", x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
@@ -95,9 +96,9 @@ def conv2d_blocked(
     def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
         c = icb if group == 1 else (ocb // per_group) * w.shape[1] + icb
         at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
-        return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
+        return sum_of_products(p[at], w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
 
-    y = compute((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
+    y = accumulated((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 
@@ -114,9 +115,9 @@ def depthwise_conv2d_blocked(
 
     def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
         at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
-        return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
+        return sum_of_products(p[at], w[cb, ky, kx, c], [ky, kx])
 
-    y = compute((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
+    y = accumulated((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 
@@ -139,9 +140,9 @@ def conv_transpose2d(
         ])  # fmt: skip
         c = ic if group == 1 else (oc // per_out) * per_in + ic
         value = select(inside, x[n, c, y // rows, x_ // columns], const(0, x.dtype))
-        return sum_(value * w[c, oc if group == 1 else oc % per_out, ky, kx], [ic, ky, kx])
+        return sum_of_products(value, w[c, oc if group == 1 else oc % per_out, ky, kx], [ic, ky, kx])
 
-    y = compute((x.shape[0], sized(per_out * group)[0], oh, ow), contraction, "conv_transpose2d", dtype=x.dtype)
+    y = accumulated((x.shape[0], sized(per_out * group)[0], oh, ow), contraction, "conv_transpose2d", x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
@@ -176,10 +177,10 @@ def conv_transpose2d_blocked(
 
     def contraction(n: Expr, ocb: Expr, py: Expr, px: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
         at = (n, icb, qy + (taps[0] - 1) - ty, qx + (taps[1] - 1) - tx, ic)
-        return sum_(p[at] * w[ocb, py, px, icb, ty, tx, ic, oc], [icb, ty, tx, ic])
+        return sum_of_products(p[at], w[ocb, py, px, icb, ty, tx, ic, oc], [icb, ty, tx, ic])
 
-    shape = (x.shape[0], w.shape[0], sh, sw, rows, columns, w.shape[7])
-    made = compute(shape, contraction, "conv_transpose2d_phases", dtype=x.dtype)
+    shape = (x.shape[0], w.shape[0], *sized(sh, sw), rows, columns, w.shape[7])
+    made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
 
     def interleaved(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> Expr:
         y, z = oy + pads[0], ox + pads[1]

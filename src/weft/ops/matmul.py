@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from weft.ir.expr import INDEX, ONE, ZERO, Expr, as_expr, const
+from weft.ops.accumulate import accumulated, sum_of_products, wide
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, same_size, show_shape
 from weft.support.errors import TypeMismatch
@@ -27,9 +28,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         lead, rest = i[: len(batch)], i[len(batch) :]
         left = (*broadcast_index(a.shape[:-2], lead, batch), *rest[: len(rows)], k)
         right = (*broadcast_index(b.shape[:-2], lead, batch), k, *rest[len(rows) :])
-        return sum_(a[left] * b[right], [k])
+        return sum_of_products(a[left], b[right], [k])
 
-    return compute((*batch, *rows, *columns), contraction, "matmul", dtype=a.dtype)
+    return accumulated((*batch, *rows, *columns), contraction, "matmul", a.dtype)
 
 
 @operator("gemm")
@@ -45,9 +46,9 @@ def gemm(
     k = reduce_axis(depth, "k")
 
     def contraction(i: Expr, j: Expr) -> object:
-        return sum_((a[k, i] if trans_a else a[i, k]) * (b[j, k] if trans_b else b[k, j]), [k])
+        return sum_of_products(a[k, i] if trans_a else a[i, k], b[j, k] if trans_b else b[k, j], [k])
 
-    product = compute((m, n), contraction, "gemm", dtype=a.dtype)
+    product = accumulated((m, n), contraction, "gemm", a.dtype)
     if c is None and alpha == 1.0:
         return product
 
@@ -81,10 +82,10 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
             x[tuple([ZERO if s is ONE else at[k] for k, s in zip(term, x.shape, strict=True)])]
             for term, x in zip(terms, xs, strict=True)
         ]
-        value = reduce(lambda a, b: a * b, factors)
+        value = reduce(lambda a, b: a * b, map(wide, factors))
         return sum_(value, list(summed.values())) if summed else value
 
-    return compute([sizes[k] for k in result], contraction, "einsum", dtype=xs[0].dtype)
+    return accumulated([sizes[k] for k in result], contraction, "einsum", xs[0].dtype)
 
 
 @operator("matmul_packed")
@@ -104,9 +105,9 @@ def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: 
         *lead, m, o, j = i
         left = (*broadcast_index(a.shape[:-2], lead, batch), *((m,) if a.rank > 1 else ()), k)
         right = (*broadcast_index(p.shape[:-3], lead, batch), o, k, j)
-        return sum_(a[left] * p[right], [k])
+        return sum_of_products(a[left], p[right], [k])
 
-    made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
+    made = accumulated((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", a.dtype)
     shape = (*batch, *((rows,) if a.rank > 1 else ()), as_expr(columns, INDEX))
 
     def unpacked(*i: Expr) -> Expr:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from weft.ir.expr import Expr, cast, const, maximum, minimum
+from weft.ops.accumulate import accumulated, wide
 from weft.ops.conv import pad_spatial
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
@@ -73,10 +74,10 @@ def _window_sums(
 
     def total(*i: Expr) -> object:
         at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
-        return sum_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
+        return sum_(wide(p[(i[0], i[1], *at, *i[2 + n :])]), axes)
 
     shape = (*x.shape[:2], *outs, *x.shape[2 + n :])
-    return compute(shape, total, "pool_sum", dtype=x.dtype), full
+    return accumulated(shape, total, "pool_sum", x.dtype), full
 
 
 @operator("sum_pool2d")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Cast, Div, Expr, TruncDiv, apply, cast, eq
+from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, normalize_axes, normalize_axis, product, sized
@@ -21,14 +22,18 @@ def reduce_over(
     if not over:
         return map_tensors(name, of, x)
     ks = {d: reduce_axis(x.shape[d], f"k{d}") for d in over}
+    adds = reducer is sum_
     kept = [d for d in range(x.rank) if keepdims or d not in over]
     shape = sized(*[1 if d in over else x.shape[d] for d in kept])
 
     def reduced(*i: Expr) -> object:
         given = dict(zip(kept, i, strict=True))
         at = [ks[d] if d in over else given[d] for d in range(x.rank)]
-        return reducer(of(x[tuple(at)]), list(ks.values()))
+        e = x[tuple(at)]
+        return reducer(of(wide(e) if adds else e), list(ks.values()))
 
+    if adds:
+        return accumulated(shape, reduced, name, x.dtype)
     return compute(shape, reduced, name, dtype=x.dtype)
 
 

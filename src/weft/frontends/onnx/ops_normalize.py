@@ -37,7 +37,12 @@ def layer_normalization(c: Call) -> Results:
     """Normalises over the dimensions from an axis on; the mean and the inverse deviation where they are asked for."""
     x = c.input(0)
     axis, epsilon = c.axis(-1, x.rank), c.number("epsilon", 1e-5)
-    y = c.add("layer_norm", x, c.input(1), c.optional(2), axis=axis, epsilon=epsilon)
+    if x.dtype.bits < 32 and c.integer("stash_type", 1) == 1:
+        y = c.cast(c.add("layer_norm", c.cast(x, f32), None, None, axis=axis, epsilon=epsilon), x.dtype)
+        y = c.add("mul", y, c.input(1))
+        y = c.add("add", y, c.input(2)) if c.has(2) else y
+    else:
+        y = c.add("layer_norm", x, c.input(1), c.optional(2), axis=axis, epsilon=epsilon)
     if not (c.wants(1) or c.wants(2)):
         return y
     axes = tuple(range(axis, x.rank))
