@@ -112,9 +112,9 @@ def concatenation() -> Program:
 SCHEDULED: dict[str, Callable[[], Program]] = {
     "product": lambda: product(28, 64, 9),
     "product-tails": lambda: product(30, 90, 7),
-    "convolution": lambda: convolution(14, 4, 32),
-    "convolution-copied": lambda: convolution(14, 4, 32, inline=False),
-    "convolution-strided": lambda: convolution(15, 3, 16, stride=2, columns=3),
+    "convolution": lambda: convolution(9, 2, 16, columns=4),
+    "convolution-copied": lambda: convolution(9, 2, 16, columns=4, inline=False),
+    "convolution-strided": lambda: convolution(11, 2, 16, stride=2, columns=4),
     "softmax": lambda: softmax(6, 40),
     "arg-max": lambda: arg_max(5, 9),
     "concatenation": concatenation,

@@ -104,8 +104,9 @@ class _Partition(StmtRewriter):
         """Keeps a parallel loop whole; each iteration tests whether it is one of the long part."""
         inside = simplify((cut.begin <= s.var) & (s.var < cut.end), extent_bounds(self.bounds, s))
         main = yield from self._visited(_with_body(s, _assume(s.body, cut.true)), rigid=False)
-        border = rename_fresh(s.body)
-        return _with_body(s, If(inside, main.body if isinstance(main, For) else main, border))
+        long = _is_long(simplify(s.extent - (cut.end - cut.begin), self.bounds), s.extent)
+        border = yield from self._visited(_with_body(s, rename_fresh(s.body)), rigid=not long)
+        return _with_body(s, If(inside, _body_of(main), _body_of(border)))
 
     def _cut(self, s: For) -> Cut | None:
         """Returns where to cut *s*, if it pays."""
@@ -121,6 +122,10 @@ class _Partition(StmtRewriter):
 
 def _with_body(s: For, body: Stmt) -> For:
     return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
+
+
+def _body_of(s: Stmt) -> Stmt:
+    return s.body if isinstance(s, For) else s
 
 
 def _fresh(s: For) -> For:
