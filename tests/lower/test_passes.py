@@ -18,6 +18,7 @@ from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unswitch_loops import unswitch_loops
 from weft.lower.vectorize import vectorize
 from weft.targets.cpu import cpu
 
@@ -437,3 +438,30 @@ def main(A: f32[8], C: f32[8]):
 
 def test_vectorize_leaves_a_store_of_one_lane_serial(golden: Golden) -> None:
     golden(before_and_after(ONE_LANE, vectorized))
+
+
+PARTLY_INVARIANT = """
+def main(A: f32[8, 64], C: f32[10, 66]):
+    for i in range(0, 10):
+        for j in range(0, 66):
+            C[i, j] = select(0 < i and 0 < j and i < 9 and j < 65, A[i - 1, j - 1], 0.0)
+"""
+
+
+def test_unswitch_loops(golden: Golden) -> None:
+    golden(before_and_after(PARTLY_INVARIANT, unswitch_loops))
+
+
+REGISTER_TAIL = """
+def main(A: f32[40], C: f32[40]):
+    T = alloc("register", f32[64])
+    for i in vectorized(0, 64):
+        T[i] = 0.0
+    for j in vectorized(0, 64):
+        if j < 40:
+            C[j] = T[j] + A[j]
+"""
+
+
+def test_a_register_tile_is_cut_alike_everywhere(golden: Golden) -> None:
+    golden(before_and_after(REGISTER_TAIL, lambda p: vectorized(shrink_loops(partitioned(p)))))

@@ -27,7 +27,9 @@ from weft.lower.partition_loops import partition_loops
 from weft.lower.pipeline import lower
 from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
+from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unswitch_loops import unswitch_loops
 from weft.targets.cpu import cpu
 
 KEPT = {LoopKind.VECTORIZED: LoopKind.SERIAL}  # random bodies depend on the order of iterations
@@ -59,6 +61,8 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "partition_and_simplify": plain(lambda p: simplify_program(partition_loops(p))),
     "remove_noops": plain(remove_noops),
     "outline_tasks": plain(outline_tasks),
+    "shrink_loops": plain(shrink_loops),
+    "unswitch_loops": plain(unswitch_loops),
     "hoist_allocations": plain(hoist_allocations),
     "lower": lambda p: lower(p, cpu("avx512"), verify=True),
 }

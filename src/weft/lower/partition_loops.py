@@ -42,7 +42,7 @@ from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
 from weft.loop.nodes import For, If, LoopKind, Program, Stmt, Store, seq
-from weft.loop.visit import own_exprs, rename_fresh, statements, sub_statements
+from weft.loop.visit import buffers_of, own_exprs, rename_fresh, statements, sub_statements
 from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
 
 _LARGEST_BODY: Final = 400  # stores, unrolled loops counted in full, that a body may have to be copied
@@ -112,10 +112,10 @@ class _Partition(StmtRewriter):
         """Returns where to cut *s*, if it pays."""
         if self.rigid or s.kind is LoopKind.UNROLLED or s.extent is ONE:
             return None
-        if s.kind is LoopKind.VECTORIZED and _length(s.extent) <= _SHORTEST_VECTOR:
+        if s.kind is LoopKind.VECTORIZED and (_length(s.extent) <= _SHORTEST_VECTOR or uses_registers(s.body)):
             return None
         found = [c for g in self.guards.of(s.body) if s.var in free_vars(g) and (c := _range_of(g, s, self.bounds))]
-        if not found or _stores_in(s.body) > _LARGEST_BODY:
+        if not found or stores_in(s.body) > _LARGEST_BODY:
             return None
         return _best(found, s, self.bounds)
 
@@ -273,7 +273,12 @@ def _meet(a: Cut, b: Cut, bounds: Bounds) -> Cut:
     return Cut(begin, end if prove(begin <= end, bounds) else maximum(begin, end), a.true + b.true)
 
 
-def _stores_in(s: Stmt) -> int:
+def uses_registers(s: Stmt) -> bool:
+    """Answers whether *s* works on a register tile: its vectors must all be cut alike for it to stay in registers."""
+    return any(b.scope == "register" for b in buffers_of(s))
+
+
+def stores_in(s: Stmt) -> int:
     """Returns how many stores *s* has once its unrolled loops are written out."""
     total = 0
     stack = [(s, 1)]

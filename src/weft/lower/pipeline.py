@@ -21,6 +21,7 @@ from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unswitch_loops import unswitch_loops
 from weft.lower.vectorize import vectorize
 from weft.targets.target import Target
 
@@ -32,6 +33,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("partition_loops", partition_loops),
     Pass("simplify_program", simplify_program),
     Pass("shrink_loops", shrink_loops),
+    Pass("unswitch_loops", unswitch_loops),
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("remove_noops", remove_noops),

@@ -8,7 +8,8 @@ for i in range(0, 16):                for i in range(0, 3):
 from __future__ import annotations
 
 from weft.ir.expr import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
-from weft.loop.nodes import Alloc, Buffer, For, If, Program
+from weft.loop.nodes import Alloc, Buffer, For, If, LoopKind, Program
+from weft.lower.partition_loops import uses_registers
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 
 
@@ -41,6 +42,8 @@ class _Shrink(StmtRewriter):
 def _cut(s: For, cond: Expr) -> tuple[Expr, Expr]:
     """Returns the number of iterations in which *cond* can hold, and what is left of it to be tested in these."""
     if not isinstance(s.begin, Const) or not isinstance(s.extent, Const):
+        return s.extent, cond
+    if s.kind is LoopKind.VECTORIZED and uses_registers(s.body):
         return s.extent, cond
     begin, count = int(s.begin.value), int(s.extent.value)
     kept: list[Expr] = []
