@@ -136,3 +136,9 @@ def test_weights_are_rounded_once() -> None:
     assert isinstance(made.inputs[2], Constant)
     assert made.inputs[1].array.item() == np.float32(np.float64(w.array.item()) * factor)
     assert made.inputs[2].array.item() == np.float32(bias.array[0] - np.float64(mean.array[0]) * factor)
+
+
+def test_the_channels_of_a_batch_of_products_are_not_their_columns() -> None:
+    g = Graph()
+    made = apply_pass(one_output(g, batch_norm(g, matmul(g, g.input("x", (2, 3, 5), f32)), 3)), fold_scale_and_shift)
+    assert ops(made) == ["matmul", "mul", "add"]

@@ -181,3 +181,11 @@ def flat(g: Graph, x: Value) -> Value:
 def test_maps_come_before_reshapes(what: str) -> None:
     build, expected = SUNK[what]
     assert ops(apply_pass(built(build), simplify, exact=True)) == expected
+
+
+def test_merged_transposes_are_a_reshape_only_if_both_together_are() -> None:
+    def build(g: Graph, x: Value) -> Value:
+        return g.add("transpose", [g.add("transpose", [x], perm=(2, 1, 0, 3))], perm=(0, 2, 1, 3))
+
+    assert ops(apply_pass(built(build, (1, 4, 2, 1)), simplify, exact=True)) == ["transpose"]
+    assert ops(apply_pass(built(build, (1, 1, 2, 4)), simplify, exact=True)) == ["reshape"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from weft.graph.graph import Attributes, Node
+from weft.graph.graph import Attributes, Node, Value
 from weft.ir.expr import ONE, ZERO, Add, Const, Mul, Sub, Var
 from weft.ir.node import Node as IrNode
 from weft.ir.rewrite import post_order
@@ -56,15 +56,13 @@ def is_plain_map(node: Node) -> bool:
 
 def is_rename(node: Node) -> bool:
     """Tells whether *node* only gives the same row-major elements another shape."""
-    return node.op in RENAMES or _moves_only_unit_dims(node)
+    x = node.inputs[0] if node.inputs else None
+    return node.op in RENAMES or (node.op == "transpose" and x is not None and keeps_order(x, node.attribute("perm")))
 
 
-def _moves_only_unit_dims(node: Node) -> bool:
-    """Tells whether *node* is a transposition that keeps the order of all dimensions longer than one."""
-    if node.op != "transpose" or node.inputs[0] is None:
-        return False
-    shape = node.inputs[0].shape
-    moved = [p for p in node.attribute("perm") if shape[p] is not ONE]
+def keeps_order(x: Value, perm: tuple[int, ...]) -> bool:
+    """Tells whether transposing *x* by *perm* keeps the order of all dimensions longer than one."""
+    moved = [p for p in perm if x.shape[p] is not ONE]
     return moved == sorted(moved)
 
 

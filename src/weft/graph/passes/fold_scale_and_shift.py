@@ -125,6 +125,8 @@ def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value,
         return None
     weight = made.inputs[WEIGHT]
     bias = _bias_of(made)
+    if node.op == "batch_norm" and _channel_axis(made) % affine.y.rank != 1:
+        return None
     scales = bool((affine.scale != 1.0).any())
     if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
         return None

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from weft.graph.facts import is_plain_map, is_rename
+from weft.graph.facts import is_plain_map, is_rename, keeps_order
 from weft.graph.graph import Constant, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, Rule, rewrite_graph
 from weft.ir.expr import Const, Expr
@@ -102,9 +102,7 @@ def _transpose(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     before = x.producer
     if before is not None and before.op == "transpose" and before.inputs[0] is not None:
         x, perm = before.inputs[0], tuple([before.attribute("perm")[p] for p in perm])
-    if perm == tuple(range(x.rank)):
-        return x
-    if is_rename(node):
+    if keeps_order(x, perm):
         return reshaped(new, x, node.output.shape, node)
     if x is inputs[0]:
         return None
