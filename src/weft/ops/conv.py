@@ -126,23 +126,27 @@ def conv_transpose2d(
     x: Tensor, w: Tensor, bias: Tensor | None = None, *, strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0),
     dilations: Ints = (1, 1), group: int = 1, output_padding: Ints = (0, 0),
 ) -> Tensor:  # fmt: skip
-    """Transposed convolution of x [N, C, H, W] with w [C, OC/group, KH, KW] to [N, OC, OH, OW]."""
+    """Transposed convolution of x [N, C, *S] with w [C, OC/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    if not same_size(x.shape[1], w.shape[0]):
+        raise TypeMismatch(f"conv_transpose2d: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
     per_in, per_out = x.shape[1] // group, w.shape[1]
-    ic, ky, kx = reduce_axis(per_in, "ic"), reduce_axis(w.shape[2], "ky"), reduce_axis(w.shape[3], "kx")
-    oh, ow = _transposed_sizes(x.shape[2:4], w.shape[2:4], strides, pads, dilations, output_padding)
+    ic = reduce_axis(per_in, "ic")
+    ks = [reduce_axis(k, f"k{'yxz'[n]}") for n, k in enumerate(w.shape[2:])]
+    outs = _transposed_sizes(x.shape[2:], w.shape[2:], strides, pads, dilations, output_padding)
 
-    def contraction(n: Expr, oc: Expr, oy: Expr, ox: Expr) -> object:
-        y, x_ = oy + pads[0] - ky * dilations[0], ox + pads[1] - kx * dilations[1]
-        rows, columns = strides
-        inside = all_of([
-            y >= 0, y < x.shape[2] * rows, x_ >= 0, x_ < x.shape[3] * columns,
-            y % rows <= 0, x_ % columns <= 0,
-        ])  # fmt: skip
+    def contraction(*i: Expr) -> object:
+        oc = i[1]
+        at = [o + p - k * d for o, p, k, d in zip(i[2:], pads, ks, dilations, strict=False)]
+        inside = [
+            c for v, size, s in zip(at, x.shape[2:], strides, strict=True) for c in (v >= 0, v < size * s, v % s <= 0)
+        ]
         c = ic if group == 1 else (oc // per_out) * per_in + ic
-        value = select(inside, x[n, c, y // rows, x_ // columns], const(0, x.dtype))
-        return sum_of_products(value, w[c, oc if group == 1 else oc % per_out, ky, kx], [ic, ky, kx])
+        read = x[(i[0], c, *[v // s for v, s in zip(at, strides, strict=True)])]
+        value = select(all_of(inside), read, const(0, x.dtype))
+        return sum_of_products(value, w[(c, oc if group == 1 else oc % per_out, *ks)], [ic, *ks])
 
-    y = accumulated((x.shape[0], sized(per_out * group)[0], oh, ow), contraction, "conv_transpose2d", x.dtype)
+    shape = (x.shape[0], sized(per_out * group)[0], *outs)
+    y = accumulated(shape, contraction, "conv_transpose2d", x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
@@ -150,7 +154,7 @@ def _transposed_sizes(
     sizes: Sequence[Expr], kernel: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints, extra: Ints
 ) -> tuple[Expr, ...]:
     found = [
-        (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + 2]
+        (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
         for d, s in enumerate(sizes)
     ]
     return sized(*found)

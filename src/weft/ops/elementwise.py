@@ -23,6 +23,7 @@ from weft.ir.expr import (
     Mul,
     Not,
     Or,
+    Reinterpret,
     ShiftLeft,
     ShiftRight,
     Sub,
@@ -78,7 +79,7 @@ def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = N
     OPERATORS[name] = Operator(name, build)
 
 
-for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max, "floor_mod": FloorMod,
+for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max,
                     "bit_and": BitAnd, "bit_or": BitOr, "bit_xor": BitXor, "shift_left": ShiftLeft,
                     "shift_right": ShiftRight, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
     _define_binary(_name, _cls)
@@ -133,6 +134,25 @@ def _integer_power(x: Expr, y: Expr) -> Expr:
         result = select(ne(BitAnd(ShiftRight(y, const(bit, y.dtype)), one), 0), result * x, result)
         x = x * x
     return result
+
+
+@operator("floor_mod")
+def floor_mod(a: Tensor, b: Tensor) -> Tensor:
+    """Returns the remainder of a division rounded down, with the divisor's sign."""
+    _check_same("floor_mod", a, b)
+
+    def of_floats(x: Expr, y: Expr) -> Expr:
+        r = apply("fmod", x, y)
+        return select(ne(r, 0.0) & ne(r < 0, y < 0), r + y, r)
+
+    return map_tensors("floor_mod", FloorMod if a.dtype.is_int else of_floats, a, b)
+
+
+@operator("bit_cast")
+def bit_cast(x: Tensor, *, dtype: DType) -> Tensor:
+    """Reads the bits of the elements as *dtype*, of the same width in memory."""
+    convert = Cast if x.dtype.is_bool or dtype.is_bool else Reinterpret
+    return map_tensors("bit_cast", lambda e: e if e.dtype is dtype else convert(e, dtype), x, dtype=dtype)
 
 
 @operator("float_mod")

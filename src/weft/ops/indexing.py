@@ -112,6 +112,19 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     return _scatter(x, updates, ks, reduction, hit, "scatter_nd")
 
 
+@operator("write_at")
+def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
+    """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
+
+    def written(*i: Expr) -> Expr:
+        t = i[axis] - cast(begin[i[0]], INDEX)
+        t = t % x.shape[axis] if circular else t
+        new = update[(*i[:axis], minimum(maximum(t, 0), update.shape[axis] - 1), *i[axis + 1 :])]
+        return select((t >= 0) & (t < update.shape[axis]), new, x[i])
+
+    return compute(x.shape, written, "write_at", dtype=x.dtype)
+
+
 @operator("reverse_sequence")
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Reverses the first `lengths[b]` elements along *time_axis* for each *b* along *batch_axis*."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft.ir.expr import Expr, cast, const, maximum, minimum
+from weft.ir.expr import ZERO, Expr, all_of, cast, const, maximum, minimum, select
 from weft.ops.accumulate import accumulated, wide
 from weft.ops.conv import pad_spatial
 from weft.ops.registry import operator
-from weft.ops.shapes import sized
-from weft.te import Tensor, compute, lowest, max_, reduce_axis, sum_
+from weft.ops.shapes import flatten_index, sized
+from weft.te import Tensor, argmax, compute, compute_many, lowest, max_, reduce_axis, sum_
 
 Ints = Sequence[int]
 
@@ -60,6 +60,30 @@ def max_pool2d(
         return max_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
 
     return compute((*x.shape[:2], *outs, *x.shape[2 + n :]), largest, "max_pool2d", dtype=x.dtype)
+
+
+@operator("max_pool2d_indices")
+def max_pool2d_indices(
+    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
+    column_major: bool = False,
+) -> Tensor:  # fmt: skip
+    """The position in the flat tensor of the first largest element of each window; *column_major* swaps the pooled dimensions."""
+    n = len(kernel)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+
+    def first(*i: Expr) -> object:
+        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] - pads[d] for d in range(n)]
+        inside = all_of([c for d, v in enumerate(at) for c in (v >= 0, v < x.shape[2 + d])])
+        place = flatten_index((i[0], i[1]), x.shape[:2])
+        order = slice(None, None, -1 if column_major else 1)
+        for v, size in zip(at[order], x.shape[2:][order], strict=True):
+            place = place * size + v
+        return argmax(
+            (select(inside, place, ZERO), select(inside, x[(i[0], i[1], *at)], lowest(x.dtype))), axes, inside
+        )
+
+    return compute_many((*x.shape[:2], *outs), first, "max_pool2d_indices")[0]
 
 
 def _window_sums(

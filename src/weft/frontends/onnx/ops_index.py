@@ -7,6 +7,7 @@ import numpy as np
 from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
+from weft.support.dtypes import i64
 
 
 @translates("Gather")
@@ -76,3 +77,12 @@ def reverse_sequence(c: Call) -> Results:
     x = c.input(0)
     batch, time = c.axis(1, x.rank, "batch_axis"), c.axis(0, x.rank, "time_axis")
     return c.add("reverse_sequence", x, c.input(1), batch_axis=batch, time_axis=time)
+
+
+@translates("TensorScatter")
+def tensor_scatter(c: Call) -> Results:
+    """A cache with new entries written along an axis, from an index for each batch on."""
+    x = c.input(0)
+    begin = c.input(2) if c.has(2) else c.add("full", shape=(x.shape[0],), value=0, dtype=i64)
+    circular = c.text("mode", "linear") == "circular"
+    return c.add("write_at", x, c.input(1), begin, axis=c.axis(-2, x.rank), circular=circular)

@@ -87,8 +87,6 @@ def mod(c: Call) -> Results:
     a, b = operands(c)
     if c.flag("fmod", False):
         return c.add("float_mod" if a.dtype.is_float else "trunc_mod", a, b)
-    if a.dtype.is_float:
-        c.fail("the remainder of floats needs fmod=1", "ONNX defines fmod=0 for integers only")
     return c.add("floor_mod", a, b)
 
 
@@ -122,6 +120,12 @@ def where(c: Call) -> Results:
 def cast(c: Call) -> Results:
     """Converts the elements."""
     return c.cast(c.input(0), element_type(c.integer("to", 0), c.source))
+
+
+@translates("BitCast", limits="types that Weft lacks")
+def bit_cast(c: Call) -> Results:
+    """Reads the elements' bits as another type of the same width."""
+    return c.add("bit_cast", c.input(0), dtype=element_type(c.integer("to", 0), c.source))
 
 
 @translates("CastLike", limits="as Cast")

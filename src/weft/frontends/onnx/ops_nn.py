@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.frontends.onnx.call import Call, Operand, Results, static
+from weft.frontends.onnx.call import Call, Operand, Results, static, total
 from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.windows import Window, window_of
-from weft.ir.expr import Expr
+from weft.ir.expr import Expr, ExprLike
 
 
 def _kernel(c: Call, weight: Operand) -> list[int]:
@@ -35,23 +35,15 @@ def convolved(c: Call, x: Operand, weight: Operand, bias: Operand | None) -> Ope
     )
 
 
-@translates("ConvTranspose", limits="more than two spatial dimensions")
+@translates("ConvTranspose")
 def conv_transpose(c: Call) -> Results:
-    """Transposed convolution; one of one dimension is done as one of two."""
+    """Transposed convolution in any number of dimensions."""
     x, weight, bias = c.input(0), c.input(1), c.optional(2)
-    n = x.rank - 2
-    if n not in (1, 2):
-        c.fail(f"a transposed convolution of {n} spatial dimensions is not supported")
     w, extra = _transposed_window(c, _kernel(c, weight), x.shape[2:])
-    if n == 1:
-        x, weight = (c.reshape(v, [*v.shape[:2], 1, v.shape[2]]) for v in (x, weight))
-    lead = [1] * (2 - n)
-    pads = [0] * (2 - n)
-    y = c.add(
-        "conv_transpose2d", x, weight, bias, strides=[*lead, *w.strides], dilations=[*lead, *w.dilations],
-        pads=[*pads, *w.pads[:n], *pads, *w.pads[n:]], output_padding=[*pads, *extra], group=c.integer("group", 1),
+    return c.add(
+        "conv_transpose2d", x, weight, bias, strides=w.strides, dilations=w.dilations, pads=w.pads, output_padding=extra,
+        group=c.integer("group", 1),
     )  # fmt: skip
-    return y if n == 2 else c.reshape(y, [*y.shape[:2], y.shape[3]])
 
 
 def _transposed_window(c: Call, kernel: list[int], spatial: Sequence[Expr]) -> tuple[Window, list[int]]:
@@ -78,17 +70,49 @@ def _transposed_window(c: Call, kernel: list[int], spatial: Sequence[Expr]) -> t
     return Window(kernel, strides, dilations, before + after), extra
 
 
-@translates("MaxPool", limits="the output Indices")
+@translates("MaxPool")
 def max_pool(c: Call) -> Results:
-    """The largest element of each window."""
-    x = c.input(0)
-    if c.wants(1):
-        c.fail("the output Indices of MaxPool is not supported", "export the model without return_indices")
-    ceil_mode = c.flag("ceil_mode", False)
+    """The largest element of each window, and where in the flat tensor it is."""
+    x, ceil_mode = c.input(0), c.flag("ceil_mode", False)
     w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:], ceil_mode)
-    return c.add(
-        "max_pool2d", x, kernel=w.kernel, strides=w.strides, pads=w.pads, dilations=w.dilations, ceil_mode=ceil_mode
-    )
+    how = {"kernel": w.kernel, "strides": w.strides, "pads": w.pads, "dilations": w.dilations, "ceil_mode": ceil_mode}
+    y = c.add("max_pool2d", x, **how)
+    if not c.wants(1):
+        return y
+    return y, c.add("max_pool2d_indices", x, **how, column_major=c.flag("storage_order", False))
+
+
+@translates("MaxUnpool")
+def max_unpool(c: Call) -> Results:
+    """Puts pooled elements back where their indices say, zero elsewhere."""
+    x, where = c.input(0), c.input(1)
+    w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:])
+    n = len(w.kernel)
+    sizes = [(s - 1) * w.strides[d] + (w.kernel[d] - w.pads[d] - w.pads[n + d]) for d, s in enumerate(x.shape[2:])]
+    shape = [*x.shape[:2], *sizes]
+    target = c.sizes(2, "the output shape") if c.has(2) else shape
+    empty = c.add("full", shape=(total(target),), value=0, dtype=x.dtype)
+    flat = c.reshape(where, [total(x.shape)])
+    if c.has(2):
+        flat = _moved(c, flat, shape, target)
+    filled = c.add("scatter_elements", empty, flat, c.reshape(x, [total(x.shape)]), axis=0, reduction="none")
+    return c.reshape(filled, target)
+
+
+def _moved(c: Call, positions: Operand, old: Sequence[ExprLike], new: Sequence[ExprLike]) -> Operand:
+    """Returns row-major positions in a tensor of shape *old* as positions in one of shape *new*."""
+    moved: Operand = c.scalar(0, positions.dtype)
+    stride_old: ExprLike = 1
+    stride_new: ExprLike = 1
+    for a, b in zip(reversed(old), reversed(new), strict=True):
+        digit = c.add("trunc_mod", c.add("div", positions, _size(c, stride_old)), _size(c, a))
+        moved = c.add("add", moved, c.add("mul", digit, _size(c, stride_new)))
+        stride_old, stride_new = total([stride_old, a]), total([stride_new, b])
+    return moved
+
+
+def _size(c: Call, size: ExprLike) -> Operand:
+    return c.reshape(c.vector([size]), [])
 
 
 @translates("AveragePool")
@@ -160,8 +184,9 @@ def depth_to_space(c: Call) -> Results:
 
 @translates("SpaceToDepth")
 def space_to_depth(c: Call) -> Results:
-    """Moves blocks of places to channels."""
+    """Moves blocks of places to the outer part (DCR) or the inner part (CRD) of the channels."""
     x, b = c.input(0), c.integer("blocksize", 1)
     n, depth, h, w = x.shape
-    y = c.transpose(c.reshape(x, [n, depth, h // b, b, w // b, b]), [0, 3, 5, 1, 2, 4])
+    order = [0, 3, 5, 1, 2, 4] if c.text("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    y = c.transpose(c.reshape(x, [n, depth, h // b, b, w // b, b]), order)
     return c.reshape(y, [n, depth * (b * b), h // b, w // b])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -143,3 +143,17 @@ def _repeated(c: Call, x: Operand, d: int, times: int) -> Operand:
     tall = c.reshape(x, [*shape[: d + 1], 1, *shape[d + 1 :]])
     wide = c.add("expand", tall, shape=(*shape[: d + 1], times, *shape[d + 1 :]))
     return c.reshape(wide, [*shape[:d], shape[d] * times, *shape[d + 1 :]])
+
+
+_MODES: Final = {"bilinear": "linear", "bicubic": "cubic"}
+"""How operator sets before 20 called the modes of GridSample."""
+
+
+@translates("GridSample")
+def grid_sample(c: Call) -> Results:
+    """Samples at places that a grid gives."""
+    mode = c.text("mode", "linear")
+    return c.add(
+        "grid_sample", c.input(0), c.input(1), mode=_MODES.get(mode, mode), padding=c.text("padding_mode", "zeros"),
+        align_corners=c.flag("align_corners", False),
+    )  # fmt: skip
