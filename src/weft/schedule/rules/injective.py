@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.schedule.rules.facts import block_of, size_of
 from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.transposed import schedule_transposed
 from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -14,7 +15,7 @@ from weft.targets.target import Target
 def schedule_injective(s: Schedule, ref: BlockRef, target: Target) -> None:
     """Vectorises the innermost loop around a block and runs the outer ones in parallel, if there is work enough."""
     loops = list(s.loops(ref))
-    if not loops or not _is_serial(s, ref):
+    if not loops or not _is_serial(s, ref) or schedule_transposed(s, ref, target):
         return
     dtype = block_of(s, ref).writes[0].buffer.dtype
     loops = _fuse_flat(s, ref, loops)
