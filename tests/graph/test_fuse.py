@@ -11,6 +11,7 @@ from tests.graph.oracle import run_fused, run_graph
 
 from weft.graph import FusedGraph, Graph, Value, fuse, verify_graph
 from weft.graph.facts import facts_of, is_rename
+from weft.graph.fuse import LARGEST_GROUP
 from weft.graph.graph import Node
 from weft.support.dtypes import f32
 from weft.te.classify import OpClass
@@ -140,6 +141,19 @@ FUSED: dict[str, tuple[tuple[int, ...], Build, list[str]]] = {
 def test_groups(what: str) -> None:
     shape, build, expected = FUSED[what]
     assert names(fused(built(build, *shape))) == expected
+
+
+def test_groups_are_not_too_large() -> None:
+    def build(g: Graph, x: Value) -> Value:
+        for _ in range(150):
+            x = g.add("tanh", [x])
+        return x
+
+    assert [len(g.nodes) for g in fused(built(build, 2)).groups] == [
+        LARGEST_GROUP,
+        LARGEST_GROUP,
+        150 - 2 * LARGEST_GROUP,
+    ]
 
 
 def test_a_value_read_elsewhere_is_stored() -> None:

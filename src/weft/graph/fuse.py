@@ -8,7 +8,7 @@ these, a contraction takes in what only rearranges the operand of which it reads
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from weft.graph.dominators import between, post_dominators
@@ -21,6 +21,9 @@ from weft.te.classify import OpClass
 
 LARGEST_GROWTH = 2
 """A producer is not recomputed for an output of more elements than so many times its own."""
+
+LARGEST_GROUP = 64
+"""Nodes in a group; larger kernels take long to compile and gain nothing."""
 
 
 def fuse(graph: Graph, *, merge: bool = True) -> FusedGraph:
@@ -65,7 +68,7 @@ class _Fusion:
         sink = anchor
         while (end := self.above[sink]) is not None:
             path = between(sink, end, self.users)
-            if not all(self._can_follow(n, anchor, {sink, *path}) for n in path):
+            if self._is_too_large(anchor, path) or not all(self._can_follow(n, anchor, {sink, *path}) for n in path):
                 return
             self._merge(anchor, path)
             sink = end
@@ -85,6 +88,8 @@ class _Fusion:
         if end is None or node in self.anchor or end in self.views or len(node.outputs) != 1:
             return
         path = between(node, end, self.users)
+        if self._is_too_large(node, path):
+            return
         inner = [n for n in path if n is not end]
         if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
             return
@@ -104,6 +109,12 @@ class _Fusion:
     def _only_rearranges(self, nodes: set[Node]) -> bool:
         """Tells whether all that is in the sets of *nodes* moves elements without computing."""
         return all(self.facts[n].is_rearrangement for m in nodes for n in self.set_of[m])
+
+    def _is_too_large(self, into: Node, nodes: Sequence[Node]) -> bool:
+        """Tells whether one set of those of *into* and *nodes* would be a kernel too large."""
+        if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP:
+            return True
+        return len(self.set_of[into].union(*[self.set_of[n] for n in nodes])) > LARGEST_GROUP
 
     def _merge(self, into: Node, nodes: Iterable[Node]) -> None:
         """Makes one set of those of *into* and *nodes*."""

@@ -80,6 +80,10 @@ class Constant(Value):
         super().__init__(name, TensorType(tuple([as_expr(n) for n in array.shape]), from_numpy(array.dtype)))
         self.array = array
 
+    def reshaped(self, shape: Sequence[int], name: str) -> Constant:
+        """Returns the same elements, of the same kind and in the same memory, in another shape."""
+        return type(self)(name, self.array.reshape(shape))
+
 
 class Parameter(Constant):
     """A constant that training may change; no pass computes with its value."""

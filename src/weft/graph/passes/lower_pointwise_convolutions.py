@@ -70,11 +70,10 @@ def _is_pointwise(node: Node) -> bool:
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     """Returns the convolution as a product: weights times places, or, for a single place, images times weights."""
     x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
-    assert x is not None  # a convolution has both
-    assert w is not None
+    assert x is not None  # a convolution reads something
+    assert isinstance(w, Constant)  # _is_pointwise asks for it
     n, channels, height, width = x.shape
-    made = w.shape[0]
-    matrix = new.add("reshape", [w], shape=(made, channels), name=f"{w.name}_matrix")
+    matrix = w.reshaped(w.array.shape[:2], f"{w.name}_matrix")
     if height is ONE and width is ONE:
         rows = new.add("reshape", [x], shape=(n, channels))
         y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
@@ -82,6 +81,6 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
         places = new.add("reshape", [x], shape=(n, channels, height * width))
         y = new.add("matmul", [matrix, places], source=node.source)
         if bias is not None:
-            column = new.add("reshape", [bias], shape=(made, 1), name=f"{bias.name}_column")
+            column = new.add("reshape", [bias], shape=(*bias.shape, 1), name=f"{bias.name}_column")
             y = new.add("add", [y, column], source=node.source)
     return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)
