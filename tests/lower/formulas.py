@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from weft import te
-from weft.ir.expr import Expr, as_expr, select
+from weft.ir.expr import INDEX, Expr, as_expr, cast, maximum, minimum, select
 from weft.loop.nodes import Program
 from weft.schedule.schedule import Schedule
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i32, u8
 from weft.support.errors import ScheduleError
 from weft.te.to_loops import to_program
 
@@ -26,7 +26,7 @@ def formulas(draw: Draw) -> Program:
     inputs = [te.placeholder((rows, columns), f32, "A")]
     t = inputs[0]
     for n in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["map", "sum", "product", "window", "pad", "transpose"]))
+        kind = draw(st.sampled_from(["map", "sum", "product", "window", "pad", "transpose", "quantize", "gather"]))
         if kind == "product":
             inputs.append(te.placeholder((t.shape[1], draw(st.integers(1, 18))), f32, f"W{n}"))
             t = _product(t, inputs[-1], f"T{n}")
@@ -74,7 +74,31 @@ def _transpose(a: te.Tensor, name: str) -> te.Tensor:
     return te.compute((a.shape[1], a.shape[0]), lambda i, j: a[j, i] + 1.0, name)
 
 
-_OPERATIONS = {"map": _map, "sum": _sum, "window": _window, "pad": _pad, "transpose": _transpose}
+def _quantize(a: te.Tensor, name: str) -> te.Tensor:
+    """Small integers and back: types of several widths in one loop."""
+    q = te.compute(a.shape, lambda i, j: cast(minimum(maximum(a[i, j], 0.0), 200.0), u8), f"{name}q")
+    return te.compute(a.shape, lambda i, j: cast(cast(q[i, j], i32) * 3, f32), name)
+
+
+def _gather(a: te.Tensor, name: str) -> te.Tensor:
+    """Columns picked by numbers that are computed from the data."""
+    last = as_expr(a.shape[1]) - 1
+
+    def at(i: Expr, j: Expr) -> Expr:
+        return a[i, minimum(maximum(cast(a[i, 0], INDEX), 0), last)] + a[i, j]
+
+    return te.compute(a.shape, at, name)
+
+
+_OPERATIONS = {
+    "quantize": _quantize,
+    "gather": _gather,
+    "map": _map,
+    "sum": _sum,
+    "window": _window,
+    "pad": _pad,
+    "transpose": _transpose,
+}
 
 
 def scheduled(draw: Draw, program: Program, steps: int = 10) -> Program:

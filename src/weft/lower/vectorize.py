@@ -148,10 +148,12 @@ def _widened(loop: For, body: Stmt, first: Expr, lanes: int, bounds: Bounds) -> 
 
 def _widest(body: Stmt) -> int:
     """Returns the bits of the widest type that *body* computes with; half-width floats are computed in single precision."""
-    moved = {x.buffer.dtype for x in loads(body)} | {x.buffer.dtype for x in stores(body)}
-    computed = {n.dtype for s in statements(body) for e in own_exprs(s) for n in _values(e) if n.dtype is not INDEX}
-    only_copies = all(isinstance(s.value, Load | Const) for s in stores(body))
-    kinds = moved | computed
+    kinds = {s.buffer.dtype for s in stores(body)}
+    only_copies = True
+    for s in statements(body):
+        for e in (s.value,) if isinstance(s, Store) else own_exprs(s):
+            kinds |= {n.dtype for n in _values(e) if n.dtype is not INDEX}
+            only_copies = only_copies and isinstance(e, Load | Const)
     return max([32 if k.is_float and k.bits < 32 and not only_copies else max(8, k.bits) for k in kinds], default=8)
 
 
