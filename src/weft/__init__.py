@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
+    from weft.driver.build import build as build
+    from weft.driver.compile import compile as compile
     from weft.runtime.model import Model as Model
     from weft.runtime.model import load as load
     from weft.support.errors import ArtifactError as ArtifactError
@@ -40,6 +42,8 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ToolchainError": (_ERRORS, "ToolchainError"),
     "UnsupportedOperators": (_ERRORS, "UnsupportedOperators"),
     "WeftError": (_ERRORS, "WeftError"),
+    "build": ("weft.driver.build", "build"),
+    "compile": ("weft.driver.compile", "compile"),
     "load": ("weft.runtime.model", "load"),
 }
 

@@ -9,55 +9,61 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from weft.cli.bench_engines import engine
+from weft.cli.bench_engines import check_engine, engine
 from weft.cli.bench_measure import TOLERANCE, machine, measure, row
-from weft.cli.console import Quiet, err, out
-from weft.cli.models import random_inputs
-from weft.driver.compile import signature
-from weft.support.errors import ArtifactError, RuntimeFailure
+from weft.cli.console import Quiet, Shape, out, parse_shapes, progress_bar
+from weft.cli.files import check_output, write_output
+from weft.support.errors import RuntimeFailure
 
 
 def bench(
     models: Annotated[list[Path], typer.Argument(help="ONNX files.", show_default=False)],
-    against: Annotated[str, typer.Option("--against", help="Peers, separated by commas: onnxruntime, openvino.")] = "",
+    against: Annotated[str, typer.Option("--against", metavar="ENGINE,...", help="Peers: onnxruntime, openvino.")] = "",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    shape: Shape = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Time MODELS, in rounds in which the engines take turns, after their outputs were compared.
+    """Time MODELS in Weft and its peers, after their outputs were compared.
 
-    Example: weft bench resnet18.onnx --against onnxruntime --threads 1
+    The engines take turns in several rounds; times are those of the middle run, ratios the median over the rounds.
+
+    Examples:
+
+        weft bench resnet18.onnx --against onnxruntime
+
+        weft bench *.onnx --against onnxruntime,openvino --threads 2 --seconds 10 --json figures.json
     """
+    names = list(dict.fromkeys(a for a in against.split(",") if a and a != "weft"))
+    for name in names:
+        check_engine(name)
+        engine(name)  # that one is not installed is better known before the work than in its midst
+    if json_file is not None:
+        check_output(json_file)
+    sizes = parse_shapes(shape)
     rows: list[dict[str, object]] = []
     for path in models:
-        engines = [engine(n) for n in ["weft", *[a for a in against.split(",") if a]]]
-        if not quiet:
-            err.print(f"{path.name}: {', '.join(e.name for e in engines)}")
-        timed = measure(path, engines, random_inputs(signature(str(path))), threads, seconds)
+        with progress_bar(quiet) as progress:
+            timed = measure(path, names, threads, seconds, sizes, progress)
         rows += [row(path.stem, t, timed[0], threads) for t in timed]
     out.print(_table(rows))
     if json_file is not None:
-        _write(json_file, {"machine": machine(), "rows": rows})
-    wrong = [f"{r['engine']} on {r['model']}" for r in rows if float(str(r["rel_err"])) > TOLERANCE]
+        text = json.dumps({"machine": machine(), "rows": rows}, indent=1)
+        write_output(json_file, lambda file: file.write(text.encode()))
+    wrong = [f"{r['engine']} on {r['model']}" for r in rows if not float(str(r["rel_err"])) <= TOLERANCE]
     if wrong:
         raise RuntimeFailure(f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}")
 
 
 def _table(rows: list[dict[str, object]]) -> Table:
-    table = Table(
-        "model", "engine", "median ms", "p10..p90", "time / Weft's", "CPU / Weft's", "difference", "ready in s"
-    )
+    table = Table("model", "engine", "median ms", "p10 - p90", "x Weft", "x Weft (CPU)", "difference", "ready s", "MB")
     for r in rows:
         table.add_row(
-            str(r["model"]), str(r["engine"]), f"{r['median_ms']:.3f}", f"{r['p10_ms']:.3f}..{r['p90_ms']:.3f}",
+            str(r["model"]), str(r["engine"]), f"{r['median_ms']:.3f}", f"{r['p10_ms']:.3f} - {r['p90_ms']:.3f}",
             f"{r['ratio_to_weft']:.2f}", f"{r['cpu_ratio_to_weft']:.2f}", f"{r['rel_err']:.1e}", f"{r['compile_s']:.2f}",
+            f"{r['peak_rss_mb']:.0f}",
         )  # fmt: skip
     return table
-
-
-def _write(path: Path, figures: dict[str, object]) -> None:
-    try:
-        path.write_text(json.dumps(figures, indent=1))
-    except OSError as e:
-        raise ArtifactError(f"{path} can't be written: {e.strerror or e}", hint="choose another file") from None

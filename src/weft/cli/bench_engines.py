@@ -21,8 +21,11 @@ class Engine(Protocol):
 
     name: str
 
-    def load(self, path: Path, inputs: Arrays, threads: int) -> None:
-        """Reads and compiles the model, and keeps the inputs."""
+    def load(self, path: Path, threads: int) -> None:
+        """Reads and compiles the model."""
+
+    def bind(self, inputs: Arrays) -> None:
+        """Keeps the inputs of all runs to come."""
 
     def run(self) -> object:
         """Runs the model once; returns when the outputs are ready."""
@@ -38,9 +41,12 @@ class Weft:
     model: Model
     inputs: Arrays
 
-    def load(self, path: Path, inputs: Arrays, threads: int) -> None:
+    def load(self, path: Path, threads: int) -> None:
         """Compiles the model without the cache, so that the time told is a compilation's."""
         self.model = compile(str(path), threads=threads, cache=False)
+
+    def bind(self, inputs: Arrays) -> None:
+        """Keeps the inputs."""
         self.inputs = inputs
 
     def run(self) -> object:
@@ -53,18 +59,23 @@ class Weft:
         return list(made) if isinstance(made, tuple) else [made]
 
 
-_MODULES: Final = {"onnxruntime": "weft.cli.bench_onnxruntime", "openvino": "weft.cli.bench_openvino"}
+_PEERS: Final = {"onnxruntime": "weft.cli.bench_onnxruntime", "openvino": "weft.cli.bench_openvino"}
 """Where each peer's adapter is; it is imported only when asked for, since the peer itself is optional."""
+
+
+def check_engine(name: str) -> None:
+    """Raises `InputError` for a name that no engine has."""
+    if name != "weft" and name not in _PEERS:
+        raise InputError(f"there is no engine {name!r} to compare with", hint=f"use {', '.join(_PEERS)}")
 
 
 def engine(name: str) -> Engine:
     """Returns the engine called *name*; raises `InputError` for an unknown one, `ToolchainError` for one not installed."""
+    check_engine(name)
     if name == "weft":
         return Weft()
-    if name not in _MODULES:
-        raise InputError(f"there is no engine {name!r} to compare with", hint=f"use {', '.join(_MODULES)}")
     try:
-        module = importlib.import_module(_MODULES[name])
+        module = importlib.import_module(_PEERS[name])
     except ModuleNotFoundError as e:
         raise ToolchainError(f"{name} is not installed", hint=f"pip install {name}") from e
     made: Engine = module.Peer()

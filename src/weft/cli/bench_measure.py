@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import platform
-import resource
-from collections.abc import Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
-from weft.cli.bench_engines import Arrays, Engine
+from weft.cli.bench_alone import PREFIX
+from weft.cli.bench_engines import Arrays, Engine, Weft, engine
+from weft.cli.models import random_inputs
+from weft.support.errors import RuntimeFailure
 
 ROUNDS = 5
 TOLERANCE = 1e-4
@@ -21,43 +28,77 @@ TOLERANCE = 1e-4
 
 @dataclass
 class Timed:
-    """An engine while it is measured: seconds of each run and, round by round, medians of wall and processor time."""
+    """An engine while it is measured: seconds of each run and, round by round, medians of wall and processor time.
+
+    `compile_s` and `peak_rss_mb` are those of a process that loads the model in this engine and runs it once.
+    """
 
     engine: Engine
     compile_s: float
+    peak_rss_mb: float
     max_abs_err: float = 0.0
     rel_err: float = 0.0
-    peak_rss_mb: float = 0.0
     runs: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
 
-def measure(path: Path, engines: Sequence[Engine], inputs: Arrays, threads: int, seconds: float) -> list[Timed]:
-    """Loads *path* in every engine, compares their outputs with the first one's, and times them in interleaved rounds.
+def measure(
+    path: Path,
+    names: Sequence[str],
+    threads: int,
+    seconds: float,
+    sizes: Mapping[str, int] | None = None,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> list[Timed]:
+    """Runs *path* in Weft and the other engines called *names*, each for about *seconds* in all, in interleaved rounds.
 
-    Each engine gets about *seconds* in all.
+    All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions.
     """
-    timed = [_load(path, e, inputs, threads) for e in engines]
+    steps = 2 * len(names) + 2 + ROUNDS
+    progress("load", 0, steps)
+    ours = Weft()
+    ours.load(path, threads)
+    inputs = random_inputs(ours.model.inputs, sizes=sizes)
+    timed = []
+    for n, name in enumerate(["weft", *names]):
+        progress("load", 2 * n + 1, steps)
+        timed.append(_load(ours if n == 0 else engine(name), path, inputs, threads))
     wanted = timed[0].engine.outputs()
     for t in timed[1:]:
         t.max_abs_err, t.rel_err = difference(wanted, t.engine.outputs())
-    for _ in range(ROUNDS):
-        for t in timed:
+    for n in range(ROUNDS):
+        progress("run", steps - ROUNDS + n, steps)
+        for t in timed if n % 2 == 0 else reversed(timed):
             _turn(t, seconds / ROUNDS)
     return timed
 
 
-def _load(path: Path, engine: Engine, inputs: Arrays, threads: int) -> Timed:
-    start = perf_counter()
-    engine.load(path, inputs, threads)
-    took = perf_counter() - start
-    engine.run()
-    return Timed(engine, took, peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+def _load(made: Engine, path: Path, inputs: Arrays, threads: int) -> Timed:
+    """Loads the model, and once more in a process of its own, whose memory is then the engine's alone."""
+    if not isinstance(made, Weft):
+        made.load(path, threads)
+    made.bind(inputs)
+    return Timed(made, *_alone(made.name, path, inputs, threads))
+
+
+def _alone(name: str, path: Path, inputs: Arrays, threads: int) -> tuple[float, float]:
+    """Returns the seconds to load the model in a new process, and the peak of its memory in megabytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "inputs.npz"
+        named: dict[str, Any] = {PREFIX + n: a for n, a in inputs.items()}
+        np.savez(file, **named)
+        asked = [name, str(path), str(threads), str(file)]
+        command = [sys.executable, "-m", "weft.cli.bench_alone", *asked]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeFailure(f"{name} failed in a process of its own: {done.stderr.strip()[-500:]}")
+    answer = json.loads(done.stdout)
+    return float(answer["compile_s"]), float(answer["peak_rss_mb"])
 
 
 def _turn(t: Timed, seconds: float) -> None:
-    """Runs one engine for its share of a round, a short warm-up first."""
+    """Runs one engine for its share of a round, after one run to warm up."""
     t.engine.run()
     walls: list[float] = []
     start, cpu = perf_counter(), process_time()
@@ -71,14 +112,17 @@ def _turn(t: Timed, seconds: float) -> None:
 
 
 def difference(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Returns the largest absolute difference, and the largest relative to an output's largest magnitude."""
+    """Returns the largest absolute difference, and the largest relative to an output's largest magnitude.
+
+    Both are infinite where shapes differ, or one has a NaN that the other has not.
+    """
     absolute = relative = 0.0
-    for x, y in zip(a, b, strict=True):
-        if x.size == 0:
-            continue
-        d = float(np.abs(x.astype(np.float64) - y.astype(np.float64)).max())
-        absolute = max(absolute, d)
-        relative = max(relative, d / max(float(np.abs(y).max()), 1e-30))
+    for x, y in zip([v.astype(np.float64) for v in a], [v.astype(np.float64) for v in b], strict=True):
+        if x.shape != y.shape or not np.array_equal(np.isnan(x), np.isnan(y)):
+            return float("inf"), float("inf")
+        worst = float(np.nanmax(np.abs(x - y), initial=0.0))
+        absolute = max(absolute, worst)
+        relative = max(relative, worst / max(float(np.nanmax(np.abs(y), initial=0.0)), 1e-30))
     return absolute, relative
 
 
@@ -112,8 +156,7 @@ def machine() -> dict[str, object]:
     found = {"machine": platform.machine(), "system": platform.system(), "python": platform.python_version()}
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        names = [
-            line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         found["cpu"] = names[0] if names else ""
     return dict(found)

@@ -14,11 +14,14 @@ class Peer:
 
     name = "onnxruntime"
 
-    def load(self, path: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
-        """Makes a session; inputs and outputs are bound once, so that a run copies nothing."""
+    def load(self, path: Path, threads: int) -> None:
+        """Makes a session."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
         self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def bind(self, inputs: Mapping[str, np.ndarray]) -> None:
+        """Binds inputs and outputs once, so that a run copies nothing."""
         self.binding = self.session.io_binding()
         self.kept = {n: onnxruntime.OrtValue.ortvalue_from_numpy(a) for n, a in inputs.items()}
         for n, value in self.kept.items():

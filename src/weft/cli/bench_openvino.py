@@ -14,11 +14,14 @@ class Peer:
 
     name = "openvino"
 
-    def load(self, path: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
-        """Compiles the model; the inputs are shared with it."""
+    def load(self, path: Path, threads: int) -> None:
+        """Compiles the model."""
         hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1,
                  "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False}  # fmt: skip
         self.model = openvino.Core().compile_model(str(path), "CPU", hints)
+
+    def bind(self, inputs: Mapping[str, np.ndarray]) -> None:
+        """Shares the inputs with the model."""
         self.request = self.model.create_infer_request()
         self.kept = {n: openvino.Tensor(a, shared_memory=True) for n, a in inputs.items()}
         for n, tensor in self.kept.items():

@@ -11,17 +11,23 @@ import typer
 from weft.cli.console import (
     Json,
     NoCache,
+    OptLevel,
+    Precision,
     Quiet,
     Shape,
     Target,
+    Verify,
     human_bytes,
+    human_seconds,
     out,
     parse_shapes,
     print_json,
-    progress_bars,
-)  # fmt: skip
+    progress_bar,
+)
+from weft.cli.files import check_output
 from weft.driver.cache import default_cache
-from weft.driver.compile import check_options, compile_package
+from weft.driver.compile import compile_package
+from weft.driver.options import check_options
 from weft.runtime.artifact import write_artifact
 from weft.support.errors import ArtifactError
 from weft.targets.cpu import parse_target
@@ -29,31 +35,49 @@ from weft.targets.cpu import parse_target
 
 def compile_command(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The artifact to write.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", show_default=False)],
     target: Target = "cpu",
     shape: Shape = None,
+    opt_level: OptLevel = 3,
+    precision: Precision = "model",
+    verify: Verify = False,
     no_cache: NoCache = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compile MODEL to one self-contained file.
+    """Compile MODEL to one self-contained file, which runs without the compiler.
 
-    Example: weft compile resnet18.onnx -o resnet18.weft
+    Examples:
+
+        weft compile resnet18.onnx -o resnet18.weft
+
+        weft compile bert.onnx -o bert.weft --shape batch=1 --shape sequence=128
+
+        weft compile mlp.onnx -o mlp.weft --target "cpu -mattr=avx2"
+
+    The file is run by `weft run`, or in Python by `weft.load("resnet18.weft")`.
     """
     start = perf_counter()
-    with progress_bars(quiet or as_json) as progress:
-        package = compile_package(
-            str(model), parse_target(target), check_options(3, "model", False, None), parse_shapes(shape),
-            None if no_cache else default_cache(), progress,
-        )  # fmt: skip
+    check_output(output)
+    options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
+    cache = None if no_cache else default_cache()
+    with progress_bar(quiet or as_json) as progress:
+        package = compile_package(str(model), parse_target(target), options, sizes, cache, progress)
     try:
         write_artifact(package, output)
     except OSError as e:
         raise ArtifactError(f"{output} can't be written: {e.strerror or e}", hint="choose another place") from None
     seconds, size = perf_counter() - start, output.stat().st_size
+    figures = {
+        "model": str(model),
+        "artifact": str(output),
+        "target": package.target,
+        "bytes": size,
+        "seconds": seconds,
+    }
     if as_json:
-        print_json(
-            {"model": str(model), "artifact": str(output), "bytes": size, "seconds": seconds, "target": package.target}
-        )
+        print_json(figures)
     elif not quiet:
-        out.print(f"wrote {output}: {human_bytes(size)} for {package.target}, in {seconds:.2f} s")
+        out.print(
+            f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}", markup=False
+        )

@@ -1,4 +1,4 @@
-"""What the commands share: progress bars, JSON output, options."""
+"""What the commands share: the two streams, progress bars, JSON, and options that several of them take."""
 
 from __future__ import annotations
 
@@ -6,55 +6,57 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Target = Annotated[str, typer.Option("--target", help="What to compile for; see `weft targets`.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of a call [default: all processors].")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Threads of a call; the default is all processors.")
+]  # fmt: skip
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 Shape = Annotated[
-    list[str] | None, typer.Option("--shape", help="A size for a symbolic dimension, such as batch=4; repeatable.")
+    list[str] | None,
+    typer.Option("--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension, such as batch=4; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+OptLevel = Annotated[
+    int, typer.Option("--opt-level", "-O", min=0, max=3, help="0: node by node; 1: fused; 2: packed; 3: everything.")
+]
+Precision = Annotated[
+    str, typer.Option("--precision", help="model, or strict: round only as the model does.", metavar="model|strict")
+]
+Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
 
 
-class Stages:
-    """Shows how far a compilation is; the driver calls it."""
+class Bar:
+    """Shows how far a compilation is, in one line; the driver calls it."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.tasks: dict[str, Any] = {}
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.task = bars.add_task("", total=None)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Moves the bar of *stage*."""
-        if stage not in self.tasks:
-            self.tasks[stage] = self.progress.add_task(stage, total=total)
-        self.progress.update(self.tasks[stage], completed=done, total=total)
+        """Tells that *done* of *total* steps of *stage* are finished."""
+        count = f"{done}/{total}" if total > 1 else ""
+        self.bars.update(self.task, description=stage, completed=done, total=total, count=count)
 
 
 @contextmanager
-def progress_bars(quiet: bool) -> Iterator[Stages]:
-    """Gives a progress bar for each stage on the error stream, where it is a terminal and *quiet* is off."""
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=quiet or not sys.stderr.isatty(),
-    )
-    with bars:
-        yield Stages(bars)
+def progress_bar(quiet: bool) -> Iterator[Bar]:
+    """Gives a progress bar on the error stream, where that is a terminal and *quiet* is off; it is gone in the end."""
+    columns = [TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[count]:>7}")]
+    hidden = quiet or not sys.stderr.isatty()
+    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bars:
+        bar = Bar(bars)
+        bar("", 0, 1)
+        yield bar
 
 
 def print_json(value: object) -> None:
@@ -62,31 +64,36 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=1) + "\n")
 
 
+def print_text(text: str) -> None:
+    """Prints *text* on the standard output as it is."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
 def parse_shapes(given: list[str] | None) -> dict[str, int]:
     """Reads `name=size` options; raises a usage error for any other form."""
     sizes: dict[str, int] = {}
     for text in given or []:
         name, _, size = text.partition("=")
-        if not name or not size.isdigit() or int(size) < 1:
+        if not name or not size.isdecimal() or int(size) < 1:
             raise typer.BadParameter(f"{text!r} is not of the form NAME=SIZE", param_hint="--shape")
         sizes[name] = int(size)
     return sizes
 
 
-def is_artifact(path: Path) -> bool:
-    """Tells whether *path* is a compiled model, by its first bytes."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"WEFT"
-    except OSError:
-        return False
-
-
 def human_bytes(count: int) -> str:
     """Returns a number of bytes for people."""
-    size = float(count)
-    for unit in ("B", "KB", "MB"):
+    if count < 1024:
+        return f"{count} B"
+    size = count / 1024
+    for unit in ("KB", "MB"):
         if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+            return f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.2f} GB"
+
+
+def human_seconds(seconds: float) -> str:
+    """Returns a time for people."""
+    if seconds >= 0.9995:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.3f} ms"

@@ -2,104 +2,129 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+import weft
 from weft.cli.console import (
     Json,
     NoCache,
+    OptLevel,
+    Precision,
     Quiet,
     Shape,
     Target,
     human_bytes,
-    is_artifact,
+    human_seconds,
     out,
     parse_shapes,
     print_json,
-    progress_bars,
-)  # fmt: skip
-from weft.codegen.llvm.compile import assembly
-from weft.driver.build import Compilation
+    print_text,
+    progress_bar,
+)
+from weft.cli.files import is_artifact
 from weft.driver.cache import default_cache
-from weft.driver.compile import check_options, compile_model
-from weft.driver.kernel import Kernel
-from weft.loop.parser import parse_program
+from weft.driver.options import check_options
 from weft.runtime.artifact import read_artifact
+from weft.runtime.package import Package
 from weft.support.errors import InputError
 from weft.targets.cpu import parse_target
 
+if TYPE_CHECKING:  # these import the compiler, which an artifact does without
+    from weft.driver.build import Compilation
+    from weft.driver.kernel import Kernel
+
+KERNEL = "KERNEL"
+"""How `--schedule` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
+
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or an artifact.", show_default=False)],
-    graph: Annotated[bool, typer.Option("--graph", help="Show the groups of operators.")] = False,
-    kernels: Annotated[bool, typer.Option("--kernels", help="List the kernels.")] = False,
-    memory: Annotated[bool, typer.Option("--memory", help="Show the memory plan.")] = False,
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    graph: Annotated[bool, typer.Option("--graph", help="The groups of operators, each one call of a kernel.")] = False,
+    kernels: Annotated[bool, typer.Option("--kernels", help="The kernels, numbered.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Where each tensor lies, and when.")] = False,
     schedule: Annotated[
-        str | None, typer.Option("--schedule", help="Show the loops of a kernel, and the steps to them.")
+        str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
     ] = None,
-    asm: Annotated[str | None, typer.Option("--asm", help="Show the machine code of a kernel.")] = None,
+    asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
     target: Target = "cpu",
     shape: Shape = None,
+    opt_level: OptLevel = 3,
+    precision: Precision = "model",
     no_cache: NoCache = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what MODEL becomes: its graph, kernels, memory, loops and code. Without options, a summary."""
+    """Show what MODEL becomes. Without options, a summary.
+
+    Examples:
+
+        weft inspect resnet18.onnx
+
+        weft inspect resnet18.onnx --kernels
+
+        weft inspect resnet18.onnx --schedule 3 --asm 3
+    """
     if is_artifact(model):
-        _show_artifact(model, as_json)
+        _show_artifact(model, as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
         return
-    with progress_bars(quiet or as_json) as progress:
-        made = compile_model(
-            str(model), parse_target(target), check_options(3, "model", False, None), parse_shapes(shape),
+    with progress_bar(quiet or as_json) as progress:
+        made = weft.build(
+            str(model), parse_target(target), check_options(opt_level, precision), parse_shapes(shape),
             None if no_cache else default_cache(), progress,
         )  # fmt: skip
     if as_json:
         print_json(_facts(made))
         return
-    if not (graph or kernels or memory or schedule or asm):
-        _show_summary(made)
     if graph:
-        out.print(str(made.fused), markup=False, soft_wrap=True)
+        print_text(str(made.fused))
     if kernels:
-        _show_kernels(made)
+        out.print(_kernel_table(made))
     if memory:
-        out.print(str(made.plan), markup=False, soft_wrap=True)
-    if schedule:
+        print_text(str(made.plan))
+    if schedule is not None:
         found = _kernel(made, schedule)
-        out.print(f"{found.scheduled}\n# made by\n{found.trace}", markup=False, soft_wrap=True)
-    if asm:
-        out.print(assembly(parse_program(_kernel(made, asm).flat), parse_target(target)), markup=False, soft_wrap=True)
+        print_text(f"{found.scheduled}\n# made by\n{found.trace}")
+    if asm is not None:
+        print_text(_kernel(made, asm).assembly(made.target))
+    if not (graph or kernels or memory or schedule or asm):
+        _show_summary(model, made)
 
 
 def _kernel(made: Compilation, name: str) -> Kernel:
-    for k in made.kernels.values():
-        if k.name == name:
+    """Returns a kernel by its name or its number; raises `InputError` listing them all."""
+    found = list(made.kernels.values())
+    for n, k in enumerate(found, 1):
+        if name in (k.name, str(n)):
             return k
-    names = ", ".join(k.name for k in made.kernels.values())
-    raise InputError(f"there is no kernel {name}", hint=f"the kernels are: {names}")
+    names = "\n    ".join(f"{n} {k.name}" for n, k in enumerate(found, 1))
+    raise InputError(f"there is no kernel {name}", hint=f"the kernels are\n    {names}")
 
 
-def _calls(made: Compilation) -> dict[str, int]:
-    """Returns how often each kernel is called, by name."""
-    counts: dict[str, int] = {}
-    for g in made.fused.groups:
-        name = made.kernels[g.key].name
-        counts[name] = counts.get(name, 0) + 1
-    return counts
+def _rows(made: Compilation) -> list[dict[str, object]]:
+    """Returns the facts of each kernel."""
+    calls = Counter([g.key for g in made.fused.groups])
+    sources = {g.key: g.source for g in reversed(made.fused.groups)}
+    return [
+        {
+            "name": k.name, "calls": calls[key], "code_bytes": len(k.object.elf), "seconds": k.seconds,
+            "first_call": sources[key],
+        }
+        for key, k in made.kernels.items()
+    ]  # fmt: skip
 
 
 def _facts(made: Compilation) -> dict[str, object]:
-    calls = _calls(made)
-    rows = [
-        {"name": k.name, "calls": calls[k.name], "code_bytes": len(k.object.elf), "seconds": k.seconds}
-        for k in made.kernels.values()
-    ]
     return {
-        "nodes": len(made.source.nodes), "groups": len(made.fused.groups), "kernels": rows,
-        "constants_bytes": _constant_bytes(made), "seconds": dict(made.seconds),
+        "target": made.package.target,
+        "inputs": list(map(str, made.package.inputs)), "outputs": list(map(str, made.package.outputs)),
+        "nodes": len(made.source.nodes), "calls": len(made.fused.groups), "kernels": _rows(made),
+        "constants_bytes": _constant_bytes(made), "code_bytes": len(made.package.image),
+        "arena": str(made.plan).splitlines()[-1], "seconds": dict(made.seconds),
     }  # fmt: skip
 
 
@@ -107,31 +132,45 @@ def _constant_bytes(made: Compilation) -> int:
     return sum(int(c.array.nbytes) for c in made.fused.constants)
 
 
-def _show_summary(made: Compilation) -> None:
-    for side, specs in (("input", made.package.inputs), ("output", made.package.outputs)):
-        for s in specs:
-            out.print(f"{side:<7} {s}", markup=False)
-    out.print(f"{len(made.source.nodes)} nodes became {len(made.fused.groups)} calls of {len(made.kernels)} kernels")
-    out.print(f"constants {human_bytes(_constant_bytes(made))}, code {human_bytes(len(made.package.image))}")
-    out.print(str(made.plan).splitlines()[-1], markup=False)
-    out.print(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in made.seconds.items()))
+def _show_summary(path: Path, made: Compilation) -> None:
+    _show_signature(f"{path.name} for {made.package.target}", made.package)
+    calls, kernels = len(made.fused.groups), len(made.kernels)
+    code = f"{human_bytes(len(made.package.image))} of code, {human_bytes(_constant_bytes(made))} of constants"
+    stages = ", ".join(f"{stage} {human_seconds(seconds)}" for stage, seconds in made.seconds.items())
+    total = human_seconds(sum(made.seconds.values()))
+    print_text(f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels")
+    print_text(f"  memory   {code}; {str(made.plan).splitlines()[-1]}")
+    print_text(f"  compiled in {total}: {stages}")
+    print_text("look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL")
 
 
-def _show_kernels(made: Compilation) -> None:
-    calls = _calls(made)
-    table = Table("kernel", "calls", "compiled in")
-    for k in made.kernels.values():
-        table.add_row(k.name, str(calls[k.name]), f"{k.seconds * 1e3:.0f} ms")
-    out.print(table)
-
-
-def _show_artifact(path: Path, as_json: bool) -> None:
-    package = read_artifact(path)
-    if as_json:
-        print_json({"target": package.target, "inputs": [str(s) for s in package.inputs],
-                    "outputs": [str(s) for s in package.outputs], "code_bytes": len(package.image)})  # fmt: skip
-        return
-    out.print(f"compiled for {package.target} ({package.machine}), code {human_bytes(len(package.image))}")
+def _show_signature(title: str, package: Package) -> None:
+    out.print(title, style="bold", markup=False)
     for side, specs in (("input", package.inputs), ("output", package.outputs)):
         for s in specs:
-            out.print(f"{side:<7} {s}", markup=False)
+            print_text(f"  {side:<8} {s}")
+
+
+def _kernel_table(made: Compilation) -> Table:
+    table = Table("#", "kernel", "calls", "code", "compiled in", "first called for")
+    for n, row in enumerate(_rows(made), 1):
+        size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
+        table.add_row(str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"]))
+    return table
+
+
+def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
+    if wants_more:
+        raise InputError(
+            f"{path} is compiled: it holds code, no graph and no loops", hint="inspect the model it was made from"
+        )
+    package = read_artifact(path)
+    if as_json:
+        print_json({
+            "target": package.target, "machine": package.machine, "features": list(package.features),
+            "inputs": list(map(str, package.inputs)), "outputs": list(map(str, package.outputs)),
+            "code_bytes": len(package.image),
+        })  # fmt: skip
+        return
+    _show_signature(f"{path.name}, compiled for {package.target} ({package.machine})", package)
+    print_text(f"  memory   {human_bytes(len(package.image))} of code, {human_bytes(path.stat().st_size)} in all")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+import weft
 from weft.cli.bench import bench
 from weft.cli.compile import compile_command
+from weft.cli.console import err
 from weft.cli.demo import demo
 from weft.cli.inspect import inspect
 from weft.cli.run import run
@@ -19,9 +23,11 @@ from weft.support.errors import WeftError
 app = typer.Typer(
     name="weft",
     help="Weft compiles trained models to fast code with nothing behind it.",
+    epilog="Begin with: weft demo",
     no_args_is_help=True,
-    add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("compile")(compile_command)
 app.command()(run)
@@ -31,15 +37,63 @@ app.command()(targets)
 app.command()(demo)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"weft {weft.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Weft compiles trained models to fast code with nothing behind it."""
+
+
 def main() -> None:
-    """Runs the command; an error of Weft's own is told in words, without a traceback."""
+    """Runs the command; what goes wrong is told in words, without a traceback."""
+    warnings.showwarning = _show_warning
+    try:
+        _finish(_run())
+    except BrokenPipeError:  # whoever read the output has seen enough
+        _drop_output()
+        sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        _complain(f"the output can't be written: {error.strerror or error}")
+        sys.exit(1)
+
+
+def _run() -> int:
     try:
         app()
     except WeftError as error:
-        Console(stderr=True, highlight=False).print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.exit(1)
+        _complain(str(error))
+        return 1
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    return 0
+
+
+def _finish(code: int) -> None:
+    """Ends the process, once all output has arrived."""
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Lets what is still in the buffers of the standard output vanish, so that Python does not stumble over it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str) -> None:
+    err.print(f"[bold red]error:[/] {escape(message)}")
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    err.print(f"[yellow]warning:[/] {escape(str(message))}")
 
 
 if __name__ == "__main__":

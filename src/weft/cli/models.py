@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from zipfile import BadZipFile
 
 import numpy as np
 
-from weft.cli.console import Stages, is_artifact
+from weft.cli.files import is_artifact
 from weft.driver.compile import compile
+from weft.driver.options import Options
+from weft.driver.progress import Progress
 from weft.runtime.model import Model, load
 from weft.runtime.package import TensorSpec
 from weft.support.errors import InputError
 
 SYMBOLIC_SIZE = 1
-"""What `--random` takes for a size that the model leaves open."""
+"""The size of made-up inputs where the model leaves it open and nobody gives one."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +31,40 @@ class Opened:
 
 
 def open_model(
-    path: Path, target: str, threads: int | None, cache: bool, shapes: dict[str, int], progress: Stages
+    path: Path,
+    target: str,
+    threads: int | None,
+    options: Options,
+    *,
+    cache: bool = True,
+    shapes: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
 ) -> Opened:
     """Loads a compiled model, or compiles a model file."""
     start = perf_counter()
     if is_artifact(path):
         model = load(path, threads=threads)
     else:
-        model = compile(str(path), target, threads, cache=cache, shapes=shapes, progress=progress)
+        model = compile(
+            str(path), target, threads, opt_level=options.opt_level, precision=options.precision,
+            verify=options.verify, cache=cache, shapes=shapes, progress=progress,
+        )  # fmt: skip
     return Opened(model, perf_counter() - start)
 
 
-def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> dict[str, np.ndarray]:
-    """Returns seeded inputs that fit *specs*: normal floats, small whole numbers; open sizes are `SYMBOLIC_SIZE`."""
+def random_inputs(
+    specs: Sequence[TensorSpec], seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> dict[str, np.ndarray]:
+    """Returns seeded inputs that fit *specs*: normal floats, and zeros and ones for whole numbers.
+
+    A symbolic dimension has its size in *sizes*, else `SYMBOLIC_SIZE`.
+    """
     rng = np.random.default_rng(seed)
-    return {s.name: _random(s, rng) for s in specs}
+    return {s.name: _random(s, rng, sizes or {}) for s in specs}
 
 
-def _random(spec: TensorSpec, rng: np.random.Generator) -> np.ndarray:
-    shape = [d if isinstance(d, int) else SYMBOLIC_SIZE for d in spec.shape]
+def _random(spec: TensorSpec, rng: np.random.Generator, sizes: Mapping[str, int]) -> np.ndarray:
+    shape = [d if isinstance(d, int) else sizes.get(d, SYMBOLIC_SIZE) for d in spec.shape]
     if spec.dtype.is_float:
         return rng.standard_normal(shape).astype(spec.dtype.numpy)
     return rng.integers(0, 2, shape).astype(spec.dtype.numpy)
@@ -58,9 +76,18 @@ def read_inputs(given: Sequence[str]) -> dict[str, np.ndarray]:
     for text in given:
         name, _, file = text.partition("=")
         if not name or not file:
-            raise InputError(f"--input {text!r} is not of the form NAME=FILE.npy")
-        try:
-            arrays[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as e:
-            raise InputError(f"--input {name}: {file} can't be read: {e}", hint="save it with numpy.save") from None
+            raise InputError(f"--input {text!r} is not of the form NAME=FILE.npy", hint="such as --input x=image.npy")
+        arrays[name] = _read_array(name, file)
     return arrays
+
+
+def _read_array(name: str, file: str) -> np.ndarray:
+    try:
+        found = np.load(file, allow_pickle=False)
+    except OSError as e:
+        raise InputError(f"--input {name}: {file} can't be read: {e.strerror or e}") from None
+    except (ValueError, EOFError, BadZipFile) as e:
+        raise InputError(f"--input {name}: {file} is no array: {e}", hint="save it with numpy.save") from None
+    if not isinstance(found, np.ndarray):
+        raise InputError(f"--input {name}: {file} holds several arrays", hint="save one with numpy.save")
+    return found

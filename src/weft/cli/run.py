@@ -2,76 +2,119 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import IO, Annotated
 
 import numpy as np
 import typer
 
-from weft.cli.console import Json, NoCache, Quiet, Shape, Target, Threads, out, parse_shapes, print_json, progress_bars
+from weft.cli.console import (
+    Json,
+    NoCache,
+    OptLevel,
+    Precision,
+    Quiet,
+    Shape,
+    Target,
+    Threads,
+    Verify,
+    human_seconds,
+    out,
+    parse_shapes,
+    print_json,
+    progress_bar,
+)
+from weft.cli.files import check_folder, write_output
 from weft.cli.models import open_model, random_inputs, read_inputs
-from weft.support.errors import ArtifactError, InputError
+from weft.driver.options import check_options
+from weft.support.errors import InputError
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or an artifact.", show_default=False)],
-    given: Annotated[list[str] | None, typer.Option("--input", help="An input, as NAME=FILE.npy; repeatable.")] = None,
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    given: Annotated[
+        list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE.npy", help="An input; repeatable.")
+    ] = None,
     random: Annotated[bool, typer.Option("--random", help="Make up the inputs that are not given.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="The seed of --random.")] = 0,
-    save: Annotated[Path | None, typer.Option("--save", help="A folder to save the outputs in, as NAME.npy.")] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="A folder for the outputs, as NAME.npy.")] = None,
     target: Target = "cpu",
     threads: Threads = None,
     shape: Shape = None,
+    opt_level: OptLevel = 3,
+    precision: Precision = "model",
+    verify: Verify = False,
     no_cache: NoCache = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run MODEL once and show its outputs.
 
-    Example: weft run resnet18.onnx --random
+    Examples:
+
+        weft run resnet18.onnx --random
+
+        weft run digits.onnx --input image=digit.npy --save outputs
+
+        weft run model.weft --random --shape batch=8 --json
     """
-    with progress_bars(quiet or as_json) as progress:
-        opened = open_model(model, target, threads, not no_cache, parse_shapes(shape), progress)
-    inputs = read_inputs(given or [])
+    options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
+    if save is not None:
+        check_folder(save)
+    arrays = read_inputs(given or [])
+    with progress_bar(quiet or as_json) as progress:
+        opened = open_model(
+            model, target, threads, options, cache=not no_cache, shapes=sizes, progress=progress
+        )  # fmt: skip
     if random:
-        inputs = {**random_inputs(opened.model.inputs, seed), **inputs}
-    missing = [s for s in opened.model.inputs if s.name not in inputs]
+        arrays = {**random_inputs(opened.model.inputs, seed, sizes), **arrays}
+    missing = [s for s in opened.model.inputs if s.name not in arrays]
     if missing:
         raise InputError(
-            f"no value for {', '.join(map(str, missing))}", hint="give --input NAME=FILE.npy for each, or --random"
+            f"no value for {'; '.join(map(str, missing))}", hint="give --input NAME=FILE.npy for each, or --random"
         )
     start = perf_counter()
-    result = opened.model(**inputs)
+    result = opened.model(**arrays)
     seconds = perf_counter() - start
-    outputs = dict(
-        zip([s.name for s in opened.model.outputs], result if isinstance(result, tuple) else (result,), strict=True)
-    )
+    made = result if isinstance(result, tuple) else (result,)
+    outputs = dict(zip([s.name for s in opened.model.outputs], made, strict=True))
     if save is not None:
         _save(save, outputs)
     if as_json:
-        print_json(
-            {"seconds": seconds, "load_seconds": opened.seconds, "outputs": {n: _facts(a) for n, a in outputs.items()}}
-        )
+        facts = {n: _facts(a) for n, a in outputs.items()}
+        print_json({"model": str(model), "seconds": seconds, "load_seconds": opened.seconds, "outputs": facts})
         return
     if not quiet:
-        out.print(f"ready in {opened.seconds:.2f} s, ran in {seconds * 1e3:.3f} ms")
+        out.print(f"ready in {human_seconds(opened.seconds)}, ran in {human_seconds(seconds)}")
     for name, array in outputs.items():
-        out.print(f"[bold]{name}[/]: {array.dtype}{list(array.shape)}")
-        out.print(np.array2string(array, threshold=12, edgeitems=3, precision=5), markup=False)
+        _show(name, array)
 
 
 def _save(folder: Path, outputs: dict[str, np.ndarray]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, array in outputs.items():
-            np.save(folder / f"{name.replace('/', '_')}.npy", array)
-    except OSError as e:
-        raise ArtifactError(f"{folder} can't be written: {e.strerror or e}", hint="choose another folder") from None
+    for name, array in outputs.items():
+        path = folder / f"{name.replace('/', '_')}.npy"
+        write_output(path, partial(_write_array, array))
+
+
+def _write_array(array: np.ndarray, file: IO[bytes]) -> None:
+    np.save(file, array, allow_pickle=False)
+
+
+def _show(name: str, array: np.ndarray) -> None:
+    out.print(f"{name}: {array.dtype}{list(array.shape)}", style="bold", markup=False)
+    out.print(np.array2string(array, threshold=12, edgeitems=3, precision=5), markup=False)
 
 
 def _facts(array: np.ndarray) -> dict[str, object]:
     facts: dict[str, object] = {"dtype": str(array.dtype), "shape": list(array.shape)}
     if array.size:
-        facts |= {"min": float(array.min()), "max": float(array.max()), "mean": float(array.mean())}
+        wide = array.astype(np.float64)
+        facts |= {"min": _number(wide.min()), "max": _number(wide.max()), "mean": _number(wide.mean())}
     return facts
+
+
+def _number(x: float) -> float | str:
+    """Returns a number as JSON can hold it: NaN and infinities as text."""
+    return float(x) if np.isfinite(x) else str(x)

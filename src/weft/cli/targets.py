@@ -5,21 +5,33 @@ from __future__ import annotations
 from rich.table import Table
 
 from weft.cli.console import Json, out, print_json
-from weft.targets.cpu import LEVELS, can_run, cpu, host
+from weft.targets.cpu import LEVELS, can_run, cpu, host, host_flags, needed_flags
+from weft.targets.target import Target
 
 
 def targets(as_json: Json = False) -> None:
-    """List the targets, which of them run here, and what is missing for the rest."""
-    rows = [("cpu", host().cpu, True, f"this machine: {host().cores} cores, {host().vector_bits}-bit vectors")]
-    for name in LEVELS:
-        target = cpu(name)
-        runs = can_run(target)
-        note = f"{target.vector_bits}-bit vectors" + ("" if runs else f"; this processor lacks {name}")
-        rows.append((f"cpu -mattr={name}", target.cpu, runs, note))
+    """List what can be compiled for, what of it runs here, and what is missing for the rest.
+
+    Example: weft compile model.onnx -o model.weft --target "cpu -mattr=avx2"
+    """
+    rows = [("cpu", host()), *((f"cpu -mattr={name}", cpu(name)) for name in LEVELS)]
     if as_json:
-        print_json([{"target": t, "cpu": c, "runs_here": r, "note": n} for t, c, r, n in rows])
+        print_json([_facts(name, target) for name, target in rows])
         return
-    table = Table("target", "processor", "runs here", "")
-    for t, c, r, n in rows:
-        table.add_row(t, c, "yes" if r else "no", n)
+    table = Table("target", "processor", "vectors", "runs here", "")
+    for name, target in rows:
+        note = f"this machine: {target.cores} cores" if name == "cpu" else _missing(target)
+        table.add_row(name, target.cpu, f"{target.vector_bits} bits", "yes" if can_run(target) else "no", note)
     out.print(table)
+
+
+def _facts(name: str, target: Target) -> dict[str, object]:
+    return {
+        "target": name, "cpu": target.cpu, "vector_bits": target.vector_bits, "cores": target.cores,
+        "runs_here": can_run(target), "missing": sorted(set(needed_flags(target)) - host_flags()),
+    }  # fmt: skip
+
+
+def _missing(target: Target) -> str:
+    lacking = sorted(set(needed_flags(target)) - host_flags())
+    return f"this processor lacks {', '.join(lacking)}" if lacking else ""

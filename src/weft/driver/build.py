@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Protocol
+from pathlib import Path
 
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import Image, link
@@ -15,69 +14,112 @@ from weft.driver.cache import Cache
 from weft.driver.entry import Constants, entry_program, place_constants
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import Kernel, Request, make_kernel
+from weft.driver.key import Shapes
 from weft.driver.options import Options
+from weft.driver.progress import Clock, Progress
+from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.memory import MemoryPlan, plan_memory
+from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
+from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
 from weft.graph.text import dim_text
+from weft.graph.verify import verify_graph
 from weft.runtime.package import Package, TensorSpec
+from weft.targets.cpu import can_run, host, needed_flags, parse_target
 from weft.targets.target import Target
-
-
-class Progress(Protocol):
-    """Hears how far a compilation is."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Tells that *done* of *total* steps of *stage* are finished."""
 
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """Everything that compiling a model makes, for those who want to look: `package` is what runs."""
+    """Everything that compiling a model makes, for those who want to look; `package` is what runs.
+
+    `kernels` are those of the groups of `fused`, by the groups' keys; `seconds` is what each stage took; `files` are those that
+    the model was read from.
+    """
 
     source: Graph
     fused: FusedGraph
     plan: MemoryPlan
     kernels: Mapping[str, Kernel]
     package: Package
+    target: Target
     seconds: Mapping[str, float] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
 
 
 def build(
-    graph: Graph, target: Target, options: Options, cache: Cache | None = None, progress: Progress | None = None
+    model: object,
+    target: str | Target = "cpu",
+    options: Options | None = None,
+    shapes: Shapes | None = None,
+    cache: Cache | None = None,
+    progress: Progress | None = None,
 ) -> Compilation:
-    """Compiles *graph* for *target*; kernels are looked up in *cache* before they are scheduled."""
-    clock = _Clock(progress)
-    optimized = optimize(graph, target, NativeEvaluator(target, cache))
-    clock.lap("graph")
-    fused = fuse(optimized)
+    """Compiles *model* and returns all that is made on the way; only its kernels are taken from *cache*, where it has them.
+
+    The arguments are as in `weft.compile`; a model may also be a `Graph`.
+    """
+    machine = parse_target(target) if isinstance(target, str) else target
+    chosen = options if options is not None else Options()
+    clock = Clock(progress)
+    clock.begin("read")
+    source, files = read_model(model, shapes)
+    clock.begin("optimize")
+    optimized = optimize_graph(source, machine, chosen, cache)
+    clock.begin("plan")
+    fused = fuse(optimized, merge=chosen.opt_level > 0)
     plan = plan_memory(fused)
-    clock.lap("plan")
-    kernels = build_kernels(fused.groups, target, options, cache, clock)
-    clock.lap("kernels")
+    kernels = build_kernels(fused.groups, machine, chosen, cache, clock)
+    clock.begin("link")
     constants = place_constants(fused)
-    names = {key: k.name for key, k in kernels.items()}
-    entry = compile_function_module(entry_program(fused, plan, constants, names), target)
-    image = link([entry, *[k.object for k in kernels.values()]])
-    package = make_package(fused, constants, image, target)
-    clock.lap("link")
-    return Compilation(graph, fused, plan, kernels, package, clock.seconds)
+    image = link_image(fused, plan, constants, kernels, machine)
+    package = make_package(fused, constants, image, machine)
+    clock.end()
+    return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files)
+
+
+def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
+    """Returns a model as a graph, and the files that it consists of."""
+    if isinstance(model, Graph):
+        return model, ()
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        return to_graph(path, shapes), tuple(files_of(path))
+    return to_graph(model, shapes), ()
+
+
+def optimize_graph(graph: Graph, target: Target, options: Options, cache: Cache | None) -> Graph:
+    """Returns *graph* after the passes that the options ask for."""
+    if options.verify:
+        verify_graph(graph)
+    if options.opt_level == 0:
+        return eliminate_dead_code(graph)
+    wanted = GraphOptions(
+        layouts=options.opt_level >= 3, pack=options.opt_level >= 2, exact=options.precision == "strict"
+    )  # fmt: skip
+    evaluator = NativeEvaluator(target if can_run(target) else host(), cache)
+    made = optimize(graph, target, evaluator, wanted)
+    if options.verify:
+        verify_graph(made)
+    return made
 
 
 def build_kernels(
-    groups: Sequence[Group], target: Target, options: Options, cache: Cache | None, progress: Progress
+    groups: Sequence[Group], target: Target, options: Options, cache: Cache | None, clock: Clock
 ) -> dict[str, Kernel]:
     """Returns the kernel of each distinct group by its key; LLVM works in other threads while Python goes on."""
     distinct = {g.key: g for g in groups}
     pending: dict[str, Future[Kernel]] = {}
     names: set[str] = set()
+    clock.begin("kernels", len(distinct))
     with ThreadPoolExecutor(max_workers=max(1, target.cores)) as pool:
         for n, (key, group) in enumerate(distinct.items()):
-            request = Request(_unique(group.name, names), key, group.tensors, group.sizes)
+            clock.step(n)
+            request = Request(_unique(group.name, names), key, group.tensors, group.sizes, group.source)
             pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
-            progress("kernels", n + 1, len(distinct))
         return {key: f.result() for key, f in pending.items()}
 
 
@@ -91,6 +133,15 @@ def _unique(name: str, taken: set[str]) -> str:
     return made
 
 
+def link_image(
+    fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, Kernel], target: Target
+) -> Image:
+    """Returns the code of a whole model: its entry function and the kernels that it calls."""
+    names = {key: k.name for key, k in kernels.items()}
+    entry = compile_function_module(entry_program(fused, plan, constants, names), target)
+    return link([entry, *[k.object for k in kernels.values()]])
+
+
 def make_package(fused: FusedGraph, constants: Constants, image: Image, target: Target) -> Package:
     """Returns what the runtime needs of a compiled model."""
     graph = fused.graph
@@ -100,18 +151,14 @@ def make_package(fused: FusedGraph, constants: Constants, image: Image, target: 
         plan=image.symbols["weft_plan"],
         main=image.symbols["weft_main"],
         constants=parts,
-        inputs=input_specs(graph),
+        inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True)),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True)),
         asserts=image.messages,
+        readonly=image.readonly,
         target=target.name,
-        machine=platform.machine(),
-        features=target.features,
+        machine=target.triple.partition("-")[0],
+        features=needed_flags(target),
     )
-
-
-def input_specs(graph: Graph) -> tuple[TensorSpec, ...]:
-    """Returns the signature of the graph's inputs."""
-    return _specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True))
 
 
 def _specs(values: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:
@@ -121,23 +168,3 @@ def _specs(values: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:
             for name, v in values
         ]
     )
-
-
-class _Clock:
-    """Times the stages and passes progress on."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
-        self.seconds: dict[str, float] = {}
-        self.last = perf_counter()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(stage, done, total)
-
-    def lap(self, stage: str) -> None:
-        """Ends *stage*."""
-        now = perf_counter()
-        self.seconds[stage] = now - self.last
-        self.last = now
-        self(stage, 1, 1)

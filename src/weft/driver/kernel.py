@@ -6,18 +6,23 @@ formulas -> loops -> schedule -> flat program -> machine code
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
-from weft.codegen.llvm.compile import ObjectCode, compile_function_module, llvm_version
-from weft.driver.cache import Cache, digest, source_hash
+from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_module
+from weft.driver.cache import Cache, digest
+from weft.driver.key import compiler_facts
 from weft.ir.expr import Var
 from weft.loop.nodes import Program
+from weft.loop.parser import parse_program
 from weft.loop.printer import print_program
+from weft.loop.verify import verify as verify_program
 from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
+from weft.support.errors import LoweringError, WeftError
 from weft.targets.target import Target
 from weft.te import Tensor, to_program
 
@@ -28,18 +33,19 @@ Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]
 class Request:
     """A kernel that is wanted: its name, a canonical description of what it computes, and its formulas.
 
-    *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes. The function's parameters are the
-    inputs, the outputs, then the sizes.
+    *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
+    user's model it is for. The function's parameters are the inputs, the outputs, then the sizes.
     """
 
     name: str
     description: str
     tensors: Callable[[], Tensors]
     sizes: Sequence[Var] = ()
+    source: str = ""
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, target.fingerprint(), source_hash(), llvm_version())
+        return digest(self.name, self.description, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,10 @@ class Kernel:
     flat: str
     object: ObjectCode
     seconds: float = 0.0
+
+    def assembly(self, target: Target) -> str:
+        """Returns the kernel's machine code for *target* as text."""
+        return assembly(parse_program(self.flat), target)
 
     def to_bytes(self) -> bytes:
         """Returns the kernel as bytes: a line of JSON, then the object."""
@@ -76,19 +86,26 @@ def make_kernel(
 ) -> Future[Kernel]:
     """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*.
 
-    LLVM needs no interpreter lock, so that Python goes on with the next kernel meanwhile.
+    LLVM needs no interpreter lock, so that Python goes on with the next kernel meanwhile. With *verify*, each program on the way
+    is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
-    found = cache.get("kernel", request.key(target)) if cache is not None else None
+    found = cache.get("kernel", request.key(target)) if cache is not None and not verify else None
     if found is not None:
         done: Future[Kernel] = Future()
         done.set_result(Kernel.from_bytes(found))
         return done
+    with _naming(request):
+        return pool.submit(_lowered(request, target, verify).emit, target, cache)
+
+
+def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
     inputs, outputs = request.tensors()
     schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
+    if verify:
+        verify_program(schedule.program)
     flat = lower(schedule.program, target, verify=verify)
-    lowered = _Lowered(request, str(schedule), str(schedule.trace), flat, perf_counter() - start)
-    return pool.submit(lowered.emit, target, cache)
+    return _Lowered(request, str(schedule), str(schedule.trace), flat, perf_counter() - start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +121,29 @@ class _Lowered:
     def emit(self, target: Target, cache: Cache | None) -> Kernel:
         """Compiles the flat program, and keeps the result."""
         start = perf_counter()
-        code = compile_function_module(self.flat, target)
+        with _naming(self.request):
+            code = compile_function_module(self.flat, target)
         seconds = self.seconds + perf_counter() - start
         made = Kernel(self.request.name, self.scheduled, self.trace, print_program(self.flat), code, seconds)
         if cache is not None:
             cache.put("kernel", self.request.key(target), made.to_bytes())
         return made
+
+
+@contextmanager
+def _naming(request: Request) -> Iterator[None]:
+    """Turns what goes wrong while a kernel is made into an error that names the nodes it is for."""
+    try:
+        yield
+    except Exception as error:
+        raise LoweringError(
+            f"no code could be made for it: {_told(error)}",
+            where=request.source or request.name,
+            hint="this is a bug in Weft, not in the model; opt_level=0 may get around it",
+        ) from error
+
+
+def _told(error: Exception) -> str:
+    if not isinstance(error, WeftError):
+        return f"{type(error).__name__}: {error}"
+    return f"{error.where}: {error.message}" if error.where else error.message

@@ -121,8 +121,12 @@ def parse_target(text: str) -> Target:
 
 def can_run(target: Target) -> bool:
     """Tells whether code for *target* runs on this machine."""
-    wanted = {f.removeprefix("+") for f in target.features}
-    return {_linux_name(f) for f in wanted} <= host_flags()
+    return set(needed_flags(target)) <= host_flags()
+
+
+def needed_flags(target: Target) -> tuple[str, ...]:
+    """Returns Linux's names for the features that code for *target* needs of the processor."""
+    return tuple([_linux_name(f.removeprefix("+")) for f in target.features])
 
 
 def has_level(level: Level, flags: frozenset[str]) -> bool:

@@ -1,0 +1,37 @@
+"""One engine on one model in a process of its own: how long it takes to be ready, and how much memory it needs.
+
+    python -m weft.cli.bench_alone ENGINE MODEL THREADS INPUTS.npz
+
+The answer is a line of JSON on the standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from weft.cli.bench_engines import engine
+
+PREFIX = "input "
+"""Comes before an input's name in the file of inputs, where some plain names would mean something else."""
+
+
+def measure_alone(name: str, model: str, threads: str, inputs: str) -> dict[str, float]:
+    """Loads a model and runs it once; returns the seconds to load, and the process's peak of memory in megabytes."""
+    made = engine(name)
+    start = perf_counter()
+    made.load(Path(model), int(threads))
+    seconds = perf_counter() - start
+    with np.load(inputs) as arrays:
+        made.bind({name.removeprefix(PREFIX): arrays[name] for name in arrays})
+    made.run()
+    return {"compile_s": seconds, "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_alone(*sys.argv[1:])))

@@ -1,0 +1,42 @@
+"""How a compilation tells how far it is, and what it took."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Hears how far a compilation is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Tells that *done* of *total* steps of *stage* are finished; called as a stage begins, in it, and as it ends."""
+
+
+class Clock:
+    """Times the stages of a compilation one after another, and passes on how far they are."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress
+        self._stage = ""
+        self._total = 0
+        self._start = 0.0
+
+    def begin(self, stage: str, total: int = 1) -> None:
+        """Ends the stage before, and begins *stage*, which has *total* steps."""
+        self.end()
+        self._stage, self._total, self._start = stage, total, perf_counter()
+        self.step(0)
+
+    def step(self, done: int) -> None:
+        """Tells that *done* steps of the stage are finished."""
+        if self._progress is not None:
+            self._progress(self._stage, done, self._total)
+
+    def end(self) -> None:
+        """Ends the stage."""
+        if self._stage:
+            self.step(self._total)
+            self.seconds[self._stage] = perf_counter() - self._start
+            self._stage = ""
