@@ -55,6 +55,7 @@ Case: TypeAlias = tuple[Sequence[ExprLike], dict[Var, ExprLike], Sequence[ExprLi
 CEIL = ceil_div(N, 4)
 BIJECTIVE: dict[str, Case] = {
     "identity": ([A, B], {A: 3, B: N}, [3, N], TRUE),
+    "leading digit of a split": ([A // 3, (A * 4 + B) % 12], {A: 6, B: 4}, [2, 12], TRUE),
     "swapped": ([B, A], {A: 3, B: N}, [N, 3], TRUE),
     "fused": ([A * 5 + B], {A: 3, B: 5}, [15], TRUE),
     "fused symbolic": ([A * M + B], {A: N, B: M}, [N * M], TRUE),

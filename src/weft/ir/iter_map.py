@@ -9,10 +9,10 @@ the digits taken of each source tile it, and the scales of each axis are those o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, Expr, Var
+from weft.ir.expr import INDEX, ONE, Expr, Var
 from weft.ir.iter_sum import DigitSum, Fused, NotAffine, Reader, Source, Split, loops_of
 from weft.ir.linear import Poly, build, plus, times
 from weft.ir.rewrite import free_vars
@@ -114,6 +114,21 @@ class _Uses:
             if digit.source not in self.by_source and isinstance(digit.source, Fused):
                 self._open(digit.source, pending)
             self.by_source[digit.source].append(digit)
+        for source in list(self.by_source):
+            if isinstance(source, Fused):
+                self._lift(source)
+
+    def _lift(self, fused: Fused) -> None:
+        """Reads digits of the leading term of a sum, `i0 // 4` beside `i0*16 + i1`, as the sum's: `(i0*16 + i1) // 64`."""
+        reader = self.reader
+        scale, top = next(t for t in fused.terms if all(_is_below(u[0], t[0], reader) for u in fused.terms))
+        if isinstance(top.source, Fused) or top.reversed or top.lower is not ONE:
+            return
+        others = [x for x in self.by_source[top.source] if x is not top]
+        self.by_source[top.source] = [x for x in self.by_source[top.source] if x is top]
+        for x in others:
+            lower = build(times(reader.poly(x.lower), reader.poly(scale)), INDEX)
+            self.by_source[fused].append(replace(x, source=fused, lower=lower))
 
     def _open(self, fused: Fused, pending: list[Split]) -> None:
         """A fused source uses its own digits once, however many of its digits are used."""
