@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from weft.frontends.onnx import table  # noqa: F401  (fills TABLE)
+from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.call import Call, Emitter, Operand, source_of
 from weft.frontends.onnx.check import check_operators, check_outputs, domain_of, in_order, opsets_of
 from weft.frontends.onnx.functions import Functions

@@ -1,19 +1,13 @@
-"""The complete table of ONNX operators; `python -m weft.frontends.onnx.table` prints it as the page `docs/operators.md`."""
+"""The table of ONNX operators as text; `python -m weft.frontends.onnx.table` prints it as the page `docs/operators.md`."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Final
 
+from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE, Entry
-
-for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-    if _module.name.startswith("ops_"):
-        importlib.import_module(f"weft.frontends.onnx.{_module.name}")
 
 _TITLES: Final = {
     "math": "Arithmetic, comparison and logic",

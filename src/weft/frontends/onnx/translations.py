@@ -1,0 +1,9 @@
+"""Imports every family of translations, so that the table of operators is complete."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if _module.name.startswith("ops_"):
+        importlib.import_module(f"weft.frontends.onnx.{_module.name}")
