@@ -9,7 +9,7 @@ from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, Loo
 from weft.loop.visit import buffers_of, statements
 from weft.schedule.bijection import is_injective
 from weft.schedule.dependence import Access, Uses, check_structured, is_defined, is_finished, unfed_read, uses_under
-from weft.schedule.state import LoopRef, refuse
+from weft.schedule.state import Illegal, LoopRef, refuse
 from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, replace, the_loop
 
 
@@ -120,7 +120,14 @@ def settle(fn: Function, before: Function) -> Function:
         if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED) or known is loop:
             continue
         if known is None or known.kind is loop.kind:
-            ref = LoopRef(loop.var)
-            private = check_independent(fn, ref, private=loop.kind is LoopKind.PARALLEL)
-            fn = with_own_buffers(fn, ref, private)
+            fn = _settled(fn, loop, known)
     return fn
+
+
+def _settled(fn: Function, loop: For, known: For | None) -> Function:
+    ref = LoopRef(loop.var)
+    try:
+        private = check_independent(fn, ref, private=loop.kind is LoopKind.PARALLEL)
+    except Illegal as e:
+        refuse(f"in the {loop.kind} loop {loop.var.name}, {e.message}", known or e.at)
+    return with_own_buffers(fn, ref, private)

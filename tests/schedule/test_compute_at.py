@@ -1,0 +1,253 @@
+"""`compute_at`: a producer moves into a loop of its consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.schedule.programs import CASES, blur, conv2d, matmul, rows, stencil, symbolic_rows
+from tests.schedule.running import check, loop, refusal, same_results, transition
+
+from weft.loop.parser import parse_program
+from weft.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def test_an_element_each(golden: Callable[[str], None]) -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    _, j = s.loops(s.block("D"))
+    s.compute_at(s.block("C"), j)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_a_halo_is_computed_anew(golden: Callable[[str], None]) -> None:
+    case = stencil()
+    s = Schedule(case.program)
+    outer, _ = s.split(s.loops(s.block("C"))[0], [None, 4])
+    s.compute_at(s.block("B"), outer)
+    s.compute_at(s.block("A"), outer)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_symbolic(golden: Callable[[str], None]) -> None:
+    case = symbolic_rows()
+    s = Schedule(case.program)
+    i, j = s.loops(s.block("B"))
+    _, piece = s.split(j, [None, 4])
+    s.compute_at(s.block("S"), i)
+    s.compute_at(s.block("A"), i)
+    s.vectorize(piece)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_padding_into_a_tile_of_a_convolution() -> None:
+    for stride in (1, 2):
+        case = conv2d(stride=stride)
+        s = Schedule(case.program)
+        o, i, j = s.loops(s.block("Z"))
+        (io, ii), (jo, ji) = s.split(i, [None, 2]), s.split(j, [None, 4])
+        s.reorder([io, jo, o, ii, ji])
+        s.compute_at(s.block("Y"), jo)
+        s.compute_at(s.block("P"), jo)
+        s.parallel(io)
+        check(case, s.program)
+
+
+def test_what_a_guard_leaves_out_is_not_computed() -> None:
+    """The tile of 5 is split by 3: its guard keeps the box at 5, not 6."""
+    case = stencil()
+    s = Schedule(case.program)
+    outer, inner = s.split(s.loops(s.block("C"))[0], [None, 5])
+    s.split(inner, [None, 3])
+    s.compute_at(s.block("B"), outer)
+    assert s.extent(s.loops(s.block("B"))[-1]) == 7  # 5 and the halo of 2
+    check(case, s.program)
+
+
+def test_into_two_levels() -> None:
+    case = blur()
+    s = Schedule(case.program)
+    i, j = s.loops(s.block("B"))
+    s.compute_at(s.block("A"), i)
+    s.compute_at(s.block("A"), j)
+    assert [s.extent(f) for f in s.loops(s.block("A"))] == [5, 6, 3]
+    check(case, s.program)
+
+
+def test_a_result_of_several_values() -> None:
+    case = CASES["argmax"]()
+    s = Schedule(case.program)
+    s.compute_at(s.block("top"), s.loops(s.block("out"))[0])
+    check(case, s.program)
+
+
+def test_before_the_first_of_several_consumers() -> None:
+    case = rows()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("out"))
+    s.compute_at(s.block("total"), i)
+    s.compute_at(s.block("apart"), i)
+    s.compute_at(s.block("most"), i)
+    assert [b.name for b in s.blocks()] == ["most", "apart", "total", "out"]
+    s.parallel(i)
+    check(case, s.program)
+
+
+def test_an_index_from_memory_needs_the_whole() -> None:
+    case = CASES["gather"]()
+    s = Schedule(case.program)
+    (i,) = s.loops(s.block("B"))
+    s.compute_at(s.block("A"), i)
+    assert s.extent(s.loops(s.block("A"))[-1]) == 6
+    check(case, s.program)
+
+
+def test_after_fusing_and_splitting_the_consumer() -> None:
+    case = blur()
+    s = Schedule(case.program)
+    outer, _ = s.split(s.fuse(s.loops(s.block("B"))), [None, 4])
+    s.compute_at(s.block("A"), outer)
+    check(case, s.program)
+
+
+def test_into_a_tile_with_holes() -> None:
+    """With the tile loops swapped an iteration needs every fourth element; the box holds those between them, too."""
+    case = stencil()
+    s = Schedule(case.program)
+    outer, inner = s.split(s.loops(s.block("C"))[0], [None, 4])
+    s.reorder([inner, outer])
+    s.compute_at(s.block("B"), inner)
+    check(case, s.program)
+
+
+def test_a_copy_of_an_input() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.compute_at(s.cache_read(s.block("C"), "A", "local"), i)
+    s.compute_at(s.cache_read(s.block("C"), "B", "local"), k)
+    check(case, s.program)
+
+
+def test_in_a_parallel_loop_each_iteration_gets_its_own(golden: Callable[[str], None]) -> None:
+    case = stencil()
+    s = Schedule(case.program)
+    (i,) = s.loops(s.block("C"))
+    s.parallel(i)
+    s.compute_at(s.block("B"), i)
+    check(case, s.program)
+    golden(str(s.program))
+
+
+def test_refused_in_a_vectorized_loop_that_shares_a_halo(golden: Callable[[str], None]) -> None:
+    s = Schedule(stencil(4).program)
+    (i,) = s.loops(s.block("C"))
+    s.vectorize(i)
+    golden(refusal(lambda: s.compute_at(s.block("B"), i)))
+
+
+def test_refused_for_an_output(golden: Callable[[str], None]) -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    golden(refusal(lambda: s.compute_at(s.block("E"), s.loops(s.block("D"))[0])))
+
+
+def test_refused_without_all_consumers(golden: Callable[[str], None]) -> None:
+    s = Schedule(rows().program)
+    golden(refusal(lambda: s.compute_at(s.block("apart"), s.loops(s.block("out"))[0])))
+
+
+def test_refused_where_it_is_already(golden: Callable[[str], None]) -> None:
+    s = Schedule(rows().program)
+    i, j = s.loops(s.block("apart"))
+    golden(refusal(lambda: s.compute_at(s.block("apart"), j)))
+
+
+def test_refused_for_a_decomposed_reduction(golden: Callable[[str], None]) -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    *_, k = s.loops(s.block("C"))
+    s.decompose_reduction(s.block("C"), k)
+    golden(refusal(lambda: s.compute_at(s.block("C"), s.loops(s.block("D"))[0])))
+
+
+def test_refused_where_an_input_changes_in_between(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(OVERWRITTEN))
+    golden(refusal(lambda: s.compute_at(s.block("T"), loop(s, "j"))))
+
+
+OVERWRITTEN = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[4])
+    for i in range(0, 4):
+        with block("T", vi=spatial(4, i)):
+            T[vi] = A[vi] * 2.0
+    for u in range(0, 4):
+        with block("A", vi=spatial(4, u)):
+            A[vi] = 0.0
+    for j in range(0, 4):
+        with block("B", vi=spatial(4, j)):
+            B[vi] = T[vi] + 1.0
+"""
+
+
+def test_refused_where_only_a_part_is_reduced(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(PARTIAL))
+    golden(refusal(lambda: s.compute_at(s.block("T"), loop(s, "j"))))
+
+
+PARTIAL = """
+def main(A: f32[4, 6], B: f32[4]):
+    T = alloc("global", f32[4])
+    for i in range(0, 4):
+        for k in range(0, 3):
+            with block("T", vi=spatial(4, i), vk=reduce(6, k)):
+                with init():
+                    T[vi] = 0.0
+                T[vi] = T[vi] + A[vi, vk]
+    for j in range(0, 4):
+        with block("B", vi=spatial(4, j)):
+            B[vi] = T[vi] + 1.0
+"""
+
+
+def test_refused_where_its_own_input_would_not_be_complete(golden: Callable[[str], None]) -> None:
+    """A box that holds more than is needed would read elements that are made later: no harm, but not provably so."""
+    s = Schedule(parse_program(SHARED))
+    golden(refusal(lambda: s.compute_at(s.block("T"), loop(s, "j"))))
+
+
+SHARED = """
+def main(A: f32[4, 4], B: f32[4, 4]):
+    Q = alloc("global", f32[4, 4])
+    T = alloc("global", f32[4, 4])
+    for i in range(0, 4):
+        for u in range(0, 4):
+            with block("Q", vi=spatial(4, i), vj=spatial(4, u)):
+                Q[vi, vj] = A[vi, vj] * 2.0
+        for t in range(0, 4):
+            with block("T", vi=spatial(4, i), vj=spatial(4, t)):
+                T[vi, vj] = Q[3 - vi, vj] + 1.0
+        for j in range(0, 4):
+            with block("B", vi=spatial(4, i), vj=spatial(4, j)):
+                B[vi, vj] = T[vi, vj] + 1.0
+"""
+
+
+def test_refused_for_effects_outside_blocks() -> None:
+    s = Schedule(
+        parse_program(
+            OVERWRITTEN.replace('with block("A", vi=spatial(4, u)):', "if u < 2:").replace("A[vi] = 0.0", "A[u] = 0.0")
+        )
+    )
+    with pytest.raises(ScheduleError, match="outside of any block"):
+        s.compute_at(s.block("T"), loop(s, "j"))
+
+
+def test_an_input_that_changes_before_is_no_obstacle() -> None:
+    before = parse_program(OVERWRITTEN.replace("A[vi] = 0.0", "B[vi] = 0.0").replace('block("A"', 'block("B0"'))
+    s = Schedule(before)
+    s.compute_at(s.block("T"), loop(s, "j"))
+    same_results(before, s.program)

@@ -1,0 +1,287 @@
+"""`parallel`: a loop's iterations are shared out among the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.schedule.programs import CASES, blur, matmul, rows, stencil, symbolic_matmul
+from tests.schedule.running import check, loop, refusal, same_results, transition
+
+from weft.loop.parser import parse_program
+from weft.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def test_a_loop(golden: Callable[[str], None]) -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, *_ = s.loops(s.block("C"))
+    s.parallel(i)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_symbolic() -> None:
+    case = symbolic_matmul()
+    s = Schedule(case.program)
+    for b in s.blocks():
+        outer, _ = s.split(s.loops(b)[0], [None, 2])
+        s.parallel(outer)
+    check(case, s.program)
+
+
+def test_all_but_the_reduction() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([k, i, j])
+    s.parallel(i)
+    s.parallel(j)
+    check(case, s.program)
+
+
+def test_rows_with_what_each_needs_for_itself(golden: Callable[[str], None]) -> None:
+    """Each row's intermediate results lie apart in their buffers, except the halo, which every iteration has for itself."""
+    case = blur()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("B"))
+    s.compute_at(s.block("A"), i)
+    s.parallel(i)
+    check(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_what_lies_apart_stays_where_it_is() -> None:
+    case = rows()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("out"))
+    for name in ("total", "apart", "most"):
+        s.compute_at(s.block(name), i)
+    s.parallel(i)
+    assert "        most = alloc" not in str(s)
+    check(case, s.program)
+
+
+def test_an_inner_loop_under_a_halo() -> None:
+    """Outer iterations overlap, but those of the inner loop do not."""
+    case = blur()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("B"))
+    s.compute_at(s.block("A"), i)
+    s.parallel(s.loops(s.block("A"))[-1])
+    check(case, s.program)
+
+
+def test_strided_iterations() -> None:
+    case = matmul(9)
+    s = Schedule(case.program)
+    i, *_ = s.loops(s.block("C"))
+    outer, inner = s.split(i, [None, 4])
+    s.reorder([inner, outer])
+    s.parallel(inner)
+    s.vectorize(s.loops(s.block("C"))[2])
+    check(case, s.program)
+
+
+def test_after_splitting_the_pieces_again() -> None:
+    """The guards of both splits together keep the iterations' boxes apart and filled."""
+    case = stencil()
+    s = Schedule(case.program)
+    outer, piece = s.split(s.loops(s.block("C"))[0], [None, 5])
+    s.compute_at(s.block("B"), outer)
+    s.split(piece, [None, 3])
+    s.split(s.loops(s.block("B"))[-1], [None, 4])
+    s.parallel(outer)
+    check(case, s.program)
+
+
+def test_refused_for_a_reduction(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    *_, k = s.loops(s.block("C"))
+    golden(refusal(lambda: s.parallel(k)))
+
+
+def test_refused_for_a_loop_over_results_and_reduction() -> None:
+    s = Schedule(matmul().program)
+    fused = s.fuse(s.loops(s.block("C")))
+    with pytest.raises(ScheduleError, match="combines values along it: its axis vk is of kind reduce"):
+        s.parallel(fused)
+
+
+def test_refused_twice(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    i, *_ = s.loops(s.block("C"))
+    s.parallel(i)
+    golden(refusal(lambda: s.parallel(i)))
+
+
+def test_refused_where_another_iteration_is_read(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(SHIFTED))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+SHIFTED = """
+def main(A: f32[5], B: f32[4]):
+    for i in range(0, 4):
+        with block("A", v=spatial(4, i)):
+            A[v + 1] = 1.0
+        with block("B", v=spatial(4, i)):
+            B[v] = A[v]
+"""
+
+
+def test_refused_where_one_output_gets_written_by_all(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(ALL_WRITE))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+ALL_WRITE = """
+def main(A: f32[4], B: f32[4]):
+    for i in range(0, 4):
+        for j in range(0, 4):
+            with block("B", v=spatial(4, j)):
+                B[v] = A[v]
+"""
+
+RUNNING = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[4])
+    for z in range(0, 4):
+        with block("Z", v=spatial(4, z)):
+            T[v] = 0.0
+    for i in range(0, 4):
+        for j in range(0, 4):
+            with block("T", v=spatial(4, j)):
+                T[v] = T[v] + A[v]
+        with block("B", v=spatial(4, i)):
+            B[v] = T[v]
+"""
+
+
+def test_refused_where_a_buffer_carries_values(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(RUNNING))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+LAST = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[4])
+    for i in range(0, 4):
+        for j in range(0, 4):
+            with block("T", v=spatial(4, j)):
+                T[v] = A[v]
+    for k in range(0, 4):
+        with block("B", v=spatial(4, k)):
+            B[v] = T[v]
+"""
+
+
+def test_refused_where_a_buffer_is_used_after_the_loop(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(LAST))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+PART = """
+def main(A: f32[6], B: f32[6]):
+    T = alloc("global", f32[6])
+    for i in range(0, 2):
+        for j in range(0, 2):
+            for k in range(0, 2):
+                with block("T", v=spatial(6, j * 3 + k)):
+                    T[v] = A[v]
+        for u in range(0, 5):
+            with block("B", v=spatial(6, u), w=opaque(2, 0)):
+                B[v] = T[v]
+"""
+
+
+def test_refused_where_a_box_has_a_hole(golden: Callable[[str], None]) -> None:
+    """T[2] lies between what an iteration writes, but is not written."""
+    s = Schedule(parse_program(PART))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+CONDITIONAL = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[1])
+    for i in range(0, 4):
+        with block("T", v=spatial(4, i)):
+            if A[v] > 2.0:
+                T[0] = A[v]
+        with block("B", v=spatial(4, i)):
+            B[v] = T[0]
+"""
+
+
+def test_refused_where_a_write_may_not_happen() -> None:
+    s = Schedule(parse_program(CONDITIONAL))
+    with pytest.raises(ScheduleError, match="B may use what another iteration writes to T"):
+        s.parallel(loop(s, "i"))
+
+
+GUARDED = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[1])
+    for i in range(0, 4):
+        with block("T", v=spatial(1, 0), w=spatial(4, i), where=i < 3):
+            T[v] = A[w]
+        with block("B", v=spatial(4, i)):
+            B[v] = T[0]
+"""
+
+
+def test_refused_where_a_guard_may_leave_a_write_out() -> None:
+    s = Schedule(parse_program(GUARDED))
+    with pytest.raises(ScheduleError, match="B may use what another iteration writes to T"):
+        s.parallel(loop(s, "i"))
+
+
+def test_a_guard_that_the_reader_shares() -> None:
+    before = parse_program(GUARDED.replace("v=spatial(4, i)", "v=spatial(4, i), where=i < 3"))
+    s = Schedule(before)
+    s.parallel(loop(s, "i"))
+    same_results(before, s.program)
+
+
+DIAGONAL = """
+def main(A: f32[7], B: f32[4, 4]):
+    for i in range(0, 4):
+        for j in range(0, 4):
+            with block("B", vi=spatial(4, i), vj=spatial(4, j)):
+                A[vi + vj] = B[vi, vj]
+"""
+
+
+def test_refused_where_spatial_axes_do_not_keep_writes_apart(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(DIAGONAL))
+    golden(refusal(lambda: s.parallel(loop(s, "i"))))
+
+
+def test_writes_at_the_digits_of_an_axis_are_apart() -> None:
+    before = parse_program(
+        'def main(A: f32[3, 4], B: f32[12]):\n    for i in range(0, 12):\n        with block("A", v=spatial(12, i)):\n'
+        "            A[v // 4, v % 4] = B[v]\n"
+    )
+    s = Schedule(before)
+    s.parallel(loop(s, "i"))
+    same_results(before, s.program)
+
+
+def test_refused_later_when_a_step_breaks_it(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(LATER))
+    s.parallel(loop(s, "i"))
+    golden(refusal(lambda: s.compute_at(s.block("T"), loop(s, "i"))))
+
+
+LATER = """
+def main(A: f32[4], T: f32[4], B: f32[4], C: f32[4]):
+    U = alloc("global", f32[4])
+    for j in range(0, 4):
+        with block("T", v=spatial(4, j)):
+            T[v] = A[v]
+            U[v] = A[v] * 2.0
+    for i in range(0, 4):
+        with block("B", v=spatial(4, i)):
+            B[v] = U[3] + U[v]
+"""
