@@ -127,7 +127,7 @@ def test_into_a_tile_with_holes() -> None:
 def test_a_copy_of_an_input() -> None:
     case = matmul()
     s = Schedule(case.program)
-    i, j, k = s.loops(s.block("C"))
+    i, _, k = s.loops(s.block("C"))
     s.compute_at(s.cache_read(s.block("C"), "A", "local"), i)
     s.compute_at(s.cache_read(s.block("C"), "B", "local"), k)
     check(case, s.program)
@@ -162,7 +162,7 @@ def test_refused_without_all_consumers(golden: Callable[[str], None]) -> None:
 
 def test_refused_where_it_is_already(golden: Callable[[str], None]) -> None:
     s = Schedule(rows().program)
-    i, j = s.loops(s.block("apart"))
+    _, j = s.loops(s.block("apart"))
     golden(refusal(lambda: s.compute_at(s.block("apart"), j)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.schedule.programs import CASES, blur, matmul, rows, stencil, symbolic_matmul
+from tests.schedule.programs import blur, matmul, rows, stencil, symbolic_matmul
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
@@ -266,22 +266,3 @@ def test_writes_at_the_digits_of_an_axis_are_apart() -> None:
     s = Schedule(before)
     s.parallel(loop(s, "i"))
     same_results(before, s.program)
-
-
-def test_refused_later_when_a_step_breaks_it(golden: Callable[[str], None]) -> None:
-    s = Schedule(parse_program(LATER))
-    s.parallel(loop(s, "i"))
-    golden(refusal(lambda: s.compute_at(s.block("T"), loop(s, "i"))))
-
-
-LATER = """
-def main(A: f32[4], T: f32[4], B: f32[4], C: f32[4]):
-    U = alloc("global", f32[4])
-    for j in range(0, 4):
-        with block("T", v=spatial(4, j)):
-            T[v] = A[v]
-            U[v] = A[v] * 2.0
-    for i in range(0, 4):
-        with block("B", v=spatial(4, i)):
-            B[v] = U[3] + U[v]
-"""

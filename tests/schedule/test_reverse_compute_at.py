@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.schedule.programs import (
     CASES,
+    bias_relu,
     conv2d,
     matmul,
     outer_sum,
@@ -101,7 +102,7 @@ def test_refused_where_only_a_sum_is_finished(golden: Callable[[str], None]) -> 
 
 def test_refused_for_tiles_with_holes(golden: Callable[[str], None]) -> None:
     """An iteration makes every fourth row; the box between the first and the last of them is not complete."""
-    s = Schedule(CASES["bias_relu"](9).program)
+    s = Schedule(bias_relu(9).program)
     i, *_ = s.loops(s.block("C"))
     outer, inner = s.split(i, [None, 4])
     s.reorder([inner, outer])
@@ -183,7 +184,7 @@ def test_a_row_that_is_complete_is_enough() -> None:
 
 def test_refused_where_iterations_would_repeat_it(golden: Callable[[str], None]) -> None:
     s = Schedule(rows().program)
-    i, k = s.loops(s.block("most"))
+    _, k = s.loops(s.block("most"))
     golden(refusal(lambda: s.reverse_compute_at(s.block("apart"), k)))
 
 

@@ -18,7 +18,7 @@ from weft.support.errors import ScheduleError
 def test_along_a_piece(golden: Callable[[str], None]) -> None:
     case = matmul(4, 3, 6)
     s = Schedule(case.program)
-    i, j, k = s.loops(s.block("C"))
+    *_, k = s.loops(s.block("C"))
     _, ki = s.split(k, [None, 2])
     partial = s.rfactor(s.block("C"), ki)
     assert partial == s.block("C_rf")
@@ -42,7 +42,7 @@ def test_partial_results_in_lanes() -> None:
 def test_of_a_maximum_over_two_loops() -> None:
     case = CASES["pool"]()
     s = Schedule(case.program)
-    *_, a, b = s.loops(s.block("Y"))
+    *_, a, _ = s.loops(s.block("Y"))
     s.rfactor(s.block("Y"), a)
     check(case, s.program)
 
@@ -58,7 +58,7 @@ def test_of_the_outer_piece_whose_inner_one_is_guarded_elsewhere() -> None:
     """The guard is on the rows, not on the reduction."""
     case = matmul(5, 3, 6)
     s = Schedule(case.program)
-    i, j, k = s.loops(s.block("C"))
+    i, _, k = s.loops(s.block("C"))
     s.split(i, [None, 2])
     ko, _ = s.split(k, [None, 3])
     s.rfactor(s.block("C"), ko)
