@@ -95,6 +95,8 @@ STAYS_BLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
     "pools": pools,
     "squeeze and excite": squeezed,
     "affine": affine,
+    "narrow depthwise": lambda g, x: conv(g, conv(g, x, 8, stride=2), 8, group=8),
+    "depthwise with stride": lambda g, x: conv(g, conv(g, x, 8, group=8), 8, group=8, stride=2),
     "depthwise": lambda g, x: conv(g, conv(g, conv(g, x, 8), 8, group=8), 4),
     "grouped": lambda g, x: conv(g, conv(g, x, 16, 1), 8, group=2),
     "concat": lambda g, x: g.add("concat", [conv(g, x, 8), conv(g, x, 4)], axis=1),
@@ -144,6 +146,7 @@ def test_what_depends_on_the_order_of_channels_reads_them_in_order() -> None:
 
 
 UNBLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
+    "depthwise alone": lambda g, x: g.add("relu", [conv(g, conv(g, x, 8, group=8), 8, group=8)]),
     "small groups": lambda g, x: conv(g, x, 8, group=4),
     "depth multiplier": lambda g, x: conv(g, x, 16, group=8),
     "weights that are not known": lambda g, x: g.add("conv2d", [x, g.input("w", (8, 8, 1, 1), f32)]),

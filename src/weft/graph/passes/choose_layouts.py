@@ -14,6 +14,7 @@ from typing import Any, Final
 from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import FINITE_AT_ZERO, group_block, input_block, output_block, prefers_blocks
+from weft.graph.regions import convolution_regions
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr, as_expr
 from weft.support.dtypes import DType
@@ -22,15 +23,18 @@ from weft.targets.target import Target
 
 def choose_layouts(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks."""
-    layouts = _Layouts(target)
+    regions = convolution_regions(graph)
+    plain = {n for region in regions if all(_is_as_good_plain(m, target) for m in region) for n in region}
+    layouts = _Layouts(target, plain)
     return rewrite_graph(graph, layouts.rewrite)
 
 
 class _Layouts:
-    """The blocked twin of each value of the new graph that has one."""
+    """The blocked twin of each value of the new graph that has one; convolutions in *plain* stay as they are."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, plain: set[Node]) -> None:
         self.target = target
+        self.plain_nodes = plain
         self.twins: dict[tuple[Value, int], Value] = {}
         self.block_of: dict[Value, int] = {}
 
@@ -73,7 +77,7 @@ class _Layouts:
     def conv(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the convolution in blocks: full, depthwise or grouped."""
         x, w = inputs[0], inputs[1]
-        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const) or node in self.plain_nodes:
             return None
         group, channels, made = node.attribute("group"), _int(x.shape[1]), _int(w.shape[0])
         lanes = self.lanes(x.dtype)
@@ -203,6 +207,15 @@ class _Layouts:
     def _allowed(self, node: Node, x: Value) -> bool:
         """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
         return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
+
+
+def _is_as_good_plain(node: Node, target: Target) -> bool:
+    """Tells whether a convolution reads rows of the plain layout as well: each channel alone, at stride one, wide enough."""
+    x, width = node.inputs[0], node.output.shape[-1]
+    if node.op != "conv2d" or x is None or (isinstance(width, Const) and _int(width) < target.lanes(x.dtype.bits)):
+        return False
+    alone = x.shape[1] is as_expr(node.attribute("group")) is node.output.shape[1]
+    return alone and set(node.attribute("strides")) == {1}
 
 
 def _int(e: Expr) -> int:

@@ -10,53 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.graph.facts import facts_of
 from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.regions import convolution_regions
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE
-from weft.te.classify import OpClass
-
-CONVOLUTIONS = frozenset({"conv2d", "conv_transpose2d"})
 
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
     """Returns *graph* with matrix products for the 1x1 convolutions of regions in which there are no others."""
-    chosen = {n for region in _regions(graph) if all(map(_is_pointwise, region)) for n in region}
+    chosen = {n for region in convolution_regions(graph) if all(map(_is_pointwise, region)) for n in region}
 
     def lower(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         return [_product(new, node, inputs)] if node in chosen else None
 
     return rewrite_graph(graph, lower) if chosen else graph
-
-
-def _regions(graph: Graph) -> list[list[Node]]:
-    """Returns the convolutions that are connected by operators which channel blocks pass through: maps, pools, sums."""
-    region_of: dict[Value, list[Node]] = {}
-    for node in graph.nodes:
-        if node.output.rank != 4 or not (node.op in CONVOLUTIONS or _passes_blocks(node)):
-            continue
-        own = [node] if node.op in CONVOLUTIONS else []
-        for v in node.inputs:
-            if v in region_of:
-                own = _joined(region_of, own, region_of[v])
-        region_of.update((v, own) for v in node.outputs)
-    return list({id(r): r for r in region_of.values()}.values())
-
-
-def _joined(region_of: dict[Value, list[Node]], a: list[Node], b: list[Node]) -> list[Node]:
-    """Makes one region of two."""
-    if a is b:
-        return a
-    b += a
-    for v, region in region_of.items():
-        if region is a:
-            region_of[v] = b
-    return b
-
-
-def _passes_blocks(node: Node) -> bool:
-    facts = facts_of(node)
-    return facts.is_map or facts.kind is OpClass.REDUCTION or node.op == "concat"
 
 
 def _is_pointwise(node: Node) -> bool:
