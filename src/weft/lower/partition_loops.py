@@ -46,6 +46,8 @@ from weft.loop.visit import buffers_of, own_exprs, rename_fresh, statements, sub
 from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
 
 _LARGEST_BODY: Final = 400  # stores, unrolled loops counted in full, that a body may have to be copied
+_LARGEST_GROWTH: Final = 1200  # stores that the cuts may add to a function
+_LONG: Final = 16  # a border of at least one in so many iterations is cut again
 _SHORTEST_VECTOR: Final = 32  # vectorized loops up to this length keep their guards as masks
 
 
@@ -70,6 +72,7 @@ class _Partition(StmtRewriter):
         self.bounds = bounds
         self.guards = Guards()
         self.rigid = 0  # inside how many unrolled or vectorized loops, or borders
+        self.growth = 0
 
     def visit_for(self, s: For) -> Steps:
         cut = self._cut(s) if self.guards.of(s.body) else None
@@ -115,9 +118,12 @@ class _Partition(StmtRewriter):
         if s.kind is LoopKind.VECTORIZED and (_length(s.extent) <= _SHORTEST_VECTOR or uses_registers(s.body)):
             return None
         found = [c for g in self.guards.of(s.body) if s.var in free_vars(g) and (c := _range_of(g, s, self.bounds))]
-        if not found or stores_in(s.body) > _LARGEST_BODY:
+        size = stores_in(s.body)
+        if not found or size > _LARGEST_BODY or self.growth + size > _LARGEST_GROWTH:
             return None
-        return _best(found, s, self.bounds)
+        cut = _best(found, s, self.bounds)
+        self.growth += 0 if cut is None else size
+        return cut
 
 
 def _with_body(s: For, body: Stmt) -> For:
@@ -153,8 +159,8 @@ def _length(extent: Expr) -> float:
 
 
 def _is_long(part: Expr, whole: Expr) -> bool:
-    """Answers whether a border is long enough to be worth cutting, too: a quarter of the loop."""
-    return isinstance(part, Const) and isinstance(whole, Const) and int(part.value) * 4 >= int(whole.value)
+    """Answers whether a border is long enough to be worth cutting, too."""
+    return isinstance(part, Const) and isinstance(whole, Const) and int(part.value) * _LONG >= int(whole.value)
 
 
 class Guards:

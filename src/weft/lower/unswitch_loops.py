@@ -53,7 +53,7 @@ class _Unswitch(StmtRewriter):
 
     def _invariant(self, s: For) -> Expr:
         """Returns the invariant part of the first guard in *s* that has one; `true` if none is worth a copy."""
-        if s.kind in (LoopKind.PARALLEL, LoopKind.UNROLLED) or self.depth >= _DEEPEST:
+        if s.kind is not LoopKind.SERIAL or self.depth >= _DEEPEST:
             return TRUE
         parts = self.guards.of(s.body)
         if not parts or stores_in(s.body) > _LARGEST_BODY:
