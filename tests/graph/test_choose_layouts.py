@@ -95,7 +95,6 @@ STAYS_BLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
     "pools": pools,
     "squeeze and excite": squeezed,
     "affine": affine,
-    "narrow depthwise": lambda g, x: conv(g, conv(g, x, 8, stride=2), 8, group=8),
     "depthwise with stride": lambda g, x: conv(g, conv(g, x, 8, group=8), 8, group=8, stride=2),
     "depthwise": lambda g, x: conv(g, conv(g, conv(g, x, 8), 8, group=8), 4),
     "grouped": lambda g, x: conv(g, conv(g, x, 16, 1), 8, group=2),
@@ -158,6 +157,13 @@ UNBLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
 def test_what_has_no_blocked_form_is_kept(what: str) -> None:
     g = built(UNBLOCKED[what])
     assert choose_layouts(g, FOUR) is g
+
+
+def test_depthwise_alone_is_blocked_where_rows_are_narrow() -> None:
+    g = Graph()
+    x = g.input("x", (1, 8, 6, 3), f32)
+    made = apply_pass(one_output(g, conv(g, x, 8, group=8)), layouts)
+    assert ops(made) == ["pack_channels", "depthwise_conv2d_blocked", "unpack_channels"]
 
 
 def test_other_ranks_are_kept() -> None:
