@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from weft.cli.bench_engines import check_engine, engine
 from weft.cli.bench_measure import TOLERANCE, machine, measure, row
-from weft.cli.console import Quiet, Shape, out, parse_shapes, progress_bar
+from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
 from weft.cli.files import check_output, write_output
 from weft.support.errors import RuntimeFailure
+
+COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "MB")
+"""What is shown of a row; "differs" is relative to the largest output, "ready" and "MB" are those of a fresh process."""
 
 
 def bench(
@@ -49,7 +51,7 @@ def bench(
         with progress_bar(quiet) as progress:
             timed = measure(path, names, threads, seconds, sizes, progress)
         rows += [row(path.stem, t, timed[0], threads) for t in timed]
-    out.print(_table(rows))
+    print_table(COLUMNS, [_cells(r) for r in rows], elastic="model")
     if json_file is not None:
         text = json.dumps({"machine": machine(), "rows": rows}, indent=1)
         write_output(json_file, lambda file: file.write(text.encode()))
@@ -58,12 +60,8 @@ def bench(
         raise RuntimeFailure(f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}")
 
 
-def _table(rows: list[dict[str, object]]) -> Table:
-    table = Table("model", "engine", "median ms", "p10 - p90", "x Weft", "x Weft (CPU)", "difference", "ready s", "MB")
-    for r in rows:
-        table.add_row(
-            str(r["model"]), str(r["engine"]), f"{r['median_ms']:.3f}", f"{r['p10_ms']:.3f} - {r['p90_ms']:.3f}",
-            f"{r['ratio_to_weft']:.2f}", f"{r['cpu_ratio_to_weft']:.2f}", f"{r['rel_err']:.1e}", f"{r['compile_s']:.2f}",
-            f"{r['peak_rss_mb']:.0f}",
-        )  # fmt: skip
-    return table
+def _cells(r: dict[str, object]) -> list[str]:
+    return [
+        str(r["model"]), str(r["engine"]), f"{r['median_ms']:.3f}", f"{r['p10_ms']:.3f} - {r['p90_ms']:.3f}",
+        f"{r['ratio_to_weft']:.2f}", f"{r['rel_err']:.0e}", f"{r['compile_s']:.2f}", f"{r['peak_rss_mb']:.0f}",
+    ]  # fmt: skip

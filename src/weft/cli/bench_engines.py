@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from weft.driver.compile import compile
+from weft.driver.progress import Progress
 from weft.runtime.model import Model
 from weft.support.errors import InputError, ToolchainError
 
@@ -41,9 +42,12 @@ class Weft:
     model: Model
     inputs: Arrays
 
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+
     def load(self, path: Path, threads: int) -> None:
         """Compiles the model without the cache, so that the time told is a compilation's."""
-        self.model = compile(str(path), threads=threads, cache=False)
+        self.model = compile(str(path), threads=threads, cache=False, progress=self.progress)
 
     def bind(self, inputs: Arrays) -> None:
         """Keeps the inputs."""

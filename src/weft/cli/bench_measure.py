@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -19,6 +19,7 @@ import numpy as np
 from weft.cli.bench_alone import PREFIX
 from weft.cli.bench_engines import Arrays, Engine, Weft, engine
 from weft.cli.models import random_inputs
+from weft.driver.progress import Progress
 from weft.support.errors import RuntimeFailure
 
 ROUNDS = 5
@@ -49,26 +50,24 @@ def measure(
     threads: int,
     seconds: float,
     sizes: Mapping[str, int] | None = None,
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+    progress: Progress = lambda stage, done, total: None,
 ) -> list[Timed]:
     """Runs *path* in Weft and the other engines called *names*, each for about *seconds* in all, in interleaved rounds.
 
     All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions.
     """
-    steps = 2 * len(names) + 2 + ROUNDS
-    progress("load", 0, steps)
-    ours = Weft()
+    ours = Weft(progress)
     ours.load(path, threads)
     inputs = random_inputs(ours.model.inputs, sizes=sizes)
     timed = []
     for n, name in enumerate(["weft", *names]):
-        progress("load", 2 * n + 1, steps)
+        progress("load", n, len(names) + 1)
         timed.append(_load(ours if n == 0 else engine(name), path, inputs, threads))
     wanted = timed[0].engine.outputs()
     for t in timed[1:]:
         t.max_abs_err, t.rel_err = difference(wanted, t.engine.outputs())
     for n in range(ROUNDS):
-        progress("run", steps - ROUNDS + n, steps)
+        progress("run", n, ROUNDS)
         for t in timed if n % 2 == 0 else reversed(timed):
             _turn(t, seconds / ROUNDS)
     return timed

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=True)
+WIDE = 200
+"""Characters to a line of what is read by a program, or from a file."""
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
@@ -40,7 +46,7 @@ class Bar:
 
     def __init__(self, bars: Progress) -> None:
         self.bars = bars
-        self.task = bars.add_task("", total=None)
+        self.task = bars.add_task("", total=1, count="")
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tells that *done* of *total* steps of *stage* are finished."""
@@ -54,9 +60,18 @@ def progress_bar(quiet: bool) -> Iterator[Bar]:
     columns = [TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[count]:>7}")]
     hidden = quiet or not sys.stderr.isatty()
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bars:
-        bar = Bar(bars)
-        bar("", 0, 1)
-        yield bar
+        yield Bar(bars)
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
+    """Prints a table; where the terminal is too narrow for it, the column *elastic* gives way."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for n, heading in enumerate(headings):
+        width = None if heading == elastic else max(map(len, [heading, *(r[n] for r in rows)]))
+        table.add_column(heading, no_wrap=True, overflow="ellipsis", min_width=width)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    out.print(table)
 
 
 def print_json(value: object) -> None:
@@ -96,4 +111,4 @@ def human_seconds(seconds: float) -> str:
     """Returns a time for people."""
     if seconds >= 0.9995:
         return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.3f} ms"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"

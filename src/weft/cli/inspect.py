@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 import weft
 from weft.cli.console import (
@@ -23,6 +22,7 @@ from weft.cli.console import (
     out,
     parse_shapes,
     print_json,
+    print_table,
     print_text,
     progress_bar,
 )
@@ -83,7 +83,7 @@ def inspect(
     if graph:
         print_text(str(made.fused))
     if kernels:
-        out.print(_kernel_table(made))
+        _show_kernels(made)
     if memory:
         print_text(str(made.plan))
     if schedule is not None:
@@ -151,12 +151,12 @@ def _show_signature(title: str, package: Package) -> None:
             print_text(f"  {side:<8} {s}")
 
 
-def _kernel_table(made: Compilation) -> Table:
-    table = Table("#", "kernel", "calls", "code", "compiled in", "first called for")
+def _show_kernels(made: Compilation) -> None:
+    cells = []
     for n, row in enumerate(_rows(made), 1):
         size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
-        table.add_row(str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"]))
-    return table
+        cells.append([str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"])])
+    print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
 
 
 def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
-from weft.cli.console import Json, out, print_json
+from weft.cli.console import Json, print_json, print_table
 from weft.targets.cpu import LEVELS, can_run, cpu, host, host_flags, needed_flags
 from weft.targets.target import Target
 
@@ -18,11 +16,11 @@ def targets(as_json: Json = False) -> None:
     if as_json:
         print_json([_facts(name, target) for name, target in rows])
         return
-    table = Table("target", "processor", "vectors", "runs here", "")
+    cells = []
     for name, target in rows:
         note = f"this machine: {target.cores} cores" if name == "cpu" else _missing(target)
-        table.add_row(name, target.cpu, f"{target.vector_bits} bits", "yes" if can_run(target) else "no", note)
-    out.print(table)
+        cells.append([name, target.cpu, f"{target.vector_bits} bits", "yes" if can_run(target) else "no", note])
+    print_table(("target", "processor", "vectors", "runs here", ""), cells, elastic="")
 
 
 def _facts(name: str, target: Target) -> dict[str, object]:

@@ -96,9 +96,7 @@ class Cache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_owner(self.folder)
             write(path)
-            self._grow(path.stat().st_size)
-        except FileNotFoundError:  # another process has cleared the folder meanwhile
-            return
+            self._grow(path)
         except (OSError, CacheError) as e:
             self._give_up(e)
 
@@ -106,10 +104,11 @@ class Cache:
         self._usable = False
         warnings.warn(f"Weft's cache is not used: {error}", CacheWarning, stacklevel=2)
 
-    def _grow(self, size: int) -> None:
+    def _grow(self, path: Path) -> None:
         """Counts a new entry, and makes room when the entries outgrow the limit."""
         with self._lock:
-            self._size = None if self._size is None else self._size + size
+            if self._size is not None and path.exists():
+                self._size += path.stat().st_size
             if self._size is None or self._size > self.limit:
                 self._size = self.shrink()
 
