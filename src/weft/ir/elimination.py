@@ -15,7 +15,7 @@ from weft.ir import interval as iv
 from weft.ir.context import Context
 from weft.ir.expr import Expr, FloorDiv, FloorMod, Max, Min, Select, Var
 from weft.ir.linear import Monomial, Poly, add_to, build, constant, plus, poly_of, scaled, times, without
-from weft.ir.rewrite import free_vars
+from weft.ir.node import Node
 
 _FUEL: Final = 16  # nested steps before giving up
 
@@ -134,14 +134,24 @@ def variables(p: Poly, ctx: Context) -> Iterator[Var]:
     return iter(sorted(found, key=lambda v: -order[v]))
 
 
-def _vars_of(atom: Expr, ctx: Context) -> tuple[Var, ...]:
-    if type(atom) is Var:
-        return (atom,)
-    memo = ctx.bounds.memo_for("variables")
-    known: tuple[Var, ...] | None = memo.get(atom)
-    if known is None:
-        known = memo[atom] = tuple(free_vars(atom))
-    return known
+def _vars_of(atom: Expr, ctx: Context) -> frozenset[Var]:
+    """Returns the variables of *atom*; those of its parts are remembered, as deep atoms share theirs."""
+    memo: dict[Node, frozenset[Var]] = ctx.bounds.memo_for("variables")
+    stack: list[Node] = [atom]
+    while stack:
+        n = stack.pop()
+        if n in memo:
+            continue
+        if type(n) is Var:
+            memo[n] = frozenset((n,))
+            continue
+        kids = n.children()
+        todo = [k for k in kids if k not in memo]
+        if todo:
+            stack += [n, *todo]
+        else:
+            memo[n] = frozenset().union(*[memo[k] for k in kids])
+    return memo[atom]
 
 
 def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:

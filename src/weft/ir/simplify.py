@@ -14,6 +14,7 @@ from weft.ir import divmod as division
 from weft.ir import expr as ir
 from weft.ir.algebra import rules_for
 from weft.ir.bounds import EMPTY, Bounds
+from weft.ir.casts import fewer_casts
 from weft.ir.compare import decide, equality, ordering
 from weft.ir.digits import recombine
 from weft.ir.elimination import is_worth_it, lowest, plain_low
@@ -194,6 +195,8 @@ class Simplifier:
         folded = fold_constants(n)
         if folded is not n:
             return folded
+        if isinstance(n, Cast) and (shorter := fewer_casts(n, self.bounds)) is not None:
+            return shorter
         if type(n) in _DECIDABLE and not n.dtype.is_float:
             value = self.bounds.of(n)
             if value.is_point:
