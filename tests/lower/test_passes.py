@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.lower.running import before_and_after
 
 from weft.loop.nodes import Program
@@ -18,6 +19,7 @@ from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
 from weft.lower.vectorize import vectorize
 from weft.targets.cpu import cpu
@@ -465,3 +467,29 @@ def main(A: f32[40], C: f32[40]):
 
 def test_a_register_tile_is_cut_alike_everywhere(golden: Golden) -> None:
     golden(before_and_after(REGISTER_TAIL, lambda p: vectorized(shrink_loops(partitioned(p)))))
+
+
+UNROLLED = """
+def main(A: f32[3, 4], C: f32[3], n: i64):
+    for i in unrolled(0, 3):
+        T = alloc("local", f32[2])
+        for j in unrolled(1, 3):
+            T[j - 1] = A[i, j]
+        for k in unrolled(0, n):
+            C[i] = T[0] + T[1]
+"""
+
+
+def test_unroll_loops(golden: Golden) -> None:
+    golden(before_and_after(UNROLLED, lambda p: simplify_program(unroll_loops(p)), {"n": 2}))
+
+
+@pytest.mark.parametrize("n", [0, 3, 9, 20])
+@pytest.mark.parametrize("m", [1, 9])
+def test_partition_loops_where_sizes_are_in_any_order(n: int, m: int) -> None:
+    text = """
+def main(A: f32[m], C: f32[m], m: i64, n: i64):
+    for i in range(0, m):
+        C[i] = select(n <= i, A[i], 1.0) + select(i < n, A[i], 2.0)
+"""
+    before_and_after(text, partitioned, {"m": m, "n": n})

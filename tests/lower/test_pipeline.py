@@ -9,11 +9,13 @@ import pytest
 from tests.lower.running import inputs_of, results
 from tests.lower.scheduled import SCHEDULED
 
-from weft.loop.nodes import Program
+from weft.ir.expr import Var
+from weft.loop.nodes import Alloc, Buffer, Function, Let, Program, Stmt, for_, load, store
 from weft.loop.printer import print_program
 from weft.loop.verify import verify
 from weft.lower.manager import Report
 from weft.lower.pipeline import PASSES, lower
+from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
 
@@ -53,3 +55,27 @@ def test_reports_name_each_pass_and_tell_what_changed() -> None:
     assert by_name["vectorize"].text().endswith("(unchanged)\n")
     assert "def main(" in by_name["flatten_buffers"].text()
     assert all(r.seconds >= 0 for r in reports)
+
+
+def test_unrolled_loops_are_written_out_where_asked() -> None:
+    program = SCHEDULED["product"]()
+    flat = lower(program, cpu("avx512"), verify=True, unroll=True)
+    assert "unrolled" not in print_program(flat)
+    values = inputs_of(program)
+    for x, y in zip(results(program, values), results(flat, values), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_program_may_be_deeper_than_the_stack() -> None:
+    a, c = Buffer("A", (4,), f32), Buffer("C", (4,), f32)
+    i = Var("i")
+    names = [Var("x", f32) for _ in range(1500)]
+    body: Stmt = store(c, [i], names[-1])
+    for v, w in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
+        body = Let(v, w + load(a, i), body)
+    body = for_(i, 4, Let(names[0], load(a, i), body))
+    for _ in range(1500):
+        body = Alloc(Buffer("T", (4,), f32), body)
+    flat = lower(Program((Function("main", (a, c), body),)), cpu("avx512"))
+    values = inputs_of(flat)
+    np.testing.assert_array_equal(results(flat, values)[1], results(flat, values)[0] * 1500)

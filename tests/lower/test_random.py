@@ -29,6 +29,7 @@ from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
 from weft.targets.cpu import cpu
 
@@ -62,6 +63,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "remove_noops": plain(remove_noops),
     "outline_tasks": plain(outline_tasks),
     "shrink_loops": plain(shrink_loops),
+    "unroll_loops": plain(unroll_loops),
     "unswitch_loops": plain(unswitch_loops),
     "hoist_allocations": plain(hoist_allocations),
     "lower": lambda p: lower(p, cpu("avx512"), verify=True),

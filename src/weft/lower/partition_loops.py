@@ -240,7 +240,7 @@ def _clamped(first: Expr, after: Expr, guard: Expr, loop: For, bounds: Bounds) -
     """Returns the cut from *first* up to *after*, kept inside the loop."""
     end = loop.begin + loop.extent
     begin = first if first is loop.begin or prove(loop.begin <= first, bounds) else maximum(loop.begin, first)
-    begin = simplify(begin, bounds)
+    begin = simplify(begin if prove(begin <= end, bounds) else minimum(begin, end), bounds)
     stop = simplify(after if after is end or prove(after <= end, bounds) else minimum(end, after), bounds)
     if prove(stop <= begin, bounds):
         return None

@@ -21,6 +21,7 @@ from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
 from weft.lower.vectorize import vectorize
 from weft.targets.target import Target
@@ -44,13 +45,25 @@ PASSES: Final[tuple[Pass, ...]] = (
 """Blocks are dissolved by `compact_buffers`; guards are cut away before loops become vectors, which can only mask them."""
 
 
+UNROLLED: Final[tuple[Pass, ...]] = (
+    Pass("unroll_loops", unroll_loops),
+    Pass("simplify_unrolled", simplify_program),
+)
+
+
 def lower(
-    program: Program, target: Target, *, verify: bool = False, trace: Callable[[Report], None] | None = None
+    program: Program,
+    target: Target,
+    *,
+    verify: bool = False,
+    trace: Callable[[Report], None] | None = None,
+    unroll: bool = False,
 ) -> Program:
     """Returns the flat program that *program* means on *target*.
 
-    With *verify*, every pass's result is verified. *trace* is given a `Report` of each pass. Raises `LoweringError`
-    when a pass cannot lower the program or crashes; the error then names a file from which `manager.reproduce` runs
-    the pass again.
+    With *verify*, every pass's result is verified. *trace* is given a `Report` of each pass. *unroll* writes unrolled loops
+    out, which backends that emit assembly do themselves. Raises `LoweringError` when a pass cannot lower the program or
+    crashes; the error then names a file from which `manager.reproduce` runs the pass again.
     """
-    return run_passes(PASSES, program, target, verify=verify, trace=trace)
+    passes = (*PASSES, *UNROLLED) if unroll else PASSES
+    return run_passes(passes, program, target, verify=verify, trace=trace)

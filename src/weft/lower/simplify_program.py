@@ -16,7 +16,7 @@ from weft.ir.expr import FALSE, INDEX, ONE, TRUE, Const, Expr, Le, Lt, Not, Var,
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.ir.simplify import simplify
-from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, Program, Seq, Stmt, Store, seq
+from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, LoopKind, Program, Seq, Stmt, Store, seq
 from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions, size_bounds
 
@@ -52,7 +52,8 @@ class _Simplify(StmtRewriter):
         outer, self.bounds = self.bounds, self.bounds.bind(s.var, begin, simplify(begin + extent - ONE, self.bounds))
         body = yield s.body
         self.bounds = outer
-        return For(s.var, begin, extent, s.kind, body, s.annotations)
+        unknown = s.kind is LoopKind.UNROLLED and not isinstance(extent, Const)
+        return For(s.var, begin, extent, LoopKind.SERIAL if unknown else s.kind, body, s.annotations)
 
     def visit_let(self, s: Let) -> Steps:
         value = self.expr(s.value)
