@@ -9,6 +9,7 @@ print(s.program, s.trace)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.ir.expr import Var
@@ -19,7 +20,7 @@ from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.primitive import PRIMITIVES
 from weft.schedule.scopes import check_scopes
 from weft.schedule.state import BlockRef, Change, Illegal, LoopRef
-from weft.schedule.trace import Trace
+from weft.schedule.trace import Ref, Trace, references
 from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block
 from weft.support.errors import ScheduleError
 
@@ -31,6 +32,7 @@ class Schedule(PrimitiveMethods):
         self.program = program
         self.trace = Trace()
         self._forward: dict[Var, Var] = {}
+        self._known: set[Ref] = set()
 
     @property
     def function(self) -> Function:
@@ -41,7 +43,7 @@ class Schedule(PrimitiveMethods):
         """Returns the block called *name*; raises `ScheduleError` naming the blocks there are."""
         result = BlockRef(name)
         self._checked("block", (name,), lambda: block_path(self.function, result))
-        self.trace.add("block", (name,), {}, result)
+        self._add("block", (name,), {}, result)
         return result
 
     def blocks(self) -> tuple[BlockRef, ...]:
@@ -52,7 +54,7 @@ class Schedule(PrimitiveMethods):
         """Returns the loops around *block*, outermost first."""
         path = self._checked("loops", (block,), lambda: block_path(self.function, block))
         result = tuple([LoopRef(f.var) for f in loops_on(path)])
-        self.trace.add("loops", (block,), {}, result)
+        self._add("loops", (self._introduced(block),), {}, result)
         return result
 
     def extent(self, loop: LoopRef) -> int | None:
@@ -74,11 +76,36 @@ class Schedule(PrimitiveMethods):
         """
         resolved = [self._resolve(a) for a in arguments]
         named = {k: self._resolve(v) for k, v in keywords.items()}
-        function, change, result = self._checked(name, arguments, lambda: self._run(name, resolved, named))
+        given = (*arguments, *keywords.values())
+        function, change, result = self._checked(name, given, lambda: self._run(name, resolved, named))
+        recorded = [self._introduced(a) for a in arguments], {k: self._introduced(v) for k, v in keywords.items()}
         self.program = self.program.with_function(function)
         self._forward.update(change.forward)
-        self.trace.add(name, arguments, keywords, result)
+        self._add(name, *recorded, result)
         return result
+
+    def _add(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> None:
+        self.trace.add(method, arguments, keywords, result)
+        self._known.update(references(result))
+
+    def _introduced(self, value: Any) -> Any:
+        """Records where a reference comes from that no step has returned, so that the trace can be run by itself."""
+        if isinstance(value, list | tuple):
+            return [self._introduced(v) for v in value]
+        if value in self._known or not isinstance(value, LoopRef | BlockRef):
+            return value
+        if isinstance(value, BlockRef):
+            self._add("block", (value.name,), {}, value)
+            return value
+        return self._introduced_loop(self._resolve(value))
+
+    def _introduced_loop(self, ref: LoopRef) -> LoopRef:
+        inside = blocks_in(loop_path(self.function, ref)[-1])
+        if inside and ref not in self._known:
+            block = self._introduced(BlockRef(inside[0].name))
+            around = loops_on(block_path(self.function, block))
+            self._add("loops", (block,), {}, tuple([LoopRef(f.var) for f in around]))
+        return ref
 
     def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
         """Runs a primitive and checks what holds of every function, whatever the step."""

@@ -16,6 +16,7 @@ from weft.schedule.rules.facts import (
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
 from weft.schedule.rules.rows import schedule_rows
+from weft.schedule.rules.transform import schedule_transforms
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef
 from weft.targets.target import Target
@@ -33,6 +34,7 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     for ref in s.blocks():
         if is_reduction(block_of(s, ref)) and is_tileable(s, ref):
             placed |= schedule_tiled(s, ref, target)
+    placed |= schedule_transforms(s, target)
     placed |= schedule_rows(s, target, placed)
     for ref in s.blocks():
         if ref not in placed:

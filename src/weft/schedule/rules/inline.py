@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.ir.expr import Const
 from weft.loop.nodes import Block, Load, Store
 from weft.schedule.placing import readers
-from weft.schedule.rules.facts import block_of, elements, is_reduction
+from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef
 from weft.schedule.tree import alloc_of
@@ -38,7 +38,9 @@ def _pays(block: Block, users: list[Block]) -> bool:
         return True
     if any(is_reduction(u) for u in users):
         return False
-    return len(users) == 1 and elements(users[0].axes) <= elements(block.axes)
+    made = block.writes[0].buffer
+    reads_once = sum(x.buffer is made for x in inputs_of(users[0])) == 1
+    return len(users) == 1 and reads_once and elements(users[0].axes) <= elements(block.axes)
 
 
 def _try_inline(s: Schedule, ref: BlockRef) -> None:

@@ -1,0 +1,126 @@
+"""The rule for small transforms: blocks whose formula chooses by an index, as `te` writes a product with a constant matrix.
+
+    V[i, j, t, c] = (i == 0) ? d0 - d2 : (i == 1) ? d1 + d2 : ...
+
+The chosen-by indices are unrolled, so that no choice is left at run time and common parts are computed once; what the block reads
+of another such block is computed just before, in registers.
+"""
+
+from __future__ import annotations
+
+from weft.ir.expr import Const, Eq, Expr, FloorMod, Select, Var
+from weft.ir.rewrite import post_order
+from weft.loop.nodes import Block, Store
+from weft.schedule.placing import readers
+from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, size_of
+from weft.schedule.rules.parallel import parallelize
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.tree import alloc_of
+from weft.support.errors import ScheduleError
+from weft.targets.target import Target
+
+Choices = dict[Var, int]
+"""The axes that a formula chooses by: `v`, with its extent, or `v % c`, with c."""
+
+LARGEST = 8
+"""More values than this are not worth writing out."""
+
+
+def schedule_transforms(s: Schedule, target: Target) -> set[BlockRef]:
+    """Schedules every block that chooses by an index, with the blocks of that kind that it alone reads."""
+    placed: set[BlockRef] = set()
+    for ref in reversed(s.blocks()):
+        if ref not in placed and choices_of(block_of(s, ref)):
+            placed |= _schedule(s, ref, target)
+    return placed
+
+
+def choices_of(block: Block) -> Choices:
+    """Returns the axes that an assignment chooses by; none for a block of another kind."""
+    if is_reduction(block) or not isinstance(block.body, Store):
+        return {}
+    extents = {a.var: size_of(a.extent) for a in block.axes}
+    found: Choices = {}
+    for n in post_order(block.body.value):
+        if isinstance(n, Select) and isinstance(n.cond, Eq) and isinstance(n.cond.b, Const):
+            chosen = _chosen(n.cond.a, extents)
+            if chosen is not None:
+                found[chosen[0]] = chosen[1]
+    return {v: size for v, size in found.items() if size <= LARGEST}
+
+
+def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, int] | None:
+    if isinstance(e, Var) and e in extents:
+        return e, extents[e]
+    if isinstance(e, FloorMod) and isinstance(e.a, Var) and e.a in extents and isinstance(e.b, Const):
+        return e.a, int(e.b.value)
+    return None
+
+
+def _schedule(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
+    """Schedules one block and the producers that it takes in."""
+    block = block_of(s, ref)
+    producers = [p for p in _producers(s, block) if choices_of(block_of(s, p))]
+    chosen = {**_inherited(s, block, producers), **choices_of(block)}
+    outer: list[LoopRef] = []
+    inner: list[LoopRef] = []
+    loops = list(s.loops(ref))
+    lanes = target.lanes(block.writes[0].buffer.dtype.bits)
+    for axis, loop in zip(block.axes[:-1], loops[:-1], strict=True):
+        size = chosen.get(axis.var)
+        if size is None:
+            outer.append(loop)
+        elif size == size_of(axis.extent):
+            inner.append(loop)
+        else:
+            rest, piece = s.split(loop, [None, size])
+            outer.append(rest)
+            inner.append(piece)
+    last = loops[-1]
+    if size_of(block.axes[-1].extent) > lanes:
+        rest, last = s.split(last, [None, lanes])
+        outer.append(rest)
+    s.reorder([*outer, *inner, last])
+    for p in producers:
+        s.compute_at(p, outer[-1])
+        s.set_scope(p, "register")
+        _unroll(s, list(s.loops(p))[len(outer) :])
+    _unroll(s, [*inner, last])
+    parallelize(s, outer, elements(block.axes), target)
+    return {ref, *producers}
+
+
+def _producers(s: Schedule, block: Block) -> list[BlockRef]:
+    """Returns the blocks that compute an intermediate result for *block* alone."""
+    wanted = {x.buffer for x in inputs_of(block)}
+    found = [r for r in s.blocks() if block_of(s, r).writes[0].buffer in wanted]
+    return [r for r in found if _is_private(s, r, block)]
+
+
+def _is_private(s: Schedule, ref: BlockRef, user: Block) -> bool:
+    block = block_of(s, ref)
+    return readers(s.function, block) == [user] and alloc_of(s.function.body, block.writes[0].buffer) is not None
+
+
+def _inherited(s: Schedule, block: Block, producers: list[BlockRef]) -> Choices:
+    """Returns the axes of *block* that index a producer where the producer chooses."""
+    extents = {a.var: size_of(a.extent) for a in block.axes}
+    found: Choices = {}
+    for ref in producers:
+        producer = block_of(s, ref)
+        where = [a.var in choices_of(producer) for a in producer.axes]
+        for load in inputs_of(block):
+            if load.buffer is producer.writes[0].buffer:
+                chosen = [_chosen(i, extents) for i, c in zip(load.indices, where, strict=True) if c]
+                found |= {c[0]: c[1] for c in chosen if c is not None}
+    return found
+
+
+def _unroll(s: Schedule, loops: list[LoopRef]) -> None:
+    for loop in loops[:-1]:
+        s.unroll(loop)
+    try:
+        s.vectorize(loops[-1])
+    except ScheduleError:  # it is short, or its values depend on each other
+        s.unroll(loops[-1])

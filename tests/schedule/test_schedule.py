@@ -1,0 +1,82 @@
+"""`Schedule` itself: its queries, its methods and their stub."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+from tests.schedule.programs import CASES, matmul, symbolic_matmul
+
+from weft.schedule import BlockRef, Schedule
+from weft.schedule.methods import PrimitiveMethods
+from weft.schedule.primitive import PRIMITIVES
+from weft.schedule.stubs import STUB, stub_text
+from weft.support.errors import ScheduleError
+
+
+def test_blocks_and_loops() -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    assert s.blocks() == (BlockRef("C"), BlockRef("D"), BlockRef("E"))
+    assert [f.var.name for f in s.loops(s.block("C"))] == ["i", "j", "k"]
+    assert s.buffer_of(s.block("D")).name == "D"
+
+
+def test_extent() -> None:
+    s = Schedule(symbolic_matmul().program)
+    i, j, _ = s.loops(s.block("C"))
+    assert (s.extent(i), s.extent(j)) == (None, 4)
+
+
+def test_an_unknown_block_names_those_there_are() -> None:
+    s = Schedule(matmul().program)
+    with pytest.raises(ScheduleError, match="there is no block D in the program") as caught:
+        s.block("D")
+    assert caught.value.hint == "its blocks are: C"
+
+
+def test_a_refused_step_changes_nothing() -> None:
+    s = Schedule(matmul().program)
+    before = s.program
+    *_, k = s.loops(s.block("C"))
+    with pytest.raises(ScheduleError):
+        s.vectorize(k)
+    assert s.program is before
+
+
+def test_every_primitive_is_a_method_with_its_documentation() -> None:
+    for name, p in PRIMITIVES.items():
+        method = getattr(Schedule, name)
+        assert method.__doc__ == p.run.__doc__
+        assert p.summary.endswith("."), name
+
+
+def test_every_primitive_has_a_file_that_shows_it() -> None:
+    for name, p in PRIMITIVES.items():
+        module = inspect.getmodule(p.run)
+        assert module is not None
+        assert module.__name__ == f"weft.schedule.primitives.{name}"
+        assert (module.__doc__ or "").startswith(f"`{name}`: ")
+        assert "->" in (module.__doc__ or "")
+
+
+def test_every_primitive_has_a_test(request: pytest.FixtureRequest) -> None:
+    together = {"unroll": "vectorize", "reverse_compute_inline": "compute_inline"}
+    together |= dict.fromkeys(("cache_read", "cache_write", "set_scope"), "caches")
+    for name in PRIMITIVES:
+        assert request.path.with_name(f"test_{together.get(name, name)}.py").exists(), name
+
+
+def test_the_stub_is_current() -> None:
+    assert STUB.read_text(encoding="utf-8") == stub_text(), "run `python -m weft.schedule.stubs`"
+
+
+def test_the_stub_declares_the_methods() -> None:
+    declared = next(c for c in ast.parse(stub_text()).body if isinstance(c, ast.ClassDef))
+    names = {f.name for f in declared.body if isinstance(f, ast.FunctionDef)}
+    assert names == {"apply", *PRIMITIVES}
+
+
+def test_methods_alone_have_nothing_to_apply_to() -> None:
+    with pytest.raises(NotImplementedError):
+        PrimitiveMethods().apply("split")
