@@ -1,8 +1,8 @@
-"""What all tests share: goldens, texts that a test compares with and `--update-goldens` writes anew."""
+"""What all tests share: a cache of their own, and goldens, texts that a test compares with and `--update-goldens` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,14 @@ def golden_path(node: pytest.Item) -> Path:
     """Returns where the golden of a test is: `goldens/<module>/<test>.txt` beside the test's module."""
     name = node.name.removeprefix("test_").replace("[", "-").replace("]", "").replace("/", "-")
     return node.path.parent / "goldens" / node.path.stem.removeprefix("test_") / f"{name}.txt"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Begins with an empty cache, so that what is tested was compiled by the code that is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture
