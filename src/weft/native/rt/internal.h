@@ -4,6 +4,10 @@
 
 #include "weft.h"
 
+/* The calling thread's stack of working memory: blocks are popped in the opposite order. NULL when there is no memory. */
+void *weft_scratch_push(int64_t bytes);
+void weft_scratch_pop(void *block);
+
 #ifdef WEFT_FREESTANDING
 
 #define weft_lock() ((void)0)

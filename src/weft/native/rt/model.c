@@ -25,12 +25,12 @@ struct weft_model {
 
 static void *ctx_alloc(weft_ctx *ctx, int64_t bytes) {
   (void)ctx;
-  return weft_alloc(bytes);
+  return weft_scratch_push(bytes);
 }
 
 static void ctx_free(weft_ctx *ctx, void *block) {
   (void)ctx;
-  weft_free(block);
+  weft_scratch_pop(block);
 }
 
 void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
