@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.choose_winograd import choose_winograd
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
@@ -22,10 +23,15 @@ from weft.targets.target import Target
 
 @dataclass(frozen=True)
 class Options:
-    """What the passes may do: keep channels in blocks, pack matrices, and, unless `exact`, round otherwise than the model."""
+    """What the passes may do.
+
+    Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, and, unless `exact`, round otherwise than
+    the model (which Winograd's method does).
+    """
 
     layouts: bool = True
     pack: bool = True
+    winograd: bool = True
     exact: bool = False
 
 
@@ -62,6 +68,7 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("fold_scale_and_shift", fold_scale_and_shift),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
+        ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
         ("fold_packed_constants", lambda g: fold_constants(g, evaluator)),
