@@ -136,6 +136,31 @@ def test_reverse_with_another_input_made_before() -> None:
     same_results(before, s.program)
 
 
+def test_reverse_refused_where_another_input_is_made_in_between() -> None:
+    s = Schedule(parse_program(BETWEEN))
+    with pytest.raises(ScheduleError, match="R, which comes later, makes what L reads"):
+        s.reverse_compute_inline(s.block("S"))
+
+
+BETWEEN = """
+def main(A: f32[4], D: f32[4], S: f32[4]):
+    L = alloc("global", f32[4])
+    R = alloc("global", f32[4])
+    for i in range(0, 4):
+        with block("L", v=spatial(4, i)):
+            L[v] = A[v] * 2.0
+    for j in range(0, 4):
+        with block("R", v=spatial(4, j)):
+            R[v] = A[v] + 1.0
+    for k in range(0, 4):
+        with block("S", v=spatial(4, k)):
+            S[v] = L[v] - R[v]
+    for u in range(0, 4):
+        with block("D", v=spatial(4, u)):
+            D[v] = R[v]
+"""
+
+
 def test_reverse_into_another_order_of_axes() -> None:
     a = te.placeholder((4, 5), f32, "A")
     t = te.compute((4, 5), lambda i, j: a[i, j] * 2.0, "T")
