@@ -18,6 +18,9 @@ from weft.graph.rewriting import Inputs, rewrite_graph
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
 
+PREPARED = frozenset({"pack_winograd_weight"})
+"""Operators that a pass chose knowing how large their results are: computing them at run time would defeat the purpose."""
+
 VIEWS = frozenset({"unpack_matrix"})
 """Operators that read a large constant as another one; to fold them would hold its elements twice."""
 
@@ -39,6 +42,8 @@ def fold_constants(graph: Graph, evaluator: Evaluator) -> Graph:
 
 
 def _grows(node: Node, arrays: Sequence[Array | None]) -> bool:
+    if node.op in PREPARED:
+        return False
     before = sum(a.nbytes for a in arrays if a is not None)
     after = sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
     return after > (LARGEST_GROWTH if node.op in VIEWS else 2 * before + LARGEST_GROWTH)
