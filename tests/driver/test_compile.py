@@ -1,0 +1,167 @@
+"""`weft.compile` and `weft.build`: what they take, what they say, and how little a known model needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models import conv_bn_relu, mlp, random_inputs, tiny_bert_layer
+
+import weft
+from weft.driver import kernel as kernel_module
+from weft.driver.build import build
+from weft.driver.cache import default_cache
+from weft.driver.options import Options, check_options
+from weft.driver.progress import Clock
+from weft.frontends import to_graph
+from weft.lower.pipeline import lower
+from weft.targets.cpu import cpu
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "mlp.onnx"
+    path.write_bytes(mlp().SerializeToString())
+    return path
+
+
+def test_all_kinds_of_models_give_the_same(model: Path) -> None:
+    x = np.ones((2, 24), np.float32)
+    wanted = np.asarray(weft.compile(model)(x))
+    for given in (str(model), model.read_bytes(), mlp()):
+        assert np.array_equal(np.asarray(weft.compile(given)(x)), wanted)
+    assert weft.build(to_graph(mlp())).package.inputs == weft.compile(model).inputs
+
+
+def test_a_known_model_is_loaded_without_the_compiler(model: Path) -> None:
+    weft.compile(model)
+    code = (
+        "import sys, weft; weft.compile(sys.argv[1]);"
+        "print(sorted({'onnx', 'llvmlite', 'weft.graph', 'weft.ir', 'weft.frontends', 'typer', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_sizes_can_be_given(model: Path) -> None:
+    assert str(weft.compile(model).inputs[0]) == "x: f32[batch, 24]"
+    assert str(weft.compile(model, shapes={"batch": 5}).inputs[0]) == "x: f32[5, 24]"
+    assert str(weft.compile(model, shapes={"x": (6, 24)}).inputs[0]) == "x: f32[6, 24]"
+
+
+def test_progress_is_told_stage_by_stage(model: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    weft.compile(model, cache=False, progress=lambda *step: told.append(step))
+    assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["read", "optimize", "plan", "kernels", "link"]
+    for stage in ("read", "optimize", "plan", "kernels", "link"):
+        steps = [(done, total) for s, done, total in told if s == stage]
+        assert steps == sorted(steps)
+        assert steps[0][0] == 0
+        assert steps[-1][0] == steps[-1][1] >= 1
+
+
+def test_progress_is_quiet_for_a_known_model(model: Path) -> None:
+    told: list[str] = []
+    weft.compile(model)
+    weft.compile(model, progress=lambda stage, done, total: told.append(stage))
+    assert told == []
+
+
+def test_the_clock_times_each_stage() -> None:
+    clock = Clock()
+    clock.begin("one")
+    clock.begin("two", 3)
+    clock.end()
+    clock.end()
+    assert list(clock.seconds) == ["one", "two"]
+
+
+def test_levels_do_what_they_say() -> None:
+    proto = conv_bn_relu()
+    operators = {
+        level: [[n.op for n in g.nodes] for g in build(proto, options=Options(opt_level=level)).fused.groups]
+        for level in range(4)
+    }
+    assert operators[0] == [["conv2d"], ["batch_norm"], ["relu"]]
+    assert operators[1] == operators[2] == [["conv2d", "relu"]]
+    assert operators[3] == [["pack_channels", "conv2d_blocked", "relu"], ["unpack_channels"]]
+    dense = {level: str(build(mlp(), options=Options(opt_level=level)).fused) for level in range(4)}
+    assert "matmul_packed" not in dense[1]
+    assert "matmul_packed" in dense[2]
+
+
+def test_equal_groups_share_a_kernel() -> None:
+    made = build(tiny_bert_layer())
+    assert len(made.kernels) < len(made.fused.groups)
+    assert len({k.name for k in made.kernels.values()}) == len(made.kernels)
+
+
+def test_code_for_a_target_that_lacks_nothing_here_says_what_it_needs() -> None:
+    package = build(mlp(), cpu("sse4")).package
+    assert package.target == "cpu -mattr=sse4"
+    assert package.machine == "x86_64"
+    assert {"sse4_1", "pni", "lahf_lm"} <= set(package.features)
+    assert "avx" not in package.features
+
+
+def test_verify_checks_every_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def spy(program: object, target: object, *, verify: bool) -> object:
+        seen.append(verify)
+        return lower(program, target, verify=verify)  # type: ignore[arg-type]
+
+    weft.build(mlp())
+    monkeypatch.setattr(kernel_module, "lower", spy)
+    weft.compile(mlp(), verify=True)
+    assert seen
+    assert all(seen)
+
+
+def test_a_kernels_texts_survive_the_cache(model: Path) -> None:
+    first = weft.build(model, cache=default_cache())
+    again = weft.build(model, cache=default_cache())
+    for a, b in zip(first.kernels.values(), again.kernels.values(), strict=True):
+        assert (a.name, a.scheduled, a.trace, a.flat, a.object) == (b.name, b.scheduled, b.trace, b.flat, b.object)
+        assert a.name in a.assembly(first.target)
+
+
+def test_options_are_checked() -> None:
+    assert check_options() == Options(3, "model", False)
+    for arguments, message in [
+        ({"opt_level": 4}, "opt_level is 4\n  hint: use 0, 1, 2 or 3"),
+        ({"opt_level": "3"}, "opt_level is '3'\n  hint: use 0, 1, 2 or 3"),
+        ({"precision": "fp16"}, 'precision is \'fp16\'\n  hint: use "model" or "strict"'),
+        ({"records": "tune.db"}, "tuning records can't be used yet\n  hint: leave records out"),
+        ({"threads": 0}, "threads is 0\n  hint: use 1 or more, or None for all processors"),
+        ({"target": "gpu"}, "there is no target 'gpu'\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+    ]:
+        with pytest.raises(weft.InputError) as told:
+            weft.compile(mlp(), **arguments)  # type: ignore[arg-type]
+        assert str(told.value) == message
+
+
+def test_code_for_another_processor_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.driver.compile.can_run", lambda target: False)
+    with pytest.raises(weft.InputError) as told:
+        weft.compile(mlp(), target="cpu -mattr=avx512")
+    assert str(told.value) == (
+        "code for 'cpu -mattr=avx512' does not run on this machine\n  hint: use `weft compile MODEL -o FILE`"
+    )
+
+
+def test_constants_are_computed_here_when_the_code_is_for_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.driver.build.can_run", lambda target: False)
+    monkeypatch.setattr("weft.driver.build.host", lambda: cpu("sse4"))
+    folded = build(mlp(), cpu("avx2")).package
+    assert "avx2" in folded.features
+
+
+def test_results_are_the_same_with_and_without_the_cache(model: Path) -> None:
+    inputs = random_inputs(mlp())
+    cold, warm = weft.compile(model, cache=False), [weft.compile(model) for _ in range(2)]
+    for m in warm:
+        assert np.array_equal(np.asarray(m(**inputs)), np.asarray(cold(**inputs)))
