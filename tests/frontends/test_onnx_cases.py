@@ -27,7 +27,6 @@ NOT_SUPPORTED: Final = {
     "elements of other types": r"FLOAT8|FLOAT4|U?INT[42]|e4m3|e5m2|float4|u?int[24]$|string|_seq|opt$|optional|complex|_seq_",
     "empty tensors that are read": r"empty_set|_zero_size|zero_dim|_empty$",
     "training": r"training_dropout(?!_zero_ratio)",
-    "a shift by a negative number": r"negative_shift",
     "Scan of operator set 8": r"test_scan_sum$",
 }
 """Cases that are refused, by what their names say, and why."""

@@ -79,9 +79,8 @@ def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = N
     OPERATORS[name] = Operator(name, build)
 
 
-for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max,
-                    "bit_and": BitAnd, "bit_or": BitOr, "bit_xor": BitXor, "shift_left": ShiftLeft,
-                    "shift_right": ShiftRight, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
+for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max, "bit_and": BitAnd, "bit_or": BitOr,
+                    "bit_xor": BitXor, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
     _define_binary(_name, _cls)
 _define_binary("div", Div, integers=TruncDiv)
 _define_binary("trunc_mod", TruncMod)
@@ -146,6 +145,30 @@ def floor_mod(a: Tensor, b: Tensor) -> Tensor:
         return select(ne(r, 0.0) & ne(r < 0, y < 0), r + y, r)
 
     return map_tensors("floor_mod", FloorMod if a.dtype.is_int else of_floats, a, b)
+
+
+def _within(amount: Expr) -> Expr:
+    """Tells whether a shift leaves any of the bits."""
+    return (amount >= 0) & (amount < amount.dtype.bits)
+
+
+@operator("shift_left")
+def shift_left(a: Tensor, b: Tensor) -> Tensor:
+    """Shifts the bits of *a* to the left; a negative amount, or one as large as the type, leaves none."""
+    _check_same("shift_left", a, b)
+    return map_tensors("shift_left", lambda x, n: select(_within(n), ShiftLeft(x, n), x ^ x), a, b)
+
+
+@operator("shift_right")
+def shift_right(a: Tensor, b: Tensor) -> Tensor:
+    """Shifts the bits of *a* to the right, keeping the sign; a negative amount, or one as large as the type, leaves only that."""
+    _check_same("shift_right", a, b)
+
+    def shifted(x: Expr, n: Expr) -> Expr:
+        rest = ShiftRight(x, const(x.dtype.bits - 1, x.dtype)) if x.dtype.kind == "int" else x ^ x
+        return select(_within(n), ShiftRight(x, n), rest)
+
+    return map_tensors("shift_right", shifted, a, b)
 
 
 @operator("bit_cast")
