@@ -35,6 +35,7 @@ TYPES = {
     "bool": (bool_,),
     "int": (i8, u8, i32, i64),
     "exact": (i32, i64),
+    "signed": (i8, i32, i64),
     "wrapping": (i8, u8),
     "float": (f16, bf16, f32, f64),
 }

@@ -91,8 +91,11 @@ INTEGERS: Final = table(
     rule(a + x, x + a),
     rule(x - 0, x),
     rule(x - x, 0),
-    rule(x - a, x + fold(-a)),
+    rule(node_of(ir.Sub, 0, x), -x),
     rule((x + a) + b, x + fold(a + b)),
+    rule((x + a) - b, x + fold(a - b)),
+    rule((x - a) + b, x + fold(b - a)),
+    rule((x - a) - b, x - fold(a + b)),
     rule((x + y) - x, y),
     rule((x + y) - y, x),
     rule(x * 0, 0),
@@ -151,6 +154,12 @@ INTEGERS: Final = table(
     rule(node_of(ir.ShiftRight, x, 0), x),
 )
 
+SIGNED: Final = table(
+    "signed",
+    rule(x + a, x - fold(-a), when=(a < 0) & node_of(ir.Lt, 0, fold(-a))),
+    rule(x - a, x + fold(-a), when=(a < 0) & node_of(ir.Lt, 0, fold(-a))),
+)
+
 WRAPPING: Final = table(
     "wrapping",
     rule(min_(x, y), x, when=x <= y),
@@ -205,16 +214,20 @@ VECTORS: Final = table(
     rule(max_(ramp_(x, s), spread(y)), ramp_(x, s), when=(y <= x) & (y <= _last)),
 )
 
-ALL: Final[tuple[Rule, ...]] = CHOICE + LOGIC + INTEGERS + WRAPPING + FLOATS + VECTORS
+ALL: Final[tuple[Rule, ...]] = CHOICE + LOGIC + INTEGERS + SIGNED + WRAPPING + FLOATS + VECTORS
 
 _TRUE_OF: Final = {
     "bool": ("any", "bool"),
-    "int": ("any", "int", "wrapping"),
-    "exact": ("any", "exact", "int"),
+    "unsigned": ("any", "int", "wrapping"),
+    "narrow": ("any", "int", "wrapping", "signed"),
+    "exact": ("any", "exact", "int", "signed"),
     "float": ("any", "float"),
 }
 
 
+KINDS: Final = tuple(_TRUE_OF)
+
+
 def rules_for(kind: str) -> tuple[Rule, ...]:
-    """Returns the rows that are true of operands of *kind*."""
+    """Returns the rows that are true of operands of *kind*, one of `KINDS`: narrow integers are signed ones that wrap."""
     return tuple([r for r in ALL if r.kind in _TRUE_OF[kind]])

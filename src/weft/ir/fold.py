@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
 
 import numpy as np
 
 from weft.ir.expr import (
+    Add,
     Apply,
     Binary,
     Broadcast,
@@ -15,17 +17,20 @@ from weft.ir.expr import (
     Expr,
     FloorDiv,
     FloorMod,
+    Mul,
     Neg,
     Not,
     Reinterpret,
     Select,
     ShiftLeft,
     ShiftRight,
+    Sub,
     TruncDiv,
     TruncMod,
     Value,
     const,
 )
+from weft.ir.interval import Interval
 from weft.ir.intrinsics import INTRINSICS
 
 _DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
@@ -46,8 +51,16 @@ def fold_constants(e: Expr) -> Expr:
         return e
     operands = [np.asarray(v).astype(k.dtype.numpy)[()] for v, k in zip(values, kids, strict=True)]  # type: ignore[attr-defined]
     with np.errstate(all="ignore"):
-        found = _compute(e, operands)
+        found = None if _overflows(e, values) else _compute(e, operands)
     return e if found is None else const(found, e.dtype)
+
+
+def _overflows(e: Expr, x: list[Any]) -> bool:
+    """Answers whether exact arithmetic leaves its type, which is taken not to happen, so no value would be right."""
+    if e.dtype.kind != "int" or e.dtype.bits < 32 or type(e) not in (Add, Sub, Mul, Neg):
+        return False
+    exact = {Neg: operator.neg, Add: operator.add, Sub: operator.sub, Mul: operator.mul}[type(e)](*x)
+    return not Interval(*e.dtype.int_range).holds(exact)
 
 
 def _compute(e: Expr, x: list[Any]) -> Any:

@@ -158,5 +158,5 @@ def rule(lhs: Pat, rhs: PatLike, when: Pat | None = None) -> Rule:
 
 
 def table(kind: str, *rows: Rule) -> tuple[Rule, ...]:
-    """Returns *rows* as true of operands of *kind*: any, bool, int, exact, wrapping or float."""
+    """Returns *rows* as true of operands of *kind*: any, bool, int, signed, exact, wrapping or float."""
     return tuple([replace(r, kind=kind) for r in rows])

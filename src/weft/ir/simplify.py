@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from weft.ir import divmod as division
 from weft.ir import expr as ir
-from weft.ir.algebra import rules_for
+from weft.ir.algebra import KINDS, rules_for
 from weft.ir.bounds import EMPTY, Bounds
 from weft.ir.casts import fewer_casts
 from weft.ir.compare import decide, equality, ordering
@@ -46,17 +46,15 @@ from weft.ir.expr import (
 )
 from weft.ir.fold import fold_constants
 from weft.ir.interval import Interval
-from weft.ir.linear import Poly, add_to, build, is_exact, plus, poly_of, scaled, times
+from weft.ir.linear import Poly, add_to, build, constant, is_exact, plus, poly_of, scaled, times
 from weft.ir.node import Node
 from weft.ir.order import order_key
 from weft.ir.rules import Compiled, compile_rules
 from weft.support.dtypes import DType
 
 _RING: Final = frozenset({Add, Sub, Mul, Neg})
-_RULES: Final[dict[str, dict[type[Node], Compiled]]] = {
-    kind: compile_rules(rules_for(kind)) for kind in ("bool", "int", "exact", "float")
-}
-_KINDS: Final[dict[DType, dict[type[Node], Compiled]]] = {}
+_RULES: Final[dict[str, dict[type[Node], Compiled]]] = {kind: compile_rules(rules_for(kind)) for kind in KINDS}
+_OF_TYPE: Final[dict[DType, dict[type[Node], Compiled]]] = {}
 
 
 def simplify(e: Expr, bounds: Bounds = EMPTY) -> Expr:
@@ -211,17 +209,17 @@ class Simplifier:
     def _division(self, n: FloorDiv | FloorMod) -> Expr | None:
         p, d = poly_of(n.a), poly_of(n.b)
         q = (self.quotient if type(n) is FloorDiv else self.remainder)(p, d, n.dtype)
-        if q == {(n,): 1}:
-            return None
-        return self._built(q, n)
+        if n.dtype is not INDEX:  # arithmetic on data keeps its form
+            return n.a if q == p else const(known, n.dtype) if (known := constant(q)) is not None else self._by_rule(n)
+        return None if q == {(n,): 1} else self._built(q, n)
 
     def _comparison(self, n: Comparison) -> Expr | None:
         d = plus(poly_of(n.b), poly_of(n.a), -1)
         known = decide(type(n), d, self)
         if known is not None:
             return const(known, n.dtype)
-        if _is_foreign(d):
-            return None
+        if n.a.dtype is not INDEX or _is_foreign(d):
+            return self._by_rule(n)
         found = (ordering if type(n) in (Lt, Le) else equality)(type(n), d, n.a.dtype)
         self._memo.setdefault(found, found)
         return found
@@ -266,11 +264,18 @@ def _rules_of(n: Expr) -> dict[type[Node], Compiled]:
         dtype = n.a.dtype
     elif type(n) is Not and isinstance(n.a, Comparison):
         dtype = n.a.a.dtype
-    found = _KINDS.get(dtype)
+    found = _OF_TYPE.get(dtype)
     if found is None:
-        kind = "bool" if dtype.is_bool else "float" if dtype.is_float else "exact" if is_exact(dtype.element) else "int"
-        found = _KINDS[dtype] = _RULES[kind] if dtype.is_int or dtype.is_float or dtype.is_bool else {}
+        found = _OF_TYPE[dtype] = _RULES[_kind(dtype)] if dtype.is_int or dtype.is_float or dtype.is_bool else {}
     return found
+
+
+def _kind(dtype: DType) -> str:
+    if dtype.is_bool:
+        return "bool"
+    if dtype.is_float:
+        return "float"
+    return "exact" if is_exact(dtype.element) else "narrow" if dtype.kind == "int" else "unsigned"
 
 
 def _scalarised(n: Expr) -> Expr | None:
