@@ -6,6 +6,7 @@ python -m weft.schedule.stubs          writes it beside methods.py
 from __future__ import annotations
 
 import re
+from inspect import Parameter
 from pathlib import Path
 
 import weft.schedule.primitives  # noqa: F401  (registers them)
@@ -33,10 +34,15 @@ def stub_text() -> str:
 
 
 def _method(p: Primitive) -> str:
-    parameters = ", ".join(str(x) for x in p.signature.parameters.values()).replace("'", "").replace('"', "")
+    parameters = ", ".join(_declared(x) for x in p.signature.parameters.values())
     returned = re.fullmatch(r"tuple\[Change, (.*)\]", str(p.signature.return_annotation).strip("'"))
     result = returned.group(1) if returned else "None"
     return f"    def {p.name}(self, {parameters}) -> {result}: ...\n"
+
+
+def _declared(x: Parameter) -> str:
+    default = "" if x.default is Parameter.empty else f" = {x.default!r}"
+    return f"{x.name}: {x.annotation}{default}"
 
 
 if __name__ == "__main__":
