@@ -17,6 +17,7 @@ from weft.te.reducer import (
     reducer,
     sum_,
 )  # fmt: skip
+from weft.te.scan import Scan, scan
 from weft.te.tensor import (
     Compute,
     Operation,
@@ -31,7 +32,7 @@ from weft.te.tensor import (
 from weft.te.to_loops import to_program
 
 __all__ = [
-    "Compute", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Tensor", "all_", "any_", "argmax",
-    "argmin", "compute", "compute_many", "highest", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis", "reducer",
-    "sum_", "to_program", "topological",
+    "Compute", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor", "all_", "any_",
+    "argmax", "argmin", "compute", "compute_many", "highest", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis",
+    "reducer", "scan", "sum_", "to_program", "topological",
 ]  # fmt: skip

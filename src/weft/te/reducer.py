@@ -1,7 +1,7 @@
 """Reductions: commutative reducers and their use at the top of a formula.
 
-A reducer combines two tuples of values into one, and has an identity. `sum_`, `max_`, `min_`, `prod`, `argmax`, `argmin`, `any_` and
-`all_` are given; `reducer(...)` makes others.
+A reducer combines two tuples of values into one, and has an identity. `sum_`, `max_`, `min_`, `prod`, `argmax`, `argmin`, `any_`
+and `all_` are given; `reducer(...)` makes others.
 """
 
 from __future__ import annotations

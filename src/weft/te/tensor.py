@@ -27,7 +27,7 @@ Body: TypeAlias = "Expr | Reduction | tuple[Expr, ...]"
 
 
 class Operation:
-    """What makes one or several tensors of one shape."""
+    """What makes one or several tensors, mostly of one shape."""
 
     name: str
     shape: tuple[Expr, ...]
@@ -36,6 +36,14 @@ class Operation:
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that it reads, in order of first use."""
         return ()
+
+    def shape_of(self, index: int) -> tuple[Expr, ...]:
+        """Returns the shape of one of the tensors."""
+        return self.shape
+
+    def name_of(self, index: int) -> str:
+        """Returns the name of one of the tensors: the operation's, with its number if it is not the first."""
+        return self.name if index == 0 else f"{self.name}_{index}"
 
 
 @dataclass(eq=False)
@@ -102,17 +110,17 @@ class Tensor:
     @property
     def shape(self) -> tuple[Expr, ...]:
         """The extent of each dimension; symbolic ones are variables."""
-        return self.op.shape
+        return self.op.shape_of(self.index)
 
     @property
     def rank(self) -> int:
         """The number of dimensions."""
-        return len(self.op.shape)
+        return len(self.shape)
 
     @property
     def name(self) -> str:
-        """The operation's name, with the output's number if it is not the first."""
-        return self.op.name if self.index == 0 else f"{self.op.name}_{self.index}"
+        """The name that its operation gives it."""
+        return self.op.name_of(self.index)
 
     def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> Expr:
         given: Iterable[ExprLike] = indices if isinstance(indices, tuple | list) else (indices,)
