@@ -1,50 +1,111 @@
-"""Runs the code in a Markdown document: Python blocks in order, in one namespace.
+"""Runs the code in a Markdown document: Python blocks in order, in one namespace, in the repository's root folder.
 
-A text block is what the Python block before it prints.
+A text block is what the Python block before it prints; `...` in it stands for anything. A Python block that names a file of the
+project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new file becomes a module, an existing one
+lends its names. A test file's functions are called. A diff block changes a copy of the file that it names, and the copy takes the
+place of the module.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
-_BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(r"^```(\w+)(?: +(\S+))?[^\n]*\n(.*?)^```$", re.M | re.S)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """A fenced block: its language, its text, and the line that it begins at."""
+    """A fenced block: its language, its text, the line that it begins at, and the file that it belongs to, if it names one."""
 
     language: str
     text: str
     line: int
+    file: str = ""
 
 
 def blocks(path: Path) -> list[CodeBlock]:
     """Returns the fenced blocks of a document."""
     text = path.read_text()
-    return [CodeBlock(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in _BLOCK.finditer(text)]
+    return [CodeBlock(m[1], m[3], text.count("\n", 0, m.start()) + 2, m[2] or "") for m in _BLOCK.finditer(text)]
+
+
+def source_files(path: Path) -> list[str]:
+    """Returns the files under src that the blocks of a document belong to."""
+    return sorted({b.file for b in blocks(path) if b.file.startswith("src/")})
+
+
+def links(path: Path) -> list[Path]:
+    """Returns the files that a document links to."""
+    found = _LINK.findall(path.read_text())
+    return [(path.parent / target).resolve() for target in found if "://" not in target]
 
 
 def run(path: Path) -> int:
-    """Runs a document and returns how many texts it compared; `...` in a text stands for anything."""
-    scope: dict[str, object] = {"__name__": "tour"}
+    """Runs a document and returns how many texts it compared."""
+    scope: dict[str, object] = {"__name__": "document"}
     printed, compared = "", 0
-    for block in blocks(path):
-        if block.language == "python":
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), scope)
-            printed = out.getvalue()
-        elif block.language == "text":
-            check(block.text, printed, f"{path.name}:{block.line}")
-            compared += 1
+    with contextlib.chdir(ROOT):
+        for block in blocks(path):
+            if block.language == "python":
+                printed = execute(block, path, scope)
+            elif block.language == "diff":
+                exec(compile(patched(block), block.file, "exec"), new_module(block.file))
+            elif block.language == "text":
+                check(block.text, printed, f"{path.name}:{block.line}")
+                compared += 1
     return compared
+
+
+def execute(block: CodeBlock, path: Path, scope: dict[str, object]) -> str:
+    """Runs a Python block and returns what it prints."""
+    names = names_of(block.file) if block.file else scope
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), names)
+        for name, value in list(names.items()):
+            if block.file.startswith("tests/") and name.startswith("test_") and callable(value):
+                value()
+    return out.getvalue()
+
+
+def names_of(file: str) -> dict[str, object]:
+    """Returns the namespace for a block that belongs to *file*."""
+    if (ROOT / file).exists():
+        return dict(vars(importlib.import_module(module_name(file))))
+    return new_module(file)
+
+
+def new_module(file: str) -> dict[str, object]:
+    """Returns the namespace of a new module, which has the name that *file* has in the project."""
+    module = sys.modules[module_name(file)] = ModuleType(module_name(file))
+    return vars(module)
+
+
+def module_name(file: str) -> str:
+    return ".".join(Path(file).with_suffix("").parts).removeprefix("src.")
+
+
+def patched(block: CodeBlock) -> str:
+    """Returns the file of a diff block with the block's lines added, each after the line before it in the block."""
+    lines = (ROOT / block.file).read_text().splitlines()
+    at = 0
+    for line in block.text.splitlines():
+        if line.startswith("+"):
+            lines.insert(at, line[1:])
+        elif line != "...":
+            at = lines.index(line[1:], at)
+        at += 1
+    return "\n".join(lines) + "\n"
 
 
 def check(wanted: str, got: str, where: str) -> None:
