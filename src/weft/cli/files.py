@@ -12,15 +12,6 @@ from typing import IO
 from weft.support.errors import ArtifactError
 
 
-def is_artifact(path: Path) -> bool:
-    """Tells whether *path* is a compiled model, by its first bytes."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"WEFT"
-    except OSError:
-        return False
-
-
 def check_output(path: Path) -> None:
     """Raises `ArtifactError` unless a file can be made at *path*: its folder is there, and nothing but a file is in its way."""
     if path.exists() and not path.is_file():

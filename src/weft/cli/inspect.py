@@ -26,10 +26,9 @@ from weft.cli.console import (
     print_text,
     progress_bar,
 )
-from weft.cli.files import is_artifact
 from weft.driver.cache import default_cache
 from weft.driver.options import check_options
-from weft.runtime.artifact import read_artifact
+from weft.runtime.artifact import is_artifact, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import InputError
 from weft.targets.cpu import parse_target

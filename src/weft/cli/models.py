@@ -10,10 +10,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from weft.cli.files import is_artifact
 from weft.driver.compile import compile
 from weft.driver.options import Options
 from weft.driver.progress import Progress
+from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model, load
 from weft.runtime.package import TensorSpec
 from weft.support.errors import InputError

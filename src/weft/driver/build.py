@@ -27,7 +27,9 @@ from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
 from weft.graph.text import dim_text
 from weft.graph.verify import verify_graph
+from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package, TensorSpec
+from weft.support.errors import ModelError
 from weft.targets.cpu import can_run, host, needed_flags, parse_target
 from weft.targets.target import Target
 
@@ -87,6 +89,8 @@ def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path,
         return model, ()
     if isinstance(model, str | os.PathLike):
         path = Path(model)
+        if is_artifact(path):
+            raise ModelError(f"{path} is a compiled model already", hint=f"load it with weft.load({str(path)!r})")
         return to_graph(path, shapes), tuple(files_of(path))
     return to_graph(model, shapes), ()
 

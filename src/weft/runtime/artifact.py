@@ -110,6 +110,15 @@ def read_artifact(path: str | os.PathLike[str]) -> Package:
     )
 
 
+def is_artifact(path: str | os.PathLike[str]) -> bool:
+    """Tells whether the file at *path* is a saved model, by its first bytes."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def _section(view: memoryview, place: tuple[int, int]) -> memoryview:
     offset, size = place
     return view[offset : offset + size]
