@@ -96,6 +96,14 @@ def test_truncated_file(tmp_path: Path) -> None:
     assert message(path).endswith(" more should follow\n  hint: download or export it again")
 
 
+@pytest.mark.parametrize("size", [0, 1, 50, 200])
+def test_files_of_a_damaged_file(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(linear().SerializeToString()[:size])
+    with pytest.raises(ModelError, match="model.onnx"):
+        files_of(path)
+
+
 def test_no_graph() -> None:
     model = linear()
     model.ClearField("graph")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import onnx
@@ -36,29 +37,46 @@ def read_model(model: str | Path | bytes | ModelProto) -> Source:
     if isinstance(model, ModelProto):
         return _checked(Source(model))
     if isinstance(model, bytes):
-        return _parse(model, "the model given as bytes")
+        return _parse(memoryview(model), "the model given as bytes")
+    path = _existing(model)
+    return _parse(memoryview(path.read_bytes()), str(path), path.parent)
+
+
+def _existing(model: str | Path) -> Path:
     path = Path(model)
     if not path.exists():
         raise ModelError(f"there is no file {path}", hint=f"the current folder is {Path.cwd()}")
     if path.is_dir():
         raise ModelError(f"{path} is a folder, not a model", hint="give the path of the .onnx file in it")
-    return _parse(path.read_bytes(), str(path), path.parent)
+    return path
 
 
 def files_of(path: str | Path) -> list[Path]:
-    """Returns the files that the model at *path* consists of: itself, then those with external data, sorted."""
-    source = read_model(path)
+    """Returns the files that the model at *path* consists of: itself, then those with external data, sorted.
+
+    The weights in the model's own file are not read.
+    """
+    found = _existing(path)
+    source = _parse(_mapped(found), str(found), found.parent)
     external = {external_file(t, source.folder) for t in _external_tensors(source.proto)}
     return [Path(path), *sorted(external)]
+
+
+def _mapped(path: Path) -> memoryview:
+    """Returns the content of a file without reading it; it is unmapped when nothing refers to it any more."""
+    if path.stat().st_size == 0:
+        return memoryview(b"")
+    with path.open("rb") as file:
+        return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
 
 
 def _external_tensors(proto: ModelProto) -> list[TensorProto]:
     return [t for t in proto.graph.initializer if t.data_location == TensorProto.EXTERNAL]
 
 
-def _parse(data: bytes, name: str, folder: Path | None = None) -> Source:
+def _parse(data: memoryview, name: str, folder: Path | None = None) -> Source:
     try:
-        skeleton, weights = take_weights(memoryview(data))
+        skeleton, weights = take_weights(data)
         proto = ModelProto.FromString(skeleton)
     except Truncated as error:
         if _looks_like_onnx(data):
@@ -72,17 +90,18 @@ def _parse(data: bytes, name: str, folder: Path | None = None) -> Source:
     return _checked(Source(proto, name, folder, weights))
 
 
-def _looks_like_onnx(data: bytes) -> bool:
+def _looks_like_onnx(data: memoryview) -> bool:
     """Tells whether *data* begins as exporters write a model: with a small version number, the first field."""
     return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
 
 
-def _not_onnx(data: bytes, name: str) -> ModelError:
+def _not_onnx(data: bytes | memoryview, name: str) -> ModelError:
     if not data:
         return ModelError(f"{name} is empty", hint="download or export it again")
-    if data.startswith(b"version https://git-lfs"):
+    head = bytes(data[:24])
+    if head.startswith(b"version https://git-lfs"):
         return ModelError(f"{name} is a Git LFS pointer, not the model itself", hint="run `git lfs pull`")
-    start = data[:16].decode("ascii", "replace").replace("\ufffd", "?")
+    start = head[:16].decode("ascii", "replace").replace("\ufffd", "?")
     return ModelError(
         f"{name} is not an ONNX model; it begins with {start!r}",
         hint="Weft reads ONNX files (.onnx); export the model with torch.onnx.export, tf2onnx or the like",
