@@ -96,3 +96,30 @@ def test_an_unused_input_is_a_parameter_all_the_same() -> None:
     a, b = te.placeholder((4,), f32, "A"), te.placeholder((4,), f32, "B")
     program = te.to_program([a, b], [te.compute((4,), lambda i: b[i], "C")])
     assert [p.name for p in program.entry.params] == ["A", "B", "C"]
+
+
+def test_an_output_must_be_computed_and_once() -> None:
+    a = te.placeholder((4,), f32, "A")
+    b = te.compute((4,), lambda i: a[i] + 1.0, "B")
+    with pytest.raises(TypeMismatch, match="the output A is an input"):
+        te.to_program([a], [b, a])
+    with pytest.raises(TypeMismatch, match="the output B is listed twice"):
+        te.to_program([a], [b, b])
+
+
+def test_an_axis_that_nothing_reduces_is_named() -> None:
+    a, k = te.placeholder((4,), f32, "A"), te.reduce_axis(4, "k")
+    with pytest.raises(TypeMismatch, match="the formula of B uses k, which is neither one of its indices nor a size"):
+        te.to_program([a], [te.compute((4,), lambda i: a[i] + a[k], "B")])
+    other = te.reduce_axis(4, "q")
+    with pytest.raises(TypeMismatch, match="the formula of B uses q"):
+        te.to_program([a], [te.compute((4,), lambda i: te.sum_(a[k], [k], where=other < i), "B")])
+
+
+def test_a_size_may_be_part_of_a_formula() -> None:
+    n = Var("n")
+    a, k = te.placeholder((n,), f32, "A"), te.reduce_axis(n, "k")
+    reverse = te.compute((n,), lambda i: a[n - 1 - i], "B")
+    total = te.compute((1,), lambda i: te.sum_(reverse[k], [k]), "C")
+    x = np.arange(6, dtype=np.float32)
+    assert results([a], [total], x, n=6)[0][0] == 15

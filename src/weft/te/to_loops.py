@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from weft.ir.expr import Var
-from weft.ir.rewrite import free_vars
+from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Alloc, Function, Program, Stmt, seq
 from weft.support.errors import TypeMismatch
-from weft.te.nests import Buffers, nest
+from weft.te.nests import Buffers, nest, variables
 from weft.te.scan import Scan
 from weft.te.scan_loops import scan_nests
 from weft.te.tensor import Compute, Operation, Placeholder, Tensor, topological
@@ -35,10 +35,12 @@ def to_program(
     """Returns the program of one function that computes *outputs* from *inputs*.
 
     Its parameters are the inputs, the outputs, then the symbolic sizes: those of *sizes* first, then any others that occur
-    in a shape. Raises `TypeMismatch` when the outputs need a placeholder that is not among *inputs*.
+    in a shape. Raises `TypeMismatch` when the outputs need a placeholder that is not among *inputs*, when one of them is an
+    input or listed twice, and when a formula has a variable that is neither an index of its own nor a size.
     """
     ops = topological(outputs)
     _check_inputs(ops, inputs)
+    _check_outputs(inputs, outputs)
     buffers = Buffers()
     params = [buffers[t] for t in (*inputs, *outputs)]
     body = seq(*[part for op in ops for part in _nests(op, buffers)])
@@ -46,6 +48,9 @@ def to_program(
         if b not in params:
             body = Alloc(b, body)
     symbols = list(dict.fromkeys([*sizes, *(v for b in params for s in b.shape for v in free_vars(s))]))
+    for op in ops:
+        if isinstance(op, Compute):
+            _check_variables(op, symbols)
     return Program((Function(name, (*params, *symbols), body),))
 
 
@@ -62,3 +67,27 @@ def _check_inputs(ops: Iterable[Operation], inputs: Sequence[Tensor]) -> None:
         if isinstance(op, Placeholder) and op not in given:
             hint = "read the result of the scan, not its placeholder" if op in states else "add it to inputs"
             raise TypeMismatch(f"the outputs need {op.name}, which is not among the inputs", hint=hint)
+
+
+def _check_outputs(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    given = {(t.op, t.index) for t in inputs}
+    listed: set[tuple[Operation, int]] = set()
+    for t in outputs:
+        if (t.op, t.index) in given:
+            raise TypeMismatch(f"the output {t.name} is an input", hint="copy it by a compute()")
+        if (t.op, t.index) in listed:
+            raise TypeMismatch(f"the output {t.name} is listed twice", hint="copy it by a compute()")
+        listed.add((t.op, t.index))
+
+
+def _check_variables(op: Compute, sizes: Sequence[Var]) -> None:
+    """Refuses a formula over an index that is not its own, such as a reduce_axis() that nothing reduces."""
+    known = {*variables(op), *sizes}
+    conditions = [op.reduction.condition] if op.reduction else []
+    for e in (*op.values, *conditions):
+        for n in post_order(e):
+            if isinstance(n, Var) and n not in known:
+                raise TypeMismatch(
+                    f"the formula of {op.name} uses {n.name}, which is neither one of its indices nor a size",
+                    hint="an axis of reduce_axis() must be reduced by the formula that uses it",
+                )
