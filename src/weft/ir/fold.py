@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,9 @@ from weft.ir.expr import (
 from weft.ir.interval import Interval
 from weft.ir.intrinsics import INTRINSICS
 
+_EXACT: Final[dict[type[Expr], Callable[..., int]]] = {
+    Add: operator.add, Sub: operator.sub, Mul: operator.mul, Neg: operator.neg,
+}  # fmt: skip
 _DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
 
 
@@ -57,9 +61,9 @@ def fold_constants(e: Expr) -> Expr:
 
 def _overflows(e: Expr, x: list[Any]) -> bool:
     """Answers whether exact arithmetic leaves its type, which is taken not to happen, so no value would be right."""
-    if e.dtype.kind != "int" or e.dtype.bits < 32 or type(e) not in (Add, Sub, Mul, Neg):
+    if e.dtype.kind != "int" or e.dtype.bits < 32 or type(e) not in _EXACT:
         return False
-    exact = {Neg: operator.neg, Add: operator.add, Sub: operator.sub, Mul: operator.mul}[type(e)](*x)
+    exact = _EXACT[type(e)](*x)
     return not Interval(*e.dtype.int_range).holds(exact)
 
 
