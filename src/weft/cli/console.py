@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 WIDE = 200
 """Characters to a line of what is read by a program, or from a file."""
+
+GAP = "  "
+"""What is between the columns of a table."""
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -64,14 +64,20 @@ def progress_bar(quiet: bool) -> Iterator[Bar]:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
-    """Prints a table; where the terminal is too narrow for it, the column *elastic* gives way."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for n, heading in enumerate(headings):
-        width = None if heading == elastic else max(map(len, [heading, *(r[n] for r in rows)]))
-        table.add_column(heading, no_wrap=True, overflow="ellipsis", min_width=width)
+    """Prints a table; where the terminal is too narrow for it, the column *elastic* is cut off."""
+    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    flexible = list(headings).index(elastic)
+    room = out.width - sum(widths) + widths[flexible] - len(GAP) * len(widths)
+    widths[flexible] = max(len(elastic), min(widths[flexible], room))
+    out.print(_line(headings, widths), style="bold", markup=False)
+    out.print("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
     for row in rows:
-        table.add_row(*map(escape, row))
-    out.print(table)
+        out.print(_line(row, widths), markup=False)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    cut = [c if len(c) <= w else c[: w - 1] + "…" for c, w in zip(cells, widths, strict=True)]
+    return GAP.join(c.ljust(w) for c, w in zip(cut, widths, strict=True)).rstrip()
 
 
 def print_json(value: object) -> None:

@@ -32,6 +32,12 @@ def demo(
     """Compile a digit recogniser and ResNet-18, check both against ONNX Runtime, and time them.
 
     Nothing is downloaded: the first network comes with Weft, the second is made here, with random weights.
+
+    Examples:
+
+        weft demo
+
+        weft demo --threads 2 --seconds 10
     """
     silent = quiet or as_json
     engine(PEER)

@@ -10,7 +10,11 @@ from weft.targets.target import Target
 def targets(as_json: Json = False) -> None:
     """List what can be compiled for, what of it runs here, and what is missing for the rest.
 
-    Example: weft compile model.onnx -o model.weft --target "cpu -mattr=avx2"
+    Examples:
+
+        weft targets
+
+        weft compile model.onnx -o model.weft --target "cpu -mattr=avx2"
     """
     rows = [("cpu", host()), *((f"cpu -mattr={name}", cpu(name)) for name in LEVELS)]
     if as_json:

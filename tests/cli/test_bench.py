@@ -1,0 +1,111 @@
+"""`weft bench` compares engines: their outputs first, then their times, in turns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.commands import Cli
+
+from weft.cli.bench_engines import Weft, engine
+from weft.cli.bench_measure import Timed, difference, ratio, row
+
+ROW = {
+    "model",
+    "engine",
+    "threads",
+    "median_ms",
+    "p10_ms",
+    "p90_ms",
+    "ratio_to_weft",
+    "max_abs_err",
+    "compile_s",
+    "peak_rss_mb",
+}
+
+
+def test_the_figures(cli: Cli) -> None:
+    done = cli("bench", "mlp.onnx", "conv.onnx", "--against", "onnxruntime", "--seconds", "0.1", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split() for line in done.out.splitlines()]
+    names = [("mlp", "weft"), ("mlp", "onnxruntime"), ("conv", "weft"), ("conv", "onnxruntime")]
+    assert [(line[0], line[1]) for line in lines[2:]] == names
+    figures = json.loads(Path("out.json").read_text())
+    assert set(figures) == {"machine", "rows"}
+    assert figures["machine"]["machine"]
+    assert [(r["model"], r["engine"]) for r in figures["rows"]] == names
+    for r in figures["rows"]:
+        assert set(r) >= ROW
+        assert 0 < r["p10_ms"] <= r["median_ms"] <= r["p90_ms"]
+        assert 0 < r["compile_s"] < 60
+        assert 20 < r["peak_rss_mb"] < 2000
+        assert r["max_abs_err"] < 1e-4
+    assert figures["rows"][0]["ratio_to_weft"] == 1
+
+
+@pytest.mark.usefixtures("not_alone")
+def test_open_sizes_can_be_given(cli: Cli) -> None:
+    assert cli("bench", "mlp.onnx", "--shape", "batch=7", "--seconds", "0.1").code == 0
+
+
+@pytest.mark.usefixtures("not_alone")
+def test_outputs_that_differ_fail(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weft, "outputs", lambda self: [np.full((1, 10), 1e3, np.float32)])
+    done = cli("bench", "mlp.onnx", "--against", "onnxruntime", "--seconds", "0.1")
+    assert done.code == 1
+    assert done.err == (
+        "error: the outputs differ by more than 0.0001 of their magnitude: onnxruntime on mlp\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--against", "tensorflow"],
+            "there is no engine 'tensorflow' to compare with\n  hint: use onnxruntime, openvino",
+        ),
+        (
+            ["--json", "nowhere/f"],
+            "nowhere/f can't be written: there is no folder nowhere\n  hint: make it, or choose another",
+        ),
+    ],
+)
+def test_what_can_be_known_before_the_work(cli: Cli, args: list[str], message: str) -> None:
+    done = cli("bench", "mlp.onnx", *args)
+    assert (done.code, done.out, done.err) == (1, "", f"error: {message}\n")
+
+
+def test_a_peer_that_is_not_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)  # as where it is not installed
+    monkeypatch.delitem(sys.modules, "weft.cli.bench_openvino", raising=False)
+    done = cli("bench", "mlp.onnx", "--against", "openvino")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: openvino is not installed\n  hint: pip install openvino\n"
+
+
+def test_a_failure_in_the_other_process_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    done = cli("bench", "mlp.onnx", "--seconds", "0.1")
+    assert (done.code, done.err) == (1, "error: weft failed in a process of its own: \n")
+
+
+def test_differences() -> None:
+    a, b = np.array([1.0, -4.0]), np.array([1.5, -4.0])
+    assert difference([a], [b]) == (0.5, 0.125)
+    assert difference([a, np.zeros(0)], [a, np.zeros(0)]) == (0, 0)
+    assert difference([a], [np.array([np.nan, -4.0])]) == (np.inf, np.inf)
+    assert difference([np.array([np.nan, 2.0])], [np.array([np.nan, 2.0])]) == (0, 0)
+    assert difference([a], [a[:1]]) == (np.inf, np.inf)
+    assert difference([np.array([3])], [np.array([4])]) == (1, 0.25)
+
+
+def test_ratios_are_those_of_the_middle_round() -> None:
+    ours = Timed(engine("weft"), 1, 1, wall=[1, 1, 4], cpu=[1, 1, 1], runs=[1, 2, 3])
+    theirs = Timed(engine("onnxruntime"), 1, 1, wall=[2, 3, 4], cpu=[5, 6, 7], runs=[1, 2, 3])
+    assert ratio(theirs, ours) == 2
+    assert ratio(theirs, ours, cpu=True) == 6
+    assert row("m", theirs, ours, 1)["median_ms"] == 2000

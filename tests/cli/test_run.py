@@ -1,0 +1,121 @@
+"""`weft run` runs models and artifacts on given or made-up inputs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.commands import Cli
+
+import weft
+
+
+def test_given_inputs(cli: Cli) -> None:
+    done = cli("run", "mlp.onnx", "--input", "x=x.npy", "--save", "made/here")
+    assert done.code == 0
+    assert re.match(r"ready in [\d.]+ m?s, ran in [\d.]+ m?s\ny: float32\[2, 10\]\n\[\[", done.out)
+    wanted = np.asarray(weft.compile("mlp.onnx")(np.load("x.npy")))
+    assert np.array_equal(np.load("made/here/y.npy"), wanted)
+    assert os.listdir("made/here") == ["y.npy"]
+
+
+def test_random_inputs_are_seeded(cli: Cli) -> None:
+    args = ["run", "mlp.onnx", "--random", "-q"]
+    first = cli(*args)
+    assert first.code == 0
+    assert first.out.startswith("y: float32[1, 10]\n[[")
+    assert cli(*args).out == first.out
+    assert cli(*args, "--seed", "1").out != first.out
+    assert cli(*args, "--threads", "1").out == first.out
+
+
+def test_random_inputs_of_a_given_size(cli: Cli) -> None:
+    cli("compile", "mlp.onnx", "-o", "mlp.weft")
+    for model in ("mlp.onnx", "mlp.weft"):
+        done = cli("run", model, "--random", "--shape", "batch=3", "-q")
+        assert done.out.startswith("y: float32[3, 10]\n")
+
+
+def test_json(cli: Cli) -> None:
+    done = cli("run", "mlp.onnx", "-i", "x=x.npy", "--json")
+    figures = json.loads(done.out)
+    y = np.asarray(weft.compile("mlp.onnx")(np.load("x.npy")))
+    assert figures.pop("seconds") > 0
+    assert figures.pop("load_seconds") > 0
+    facts = {"dtype": "float32", "shape": [2, 10], "min": float(y.min()), "max": float(y.max())}
+    facts["mean"] = float(y.astype(np.float64).mean())
+    assert figures == {"model": "mlp.onnx", "outputs": {"y": facts}}
+
+
+def test_json_has_no_bare_nan(cli: Cli) -> None:
+    np.save("nan.npy", np.full((2, 24), np.nan, np.float32))
+    done = cli("run", "mlp.onnx", "-i", "x=nan.npy", "--json")
+    facts = json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["outputs"]["y"]
+    assert (facts["min"], facts["max"], facts["mean"]) == ("nan", "nan", "nan")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            [],
+            "no value for x: f32[batch, 24]\n  hint: give --input NAME=FILE.npy for each, or --random",
+        ),
+        (["--input", "x"], "--input 'x' is not of the form NAME=FILE.npy\n  hint: such as --input x=image.npy"),
+        (["--input", "x=gone.npy"], "--input x: gone.npy can't be read: No such file or directory"),
+        (
+            ["--input", "x=mlp.onnx"],
+            "--input x: mlp.onnx is no array: This file contains pickled (object) data. If you trust the file you can load it "
+            "unsafely using the `allow_pickle=` keyword argument or `pickle.load()`.\n  hint: save it with numpy.save",
+        ),
+        (["--input", "x=empty"], "--input x: empty is no array: No data left in file\n  hint: save it with numpy.save"),
+        (["--input", "x=two.npz"], "--input x: two.npz holds several arrays\n  hint: save one with numpy.save"),
+        (["--input", "y=x.npy", "--random"], "there is no input 'y'\n  hint: the model takes (x: f32[batch, 24])"),
+        (
+            ["--input", "x=wide.npy"],
+            "input 'x' has shape (2, 25): dimension 1 is 25, not 24\n  hint: the model takes x: f32[batch, 24]",
+        ),
+        (["--random", "--save", "mlp.onnx"], "mlp.onnx can't be written: File exists\n  hint: choose another place"),
+        (["--random", "--target", "gpu"], "there is no target 'gpu'\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+        (["--random", "--precision", "fp16"], 'precision is \'fp16\'\n  hint: use "model" or "strict"'),
+        (
+            ["--random", "--shape", "bach=2"],
+            "shapes has 'bach', which is no symbolic dimension of the model\n  hint: inputs: x; symbolic dimensions: batch",
+        ),
+    ],
+)
+def test_what_goes_wrong_is_told(cli: Cli, args: list[str], message: str) -> None:
+    Path("empty").touch()
+    np.savez("two.npz", a=np.ones(1), b=np.ones(1))
+    np.save("wide.npy", np.ones((2, 25), np.float32))
+    done = cli("run", "mlp.onnx", *args)
+    assert (done.code, done.out, done.err) == (1, "", f"error: {message}\n")
+
+
+def test_a_damaged_artifact(cli: Cli) -> None:
+    cli("compile", "mlp.onnx", "-o", "mlp.weft")
+    data = Path("mlp.weft").read_bytes()
+    Path("mlp.weft").write_bytes(data[:-1])
+    done = cli("run", "mlp.weft", "--random")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"error: mlp.weft: the file is truncated: it has {len(data) - 1} of {len(data)} bytes\n  hint: copy it again\n"
+    )
+
+
+def test_a_full_disk_leaves_no_output(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("run", "mlp.onnx", "--random")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    done = cli("run", "mlp.onnx", "--random", "--save", "out")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: out/y.npy can't be written: No space left on device\n  hint: choose another place\n"
+    assert os.listdir("out") == []
