@@ -147,6 +147,7 @@ def _plan(graph: Graph, plan: MemoryPlan) -> Function:
     steps: list[Stmt] = []
     for n, v in enumerate(graph.inputs):
         steps += [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
+    steps += [Assert(r.condition, r.message, r.values) for r in graph.requirements]
     steps += [Store(outs[n], (index(d),), s, None) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
     steps.append(Store(needed, (ZERO,), plan.size, None))
     body = seq(*[_check_positive(graph.inputs[n], d, ins[n]) for n, d in sources.values()], *steps)

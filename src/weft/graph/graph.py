@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from typing import Any, TypeAlias, Union
@@ -143,8 +144,20 @@ class Node:
         return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
 
 
+@dataclass(frozen=True)
+class Requirement:
+    """What must hold of the symbolic sizes in a call; *message* may name the *values* as {0}, {1} ..."""
+
+    condition: Expr
+    message: str
+    values: tuple[Expr, ...]
+
+
 class Graph:
-    """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name."""
+    """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
+
+    `requirements` are checked when the graph is called, before anything is computed.
+    """
 
     def __init__(self, name: str = "main") -> None:
         self.name = name
@@ -153,11 +166,18 @@ class Graph:
         self.output_names: list[str] = []
         self.nodes: list[Node] = []
         self.dims: dict[str, Var] = {}
+        self.requirements: list[Requirement] = []
         self._names: dict[str, int] = {}
 
     def dim(self, name: str) -> Var:
         """Returns the symbolic size called *name*, the same variable each time."""
         return self.dims.setdefault(name, Var(name, INDEX))
+
+    def require(self, condition: Expr, message: str, *values: Expr) -> None:
+        """Lets calls fail with *message* where *condition* does not hold of the symbolic sizes."""
+        made = Requirement(condition, message, values)
+        if made not in self.requirements:
+            self.requirements.append(made)
 
     def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
         """Adds an input of the graph."""
@@ -208,9 +228,10 @@ class Graph:
         return node
 
     def empty_copy(self) -> Graph:
-        """Returns a graph of the same name, sizes and inputs, with no nodes and outputs yet."""
+        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes and outputs yet."""
         made = Graph(self.name)
         made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
+        made.requirements = self.requirements
         return made
 
     def users(self) -> dict[Value, list[Node]]:

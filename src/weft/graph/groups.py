@@ -37,7 +37,7 @@ class Group:
     def sizes(self) -> tuple[Var, ...]:
         """The symbolic sizes, in order of first use in the inputs, then the outputs, then the attributes."""
         shapes = [s for v in (*self.inputs, *self.outputs) for s in v.shape]
-        attributes = [a for n in self.nodes for _, a in n.attributes for a in _expressions(a)]
+        attributes = [e for n in self.nodes for e in symbols_in(n.attributes)]
         return tuple(dict.fromkeys(v for e in [*shapes, *attributes] for v in free_vars(e)))
 
     @property
@@ -137,8 +137,8 @@ def _literal_text(v: Value) -> str:
     return f"{v.dtype}{list(v.array.shape)}:{v.array.tobytes().hex()}"
 
 
-def _expressions(attribute: object) -> Sequence[Expr]:
-    """Returns the expressions that are in an attribute and not constant."""
+def symbols_in(attribute: object) -> Sequence[Expr]:
+    """Returns the expressions that are in an attribute, or in all of them, and not constant."""
     if isinstance(attribute, tuple):
-        return [e for a in attribute for e in _expressions(a)]
+        return [e for a in attribute for e in symbols_in(a)]
     return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []

@@ -77,21 +77,32 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
 
 
 @operator("slice")
-def slice_(x: Tensor, *, starts: Sizes, ends: Sizes, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
-    """Every *steps*-th element from *starts* to before *ends* along *axes*; negative numbers count from the end, as in NumPy."""
+def slice_(
+    x: Tensor, *, starts: Sizes, ends: Sizes, axes: Ints | None = None, steps: Ints | None = None, inside: bool = False
+) -> Tensor:
+    """Every *steps*-th element from *starts* to before *ends* along *axes*; negative numbers count from the end, as in NumPy.
+
+    Numbers beyond a dimension are moved to its end, unless *inside* promises that there are none (and none is negative).
+    """
     along = range(x.rank) if axes is None else [normalize_axis(a, x.rank) for a in axes]
     strides = [1] * len(starts) if steps is None else steps
     begin: dict[int, Expr] = {}
     step: dict[int, int] = {}
     shape = list(x.shape)
     for d, s, e, st in zip(along, starts, ends, strides, strict=True):
-        begin[d], shape[d] = _slice_range(x.shape[d], s, e, st)
+        begin[d], shape[d] = _range_inside(s, e, st) if inside else _slice_range(x.shape[d], s, e, st)
         step[d] = st
 
     def sliced(*i: Expr) -> Expr:
         return x[tuple([begin[d] + v * step[d] if d in begin else v for d, v in enumerate(i)])]
 
     return compute(shape, sliced, "slice", dtype=x.dtype)
+
+
+def _range_inside(start: ExprLike, end: ExprLike, step: int) -> tuple[Expr, Expr]:
+    """Returns the first index and the number of elements of a slice that lies inside its dimension."""
+    first, last = sized(start, end)
+    return first, simplify_size((last - first + (step - 1)) // step)
 
 
 def _slice_range(size: Expr, start: ExprLike, end: ExprLike, step: int) -> tuple[Expr, Expr]:

@@ -82,6 +82,10 @@ class Call:
         """Raises `ModelError` naming the node."""
         raise ModelError(message, where=self.source, hint=hint)
 
+    def require(self, condition: Expr, message: str, *values: Expr) -> None:
+        """Lets calls of the model fail with *message* where *condition* does not hold; *values* are its {0}, {1} ..."""
+        self.emitter.graph.require(condition, f"{self.source}: {message}", *values)
+
     # Inputs
 
     def has(self, i: int) -> bool:

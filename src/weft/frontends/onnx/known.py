@@ -198,7 +198,7 @@ def _integers(values: Sequence[Any]) -> list[int]:
     return list(values)
 
 
-def _slice(a: Array, *, starts: Any, ends: Any, axes: Any, steps: Any) -> Array:
+def _slice(a: Array, *, starts: Any, ends: Any, axes: Any, steps: Any, inside: bool = False) -> Array:
     where: list[slice] = [slice(None)] * a.ndim
     for d, s, e, st in zip(axes, _integers(starts), _integers(ends), steps, strict=True):
         where[d] = slice(s, e, st)

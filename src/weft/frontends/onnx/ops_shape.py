@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from weft.frontends.onnx.call import Call, Results, total
-from weft.frontends.onnx.known import Known
+from weft.frontends.onnx.call import Call, Operand, Results, total
+from weft.frontends.onnx.known import Known, is_certain
 from weft.frontends.onnx.ops_reduce import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.ir.expr import ONE, Expr, as_expr
 from weft.ops.shapes import same_size, simplify_size
 
 Sizes = list[Any]
+FAR: Final = 1 << 31
+"""A bound from which on a slice goes to the end, whatever the size."""
 
 
 @translates("Reshape")
@@ -117,9 +119,38 @@ def slice_(c: Call) -> Results:
         axes = c.ints_at(3, "the axes of the slice") if c.has(3) else None
         steps = c.ints_at(4, "the steps of the slice") if c.has(4) else None
     along = list(range(len(starts))) if axes is None else [c.axis_of(a, x.rank) for a in axes]
-    return c.add(
-        "slice", x, starts=tuple(starts), ends=tuple(ends), axes=tuple(along), steps=tuple(steps or [1] * len(starts))
-    )
+    steps = steps or [1] * len(starts)
+    if any(isinstance(p, Expr) for p in (*starts, *ends)) and all(st > 0 for st in steps):
+        spans = [(_placed(s, x.shape[d]), _placed(e, x.shape[d])) for s, e, d in zip(starts, ends, along, strict=True)]
+        if not any(p is None for span in spans for p in span):
+            return _slice_inside(c, x, along, [(s, e) for s, e in spans if s is not None and e is not None], steps)
+    return c.add("slice", x, starts=tuple(starts), ends=tuple(ends), axes=tuple(along), steps=tuple(steps))
+
+
+def _placed(position: Expr | int, size: Expr) -> Expr | None:
+    """Returns a bound of a slice counted from the front; None where its sign depends on the sizes, or it lies outside."""
+    if isinstance(position, int) and position >= FAR:
+        return size
+    at = as_expr(position)
+    if is_certain(at < 0):
+        at = simplify_size(at + size)
+    return at if is_certain(at >= 0) and not is_certain(size < at) else None
+
+
+def _slice_inside(c: Call, x: Operand, axes: list[int], spans: list[tuple[Expr, Expr]], steps: list[int]) -> Results:
+    """Takes ranges whose bounds depend on the sizes: what can't be proved of them now is checked when the model is called.
+
+    Keeping the bounds within the tensor silently, as ONNX has it, would make sizes that nothing else in the model equals.
+    """
+    for d, (start, end) in zip(axes, spans, strict=True):
+        size = x.shape[d]
+        for low, high in ((start, end), (end, size)):
+            if not is_certain(low <= high):
+                c.require(
+                    low <= high, f"takes elements {{0}} to {{1}} of dimension {d}, which has {{2}}", start, end, size
+                )
+    starts, ends = zip(*spans, strict=True)
+    return c.add("slice", x, starts=starts, ends=ends, axes=tuple(axes), steps=tuple(steps), inside=True)
 
 
 @translates("Pad")

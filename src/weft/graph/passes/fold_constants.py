@@ -13,6 +13,7 @@ from math import prod
 from weft.graph.evaluator import Evaluator
 from weft.graph.facts import is_rename
 from weft.graph.graph import Array, Constant, Graph, Node, Parameter, Value
+from weft.graph.groups import symbols_in
 from weft.graph.rewriting import Inputs, rewrite_graph
 
 LARGEST_GROWTH = 1 << 20
@@ -33,7 +34,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator) -> Graph:
             return None
         arrays = [v.array if isinstance(v, Constant) else None for v in inputs]
         shapes = [v.static_shape for v in node.outputs]
-        if any(s is None for s in shapes) or _grows(node, arrays):
+        if any(s is None for s in shapes) or symbols_in(node.attributes) or _grows(node, arrays):
             return None
         results = _results(node, arrays, evaluator)
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
