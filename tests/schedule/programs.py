@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import te
-from weft.ir.expr import Expr, Var, all_of, cast, maximum, select
+from weft.ir.expr import Expr, Var, all_of, cast, maximum, minimum, select
 from weft.loop.nodes import Buffer, Program
 from weft.support.dtypes import f32, i64
 from weft.te.tensor import Tensor
@@ -243,10 +243,29 @@ def symbolic_rows(n: int = 3, m: int = 5) -> Case:
     return case([x], [b], lambda v: [2 * v - (2 * v).sum(1, keepdims=True)], n=n, m=m)
 
 
+def recurrence(steps: int = 4, n: int = 3) -> Case:
+    """A recurrent layer: each step multiplies the state before by a matrix."""
+    x, w = te.placeholder((steps, n), f32, "X"), te.placeholder((n, n), f32, "W")
+    first = te.compute((1, n), lambda t, i: x[0, i] * 2.0, "first")
+    s, k = te.placeholder((steps, n), f32, "S"), te.reduce_axis(n, "k")
+    gate = te.compute((steps, n), lambda t, i: te.sum_(s[t - 1, k] * w[k, i], [k]), "G")
+    update = te.compute((steps, n), lambda t, i: minimum(maximum(gate[t, i] + x[t, i], -3.0), 3.0), "U")
+    (states,) = te.scan([first], [update], [s])
+    out = te.compute((steps, n), lambda t, i: states[t, i] + 1.0, "out")
+
+    def oracle(a: Array, b: Array) -> list[Array]:
+        made = [a[0] * 2]
+        for t in range(1, steps):
+            made.append(np.clip(made[-1] @ b + a[t], -3, 3))
+        return [np.stack(made) + 1]
+
+    return case([x, w], [out], oracle)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
         matmul, bias_relu, conv2d, rows, pool, argmax, stencil, blur, two_outputs, reshaped, symmetric, outer_sum,
-        gather, row_sums, symbolic_matmul, symbolic_rows,
+        gather, row_sums, recurrence, symbolic_matmul, symbolic_rows,
     )
 }  # fmt: skip

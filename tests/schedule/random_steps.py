@@ -88,12 +88,26 @@ def _cache_read(s: Schedule, r: random.Random) -> None:
         s.cache_read(block, r.choice(known).name, "local")
 
 
+def _tile(s: Schedule, r: random.Random) -> None:
+    loops = _around(s, _block(s, r))
+    n = r.randrange(max(1, len(loops) - 1))
+    s.tile(loops[n : n + 2], [r.choice([2, 3]), r.choice([2, 4])])
+
+
+def _partition(s: Schedule, r: random.Random) -> None:
+    s.partition(_loop(s, r), [r.choice([1, 2, 3, -1, -2])])
+
+
 STEPS: tuple[tuple[int, Step], ...] = (
     (5, _split),
     (3, _fuse),
     (5, _reorder),
     (7, _compute_at),
     (7, _reverse_compute_at),
+    (2, lambda s, r: s.compute_root(_block(s, r))),
+    (2, _tile),
+    (1, _partition),
+    (1, lambda s, r: void(s.add_unit_loop(_block(s, r)))),
     (3, _decompose),
     (2, _rfactor),
     (1, _cache_read),

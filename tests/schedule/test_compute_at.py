@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.schedule.programs import CASES, blur, conv2d, matmul, rows, stencil, symbolic_rows
+from tests.schedule.programs import CASES, blur, conv2d, matmul, recurrence, rows, stencil, symbolic_rows
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
@@ -251,3 +251,41 @@ def test_an_input_that_changes_before_is_no_obstacle() -> None:
     s = Schedule(before)
     s.compute_at(s.block("T"), loop(s, "j"))
     same_results(before, s.program)
+
+
+def test_a_step_of_a_recurrence(golden: Callable[[str], None]) -> None:
+    """The state that is read is that of the step before; what the step writes lies elsewhere."""
+    case = recurrence()
+    s = Schedule(case.program)
+    _, i = s.loops(s.block("S"))
+    s.compute_at(s.block("G"), i)
+    check(case, s.program)
+    golden(str(s.program))
+
+
+def test_refused_out_of_a_recurrence() -> None:
+    s = Schedule(recurrence().program)
+    with pytest.raises(ScheduleError, match="its consumer S is not in the loop t"):
+        s.compute_at(s.block("G"), s.loops(s.block("out"))[0])
+
+
+def test_refused_where_the_same_step_is_overwritten(golden: Callable[[str], None]) -> None:
+    """S is changed in place: a row that is computed later would see what an earlier one wrote."""
+    s = Schedule(parse_program(IN_PLACE))
+    golden(refusal(lambda: s.compute_at(s.block("G"), loop(s, "j"))))
+
+
+IN_PLACE = """
+def main(S: f32[3], W: f32[3, 3]):
+    G = alloc("global", f32[3])
+    for t in range(0, 4):
+        for i in range(0, 3):
+            for k in range(0, 3):
+                with block("G", vi=spatial(3, i), vk=reduce(3, k)):
+                    with init():
+                        G[vi] = 0.0
+                    G[vi] = G[vi] + S[vk] * W[vk, vi]
+        for j in range(0, 3):
+            with block("S", vt=ordered(4, t), vi=spatial(3, j)):
+                S[vi] = G[vi]
+"""

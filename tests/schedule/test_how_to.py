@@ -33,19 +33,20 @@ def blocks(tmp_path: Path) -> Iterator[tuple[ModuleType, ModuleType]]:
     """The primitive of the page, registered, and its test."""
     primitive, test = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     before = dict(PRIMITIVES)
-    yield load(primitive, tmp_path / "add_unit_loop.py"), load(test, tmp_path / "page_test.py")
+    yield load(primitive, tmp_path / "drop_unit_loop.py"), load(test, tmp_path / "page_test.py")
     PRIMITIVES.clear()
     PRIMITIVES.update(before)
 
 
 def test_the_page(blocks: tuple[ModuleType, Any]) -> None:
     primitive, test = blocks
-    assert PRIMITIVES["add_unit_loop"].summary.startswith("Puts a loop of one iteration")
-    assert "def add_unit_loop(self, block: BlockRef, name: str = 'u') -> LoopRef: ..." in stub_text()
+    assert PRIMITIVES["drop_unit_loop"].summary == "Removes *loop*, which must have one iteration."
+    assert "def drop_unit_loop(self, loop: LoopRef) -> None: ..." in stub_text()
     texts: list[str] = []
-    test.test_around_a_reduction(texts.append)
-    test.test_refused_twice(texts.append)
-    assert (primitive.__doc__ or "").startswith("`add_unit_loop`: ")
-    assert "for u in range(0, 1):\n                    with block" in texts[0]
-    assert "is not legal: there is a loop u around C already\n" in texts[1]
-    assert texts[1].endswith("  hint: choose another name\n")
+    test.test_left_over_by_a_split(texts.append)
+    test.test_refused_for_a_longer_loop(texts.append)
+    assert (primitive.__doc__ or "").startswith("`drop_unit_loop`: ")
+    assert "for i_1 in range(0, 5):" in texts[0]
+    assert "i_0" not in texts[0]
+    assert "is not legal: the loop i has more than one iteration\n" in texts[1]
+    assert texts[1].endswith("  hint: fuse it with another one\n")

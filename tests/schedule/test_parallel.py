@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.schedule.programs import blur, matmul, rows, stencil, symbolic_matmul
+from tests.schedule.programs import blur, matmul, recurrence, rows, stencil, symbolic_matmul
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
@@ -266,3 +266,16 @@ def test_writes_at_the_digits_of_an_axis_are_apart() -> None:
     s = Schedule(before)
     s.parallel(loop(s, "i"))
     same_results(before, s.program)
+
+
+def test_within_a_step_of_a_recurrence() -> None:
+    case = recurrence()
+    s = Schedule(case.program)
+    for name in ("G", "S"):
+        s.parallel(s.loops(s.block(name))[1])
+    check(case, s.program)
+
+
+def test_refused_over_time(golden: Callable[[str], None]) -> None:
+    s = Schedule(recurrence().program)
+    golden(refusal(lambda: s.parallel(s.loops(s.block("S"))[0])))

@@ -253,24 +253,3 @@ def is_fed(fn: Function, writes: Sequence[Access], read: Access) -> bool:
         and feeds(fn, w, read)
         for w in writes
     )
-
-
-def check_inputs(fn: Function, path: Path) -> None:
-    """Refuses a block, at its place in *fn*, that reads what is not made yet.
-
-    What is made in a loop around the block must be made by the same iteration.
-    """
-    block = the_block(path)
-    loops = set(loops_on(path))
-    made = uses_under((fn.body,))
-    for r in block.reads:
-        uses = made.get(r.buffer)
-        for w in uses.writes if uses else ():
-            if w.path == path:
-                continue
-            if not is_before(w.path, path):
-                refuse(f"{w.block.name}, which comes later, makes what {block.name} reads", w.block)
-            if loops.isdisjoint(w.loops):
-                continue
-            if not is_fed(fn, [w], Access(path, r)):
-                refuse(f"{w.block.name} has not made all that {block.name} reads when it runs there", w.block)

@@ -49,15 +49,6 @@ def readers(fn: Function, block: Block) -> list[Block]:
     return [b for b in blocks_in(fn.body) if b is not block and any(r.buffer in made for r in b.reads)]
 
 
-def check_not_overwritten(fn: Function, block: Block) -> None:
-    """Refuses to move a block later when what it reads is written after it."""
-    blocks = blocks_in(fn.body)
-    wanted = set(read_buffers(block))
-    for later in blocks[blocks.index(block) + 1 :]:
-        if wanted & set(written_buffers(later)):
-            refuse(f"the block {later.name}, which comes later, writes what {block.name} reads", later)
-
-
 def check_untouched(fn: Function, block: Block, since: Stmt) -> None:
     """Refuses to move *block* to *since*, earlier in the program, when anything in between uses what it writes."""
     order = blocks_in(fn.body)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from weft.ir.expr import Var
 from weft.loop.nodes import NOTHING, Block, Function, Range, Stmt
 from weft.schedule.bijection import reduces_all
-from weft.schedule.dependence import check_inputs, check_structured, is_before
+from weft.schedule.dependence import check_structured, is_before
+from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
     axis_of_index,
     check_intermediate,
     check_movable,
-    check_not_overwritten,
     ranges_for,
     readers,
     written_buffers,
@@ -55,14 +55,13 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, No
     made = nest_over(producer, ranges, bounds_on(target_path, fn))
     first = next(p for p in parts_of(target) if _reads(p, producer))
     moved = without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))
-    check_inputs(moved, block_path(moved, block))
+    check_inputs(fn, block.name, moved, block.name)
     return Change(moved), None
 
 
 def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
     check_structured(fn.body)
     check_intermediate(fn, producer)
-    check_not_overwritten(fn, producer)
     target = the_loop(loop_path(fn, loop))
     if target in path:
         refuse(f"{producer.name} is in the loop {target.var.name} already", target)

@@ -13,7 +13,8 @@ from weft.ir.rewrite import substitute
 from weft.loop.nodes import NOTHING, Block, Function, Stmt
 from weft.schedule.dependence import check_structured
 from weft.schedule.inlining import axes_written, check_plain, replace_loads, with_body
-from weft.schedule.placing import check_intermediate, check_movable, check_not_overwritten, readers
+from weft.schedule.inputs import check_inputs
+from weft.schedule.placing import check_intermediate, check_movable, readers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import map_blocks
 from weft.schedule.state import BlockRef, Change, refuse
@@ -30,10 +31,10 @@ def compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
     producer = the_block(path)
     check_structured(fn.body)
     check_intermediate(fn, producer)
-    check_not_overwritten(fn, producer)
     store = check_plain(fn, path)
     axes = axes_written(producer, store)
-    if not readers(fn, producer):
+    users = readers(fn, producer)
+    if not users:
         refuse(f"nothing reads what {producer.name} computes", producer)
 
     def value(indices: tuple[Expr, ...]) -> Expr:
@@ -46,4 +47,7 @@ def compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
         return with_body(b, replace_loads(b.body, store.buffer, value), init)
 
     body = map_blocks(replace(check_movable(fn, path, producer), NOTHING), inline)
-    return Change(fn.with_body(drop_alloc(body, store.buffer))), None
+    inlined = fn.with_body(drop_alloc(body, store.buffer))
+    for user in users:
+        check_inputs(fn, producer.name, inlined, user.name)
+    return Change(inlined), None

@@ -13,7 +13,8 @@ from __future__ import annotations
 from weft.ir.expr import Var
 from weft.loop.nodes import NOTHING, Block, Buffer, Function, Range
 from weft.schedule.bijection import is_bijective, starts_first
-from weft.schedule.dependence import check_inputs, check_structured, is_before
+from weft.schedule.dependence import check_structured, is_before
+from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
     axis_of_index,
@@ -59,6 +60,7 @@ def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Ch
     nest = nest_over(consumer, ranges, bounds_on(target_path, fn))
     last = [p for p in parts_of(target) if any(r.buffer in made_here for b in blocks_in(p) for r in b.writes)][-1]
     moved = without.with_body(replace(target_path, insert_beside(target, last, nest, before=False)))
+    check_inputs(fn, block.name, moved, block.name)
     _check_moved(moved, consumer, block_path(moved, block), target.var.name)
     return Change(moved), None
 
@@ -101,8 +103,7 @@ def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_pat
 
 
 def _check_moved(fn: Function, consumer: Block, path: Path, loop: str) -> None:
-    """Refuses the block at its new place if it would not run as before there, or what it reads is not complete."""
-    check_inputs(fn, path)
+    """Refuses the block at its new place if it would not run as before there."""
     if not is_bijective(fn, path):
         refuse(f"the iterations of {loop} would not run each instance of {consumer.name} exactly once", consumer)
     if consumer.init is not None and not starts_first(path):

@@ -12,8 +12,9 @@ from weft.ir.expr import Expr, Var
 from weft.ir.rewrite import substitute
 from weft.loop.nodes import NOTHING, Block, Function, Store
 from weft.schedule.bijection import instance_map
-from weft.schedule.dependence import check_inputs, check_structured
+from weft.schedule.dependence import check_structured
 from weft.schedule.inlining import axes_written, check_plain, replace_loads, with_body
+from weft.schedule.inputs import check_inputs
 from weft.schedule.placing import (
     axis_of_index,
     check_intermediate,
@@ -53,7 +54,7 @@ def reverse_compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]
     without = fn.with_body(replace(check_movable(fn, path, consumer), NOTHING))
     body = replace(block_path(without, BlockRef(producer.name)), with_body(producer, new, None))
     inlined = fn.with_body(drop_alloc(body, source.buffer))
-    check_inputs(inlined, block_path(inlined, BlockRef(producer.name)))
+    check_inputs(fn, consumer.name, inlined, producer.name)
     return Change(inlined), None
 
 

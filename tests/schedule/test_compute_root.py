@@ -1,0 +1,124 @@
+"""`compute_root`: a producer leaves the loops that it was placed in, and computes all of its result before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.schedule.compiling import check_compiled
+from tests.schedule.programs import CASES, blur, conv2d, matmul, stencil, symbolic_rows
+from tests.schedule.running import check, refusal, same_results, transition
+
+from weft.loop.parser import parse_program
+from weft.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def test_undoes_compute_at(golden: Callable[[str], None]) -> None:
+    case = blur()
+    s = Schedule(case.program)
+    s.compute_at(s.block("A"), s.loops(s.block("B"))[0])
+    placed = s.program
+    s.compute_root(s.block("A"))
+    check_compiled(case, s.program)
+    assert str(s.program) == str(case.program)
+    golden(transition(placed, s.program))
+
+
+def test_undoes_reverse_compute_at() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.reverse_compute_at(s.block("D"), s.loops(s.block("C"))[0])
+    s.compute_root(s.block("C"))
+    check_compiled(case, s.program)
+    assert len(s.loops(s.block("C"))) == 3
+    assert [b.name for b in s.blocks()] == ["C", "D", "E"]
+
+
+def test_out_of_a_parallel_loop_its_buffer_is_shared_again(golden: Callable[[str], None]) -> None:
+    case = stencil()
+    s = Schedule(case.program)
+    (i,) = s.loops(s.block("C"))
+    s.compute_at(s.block("B"), i)
+    s.parallel(i)
+    placed = s.program
+    s.compute_root(s.block("B"))
+    check_compiled(case, s.program)
+    golden(transition(placed, s.program))
+
+
+def test_a_padding_out_of_its_tile() -> None:
+    case = conv2d()
+    s = Schedule(case.program)
+    _, i, _ = s.loops(s.block("Z"))
+    outer, _ = s.split(i, [None, 2])
+    s.compute_at(s.block("Y"), outer)
+    s.compute_at(s.block("P"), outer)
+    s.compute_root(s.block("P"))
+    check_compiled(case, s.program)
+
+
+def test_symbolic() -> None:
+    case = symbolic_rows()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("B"))
+    s.compute_at(s.block("S"), i)
+    s.compute_at(s.block("A"), i)
+    s.compute_root(s.block("A"))
+    s.compute_root(s.block("S"))
+    check(case, s.program)
+
+
+def test_refused_before_its_own_input(golden: Callable[[str], None]) -> None:
+    s = Schedule(stencil().program)
+    (i,) = s.loops(s.block("C"))
+    s.compute_at(s.block("B"), i)
+    s.compute_at(s.block("A"), i)
+    golden(refusal(lambda: s.compute_root(s.block("B"))))
+
+
+def test_refused_for_an_output(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    golden(refusal(lambda: s.compute_root(s.block("C"))))
+
+
+def test_refused_at_the_root(golden: Callable[[str], None]) -> None:
+    s = Schedule(blur().program)
+    golden(refusal(lambda: s.compute_root(s.block("A"))))
+
+
+def test_refused_where_an_input_changes_in_between(golden: Callable[[str], None]) -> None:
+    before = parse_program(OVERWRITTEN)
+    s = Schedule(before)
+    golden(refusal(lambda: s.compute_root(s.block("T"))))
+    same_results(before, s.program)
+
+
+OVERWRITTEN = """
+def main(A: f32[4], B: f32[4]):
+    T = alloc("global", f32[4])
+    for i in range(0, 4):
+        for u in range(0, 1):
+            with block("A", vi=spatial(4, i)):
+                A[vi] = 0.0
+        for t in range(0, 1):
+            with block("T", vi=spatial(4, i)):
+                T[vi] = A[vi] * 2.0
+        for j in range(0, 1):
+            with block("B", vi=spatial(4, i)):
+                B[vi] = T[vi] + 1.0
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_producer_of(name: str) -> None:
+    case = CASES[name]()
+    s = Schedule(case.program)
+    last = s.blocks()[-1]
+    for b in reversed(s.blocks()[:-1]):
+        try:
+            s.compute_at(b, s.loops(last)[0])
+        except ScheduleError:
+            continue
+        s.compute_root(b)
+    check(case, s.program)
