@@ -1,0 +1,90 @@
+"""The entry of a model: where constants lie, what `plan` checks and tells, and the calls that `main` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.models import lstm_step, matmul, mlp
+
+import weft
+from weft.codegen.interp import run
+from weft.driver.entry import entry_program, place_constants, size_sources
+from weft.frontends import to_graph
+from weft.graph.fuse import fuse
+from weft.graph.graph import Graph
+from weft.graph.memory import plan_memory
+from weft.loop.nodes import Call, Program
+from weft.loop.verify import verify
+from weft.loop.visit import statements
+from weft.support.dtypes import f32
+
+
+def entry_of(graph: Graph) -> Program:
+    fused = fuse(graph)
+    names = {g.key: f"kernel{n}" for n, g in enumerate(fused.groups)}
+    return entry_program(fused, plan_memory(fused), place_constants(fused), names)
+
+
+def plan(program: Program, arrays: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
+    """Runs `plan` on the inputs' shapes, and returns what it tells."""
+    given = {p.name: arrays.get(p.name, np.zeros(8, np.int64)) for p in program["plan"].params}
+    sized = {p.name: given[p.name][: int(p.shape[0].value)] for p in program["plan"].params}  # type: ignore[union-attr]
+    run(program, list(sized.values()), "plan")
+    return {name: array.tolist() for name, array in sized.items()}
+
+
+def test_constants_lie_at_cache_lines_without_overlap() -> None:
+    fused = fuse(to_graph(mlp()))
+    constants = place_constants(fused)
+    spans = sorted((at, at + c.array.nbytes) for c, at in constants.offsets.items() if c in fused.constants)
+    assert all(begin % 64 == 0 for begin, _ in spans)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+    assert spans[-1][1] <= constants.size
+
+
+def test_the_entry_is_well_formed() -> None:
+    for proto in (mlp(), matmul(constant=False), lstm_step()):
+        verify(entry_of(to_graph(proto)))
+
+
+def test_plan_tells_the_outputs_shapes() -> None:
+    told = plan(entry_of(to_graph(mlp())), {"in0_shape": np.array([7, 24])})
+    assert told["out0_shape"] == [7, 10]
+    assert told["arena_needed"][0] >= 7 * (32 + 32) * 4
+
+
+def test_plan_refuses_other_shapes() -> None:
+    program = entry_of(to_graph(mlp()))
+    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 1 is 23, but the model takes 24"):
+        plan(program, {"in0_shape": np.array([7, 23])})
+    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 0 is 0, but it must be at least 1"):
+        plan(program, {"in0_shape": np.array([0, 24])})
+
+
+def test_a_size_has_one_value() -> None:
+    graph = Graph()
+    n = graph.dim("n")
+    x, y = graph.input("x", (n,), f32), graph.input("y", (n,), f32)
+    graph.output(graph.add("add", [x, y]), "z")
+    program = entry_of(graph)
+    assert plan(program, {"in0_shape": np.array([5]), "in1_shape": np.array([5])})["out0_shape"] == [5]
+    with pytest.raises(weft.RuntimeFailure, match="input y: dimension 0 is 4, but the model takes 5"):
+        plan(program, {"in0_shape": np.array([5]), "in1_shape": np.array([4])})
+
+
+def test_main_calls_every_group_in_order() -> None:
+    fused = fuse(to_graph(lstm_step()))
+    calls = [s.callee for s in statements(entry_of(to_graph(lstm_step()))["main"].body) if isinstance(s, Call)]
+    assert calls == [f"kernel{n}" for n in range(len(fused.groups))]
+
+
+def test_a_size_that_no_input_shows_is_refused() -> None:
+    graph = Graph()
+    n = graph.dim("n")
+    graph.output(graph.add("relu", [graph.input("x", (n * 2,), f32)]), "y")
+    with pytest.raises(weft.ModelError) as told:
+        size_sources(graph)
+    assert str(told.value) == "the size n of x is not a dimension of any input"
