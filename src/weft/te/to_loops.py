@@ -17,7 +17,7 @@ The outputs and inputs are the function's parameters; tensors in between are all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from weft.ir.expr import Var
 from weft.ir.rewrite import free_vars, post_order
@@ -48,9 +48,8 @@ def to_program(
         if b not in params:
             body = Alloc(b, body)
     symbols = list(dict.fromkeys([*sizes, *(v for b in params for s in b.shape for v in free_vars(s))]))
-    for op in ops:
-        if isinstance(op, Compute):
-            _check_variables(op, symbols)
+    for op in _formulas(ops):
+        _check_variables(op, symbols)
     return Program((Function(name, (*params, *symbols), body),))
 
 
@@ -58,6 +57,15 @@ def _nests(op: Operation, buffers: Buffers) -> list[Stmt]:
     if isinstance(op, Compute):
         return [nest(op, buffers)]
     return scan_nests(op, buffers) if isinstance(op, Scan) else []
+
+
+def _formulas(ops: Iterable[Operation]) -> Iterator[Compute]:
+    """Yields all formulas, those of a scan's step too."""
+    for op in ops:
+        if isinstance(op, Compute):
+            yield op
+        elif isinstance(op, Scan):
+            yield from op.step
 
 
 def _check_inputs(ops: Iterable[Operation], inputs: Sequence[Tensor]) -> None:
