@@ -73,8 +73,8 @@ def build(
     optimized = optimize_graph(source, machine, chosen, cache)
     clock.begin("plan")
     fused = fuse(optimized, merge=chosen.opt_level > 0)
-    plan = plan_memory(fused)
-    kernels = build_kernels(fused.groups, machine, chosen, cache, clock)
+    plan = plan_memory(fused, in_place=chosen.opt_level > 0)
+    kernels = build_kernels(fused.groups, plan, machine, chosen, cache, clock)
     clock.begin("link")
     constants = place_constants(fused)
     image = link_image(fused, plan, constants, kernels, machine)
@@ -112,17 +112,19 @@ def optimize_graph(graph: Graph, target: Target, options: Options, cache: Cache 
 
 
 def build_kernels(
-    groups: Sequence[Group], target: Target, options: Options, cache: Cache | None, clock: Clock
+    groups: Sequence[Group], plan: MemoryPlan, target: Target, options: Options, cache: Cache | None, clock: Clock
 ) -> dict[str, Kernel]:
     """Returns the kernel of each distinct group by its key; LLVM works in other threads while Python goes on."""
     distinct = {g.key: g for g in groups}
+    shared = {g.key for g in groups if any(v in plan.in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
     names: set[str] = set()
     clock.begin("kernels", len(distinct))
     with ThreadPoolExecutor(max_workers=max(1, target.cores)) as pool:
         for n, (key, group) in enumerate(distinct.items()):
             clock.step(n)
-            request = Request(_unique(group.name, names), key, group.tensors, group.sizes, group.source)
+            name = _unique(group.name, names)
+            request = Request(name, key, group.tensors, group.sizes, group.source, may_alias=key in shared)
             pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
         return {key: f.result() for key, f in pending.items()}
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_module
@@ -34,7 +34,8 @@ class Request:
     """A kernel that is wanted: its name, a canonical description of what it computes, and its formulas.
 
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
-    user's model it is for. The function's parameters are the inputs, the outputs, then the sizes.
+    user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
+    output may be in the memory of an input that is read at the output's own index only.
     """
 
     name: str
@@ -42,10 +43,11 @@ class Request:
     tensors: Callable[[], Tensors]
     sizes: Sequence[Var] = ()
     source: str = ""
+    may_alias: bool = False
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, *compiler_facts(target))
+        return digest(self.name, self.description, self.may_alias, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,15 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     if verify:
         verify_program(schedule.program)
     flat = lower(schedule.program, target, verify=verify)
+    if request.may_alias:
+        flat = _allow_aliases(flat)
     return _Lowered(request, str(schedule), str(schedule.trace), flat, perf_counter() - start)
+
+
+def _allow_aliases(program: Program) -> Program:
+    """Returns *program* with every function told that its buffers may share memory."""
+    marked = [replace(f, annotations=(*f.annotations, ("may_alias", 1))) for f in program.functions]
+    return Program(tuple(marked))
 
 
 @dataclass(frozen=True, eq=False)
