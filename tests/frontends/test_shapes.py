@@ -18,10 +18,11 @@ from tests.frontends.nodes import (
     node,
     ops,
 )
+from tests.support.reference import run_graph
 
 from weft.frontends.onnx import from_onnx
 from weft.graph import verify_graph
-from weft.support.errors import ModelError
+from weft.support.errors import InputError, ModelError
 
 
 def relu(**shapes: Sequence[int | str | None]) -> ModelProto:
@@ -172,6 +173,24 @@ CHAINS: dict[str, tuple[list[NodeProto], Sequence[int | str], str]] = {
         ],
         ("n", "t", 6), "f32[n, t, 6]",
     ),
+    "positions in floats": (
+        [
+            *shape_of("x", 2, "c"), constant("axis", 0), node("Squeeze", "c axis", "count"),
+            node("Cast", "count", "limit", to=TensorProto.FLOAT),
+            node("Constant", "", "zero", value_float=0.0), node("Constant", "", "one", value_float=1.0),
+            node("Range", "zero limit one", "p"), node("Mul", "x p"),
+        ],
+        ("n", 2, "t"), "f32[n, 2, t]",
+    ),
+    "a size scaled in floats": (
+        [
+            *shape_of("x", 1, "t"), node("Cast", "t", "tf", to=TensorProto.FLOAT),
+            node("Constant", "", "two", value_float=2.0), node("Mul", "tf two", "d"), node("Floor", "d", "e"),
+            node("Div", "e two", "f"), node("Cast", "f", "back", to=TensorProto.INT64), constant("rest", -1),
+            node("Concat", "rest back", "s", axis=0), node("Reshape", "x s"),
+        ],
+        ("n", "t", 6), "f32[(n * 6), t]",
+    ),
     "all but the last": (
         [
             *shape_of("x", 1, "t"), constant("one", 1), node("Sub", "t one", "end"), constant("zero", 0),
@@ -210,6 +229,56 @@ def test_shape_arithmetic_vanishes(name: str) -> None:
     assert not {"gather", "sizes", "div", "concat", "equal"} & set(ops(graph))
     for a, b in zip(found, by_runtime(model, {"x": x}), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_rows_of_a_table_up_to_a_symbolic_size() -> None:
+    nodes = [*shape_of("x", 1, "t"), constant("zero", 0), node("Slice", "table zero t", "rows"), node("Add", "x rows")]
+    model = model_of(nodes, float_inputs(x=("n", "t", 3)), weights={"table": floats(8, 3)})
+    graph = check_like_runtime(model, {"x": floats(2, 5, 3)})
+    assert repr(graph.outputs[0]) == "y: f32[n, t, 3]"
+    with pytest.raises(InputError) as caught:
+        run_graph(graph, {"x": floats(2, 9, 3)})
+    assert str(caught.value) == "Slice /rows: takes elements 0 to 9 of dimension 0, which has 8"
+
+
+def test_the_last_rows_before_a_symbolic_size() -> None:
+    nodes = [
+        *shape_of("x", 0, "t"), constant("one", 1), node("Sub", "t one", "before"), constant("zero", 0),
+        node("Slice", "table before t zero", "row"), node("Mul", "x row"),
+    ]  # fmt: skip
+    model = model_of(nodes, float_inputs(x=("t", 3)), weights={"table": floats(8, 3)})
+    for t in (1, 8):
+        graph = check_like_runtime(model, {"x": floats(t, 3)})
+    assert [r.message for r in graph.requirements] == [
+        "Slice /row: takes elements {0} to {1} of dimension 0, which has {2}"
+    ]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"])
+def test_resize_to_symbolic_sizes(coordinates: str, mode: str) -> None:
+    nodes = [
+        node("Shape", "like", "front", start=0, end=4),
+        node("Resize", "x - - front", "y", mode=mode, coordinate_transformation_mode=coordinates, nearest_mode="floor"),
+    ]
+    model = model_of(nodes, float_inputs(x=(1, 2, "h", 4), like=(1, 2, "H", "W")), opset=18)
+    for h, w in ((7, 3), (2, 9)):
+        check_like_runtime(model, {"x": floats(1, 2, 5, 4), "like": floats(1, 2, h, w)}, rtol=1e-4, atol=1e-5)
+
+
+def test_resize_that_needs_tables() -> None:
+    made = node("Resize", "x - s", mode="cubic")
+    scales = {"s": np.array([1, 1, 2, 2], np.float32)}
+    assert message(model_of([made], float_inputs(x=(1, 2, "h", 4)), weights=scales, opset=18), {}) == (
+        "Resize /y: resampling dimension 2 of x: f32[1, 2, h, 4], of symbolic size, by mode cubic, half_pixel is not supported\n"
+        '  hint: give it a number: shapes={"x": (1, 3, 224, 224)}'
+    )
+    made = node("Resize", "x - s")
+    scales = {"s": np.array([1, 1, 1.5, 2], np.float32)}
+    assert message(model_of([made], float_inputs(x=(1, 2, "h", 4)), weights=scales, opset=18), {}) == (
+        "Resize /y: a symbolic size scaled by 1.5 is not supported\n"
+        '  hint: give it a number: shapes={"x": (1, 3, 224, 224)}'
+    )
 
 
 def test_sizes_as_data() -> None:

@@ -11,18 +11,23 @@ import numpy as np
 from weft.codegen.interp import run
 from weft.graph import Constant, Graph, Value
 from weft.graph.graph import Array, Attributes
-from weft.ir.expr import Const, Expr, Var, const
+from weft.ir.expr import TRUE, Const, Expr, Var, const
 from weft.ir.rewrite import substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Program
 from weft.ops import OPERATORS, Operator, TensorType
+from weft.support.errors import InputError
 from weft.te import Tensor, placeholder, to_program
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
-    """Returns the outputs of *graph* for *inputs* by name."""
+    """Returns the outputs of *graph* for *inputs* by name; raises `InputError` for sizes that it refuses."""
     known = {v: np.asarray(inputs[v.name]) for v in graph.inputs}
     sizes = sizes_of(graph, known)
+    for r in graph.requirements:
+        values = [simplify(substitute(v, sizes)) for v in r.values]
+        if simplify(substitute(r.condition, sizes)) is not TRUE:
+            raise InputError(r.message.format(*[_int(v) for v in values]))
 
     def array(v: Value) -> Array:
         return v.array if isinstance(v, Constant) else known[v]

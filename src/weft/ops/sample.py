@@ -1,4 +1,4 @@
-"""Sampling a tensor at places that are data."""
+"""Sampling a tensor at places that are data, or that depend on symbolic sizes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import itertools
 from collections.abc import Sequence
 from functools import reduce
 
-from weft.ir.expr import INDEX, Expr, all_of, apply, cast, const, maximum, minimum, select
+from weft.ir.expr import INDEX, Expr, ExprLike, all_of, apply, cast, const, maximum, minimum, select
 from weft.ops.registry import operator
+from weft.ops.shapes import normalize_axis, sized
+from weft.support.dtypes import f32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+"""How `resize` may place the elements of its result, as ONNX calls them."""
 
 CUBIC = -0.75
 """The parameter of the cubic kernel (Keys, 1981)."""
@@ -93,3 +98,45 @@ def _term(x: Tensor, i: Sequence[Expr], corner: Sequence[tuple[Expr, Expr]], pad
         where.append(minimum(maximum(k, 0), size - 1))
         weight = weight * w
     return select(all_of(inside), x[(*i[:2], *where)], const(0, x.dtype)) * weight
+
+
+@operator("resize")
+def resize(
+    x: Tensor, *, axis: int, size: ExprLike, mode: str = "nearest", coordinates: str = "half_pixel",
+    nearest: str = "round_prefer_floor",
+) -> Tensor:  # fmt: skip
+    """Stretches or shrinks *axis* to *size* by nearest or linear interpolation; either size may be symbolic."""
+    d = normalize_axis(axis, x.rank)
+    old, new = x.shape[d], sized(size)[0]
+
+    def read(i: Sequence[Expr], at: Expr) -> Expr:
+        return x[(*i[:d], minimum(maximum(at, 0), old - 1), *i[d + 1 :])]
+
+    def resized(*i: Expr) -> Expr:
+        if mode == "nearest" and coordinates == "asymmetric" and nearest == "floor":
+            return read(i, i[d] * old // new)
+        at = _origin(i[d], old, new, coordinates)
+        if mode == "nearest":
+            return read(i, cast(_rounded(at, nearest), INDEX))
+        base = apply("floor", at)
+        k, t = cast(base, INDEX), cast(at - base, x.dtype)
+        return read(i, k) * (1 - t) + read(i, k + 1) * t
+
+    return compute((*x.shape[:d], new, *x.shape[d + 1 :]), resized, "resize", dtype=x.dtype)
+
+
+def _origin(i: Expr, old: Expr, new: Expr, coordinates: str) -> Expr:
+    """Returns where element *i* of the result lies in the input."""
+    f, ratio = cast(i, f32), cast(old, f32) / cast(new, f32)
+    if coordinates == "asymmetric":
+        return f * ratio
+    if coordinates == "align_corners":
+        return f * (cast(old - 1, f32) / cast(maximum(new - 1, 1), f32))
+    half = (f + 0.5) * ratio - 0.5
+    return half if coordinates == "half_pixel" else select(new > 1, half, const(0, f32))
+
+
+def _rounded(at: Expr, nearest: str) -> Expr:
+    if nearest in ("floor", "ceil"):
+        return apply(nearest, at)
+    return apply("ceil", at - 0.5) if nearest == "round_prefer_floor" else apply("floor", at + 0.5)

@@ -16,7 +16,7 @@ import numpy as np
 from weft.graph.graph import Array
 from weft.ir.expr import INDEX, Binary, Const, Expr, ExprLike, Le, Lt, as_expr, eq, index, maximum, minimum
 from weft.ir.prove import prove
-from weft.ops.shapes import simplify_size, size_bounds
+from weft.ops.shapes import same_size, simplify_size, size_bounds
 from weft.support.dtypes import DType, from_numpy, i64
 
 LARGEST_FOLD: Final = 4096
@@ -82,11 +82,21 @@ def fold(op: str, inputs: Sequence[Known], attributes: dict[str, Any]) -> list[K
     symbolic = any(k.symbolic for k in inputs)
     if fn is None or not (symbolic or sum(k.array.size for k in inputs) <= LARGEST_FOLD):
         raise Unknown
-    arrays = [k.array.astype(object) for k in inputs] if symbolic and op in _ELEMENTWISE else [k.array for k in inputs]
+    arrays = [k.array for k in inputs]
+    if symbolic and op in _ELEMENTWISE:
+        arrays = [_whole(k.array) for k in inputs]
+        fn = _DIVIDE_EXACTLY if op == "div" and inputs[0].dtype.is_float else fn
     with np.errstate(all="ignore"):
         made = fn(*arrays, **attributes)
     results = made if isinstance(made, list) else [made]
     return [_result(np.asarray(r), op, inputs, attributes) for r in results]
+
+
+def _whole(a: Array) -> Array:
+    """Returns an array of integers and index expressions; raises `Unknown` for one with a fraction."""
+    if a.dtype.kind == "f" and not np.array_equal(a, np.trunc(a)):
+        raise Unknown
+    return a.astype(np.int64).astype(object) if a.dtype.kind == "f" else a.astype(object)
 
 
 def _result(array: Array, op: str, inputs: Sequence[Known], attributes: dict[str, Any]) -> Known:
@@ -147,6 +157,13 @@ def _divide_sizes(a: Any, b: Any) -> Any:
     return as_expr(a) // as_expr(b)
 
 
+def _divide_exactly(a: Any, b: Any) -> Any:
+    """Divides sizes that are floats, where nothing remains."""
+    if not is_certain(as_expr(b) > 0) or not same_size(as_expr(a) // b * b, as_expr(a)):
+        raise Unknown
+    return as_expr(a) // as_expr(b)
+
+
 def _remainder_sizes(a: Any, b: Any) -> Any:
     if not is_certain((as_expr(b) > 0) & (as_expr(a) >= 0)):
         raise Unknown
@@ -183,7 +200,7 @@ def _absolute(a: Any) -> Any:
 
 
 def _cast(a: Array, *, dtype: DType) -> Array:
-    if a.dtype == object and not (dtype.is_int and dtype.bits >= 32):
+    if a.dtype == object and not (dtype.is_float or (dtype.is_int and dtype.bits >= 32)):
         raise Unknown
     return a if a.dtype == object else a != 0 if dtype.is_bool else a.astype(dtype.numpy)
 
@@ -276,6 +293,10 @@ def _mul(a: Any, b: Any) -> Any:
     return a * b
 
 
+def _same(a: Any) -> Any:
+    return a
+
+
 def _numbers_only(fn: Callable[..., Any]) -> Callable[..., Array]:
     def apply(*arrays: Array, **attributes: Any) -> Array:
         if any(a.dtype == object for a in arrays):
@@ -285,6 +306,7 @@ def _numbers_only(fn: Callable[..., Any]) -> Callable[..., Array]:
     return apply
 
 
+_DIVIDE_EXACTLY: Final = _on_either(np.divide, _divide_exactly)
 _ELEMENTWISE: Final = frozenset(
     {"add", "sub", "mul", "div", "trunc_mod", "floor_mod", "minimum", "maximum", "less", "less_equal", "equal", "where", "neg"}
 )  # fmt: skip
@@ -308,9 +330,9 @@ FOLDS: Final[dict[str, Callable[..., Any]]] = {
     "logical_or": _numbers_only(np.logical_or),
     "logical_not": _numbers_only(np.logical_not),
     "where": _where,
-    "floor": _numbers_only(np.floor),
-    "ceil": _numbers_only(np.ceil),
-    "round": _numbers_only(np.rint),
+    "floor": _on_either(np.floor, _same),
+    "ceil": _on_either(np.ceil, _same),
+    "round": _on_either(np.rint, _same),
     "sqrt": _numbers_only(np.sqrt),
     "reciprocal": _numbers_only(np.reciprocal),
     "square": _on_either(np.square, lambda a: a * a),

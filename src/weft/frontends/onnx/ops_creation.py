@@ -47,7 +47,7 @@ def range_(c: Call) -> Results:
     if not any(a.dtype == object for a in (start, limit, step)):
         count = _count(start, limit, step, first.dtype.is_float)
         return Known((start + np.arange(count) * step).astype(start.dtype), c.node.output[0])
-    low, high, by = (a.item() for a in (start, limit, step))
+    low, high, by = (_whole(c, a.item()) for a in (start, limit, step))
     if not isinstance(by, int):
         c.fail("the step of a range depends on the symbolic sizes of the inputs")
     span = high - low if by > 0 else low - high
@@ -55,6 +55,13 @@ def range_(c: Call) -> Results:
     if not is_certain(size >= 0):
         size = simplify_size(maximum(size, 0))
     return c.cast(c.add("range", start=low, size=size, step=by), first.dtype)
+
+
+def _whole(c: Call, value: Any) -> Any:
+    """Returns an end of a range of symbolic size: an index expression, or an integer that may be written as a float."""
+    if isinstance(value, float) and not value.is_integer():
+        c.fail(f"a range with {value} and a symbolic size is not supported")
+    return int(value) if isinstance(value, float) else value
 
 
 def _count(start: Any, limit: Any, step: Any, floats: bool) -> int:

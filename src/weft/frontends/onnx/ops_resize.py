@@ -13,6 +13,7 @@ from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.sampling import NEAREST, Axis, Filter, coordinates_of, nearest_of, taps_of
 from weft.ir.expr import Const, Expr, ExprLike, as_expr
+from weft.ops.sample import COORDINATES
 from weft.ops.shapes import same_size, simplify_size
 from weft.support.dtypes import f32
 
@@ -28,7 +29,7 @@ def upsample(c: Call) -> Results:
     return x
 
 
-@translates("Resize", limits="interpolation along an axis of symbolic size")
+@translates("Resize", limits="cubic interpolation and antialiasing along an axis of symbolic size")
 def resize(c: Call) -> Results:
     """Resampling by nearest, linear or cubic interpolation, to sizes or by scales."""
     x = c.input(0)
@@ -104,10 +105,7 @@ def _resampled(
     if times is not None:
         return _repeated(c, x, d, times)
     if not isinstance(old, Const) or not isinstance(new, Const):
-        c.fail(
-            f"resampling dimension {d} of {x!r}, of symbolic size, is not supported",
-            'give sizes: shapes={"x": (1, 3, 224, 224)}',
-        )
+        return _resized(c, x, d, new, how)
     a = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
     at = coordinates_of(a, how.coordinates)
     if at is None:
@@ -122,6 +120,17 @@ def _resampled(
         return y
     outside = ((at < 0) | (at > a.size - 1)).reshape([-1 if k == d else 1 for k in range(x.rank)])
     return c.add("where", Known(outside), c.scalar(c.number("extrapolation_value", 0.0), x.dtype), y)
+
+
+def _resized(c: Call, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
+    """Resamples dimension *d* where a size is symbolic, so that there can be no tables."""
+    supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
+    if not supported or how.exclude_outside:
+        c.fail(
+            f"resampling dimension {d} of {x!r}, of symbolic size, by mode {how.mode}, {how.coordinates} is not supported",
+            'give it a number: shapes={"x": (1, 3, 224, 224)}',
+        )
+    return c.add("resize", x, axis=d, size=size, mode=how.mode, coordinates=how.coordinates, nearest=how.nearest)
 
 
 def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
