@@ -8,11 +8,11 @@ import numpy as np
 Entry = dict[str, Any]
 
 
-def make_inputs(entry: Entry) -> dict[str, np.ndarray]:
-    """Return a manifest entry's inputs, name -> array, seeded by the model's and the input's name."""
+def make_inputs(entry: Entry, variant: int = 0) -> dict[str, np.ndarray]:
+    """Return a manifest entry's inputs, name -> array, seeded by the model's and the input's name, and by *variant*."""
     arrays = {}
     for spec in entry["inputs"]:
-        rng = np.random.default_rng(zlib.crc32((entry["name"] + "/" + spec["name"]).encode()))
+        rng = np.random.default_rng(zlib.crc32((entry["name"] + "/" + spec["name"]).encode()) + variant)
         if spec["dtype"] == "int64":
             low, high = spec.get("range", [0, 10])
             arrays[spec["name"]] = rng.integers(low, high, size=spec["shape"], dtype=np.int64)
