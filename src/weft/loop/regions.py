@@ -40,6 +40,15 @@ Regions = tuple[Region, ...]
 
 def block_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Regions]:
     """Returns the regions that a block of this *body* and *init* reads and writes, without those of its own buffers."""
+    reads, writes, passed = touched_regions(body, init)
+    return tuple(dict.fromkeys([*reads, *passed])), tuple(dict.fromkeys([*writes, *passed]))
+
+
+def touched_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Regions, Regions]:
+    """Returns what *body* and *init* read and write themselves, and the buffers that they pass on by their address.
+
+    What happens to those is for whoever makes the block to declare; unless told, it is taken that they are read and written.
+    """
     parts = [body] if init is None else [body, init]
     inner = _Inner(parts)
     written = [(s.buffer, s.indices) for p in parts for s in statements(p) if isinstance(s, Store)]
@@ -47,9 +56,9 @@ def block_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Region
     loads = [n for p in parts for n in _accesses(p) if isinstance(n, Load)]
     passed = [full_region(n.buffer) for p in parts for n in _accesses(p) if isinstance(n, Address)]
     read = [(n.buffer, n.indices) for n in loads if (n.buffer, n.indices) not in accumulated]
-    reads = [inner.region(b, i) for b, i in read] + passed
-    writes = [inner.region(b, i) for b, i in written] + passed
-    return inner.outside(reads), inner.outside(writes)
+    reads = [inner.region(b, i) for b, i in read]
+    writes = [inner.region(b, i) for b, i in written]
+    return inner.outside(reads), inner.outside(writes), inner.outside(passed)
 
 
 def _accumulated(parts: Sequence[Stmt]) -> set[tuple[Buffer, tuple[Expr, ...]]]:

@@ -34,7 +34,7 @@ from weft.loop.nodes import (
     While,
 )  # fmt: skip
 from weft.loop.printer import excerpt
-from weft.loop.regions import block_regions
+from weft.loop.regions import touched_regions
 from weft.loop.visit import bound_vars, own_exprs, sub_statements
 from weft.support.dtypes import DType, handle
 from weft.support.errors import VerifyError
@@ -187,7 +187,7 @@ class _Verifier:
             self.require(keys.count(k) == 1, f"the annotation {k} is given twice")
 
 
-_EXPRESSIONS: Final = ("weft.ir.expr", "weft.loop.nodes")
+_EXPRESSIONS: Final = ("weft.ir.expr", "weft.ir.dot", "weft.loop.nodes")
 
 
 def _sizes(b: Buffer) -> tuple[Expr, ...]:
@@ -246,8 +246,9 @@ def _check_regions(v: _Verifier, s: Block) -> None:
         v.uses(r.buffer)
         v.require(len(r.ranges) == r.buffer.rank, f"a region of {r.buffer.name} has {len(r.ranges)} dimensions")
         v.expressions([e for x in r.ranges for e in (x.begin, x.extent)])
-    reads, writes = block_regions(s.body, s.init)
-    for word, declared, found in (("reads", s.reads, reads), ("writes", s.writes, writes)):
+    reads, writes, passed = touched_regions(s.body, s.init)
+    effects = (("reads", s.reads, reads), ("writes", s.writes, writes), ("passes on", (*s.reads, *s.writes), passed))
+    for word, declared, found in effects:
         for r in found:
             covered = any(r.buffer is d.buffer and not _is_apart(r, d) for d in declared)
             v.require(covered, f"{s.name} {word} {r.buffer.name} outside of the regions that it declares")

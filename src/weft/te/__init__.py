@@ -1,5 +1,6 @@
 """Tensor expressions: what an operator computes, as index formulas; the compiler owns the loops."""
 
+from weft.te.extern import Extern, extern, whole
 from weft.te.reducer import (
     ReduceAxis,
     Reducer,
@@ -32,7 +33,7 @@ from weft.te.tensor import (
 from weft.te.to_loops import to_program
 
 __all__ = [
-    "Compute", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor", "all_", "any_",
-    "argmax", "argmin", "compute", "compute_many", "highest", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis",
-    "reducer", "scan", "sum_", "to_program", "topological",
+    "Compute", "Extern", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor", "all_",
+    "any_", "argmax", "argmin", "compute", "compute_many", "extern", "highest", "lowest", "max_", "min_", "placeholder", "prod",
+    "reduce_axis", "reducer", "scan", "sum_", "to_program", "topological", "whole",
 ]  # fmt: skip

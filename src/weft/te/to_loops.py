@@ -23,6 +23,7 @@ from weft.ir.expr import Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Alloc, Function, Program, Stmt, seq
 from weft.support.errors import TypeMismatch
+from weft.te.extern import Extern, extern_block
 from weft.te.nests import Buffers, nest, variables
 from weft.te.scan import Scan
 from weft.te.scan_loops import scan_nests
@@ -50,13 +51,24 @@ def to_program(
     symbols = list(dict.fromkeys([*sizes, *(v for b in params for s in b.shape for v in free_vars(s))]))
     for op in _formulas(ops):
         _check_variables(op, symbols)
-    return Program((Function(name, (*params, *symbols), body),))
+    return Program((Function(name, (*params, *symbols), body), *_callees(ops, name)))
 
 
 def _nests(op: Operation, buffers: Buffers) -> list[Stmt]:
     if isinstance(op, Compute):
         return [nest(op, buffers)]
+    if isinstance(op, Extern):
+        return [extern_block(op, buffers)]
     return scan_nests(op, buffers) if isinstance(op, Scan) else []
+
+
+def _callees(ops: Iterable[Operation], entry: str) -> list[Function]:
+    """Returns the functions that statements among *ops* call; refuses two of one name."""
+    found = list(dict.fromkeys(f for op in ops if isinstance(op, Extern) for f in op.functions))
+    names = [entry, *[f.name for f in found]]
+    if twice := [n for n in names if names.count(n) > 1]:
+        raise TypeMismatch(f"two functions of the program are called {twice[0]}", hint="rename one of them")
+    return found
 
 
 def _formulas(ops: Iterable[Operation]) -> Iterator[Compute]:

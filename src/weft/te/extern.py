@@ -1,0 +1,100 @@
+"""Tensors that statements compute instead of a formula: `extern`, for what index formulas cannot say.
+
+    def body(ins, outs):
+        return Call("sort_rows", (whole(ins[0]), whole(outs[0])))
+
+    (sorted_rows,) = extern([(n, m)], [A], body, [f32], "sorted", functions=[sort_rows])
+
+The statements are one block, which reads all of its inputs and writes all of its outputs: those are its declared effects, and
+nothing else is looked at. Schedules never take it apart or move it. What it calls is a function of the program, given as
+*functions*, or a symbol of another object file: such a program can be exported and linked, and interpreted with a library, but
+not compiled within this process, where kernels have no undefined symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from weft.ir.expr import INDEX, ONE, TRUE, ZERO, Expr, ExprLike, Var, as_expr
+from weft.loop.nodes import Address, Alloc, Axis, AxisKind, Block, Buffer, Function, Stmt, View, full_region
+from weft.loop.regions import touched_regions
+from weft.loop.visit import buffers_of, statements
+from weft.support.dtypes import DType
+from weft.support.errors import TypeMismatch
+from weft.te.nests import Buffers
+from weft.te.tensor import Operation, Tensor
+
+Body: TypeAlias = Callable[[Sequence[Buffer], Sequence[Buffer]], Stmt]
+
+
+class Extern(Operation):
+    """Tensors of *shapes* and *dtypes* that the statements of *body* compute from the buffers of *inputs*."""
+
+    def __init__(
+        self,
+        name: str,
+        shapes: Sequence[tuple[Expr, ...]],
+        dtypes: Sequence[DType],
+        inputs: Sequence[Tensor],
+        body: Body,
+        functions: Sequence[Function],
+    ) -> None:
+        self.name = name
+        self.shapes = tuple(shapes)
+        self.shape = self.shapes[0]
+        self.dtypes = tuple(dtypes)
+        self.read = tuple(inputs)
+        self.body = body
+        self.functions = tuple(functions)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the statements read."""
+        return tuple(dict.fromkeys(self.read))
+
+    def shape_of(self, index: int) -> tuple[Expr, ...]:
+        """Returns the shape of one of the tensors."""
+        return self.shapes[index]
+
+
+def extern(
+    shapes: Iterable[Iterable[ExprLike]],
+    inputs: Sequence[Tensor],
+    body: Body,
+    dtypes: Sequence[DType],
+    name: str = "extern",
+    functions: Sequence[Function] = (),
+) -> tuple[Tensor, ...]:
+    """Defines tensors of *shapes* and *dtypes* by the statements that *body* makes of the input and the output buffers.
+
+    *functions* are those that the statements call, and that these call in turn; they become part of the program.
+    """
+    made = [tuple([as_expr(s, INDEX) for s in shape]) for shape in shapes]
+    if not made or len(made) != len(dtypes):
+        raise TypeMismatch(
+            f"{name} has {len(made)} shapes and {len(dtypes)} data types", hint="give one of each a tensor"
+        )
+    op = Extern(name, made, dtypes, inputs, body, functions)
+    return tuple([Tensor(op, k, t) for k, t in enumerate(dtypes)])
+
+
+def whole(buffer: Buffer) -> Expr:
+    """Returns the address of the first element of *buffer*, as a callee takes it."""
+    return Address(buffer, tuple([ZERO for _ in buffer.shape]))
+
+
+def extern_block(op: Extern, buffers: Buffers) -> Stmt:
+    """Returns the block of the statements of *op*: opaque, with all of its buffers as its regions."""
+    ins = [buffers[t] for t in op.read]
+    outs = [buffers[Tensor(op, k, t)] for k, t in enumerate(op.dtypes)]
+    body = op.body(ins, outs)
+    local = {s.buffer for s in statements(body) if isinstance(s, Alloc | View)}
+    for b in buffers_of(body):
+        if b not in ins and b not in outs and b not in local:
+            raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
+    own = [r.buffer for r in touched_regions(body)[0] if r.buffer in outs]  # what it has written and reads again
+    reads = tuple([full_region(b) for b in dict.fromkeys([*ins, *own])])
+    writes = tuple([full_region(b) for b in outs])
+    axis = Axis(Var("v"), ONE, AxisKind.OPAQUE)
+    return Block(outs[0].name, (axis,), (ZERO,), TRUE, reads, writes, None, body, ())
