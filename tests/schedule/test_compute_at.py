@@ -289,3 +289,67 @@ def main(S: f32[3], W: f32[3, 3]):
             with block("S", vt=ordered(4, t), vi=spatial(3, j)):
                 S[vi] = G[vi]
 """
+
+
+def test_out_of_a_loop_in_which_its_input_is_made_again() -> None:
+    """A is computed in the loop of B, some of it twice; wherever B goes, it finds the same in A."""
+    case = blur()
+    s = Schedule(case.program)
+    s.compute_at(s.block("A"), s.loops(s.block("B"))[0])
+    s.cache_write(s.block("B"), "local")
+    s.compute_at(s.block("B"), s.loops(s.block("B_write"))[1])
+    check(case, s.program)
+
+
+CHANGING = """
+def main(S: f32[3], C: f32[4, 3]):
+    Q = alloc("global", f32[3])
+    P = alloc("global", f32[4, 3])
+    for t in range(0, 4):
+        for i in range(0, 3):
+            with block("Q", vi=spatial(3, i)):
+                Q[vi] = S[vi] * 2.0
+        for j in range(0, 3):
+            with block("P", vt=spatial(4, t), vi=spatial(3, j)):
+                P[vt, vi] = Q[vi] + 1.0
+        for k in range(0, 3):
+            with block("S", vt=ordered(4, t), vi=spatial(3, k)):
+                S[vi] = S[vi] + 1.0
+    for u in range(0, 4):
+        for v in range(0, 3):
+            with block("C", vt=spatial(4, u), vi=spatial(3, v)):
+                C[vt, vi] = P[vt, vi]
+"""
+
+
+def test_refused_out_of_a_loop_in_which_its_input_changes(golden: Callable[[str], None]) -> None:
+    s = Schedule(parse_program(CHANGING))
+    golden(refusal(lambda: s.compute_at(s.block("P"), loop(s, "u"))))
+    with pytest.raises(ScheduleError, match="Q may have changed what P reads when it runs there"):
+        s.compute_inline(s.block("P"))
+    with pytest.raises(ScheduleError, match="S, which comes later, writes what Q reads"):
+        s.compute_inline(s.block("Q"))
+
+
+def test_refused_out_of_a_loop_that_sums_its_input() -> None:
+    """In the loop the block sees sums that grow; after it, only the last."""
+    s = Schedule(parse_program(GROWING))
+    with pytest.raises(ScheduleError, match="Q may have changed what P reads when it runs there"):
+        s.compute_at(s.block("P"), loop(s, "u"))
+
+
+GROWING = """
+def main(A: f32[4], C: f32[4]):
+    Q = alloc("global", f32[1])
+    P = alloc("global", f32[4])
+    for k in range(0, 4):
+        with block("Q", v=spatial(1, 0), vk=reduce(4, k)):
+            with init():
+                Q[v] = 0.0
+            Q[v] = Q[v] + A[vk]
+        with block("P", vk=spatial(4, k)):
+            P[vk] = Q[0]
+    for u in range(0, 4):
+        with block("C", vi=spatial(4, u)):
+            C[vi] = P[vi]
+"""

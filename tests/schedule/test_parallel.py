@@ -279,3 +279,41 @@ def test_within_a_step_of_a_recurrence() -> None:
 def test_refused_over_time(golden: Callable[[str], None]) -> None:
     s = Schedule(recurrence().program)
     golden(refusal(lambda: s.parallel(s.loops(s.block("S"))[0])))
+
+
+def test_within_a_step_that_was_moved_together() -> None:
+    """An iteration reads all of the state of the step before, of which no iteration of this step writes anything."""
+    case = recurrence()
+    for choose in (Schedule.parallel, Schedule.vectorize):
+        s = Schedule(case.program)
+        _, i = s.loops(s.block("S"))
+        s.compute_at(s.block("G"), i)
+        choose(s, i)
+        check(case, s.program)
+
+
+TWO_HALVES = """
+def main(A: f32[8], X: f32[4]):
+    for i in range(0, 4):
+        with block("low", v=spatial(4, i)):
+            A[v] = X[v]
+        with block("high", v=spatial(4, i)):
+            A[v + 4] = X[v] + 1.0
+"""
+
+
+def test_two_blocks_that_write_different_parts() -> None:
+    before = parse_program(TWO_HALVES)
+    s = Schedule(before)
+    s.parallel(loop(s, "i"))
+    same_results(before, s.program)
+
+
+@pytest.mark.parametrize("index", ["v + 3", "4", "7 - v"])
+def test_refused_for_two_blocks_that_may_write_the_same_part(index: str) -> None:
+    s = Schedule(parse_program(TWO_HALVES.replace("v + 4", index)))
+    if index == "7 - v":
+        s.parallel(loop(s, "i"))
+        return
+    with pytest.raises(ScheduleError, match=r"its iterations write the same elements of A|high may use"):
+        s.parallel(loop(s, "i"))

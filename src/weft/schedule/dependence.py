@@ -7,11 +7,11 @@ guard of the block may only cut the box where that is known exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Expr
+from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var
 from weft.ir.iter_map import detect
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, post_order, substitute
@@ -234,15 +234,54 @@ class _Feed:
         return prove(substitute(c, dict.fromkeys(self.vars, ZERO)), self.outer)
 
 
-def unfed_read(fn: Function, uses: Uses) -> Access | None:
+def unfed_read(fn: Function, uses: Uses, around: Collection[Var] | None = None) -> Access | None:
     """Returns a read (or a second write) of elements that no earlier write of the same iteration has finished; None if all are.
 
-    The loops that a read shares with the writes are those of the iteration meant.
+    The loops that a read shares with the writes are those of the iteration meant. With *around*, the variables of the loops
+    outside of those iterations, accesses that never touch the same elements while these stand still do not count.
     """
     for n, later in enumerate(uses.writes[1:], 1):
-        if not any(feeds(fn, w, later) for w in uses.writes[:n] if w.path != later.path):
+        if not (any(feeds(fn, w, later) for w in _others(uses.writes[:n], later))
+                or _are_disjoint(fn, uses.writes[:n], later, around)):  # fmt: skip
             return later
-    return next((r for r in uses.reads if not is_fed(fn, uses.writes, r)), None)
+    return next((r for r in uses.reads if not _is_harmless(fn, uses.writes, r, around)), None)
+
+
+def _is_harmless(fn: Function, writes: Sequence[Access], read: Access, around: Collection[Var] | None) -> bool:
+    touching = writes if around is None else [w for w in writes if not is_disjoint(fn, w, read, around)]
+    return is_fed(fn, touching, read)
+
+
+def _are_disjoint(fn: Function, earlier: Sequence[Access], later: Access, around: Collection[Var] | None) -> bool:
+    return around is not None and all(is_disjoint(fn, w, later, around) for w in _others(earlier, later))
+
+
+def _others(writes: Sequence[Access], access: Access) -> list[Access]:
+    return [w for w in writes if w.path != access.path]
+
+
+def roots(fn: Function, uses: Uses) -> list[Access]:
+    """Returns the writes, in program order, whose elements no earlier write of the same iteration has written."""
+    found: list[Access] = []
+    for w in uses.writes:
+        if not any(feeds(fn, r, w) for r in _others(found, w)):
+            found.append(w)
+    return found
+
+
+def is_disjoint(fn: Function, a: Access, b: Access, around: Collection[Var]) -> bool:
+    """Tells whether two accesses touch different elements as long as the loops of the variables *around* stand still."""
+    for x, y in zip(a.region.ranges, b.region.ranges, strict=True):
+        first, second = (
+            ends_over(s.block, r, [f for f in s.loops if f.var not in around], bounds_on(s.path, fn))
+            for s, r in ((a, x), (b, y))
+        )
+        if first is None or second is None:
+            continue
+        bounds = bounds_on(a.path, fn)
+        if prove(first[1] < second[0], bounds) or prove(second[1] < first[0], bounds):
+            return True
+    return False
 
 
 def is_fed(fn: Function, writes: Sequence[Access], read: Access) -> bool:

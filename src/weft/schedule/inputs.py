@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from weft.ir.prove import prove
-from weft.loop.nodes import Function
-from weft.schedule.dependence import Access, is_before, is_fed, uses_under
+from weft.ir.expr import Var
+from weft.loop.nodes import AxisKind, Buffer, Function
+from weft.schedule.dependence import Access, is_before, is_disjoint, is_fed, is_finished, uses_under
 from weft.schedule.placing import read_buffers
-from weft.schedule.region import ends_over
 from weft.schedule.state import BlockRef, refuse
-from weft.schedule.tree import Path, block_path, bounds_on, loops_on, regions_of, the_block
+from weft.schedule.tree import Path, block_path, loops_on, regions_of, the_block
 
 
 def check_inputs(before: Function, moved: str, fn: Function, block: str) -> None:
@@ -24,22 +23,50 @@ def check_inputs(before: Function, moved: str, fn: Function, block: str) -> None
     for buffer in read_buffers(the_block(old)):
         reads = [Access(new, r) for r in regions_of(reader.reads, buffer)]
         for w in written[buffer].writes if buffer in written and reads else ():
-            if w.block.name == block or _is_apart(old, block_path(before, BlockRef(w.block.name)), fn, w, reads):
-                continue
-            _check_write(before, old, fn, w, reads, moved)
+            then = block_path(before, BlockRef(w.block.name))
+            if w.block.name != block and not _is_apart(old, then, fn, w, reads):
+                _check_write(before, old, then, fn, w, reads, moved)
 
 
-def _check_write(before: Function, old: Path, fn: Function, w: Access, reads: list[Access], moved: str) -> None:
-    """Refuses a write that the block passes, or that is not complete before it."""
+def _check_write(
+    before: Function, old: Path, then: Path, fn: Function, w: Access, reads: list[Access], moved: str
+) -> None:
+    """Refuses a write, once at *then*, that the block passes, that is not complete before it, or that does not stay as it was."""
     new = reads[0].path
-    is_shared = bool(_variables(w.path) & _variables(new))
-    if is_before(old, block_path(before, BlockRef(w.block.name))):
-        if is_shared or not is_before(new, w.path):
+    shared_then, shared_now = _variables(old) & _variables(then), _variables(w.path) & _variables(new)
+    if is_before(old, then):
+        if shared_then or shared_now or not is_before(new, w.path):
             refuse(f"{w.block.name}, which comes later, writes what {moved} reads", w.block)
-    elif not is_before(w.path, new):
+        return
+    if not is_before(w.path, new):
         refuse(f"{w.block.name}, which comes later, makes what {moved} reads", w.block)
-    elif is_shared and not all(is_fed(fn, [w], r) for r in reads):
+    if shared_now and not all(is_fed(fn, [w], r) for r in reads):
         refuse(f"{w.block.name} has not made all that {moved} reads when it runs there", w.block)
+    around = [f for f in loops_on(old) if f.var in shared_then]
+    if not shared_then <= shared_now and not (is_finished(then, around) and _is_pure(before, w.region.buffer)):
+        refuse(f"{w.block.name} may have changed what {moved} reads when it runs there", w.block)
+
+
+def _is_pure(fn: Function, buffer: Buffer) -> bool:
+    """Tells whether each element of *buffer* can only ever have one value, however often it is computed."""
+    uses = uses_under((fn.body,))
+    pending, seen = [buffer], {buffer}
+    while pending:
+        found = uses.get(pending.pop())
+        if found is None or not found.writes:
+            continue
+        first = found.writes[0]
+        if found.own_reads or any(w.path != first.path for w in found.writes):
+            return False
+        if not all(is_before(first.path, r.path) for r in found.reads):
+            return False
+        block = first.block
+        if any(a.kind not in (AxisKind.SPATIAL, AxisKind.REDUCE) for a in block.axes):
+            return False
+        inputs = set(read_buffers(block)) - seen
+        seen |= inputs
+        pending += inputs
+    return True
 
 
 def _is_apart(old: Path, old_write: Path, fn: Function, w: Access, reads: list[Access]) -> bool:
@@ -47,23 +74,8 @@ def _is_apart(old: Path, old_write: Path, fn: Function, w: Access, reads: list[A
     shared = _variables(old) & _variables(old_write)
     if not shared or not shared <= _variables(reads[0].path):
         return False
-    return all(_is_disjoint(fn, w, r, shared) for r in reads)
+    return all(is_disjoint(fn, w, r, shared) for r in reads)
 
 
-def _variables(path: Path) -> set[object]:
+def _variables(path: Path) -> set[Var]:
     return {f.var for f in loops_on(path)}
-
-
-def _is_disjoint(fn: Function, a: Access, b: Access, shared: set[object]) -> bool:
-    """Tells whether two accesses touch different elements in each iteration of the *shared* loops."""
-    for x, y in zip(a.region.ranges, b.region.ranges, strict=True):
-        first, second = (
-            ends_over(s.block, r, [f for f in s.loops if f.var not in shared], bounds_on(s.path, fn))
-            for s, r in ((a, x), (b, y))
-        )
-        if first is None or second is None:
-            continue
-        bounds = bounds_on(a.path, fn)
-        if prove(first[1] < second[0], bounds) or prove(second[1] < first[0], bounds):
-            return True
-    return False

@@ -8,9 +8,18 @@ from weft.ir.rewrite import free_vars
 from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind
 from weft.loop.visit import buffers_of, statements
 from weft.schedule.bijection import is_injective
-from weft.schedule.dependence import Access, Uses, check_structured, is_defined, is_finished, unfed_read, uses_under
+from weft.schedule.dependence import (
+    Access,
+    Uses,
+    check_structured,
+    is_defined,
+    is_finished,
+    roots,
+    unfed_read,
+    uses_under,
+)
 from weft.schedule.state import Illegal, LoopRef, refuse
-from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, replace, the_loop
+from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, loops_on, replace, the_loop
 
 
 def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
@@ -42,12 +51,13 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     check_structured(target)
     _check_spatial(target)
     found = uses_under(path)
+    around = {f.var for f in loops_on(path)}
     own = {b for b in found if alloc_of(target, b) is not None}
     needed: list[Buffer] = []
     for buffer, uses in found.items():
         if not uses.writes or buffer in own:
             continue
-        unfed = unfed_read(fn, uses)
+        unfed = unfed_read(fn, uses, around)
         if unfed is not None:
             refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
         if _is_apart(fn, uses, target):
@@ -70,11 +80,10 @@ def _check_spatial(target: For) -> None:
 
 
 def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
-    """Tells whether each iteration of *target* writes other elements: all are within those that the first block writes."""
-    first = uses.writes[0]
+    """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
     if any(r.region not in {w.region for w in uses.writes if w.path == r.path} for r in uses.own_reads):
         return False
-    return _is_spread(fn, first) and is_injective(fn, first.path, target)
+    return all(_is_spread(fn, w) and is_injective(fn, w.path, target) for w in roots(fn, uses))
 
 
 def _is_spread(fn: Function, write: Access) -> bool:
@@ -84,7 +93,7 @@ def _is_spread(fn: Function, write: Access) -> bool:
     if axes.keys() <= set(indices):
         return True
     found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
-    return found is not None and found.bijective
+    return found is not None and found.injective
 
 
 def _is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
@@ -93,7 +102,7 @@ def _is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
     if where is None or not all(is_finished(w.path, path) for w in uses.writes):
         return False
     first = uses.writes[0]
-    if not is_defined(first) or any(r.path == first.path for r in uses.own_reads):
+    if not is_defined(first) or any(r.path == first.path for r in uses.own_reads) or unfed_read(fn, uses) is not None:
         return False
     return buffer not in buffers_of(drop_alloc(replace(path, NOTHING), buffer))
 

@@ -7,9 +7,10 @@ for i in range(0, 4):                   for j in range(0, 8):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
+from weft.ir.expr import Var
 from weft.loop.nodes import AxisKind, Block, For, Function, Stmt
 from weft.schedule.bijection import is_injective, starts_first
 from weft.schedule.chain import chain
@@ -37,7 +38,7 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
     order = [next(wanted) if f.var in named else f for f in nest]
     _check_extents(order)
     _check_blocks(fn, path, nest, order)
-    _check_flow(fn, (*path[:-1], *nest))
+    _check_flow(fn, (*path[:-1], *nest), {f.var for f in loops_on(path)})
     body: Stmt = nest[-1].body
     for f in reversed(order):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.annotations)
@@ -80,10 +81,10 @@ def _fixed_loops(path: Path) -> list[For]:
     return [f for f in loops_on(path) if any(uses(b, f.var) for b in bound)]
 
 
-def _check_flow(fn: Function, path: Path) -> None:
+def _check_flow(fn: Function, path: Path, around: Collection[Var]) -> None:
     """Refuses blocks of which one may use what another has made in another iteration."""
     check_structured(path[-1])
     for buffer, found in uses_under(path).items():
-        unfed = unfed_read(fn, found)
+        unfed = unfed_read(fn, found, around)
         if unfed is not None and found.writes:
             refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
