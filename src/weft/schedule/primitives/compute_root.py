@@ -1,0 +1,68 @@
+"""`compute_root`: a producer leaves the loops that it was placed in, and computes all of its result before them.
+
+for i in range(0, 6):                   for i in range(0, 8):
+    for ax in range(0, 3):                  A[i] = f(i)
+        A[i + ax] = f(i + ax)  ->       for i in range(0, 6):
+    B[i] = A[i] + A[i + 2]                  B[i] = A[i] + A[i + 2]
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import NOTHING, Alloc, Block, Function, Stmt, seq
+from weft.schedule.bijection import reduces_all
+from weft.schedule.dependence import check_structured
+from weft.schedule.inputs import check_inputs
+from weft.schedule.nest import nest_over, own_nest, top_level
+from weft.schedule.placing import axis_of_index, check_intermediate, check_movable, written_buffers
+from weft.schedule.primitive import primitive
+from weft.schedule.state import BlockRef, Change, refuse
+from weft.schedule.tree import (
+    Path,
+    add_alloc,
+    alloc_of,
+    block_path,
+    bounds_on,
+    drop_alloc,
+    replace,
+    the_block,
+)  # fmt: skip
+
+
+@primitive
+def compute_root(fn: Function, block: BlockRef) -> tuple[Change, None]:
+    """Moves *block* out of all loops, to just before the nest that it is in, where it computes its whole result.
+
+    It undoes `compute_at` and `reverse_compute_at`. Legal if the block writes no output of the function, and all that it reads
+    is made before that nest. The block's own loops are new ones.
+    """
+    path = block_path(fn, block)
+    producer = the_block(path)
+    _check(fn, path, producer)
+    place = top_level(path)
+    whole = nest_over(producer, {}, bounds_on(place[:-1], fn))
+    check_movable(fn, path, producer)
+    rest = replace(own_nest(path)[len(place) - 1 :], NOTHING)
+    moved = fn.with_body(_with_allocations(replace(place, seq(whole, rest)), producer, place))
+    check_inputs(fn, block.name, moved, block.name)
+    return Change(moved), None
+
+
+def _check(fn: Function, path: Path, producer: Block) -> None:
+    check_structured(fn.body)
+    check_intermediate(fn, producer)
+    if own_nest(path) == top_level(path):
+        refuse(f"{producer.name} is outside of all other loops already", producer)
+    if not reduces_all(fn, path):
+        refuse(f"{producer.name} may not run over all of what it reduces", producer)
+    for region in producer.writes:
+        if None in axis_of_index(producer, region):
+            refuse(f"{producer.name} does not write {region.buffer.name} at its plain axes", producer)
+
+
+def _with_allocations(body: Stmt, producer: Block, place: Path) -> Stmt:
+    """Moves the allocations of what *producer* writes out of the loops, where an iteration had its own."""
+    outside = {s.buffer for s in place if isinstance(s, Alloc)}
+    for b in written_buffers(producer):
+        if b not in outside and alloc_of(body, b) is not None:
+            body = add_alloc(drop_alloc(body, b), b)
+    return body

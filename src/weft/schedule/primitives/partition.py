@@ -1,0 +1,101 @@
+"""`partition`: a loop becomes several, one after another, and guards that are decided in one of them are gone there.
+
+for i in range(0, 10):                  for i in range(0, 8):
+    if i < 8: S(i)             ->           S(i)
+    T(i)                                    T(i)
+                                        for i in range(0, 2):
+                                            T(8 + i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import FALSE, ONE, ZERO, Expr, Var, index
+from weft.ir.prove import prove
+from weft.ir.simplify import simplify
+from weft.loop.nodes import NOTHING, AxisKind, Block, For, Function, LoopKind, Stmt, for_, seq
+from weft.loop.regions import make_block
+from weft.loop.visit import map_stmts, rename_fresh, sub_statements
+from weft.schedule.primitive import primitive
+from weft.schedule.rebind import rebind
+from weft.schedule.state import Change, LoopRef, refuse
+from weft.schedule.tree import bind_loop, blocks_in, bounds_on, loop_path, replace, the_loop, with_child
+
+
+@primitive
+def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Change, tuple[LoopRef, ...]]:
+    """Cuts *loop* before the iterations numbered *points* into loops that run one after another; returns them.
+
+    A negative point counts from the end. Blocks are copied under new names, C_1 and so on; one whose guard never holds in a
+    part is left out there. Legal for any serial loop. A reference to the old loop leads to the first part.
+    """
+    path = loop_path(fn, loop)
+    old = the_loop(path)
+    if old.kind is not LoopKind.SERIAL:
+        refuse(f"the loop is {old.kind} already", old, "partition before choosing how a loop runs")
+    bounds = bounds_on(path[:-1], fn)
+    ends = [ZERO, *_points(old, points, bounds), old.extent]
+    made = [Var(old.var.name) for _ in ends[1:]]
+    taken = {b.name for b in blocks_in(fn.body)}
+    parts: list[Stmt] = []
+    for n, (var, (first, after)) in enumerate(zip(made, pairwise(ends), strict=True)):
+        extent = simplify(after - first, bounds)
+        inside = bounds.bind(var, ZERO, extent - ONE)
+        body = old.body if n == 0 else _copied(old.body, taken)
+        part = rebind(body, {old.var: simplify(old.begin + first + var, inside)}, inside)
+        parts.append(for_(var, extent, _settled(part, inside)))
+    new = seq(*[p if isinstance(p, For) and p.body is not NOTHING else NOTHING for p in parts])
+    return Change(fn.with_body(replace(path, new)), ((old.var, made[0]),)), tuple([LoopRef(v) for v in made])
+
+
+def _points(old: For, points: Sequence[int], bounds: Bounds) -> list[Expr]:
+    """Returns the numbers of the iterations to cut before; refuses any that are not inside the loop, in order."""
+    if not points:
+        refuse("no points to cut at were given", old)
+    found = [simplify(old.extent + index(p), bounds) if p < 0 else index(p) for p in points]
+    for a, b in pairwise([ZERO, *found, old.extent]):
+        if not prove(a < b, bounds):
+            refuse(
+                f"the points {list(points)} are not known to be inside the loop, each after the one before", old,
+                "a point is the number of an iteration, or negative to count from the end",
+            )  # fmt: skip
+    return found
+
+
+def _copied(body: Stmt, taken: set[str]) -> Stmt:
+    """Returns a copy of *body* with variables, buffers and names of blocks of its own."""
+
+    def rename(s: Stmt) -> Stmt | None:
+        if not isinstance(s, Block):
+            return None
+        n = 1
+        while f"{s.name}_{n}" in taken:
+            n += 1
+        name = f"{s.name}_{n}"
+        taken.add(name)
+        return Block(name, s.axes, s.bindings, s.predicate, s.reads, s.writes, s.init, s.body, s.annotations)
+
+    return map_stmts(rename_fresh(body), rename)
+
+
+def _settled(root: Stmt, bounds: Bounds) -> Stmt:
+    """Removes the blocks under *root* that never run, and the initialisation of those that never start a reduction."""
+    if isinstance(root, Block):
+        return NOTHING if root.predicate is FALSE else _without_init(root, bounds)
+    inside = bind_loop(bounds, root) if isinstance(root, For) else bounds
+    for child in sub_statements(root):
+        new = _settled(child, inside)
+        if new is not child:
+            root = with_child(root, child, new)
+    return root
+
+
+def _without_init(b: Block, bounds: Bounds) -> Block:
+    """Returns *b* without its initialisation if no instance is the first of a reduction."""
+    combined = [e for a, e in zip(b.axes, b.bindings, strict=True) if a.kind is AxisKind.REDUCE]
+    if b.init is None or not any(prove(e >= ONE, bounds) for e in combined):
+        return b
+    return make_block(b.name, b.axes, b.bindings, b.body, None, b.predicate, b.annotations)
