@@ -10,11 +10,22 @@ from collections.abc import Callable, Sequence
 from weft.ir.expr import Expr, all_of, const, select
 from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.registry import operator
-from weft.ops.shapes import same_size, show_shape, sized
+from weft.ops.shapes import check_shape, same_size, show_shape, sized
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis
 
 Ints = Sequence[int]
+
+
+def check_window(what: str, spatial: int, kernel: int, strides: Ints, pads: Ints, dilations: Ints) -> None:
+    """Raises `TypeMismatch` unless a window is given for each of the *spatial* dimensions."""
+    if not spatial == kernel == len(strides) == len(dilations) == len(pads) // 2:
+        raise TypeMismatch(
+            f"{what}: a kernel of {kernel} dimensions, strides {tuple(strides)}, pads {tuple(pads)} and dilations "
+            f"{tuple(dilations)} over {spatial} dimensions"
+        )
+    if min([*strides, *dilations], default=1) < 1:
+        raise TypeMismatch(f"{what}: strides {tuple(strides)} and dilations {tuple(dilations)} must be at least 1")
 
 
 def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name: str = "pad") -> Tensor:
@@ -44,6 +55,7 @@ def add_bias(y: Tensor, bias: Tensor | None, at: Callable[[tuple[Expr, ...]], tu
     """Adds *bias*, read at the index that *at* makes of the result's."""
     if bias is None:
         return y
+    check_shape("the bias of a convolution", bias.shape, at(y.shape))
     return compute(y.shape, lambda *i: y[i] + bias[at(i)], "bias", dtype=y.dtype)
 
 
@@ -60,6 +72,7 @@ def conv2d(
     strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0), dilations: Ints = (1, 1), group: int = 1,
 ) -> Tensor:  # fmt: skip
     """Convolution of x [N, C, *S] with w [OC, C/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    check_window("conv2d", x.rank - 2, w.rank - 2, strides, pads, dilations)
     _check_weight(x.shape[1], w.shape[1], group, "conv2d")
     p = pad_spatial(x, pads)
     outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
@@ -127,6 +140,7 @@ def conv_transpose2d(
     dilations: Ints = (1, 1), group: int = 1, output_padding: Ints = (0, 0),
 ) -> Tensor:  # fmt: skip
     """Transposed convolution of x [N, C, *S] with w [C, OC/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    check_window("conv_transpose2d", x.rank - 2, w.rank - 2, strides, pads, dilations)
     if not same_size(x.shape[1], w.shape[0]):
         raise TypeMismatch(f"conv_transpose2d: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
     per_in, per_out = x.shape[1] // group, w.shape[1]

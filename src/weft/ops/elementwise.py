@@ -40,7 +40,7 @@ from weft.ir.expr import (
     cast as cast_expr,
 )
 from weft.ops.registry import OPERATORS, Operator, operator
-from weft.ops.shapes import at_broadcast, broadcast_shapes
+from weft.ops.shapes import at_broadcast, broadcast_shapes, check_shape
 from weft.support.dtypes import DType, bool_, f64
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
@@ -245,6 +245,8 @@ def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Te
     bounds = [b for b in (low, high) if b is not None]
     if any(b.dtype is not x.dtype for b in bounds):
         raise TypeMismatch("clip takes bounds of the tensor's own type")
+    if any(b.rank for b in bounds):
+        raise TypeMismatch("clip takes bounds that are scalars")
 
     def clipped(*i: Expr) -> Expr:
         e = x[i] if low is None else maximum(x[i], at_broadcast(low, i, x.shape))
@@ -269,6 +271,9 @@ def where(cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
 @operator("batch_norm")
 def batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5) -> Tensor:
     """Normalises each channel (dimension 1) by given statistics (Ioffe and Szegedy, 2015)."""
+
+    for what, v in {"scale": scale, "bias": bias, "mean": mean, "variance": var}.items():
+        check_shape(f"batch_norm: the {what}", v.shape, x.shape[1:2])
 
     def normalised(*i: Expr) -> Expr:
         c = i[1]

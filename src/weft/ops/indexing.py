@@ -9,7 +9,7 @@ from weft.ir.expr import INDEX, Const, Expr, all_of, as_expr, cast, const, eq, m
 from weft.ops.elementwise import map_tensors
 from weft.ops.movement import from_end
 from weft.ops.registry import operator
-from weft.ops.shapes import flatten_index, normalize_axis
+from weft.ops.shapes import check_shape, flatten_index, normalize_axis
 from weft.support.errors import TypeMismatch
 from weft.te import ReduceAxis, Reducer, Tensor, compute, compute_many, max_, min_, prod, reduce_axis, sum_
 
@@ -25,6 +25,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     """The slices of *x* at the index tuples in the last dimension of *indices*, after *batch_dims* dimensions in common."""
     n = indices.rank - 1
     depth = _tuple_size(indices)
+    check_shape("gather_nd: the batch", indices.shape[:batch_dims], x.shape[:batch_dims])
     shape = (*indices.shape[:-1], *x.shape[batch_dims + depth :])
 
     def gathered(*i: Expr) -> Expr:
@@ -82,6 +83,7 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     Another *reduction* (add, mul, max, min) combines them with what is there.
     """
     d = normalize_axis(axis, x.rank)
+    check_shape("scatter_elements: the updates", updates.shape, indices.shape)
     k = reduce_axis(updates.shape[d], "k")
 
     def hit(i: Index) -> tuple[Index, Expr, Expr]:
@@ -102,6 +104,7 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     """
     depth = _tuple_size(indices)
     lead = indices.shape[:-1]
+    check_shape("scatter_nd: the updates", updates.shape, (*lead, *x.shape[depth:]))
     ks = [reduce_axis(s, f"k{n}") for n, s in enumerate(lead)] or [reduce_axis(1, "k")]
     row = tuple(ks) if lead else ()
 
@@ -115,6 +118,12 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 @operator("write_at")
 def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
     """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
+    check_shape(
+        "write_at: the update",
+        (*update.shape[:axis], *update.shape[axis + 1 :]),
+        (*x.shape[:axis], *x.shape[axis + 1 :]),
+    )
+    check_shape("write_at: where to begin", begin.shape, x.shape[:1])
 
     def written(*i: Expr) -> Expr:
         t = i[axis] - cast(begin[i[0]], INDEX)
@@ -128,6 +137,7 @@ def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: b
 @operator("reverse_sequence")
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Reverses the first `lengths[b]` elements along *time_axis* for each *b* along *batch_axis*."""
+    check_shape("reverse_sequence: the lengths", lengths.shape, (x.shape[batch_axis],))
 
     def turned(*i: Expr) -> Expr:
         size, t = cast(lengths[i[batch_axis]], INDEX), i[time_axis]
@@ -160,6 +170,7 @@ def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
 def resample(x: Tensor, taps: Tensor, weights: Tensor, *, axis: int) -> Tensor:
     """Along *axis*, element i is the sum over t of `x[taps[i, t]] * weights[i, t]`: any separable interpolation."""
     d = normalize_axis(axis, x.rank)
+    check_shape("resample: the weights", weights.shape, taps.shape)
     count = taps.shape[1]
     shape = (*x.shape[:d], taps.shape[0], *x.shape[d + 1 :])
 

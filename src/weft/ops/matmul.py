@@ -7,7 +7,7 @@ from functools import reduce
 from weft.ir.expr import INDEX, ONE, ZERO, Expr, as_expr, const
 from weft.ops.accumulate import accumulated, sum_of_products, wide
 from weft.ops.registry import operator
-from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, same_size, show_shape
+from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
 
@@ -39,10 +39,14 @@ def gemm(
     alpha: float = 1.0, beta: float = 1.0, trans_a: bool = False, trans_b: bool = False,
 ) -> Tensor:  # fmt: skip
     """`alpha * A B + beta * C` of matrices, either of which may be given transposed; *c* broadcasts to the result."""
+    if a.rank != 2 or b.rank != 2:
+        raise TypeMismatch(f"gemm takes matrices, not {show_shape(a.shape)} and {show_shape(b.shape)}")
     m, depth = reversed(a.shape) if trans_a else a.shape
     other, n = reversed(b.shape) if trans_b else b.shape
     if not same_size(depth, other):
         raise TypeMismatch(f"gemm: the inner sizes of {show_shape(a.shape)} and {show_shape(b.shape)} differ")
+    if c is not None:
+        check_broadcasts("gemm: the tensor to add", c.shape, (m, n))
     k = reduce_axis(depth, "k")
 
     def contraction(i: Expr, j: Expr) -> object:

@@ -11,6 +11,7 @@ from weft.ops.registry import operator
 from weft.ops.shapes import (
     at_broadcast,
     broadcast_shapes,
+    check_shape,
     flatten_index,
     normalize_axis,
     product,
@@ -59,6 +60,10 @@ def expand(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
 def concat(*xs: Tensor, axis: int) -> Tensor:
     """The tensors one after another along *axis*."""
     d = normalize_axis(axis, xs[0].rank)
+    for x in xs[1:]:
+        check_shape("concat: a tensor", (*x.shape[:d], *x.shape[d + 1 :]), (*xs[0].shape[:d], *xs[0].shape[d + 1 :]))
+        if x.dtype is not xs[0].dtype:
+            raise TypeMismatch(f"concat takes tensors of one type, not {xs[0].dtype} and {x.dtype}")
     ends: list[Expr] = []
     end: Expr = ZERO
     for x in xs:
@@ -130,6 +135,9 @@ def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr) -> Expr:
 def split(x: Tensor, *, axis: int, sizes: tuple[ExprLike, ...]) -> tuple[Tensor, ...]:
     """Pieces of *sizes* along *axis*."""
     d = normalize_axis(axis, x.rank)
+    total = sum(sized(*sizes), ZERO)
+    if not same_size(total, x.shape[d]):
+        raise TypeMismatch(f"split: {show_shape(sized(*sizes))} do not make up dimension {d} of {show_shape(x.shape)}")
     made: list[Tensor] = []
     begin: Expr = ZERO
     for n, size in enumerate(sized(*sizes)):
@@ -166,6 +174,11 @@ def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """For each element of *indices*, the element of *x* at its place, but at the index given along *axis*."""
     d = normalize_axis(axis, x.rank)
+    pairs = enumerate(zip(indices.shape, x.shape, strict=False))
+    if indices.rank != x.rank or not all(n == d or prove(a <= b, size_bounds(a, b)) for n, (a, b) in pairs):
+        raise TypeMismatch(
+            f"gather_elements: indices {show_shape(indices.shape)} reach beyond {show_shape(x.shape)} along another axis than {d}"
+        )
 
     def gathered(*i: Expr) -> Expr:
         return x[(*i[:d], from_end(indices[i], x.shape[d]), *i[d + 1 :])]
@@ -177,6 +190,8 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 def pad(x: Tensor, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Tensor:
     """Pads every dimension by a constant, the edge, a reflection or the other end; negative pads cut off."""
     n = x.rank
+    if len(pads) != 2 * n:
+        raise TypeMismatch(f"pad: {len(pads)} pads for a tensor of {n} dimensions")
     if not any(pads):
         return compute(x.shape, lambda *i: x[i], "pad", dtype=x.dtype)
     if mode == "constant" and all(p >= 0 for p in pads):
@@ -211,6 +226,8 @@ def _outside(i: Expr, size: Expr, mode: str) -> Expr:
 @operator("tile")
 def tile(x: Tensor, *, repeats: Ints) -> Tensor:
     """*x* repeated along each dimension."""
+    if len(repeats) != x.rank:
+        raise TypeMismatch(f"tile: {len(repeats)} repeats for a tensor of {x.rank} dimensions")
     shape = sized(*[s * r for s, r in zip(x.shape, repeats, strict=True)])
     return compute(shape, lambda *i: x[tuple([v % s for v, s in zip(i, x.shape, strict=True)])], "tile", dtype=x.dtype)
 
@@ -225,6 +242,7 @@ def full(*, shape: tuple[ExprLike, ...], value: float | int | bool = 0, dtype: D
 def one_hot(indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> Tensor:
     """A new dimension of *depth* at *axis*, with `values[1]` at the index given and `values[0]` elsewhere."""
     d = normalize_axis(axis, indices.rank + 1)
+    check_shape("one_hot: the pair of values", values.shape, (2,))
 
     def hot(*i: Expr) -> Expr:
         at = cast(indices[(*i[:d], *i[d + 1 :])], INDEX)
@@ -265,6 +283,8 @@ def size_of(x: Tensor, *, axes: tuple[int, ...]) -> Tensor:
 @operator("trilu")
 def trilu(x: Tensor, *, k: int = 0, upper: bool = True) -> Tensor:
     """The upper (or lower) triangle of the last two dimensions, zero elsewhere; *k* moves the diagonal."""
+    if x.rank < 2:
+        raise TypeMismatch(f"trilu takes matrices, not {show_shape(x.shape)}")
 
     def triangle(*i: Expr) -> Expr:
         kept = i[-2] + k <= i[-1] if upper else i[-1] <= i[-2] + k

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from weft.ir.expr import ZERO, Expr, all_of, cast, const, maximum, minimum, select
 from weft.ops.accumulate import accumulated, wide
-from weft.ops.conv import pad_spatial
+from weft.ops.conv import check_window, pad_spatial
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
+from weft.support.errors import TypeMismatch
 from weft.te import Tensor, argmax, compute, compute_many, lowest, max_, reduce_axis, sum_
 
 Ints = Sequence[int]
@@ -26,6 +27,9 @@ def pooled_size(size: Expr, kernel: int, stride: int, before: int, after: int, d
 
 def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool) -> list[Expr]:
     n = len(kernel)
+    if x.rank < 2 + n:
+        raise TypeMismatch(f"a pool over {n} dimensions of a tensor of {x.rank}")
+    check_window("a pool", n, n, strides, pads, dilations)
     return [
         pooled_size(x.shape[2 + d], kernel[d], strides[d], pads[d], pads[n + d], dilations[d], ceil_mode)
         for d in range(n)

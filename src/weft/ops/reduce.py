@@ -8,7 +8,7 @@ from weft.ir.expr import Cast, Div, Expr, TruncDiv, apply, cast, eq
 from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
-from weft.ops.shapes import at_broadcast, normalize_axes, normalize_axis, product, sized
+from weft.ops.shapes import at_broadcast, check_broadcasts, normalize_axes, normalize_axis, product, sized
 from weft.te import Reducer, Tensor, argmax, argmin, compute, compute_many, max_, min_, prod, reduce_axis, sum_
 
 Ints = Sequence[int]
@@ -143,6 +143,9 @@ def layer_norm(
 ) -> Tensor:
     """Normalises over the dimensions from *axis* on (Ba, Kiros and Hinton, 2016); scale and bias broadcast to *x*."""
     d = tuple(range(normalize_axis(axis, x.rank), x.rank))
+    for what, v in {"scale": scale, "bias": bias}.items():
+        if v is not None:
+            check_broadcasts(f"layer_norm: the {what}", v.shape, x.shape)
     count = product(x.shape[k] for k in d)
     mean = map_tensors("norm_mean", lambda e: e / Cast(count, x.dtype), reduce_over(x, d, True, sum_, "norm_sum"))
     centred = map_tensors("norm_centred", lambda e, m: e - m, x, mean)

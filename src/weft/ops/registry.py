@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from weft.ir.expr import Expr
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, placeholder
+from weft.te import Tensor, placeholder, topological
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,7 +59,9 @@ class Operator:
     def infer(self, inputs: Sequence[TensorType | None], attributes: Mapping[str, Any]) -> tuple[TensorType, ...]:
         """Returns the types of the outputs; raises `TypeMismatch` where the operator does not take *inputs*."""
         tensors = [None if t is None else placeholder(t.shape, t.dtype) for t in inputs]
-        return tuple([TensorType(t.shape, t.dtype) for t in self(tensors, attributes)])
+        outputs = self(tensors, attributes)
+        topological(outputs)  # evaluates the formulas, so that what they refuse is known here
+        return tuple([TensorType(t.shape, t.dtype) for t in outputs])
 
 
 OPERATORS: Final[dict[str, Operator]] = {}

@@ -8,7 +8,7 @@ from functools import reduce
 
 from weft.ir.expr import INDEX, Expr, ExprLike, all_of, apply, cast, const, maximum, minimum, select
 from weft.ops.registry import operator
-from weft.ops.shapes import normalize_axis, sized
+from weft.ops.shapes import check_shape, normalize_axis, sized
 from weft.support.dtypes import f32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
@@ -29,6 +29,7 @@ def grid_sample(
     *mode* is nearest, linear or cubic; what lies outside is zeros, the border, or a reflection.
     """
     n = x.rank - 2
+    check_shape("grid_sample: the grid's batch and depth", (grid.shape[0], grid.shape[-1]), (x.shape[0], n))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise TypeMismatch(f"grid_sample: there is no mode {mode} with padding {padding}")
 

@@ -67,6 +67,22 @@ def at_broadcast(x: Tensor, index: Sequence[Expr], result: Sequence[Expr]) -> Ex
     return x[broadcast_index(x.shape, index, result)]
 
 
+def check_shape(what: str, found: Sequence[Expr], wanted: Sequence[ExprLike]) -> None:
+    """Raises `TypeMismatch` unless the shapes are the same; *what* names the tensor."""
+    sizes = sized(*wanted)
+    if len(found) != len(sizes) or not all(map(same_size, found, sizes)):
+        raise TypeMismatch(f"{what} is of shape {show_shape(found)}, not {show_shape(sizes)}")
+
+
+def check_broadcasts(what: str, found: Sequence[Expr], result: Sequence[Expr]) -> None:
+    """Raises `TypeMismatch` unless a tensor of shape *found* can be repeated to fill *result*."""
+    fits = len(found) <= len(result)
+    if not fits or not all(
+        f is ONE or same_size(f, r) for f, r in zip(reversed(found), reversed(result), strict=False)
+    ):
+        raise TypeMismatch(f"{what}, of shape {show_shape(found)}, does not broadcast to {show_shape(result)}")
+
+
 def normalize_axis(axis: int, rank: int) -> int:
     """Returns *axis* counted from the front; raises `TypeMismatch` for one that a tensor of *rank* lacks."""
     if not -rank <= axis < rank:

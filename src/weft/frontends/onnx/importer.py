@@ -130,6 +130,8 @@ class _Importer:
             raise
         except WeftError as error:
             raise ModelError(error.message, where=call.source, hint=error.hint) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise _unfitting(call, error) from error
         results = made if isinstance(made, tuple) else (made,)
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
@@ -163,6 +165,17 @@ class _Importer:
         for name in node.output:
             if name and name not in scope:
                 raise ModelError(f"its output {name!r} is not supported", where=source_of(node))
+
+
+def _unfitting(call: Call, error: Exception) -> ModelError:
+    """Describes a node that its translation can make nothing of."""
+    given = ", ".join("-" if v is None else repr(v) for v in call.inputs)
+    attributes = ", ".join(f"{k}={v!r}" for k, v in call.attributes.items())
+    return ModelError(
+        f"its inputs and attributes do not fit together ({type(error).__name__}: {error}); given {given}; {attributes}",
+        where=call.source,
+        hint="check the model with onnx.checker.check_model(model, full_check=True); if it passes, this is a bug in Weft",
+    )
 
 
 def _type_of(array: Array, name: str) -> DType:
