@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from weft.ir.dot import Dot
 from weft.ir.expr import (
     INDEX,
     Add,
@@ -67,7 +68,7 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[Expr, Expr], Expr]]] = {
 }  # fmt: skip
 _CALLS: Final[dict[str, tuple[int, Callable[..., Expr]]]] = {
     "min": (2, Min), "max": (2, Max), "truncdiv": (2, TruncDiv), "truncmod": (2, TruncMod),
-    "select": (3, Select), "neg": (1, Neg),
+    "select": (3, Select), "neg": (1, Neg), "dot": (3, Dot),
 }  # fmt: skip
 
 

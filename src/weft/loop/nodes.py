@@ -263,6 +263,10 @@ class Block(Stmt):
     annotations: tuple[tuple[str, Annotation], ...]
 
 
+TENSOR: Final = "tensor"
+"""The annotation of a block that is one tensor instruction, with its name: it writes all of the regions that it declares."""
+
+
 @node
 class Call(Stmt):
     """Calls a function of the program, or an effectful intrinsic that the target declares."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO, Expr, Var
+from weft.ir.lanes import as_ramp
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.ir.simplify import simplify
@@ -41,7 +42,8 @@ class Flat:
         total: Expr = self.offset
         for i, stride in zip(indices, self.strides, strict=True):
             total = total + i * stride
-        return (simplify(total, bounds),)
+        made = simplify(total, bounds)
+        return (made if made.dtype.lanes == 1 else simplify(as_ramp(made), bounds),)
 
 
 def flat_size(b: Buffer) -> Expr:

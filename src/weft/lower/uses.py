@@ -12,6 +12,7 @@ from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
 from weft.loop.nodes import (
+    TENSOR,
     Address,
     Alloc,
     AxisKind,
@@ -184,8 +185,10 @@ def _box(r: Region, values: Values) -> tuple[tuple[Expr, Expr], ...]:
 def _writes_all(s: Block) -> bool:
     """Answers whether the block's body certainly writes all of what *s* declares that it writes.
 
-    Plain stores to single elements do, and calls are trusted; anything conditional or widened does not.
+    Plain stores to single elements do, tensor instructions too, and calls are trusted; anything conditional or widened does not.
     """
+    if TENSOR in dict(s.annotations):
+        return True
     points = {r.buffer for r in s.writes if all(x.extent is ONE for x in r.ranges)}
     for k in statements(s.body):
         if isinstance(k, Store):

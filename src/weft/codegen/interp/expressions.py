@@ -15,6 +15,7 @@ import numpy as np
 from weft.codegen.interp import scalars, vectors
 from weft.codegen.interp.source import Source
 from weft.ir import expr as ir
+from weft.ir.dot import Dot, dot
 from weft.ir.expr import Expr, Var
 from weft.ir.intrinsics import INTRINSICS
 from weft.ir.names import Names
@@ -26,7 +27,8 @@ RUNTIME: Final[dict[str, Any]] = {
     "h_truncdiv": scalars.truncdiv, "h_truncmod": scalars.truncmod, "h_to_int": scalars.to_int,
     "h_to_float": scalars.to_float, "h_plain": scalars.plain, "h_reinterpret": scalars.reinterpret,
     "h_wrap": scalars.wrap, "h_ramp": vectors.ramp, "h_gather": vectors.gather, "h_scatter": vectors.scatter,
-    "h_vtruncdiv": vectors.truncdiv, "h_converted": vectors.converted, "h_applied": vectors.applied, "np": np,
+    "h_vtruncdiv": vectors.truncdiv, "h_converted": vectors.converted, "h_applied": vectors.applied,
+    "h_dot": dot, "np": np,
 }  # fmt: skip
 """What the generated source calls."""
 
@@ -290,6 +292,17 @@ def _apply(t: ExprTranslator, e: ir.Apply) -> str:
     if e.args[0].dtype.is_float:
         return t.assign(f"h_plain({fn}({args}), {t.dtype(e.dtype)})")
     return _wrapped(t, e, f"int({fn}({args}))")
+
+
+@_writes(Dot)
+def _dot(t: ExprTranslator, e: Dot) -> str:
+    given = [f"np.atleast_1d(np.asarray({t.source.known[x]}, {_numpy(t, x)}))" for x in (e.acc, e.a, e.b)]
+    made = f"h_dot({', '.join(given)})"
+    return t.assign(made if e.dtype.lanes > 1 else f"h_plain({made}[0], {t.dtype(e.dtype)})")
+
+
+def _numpy(t: ExprTranslator, e: Expr) -> str:
+    return t.source.constant(e.dtype.numpy, e.dtype.numpy)
 
 
 @_writes(Load)

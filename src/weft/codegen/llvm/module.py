@@ -7,6 +7,7 @@ from typing import Final
 
 import weft.codegen.llvm.casts
 import weft.codegen.llvm.division
+import weft.codegen.llvm.dots
 import weft.codegen.llvm.functions
 import weft.codegen.llvm.guards
 import weft.codegen.llvm.loads
