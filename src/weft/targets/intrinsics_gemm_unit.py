@@ -1,0 +1,56 @@
+"""A matrix unit as accelerators have it: 16x16 products of bytes, between memories of its own; a model for the interpreter.
+
+Its buffers live in the scopes "inp", "wgt" and "acc"; the weights are stored with the reduced axis last.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.targets.target import Target
+from weft.targets.tensor_intrinsic import TensorIntrinsic
+
+_MULTIPLY = (
+    'acc: buffer("acc", i32[16, 16], strides=(ta, 1)), inp: buffer("inp", i8[16, 16], strides=(ti, 1)),'
+    ' wgt: buffer("wgt", i8[16, 16], strides=(tw, 1)), ta: i64, ti: i64, tw: i64'
+)
+_CLEAR = 'acc: buffer("acc", i32[16, 16], strides=(ta, 1)), ta: i64'
+
+GEMM_UNIT: Final = (
+    TensorIntrinsic(
+        "gemm_unit.multiply",
+        f"""
+def semantics({_MULTIPLY}):
+    for i in range(0, 16):
+        for j in range(0, 16):
+            for k in range(0, 16):
+                with block("multiply", vi=spatial(16, i), vj=spatial(16, j), vk=reduce(16, k)):
+                    acc[vi, vj] = acc[vi, vj] + i32(inp[vi, vk]) * i32(wgt[vj, vk])
+
+def implementation({_MULTIPLY}):
+    call("gemm_unit.multiply", acc.at(0, 0), inp.at(0, 0), wgt.at(0, 0), ta, ti, tw)
+""",
+        ("gemm_unit",),
+    ),
+    TensorIntrinsic(
+        "gemm_unit.clear",
+        f"""
+def semantics({_CLEAR}):
+    for i in range(0, 16):
+        for j in range(0, 16):
+            with block("clear", vi=spatial(16, i), vj=spatial(16, j)):
+                acc[vi, vj] = i32(0)
+
+def implementation({_CLEAR}):
+    call("gemm_unit.clear", acc.at(0, 0), ta)
+""",
+        ("gemm_unit",),
+    ),
+)
+
+GEMM_UNIT_TARGET: Final = Target(
+    name="gemm_unit", triple="", cpu="", tune="generic", features=("+gemm_unit",), vector_bits=32, vector_registers=16,
+    fma=False, fma_per_cycle=1, masked_memory=False, l1=32 << 10, l2=32 << 10, l3=128 << 10, cache_line=64, cores=1,
+    native=frozenset(), scopes=("global", "local", "register", "inp", "wgt", "acc"),
+)  # fmt: skip
+"""A machine with the unit: it can be scheduled for and interpreted, not compiled for."""
