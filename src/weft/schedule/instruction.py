@@ -1,0 +1,55 @@
+"""Putting the implementation of a tensor instruction in the place of a block, with the block's buffers as its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import mul
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, Expr, broadcast
+from weft.ir.node import Node
+from weft.ir.rewrite import map_nodes, substitute
+from weft.loop.nodes import Address, Buffer, Function, Load, Stmt, Store, View
+from weft.loop.visit import rename_fresh, statements
+from weft.schedule.matching import Match
+
+
+def instruction(implementation: Function, semantics: Function, found: Match, bounds: Bounds) -> Stmt:
+    """Returns the body of *implementation* on the operands and scalars *found* for the parameters of *semantics*."""
+    same = dict(zip(implementation.params, semantics.params, strict=True))
+    operands = {
+        p: found.operands[q] for p, q in same.items() if isinstance(p, Buffer) and isinstance(q, Buffer)
+    }  # fmt: skip
+    scalars = {p: found.scalars[q] for p, q in same.items() if not isinstance(p, Buffer) and not isinstance(q, Buffer)}
+    body = substitute(rename_fresh(implementation.body), scalars)
+    views = {s.buffer: s for s in statements(body) if isinstance(s, View)}
+
+    def place(b: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        while b in views:
+            view = views[b]
+            b, indices = view.source, _digits(view.source, indices[0] + view.offset)
+        return (operands[b].buffer, operands[b].at(indices, bounds)) if b in operands else (b, indices)
+
+    def change(n: Node) -> Node | None:
+        match n:
+            case Load(b, indices) | Address(b, indices):
+                return type(n)(*place(b, indices))
+            case Store(b, indices, value, mask):
+                return Store(*place(b, indices), value, mask)
+            case View(_, _, _, inner):
+                return inner
+        return None
+
+    return map_nodes(body, change)
+
+
+def _digits(source: Buffer, position: Expr) -> tuple[Expr, ...]:
+    """Returns the indices of an element of *source*, which is dense, counted in its order from the first."""
+    made: list[Expr] = []
+    sizes: Sequence[Expr] = source.shape
+    for d, size in enumerate(sizes):
+        below = reduce(mul, sizes[d + 1 :], ONE)
+        digit = position if below is ONE else position // broadcast(below, position.dtype.lanes)
+        made.append(digit if d == 0 else digit % broadcast(size, position.dtype.lanes))
+    return tuple(made)

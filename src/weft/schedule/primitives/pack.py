@@ -1,0 +1,52 @@
+"""`pack`: a block reads one of its inputs from a copy in another layout, which a new block makes.
+
+                                              for ax0 in range(0, 4):
+for j in range(0, 64):                            for ax1 in range(0, 16):
+    for k in range(0, 16):                            for ax2 in range(0, 4):
+        C[j] = C[j] + B[k, j]        ->                   B_packed[ax0, ax1, ax2] = B[ax0*4 + ax2, ax1]
+                                              ...
+"""
+
+from __future__ import annotations
+
+from weft.loop.nodes import Buffer, Function, Load, seq
+from weft.schedule.dependence import check_structured
+from weft.schedule.index_map import parse_index_map
+from weft.schedule.nest import fresh_block_name, top_level
+from weft.schedule.placing import read_buffers, written_buffers
+from weft.schedule.primitive import primitive
+from weft.schedule.relayout import filled_nest, relaid
+from weft.schedule.state import BlockRef, Change, refuse
+from weft.schedule.tree import add_alloc, block_path, blocks_in, bounds_on, replace, the_block
+
+
+@primitive
+def pack(
+    fn: Function, block: BlockRef, buffer: str, index_map: str, scope: str, pad: int | float | None = None
+) -> tuple[Change, BlockRef]:
+    """Lets *block* read *buffer* from a copy in *scope*, laid out by *index_map*; returns the block that copies.
+
+    The map is a text such as `k, j -> j // 16, k // 4, j % 16, k % 4`, one-to-one; the copy is made in the order of its
+    results. Where it pads, the padding is filled with *pad*, or not written if that is None. Refused where the buffer is
+    written inside the nest of *block*.
+    """
+    path = block_path(fn, block)
+    consumer = the_block(path)
+    check_structured(fn.body)
+    known = read_buffers(consumer)
+    named = [b for b in known if b.name == buffer]
+    if len(named) != 1:
+        names = ", ".join(b.name for b in known) or "nothing"
+        refuse(f"{consumer.name} does not read one buffer called {buffer}", consumer, f"it reads {names}")
+    source = named[0]
+    nest = top_level(path)
+    for b in blocks_in(nest[-1]):
+        if source in written_buffers(b):
+            refuse(f"{buffer} is written in the nest that reads it", b, "make the copy before placing its producer")
+    layout = parse_index_map(index_map, source.shape, bounds_on((), fn))
+    name = fresh_block_name(fn, f"{buffer}_packed")
+    target = Buffer(name, layout.to, source.dtype, scope)
+    new = relaid(consumer, source, target, layout, bounds_on((), fn))
+    copy = filled_nest(fn, target, layout, name, lambda i: Load(source, tuple(i)), pad)
+    body = replace(nest, seq(copy, replace(path[len(nest) - 1 :], new)))
+    return Change(fn.with_body(add_alloc(body, target))), BlockRef(name)
