@@ -11,6 +11,7 @@ import pytest
 from tests.models import conv_bn_relu, mlp, random_inputs, tiny_bert_layer
 
 import weft
+from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.driver import kernel as kernel_module
 from weft.driver.build import build
 from weft.driver.cache import default_cache
@@ -91,6 +92,15 @@ def test_levels_do_what_they_say() -> None:
     dense = {level: str(build(mlp(), options=Options(opt_level=level)).fused) for level in range(4)}
     assert "matmul_packed" not in dense[1]
     assert "matmul_packed" in dense[2]
+
+
+def test_strict_keeps_the_models_operations() -> None:
+    groups = build(conv_bn_relu(), options=Options(precision="strict")).fused.groups
+    assert "batch_norm" in [n.op for g in groups for n in g.nodes]
+    g = GraphBuilder("wide")
+    g.output(conv(g, g.input("x", (1, 64, 56, 56)), (64, 64)), "y")
+    assert "winograd" in str(build(g.model()).fused)
+    assert "winograd" not in str(build(g.model(), options=Options(precision="strict")).fused)
 
 
 def test_equal_groups_share_a_kernel() -> None:

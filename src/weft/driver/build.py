@@ -102,7 +102,8 @@ def optimize_graph(graph: Graph, target: Target, options: Options, cache: Cache 
     if options.opt_level == 0:
         return eliminate_dead_code(graph)
     wanted = GraphOptions(
-        layouts=options.opt_level >= 3, pack=options.opt_level >= 2, exact=options.precision == "strict"
+        layouts=options.opt_level >= 3, pack=options.opt_level >= 2, winograd=options.opt_level >= 3,
+        exact=options.precision == "strict",
     )  # fmt: skip
     evaluator = NativeEvaluator(target if can_run(target) else host(), cache)
     made = optimize(graph, target, evaluator, wanted)

@@ -35,9 +35,9 @@ def compile(
     name, or whole shapes to inputs. *cache* keeps compiled code in `$WEFT_CACHE_DIR` or `~/.cache/weft`.
 
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
-    weights of matrix products, 3 also keeps channels in blocks. *precision* is "model", or "strict" to forbid
-    rewrites that round otherwise than the model. *verify* checks every graph and program on the way. *progress* is called
-    with a stage, and how many of its steps are done of how many.
+    weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
+    "strict" to forbid rewrites that round otherwise than the model. *verify* checks every graph and program on the way.
+    *progress* is called with a stage, and how many of its steps are done of how many.
 
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
     """

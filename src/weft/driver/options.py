@@ -17,7 +17,7 @@ class Options:
         0: the graph as the model has it, but for constants, each node a kernel of its own;
         1: the graph made simpler and its nodes fused, with every tensor kept as the model stores it;
         2: weights packed for matrix products too;
-        3: channels kept in blocks the size of a vector too: everything (the default).
+        3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
     `precision`
         "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model.
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.

@@ -26,7 +26,7 @@ class Options:
     """What the passes may do.
 
     Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, and, unless `exact`, round otherwise than
-    the model (which Winograd's method does).
+    the model (as Winograd's method does, and folding a normalization into weights).
     """
 
     layouts: bool = True
@@ -62,10 +62,10 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
-        ("recognize_layer_norm", recognize_layer_norm),
+        ("recognize_layer_norm", lambda g: g if options.exact else recognize_layer_norm(g)),
         ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
-        ("fold_scale_and_shift", fold_scale_and_shift),
+        ("fold_scale_and_shift", lambda g: g if options.exact else fold_scale_and_shift(g)),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
