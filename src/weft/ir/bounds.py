@@ -67,12 +67,16 @@ class Bounds:
 
     def bind(self, var: Var, lo: ExprLike | None, hi: ExprLike | None) -> Bounds:
         """Returns an environment in which also `lo <= var <= hi`; None leaves an end open."""
+        low = None if lo is None else as_expr(lo, var.dtype)
+        high = None if hi is None else as_expr(hi, var.dtype)
         made = Bounds()
         made.ranges = {v: r for v, r in self.ranges.items() if v is not var}
-        made.ranges[var] = (
-            None if lo is None else as_expr(lo, var.dtype),
-            None if hi is None else as_expr(hi, var.dtype),
-        )
+        return made.with_range(var, low, high)
+
+    def with_range(self, var: Var, lo: Expr | None, hi: Expr | None) -> Bounds:
+        """Returns an environment in which *var* has another range but keeps its place among those that are bound."""
+        made = Bounds()
+        made.ranges = {**self.ranges, var: (lo, hi)}
         made.order = {v: k for k, v in enumerate(made.ranges)}
         return made
 
