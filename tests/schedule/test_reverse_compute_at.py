@@ -225,4 +225,4 @@ def test_refused_where_a_guard_leaves_instances_out(golden: Callable[[str], None
 def test_refused_before_its_producer() -> None:
     s = Schedule(CASES["bias_relu"]().program)
     message = refusal(lambda: s.reverse_compute_at(s.block("C"), s.loops(s.block("D"))[0]))
-    assert message.startswith("reverse_compute_at(block C, loop i) is not legal: C comes before the loop i\n")
+    assert message.startswith("reverse_compute_at(block C, loop i_1) is not legal: C comes before the loop i_1\n")

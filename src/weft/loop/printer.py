@@ -285,9 +285,9 @@ def print_stmt(s: Stmt, mark: Node | None = None, names: Names | None = None) ->
     return "\n".join(p.lines) + "\n"
 
 
-def print_function(f: Function, mark: Node | None = None) -> str:
+def print_function(f: Function, mark: Node | None = None, names: Names | None = None) -> str:
     """Returns the text of a function, with *mark* marked."""
-    p = StmtPrinter(Names(), mark)
+    p = StmtPrinter(Names() if names is None else names, mark)
     for x in f.params:
         p.names.of(x)
     name = f.name if is_plain(f.name) else identifier(f"{f.name}_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.loop.nodes import For, Function
-from weft.schedule.state import LoopRef, refuse
+from weft.schedule.state import LoopRef, called, refuse
 from weft.schedule.tree import Path, loop_path, the_loop
 
 
@@ -23,6 +23,6 @@ def chain(fn: Function, loops: Sequence[LoopRef]) -> tuple[Path, list[For]]:
     shallowest = min(paths, key=len)
     for p in paths:
         if p[-1] not in deepest:
-            refuse(f"{the_loop(p).var.name} is not around {the_loop(deepest).var.name}", p[-1])
+            refuse(f"{called(the_loop(p).var)} is not around {called(the_loop(deepest).var)}", p[-1])
     between = [s for s in deepest[len(shallowest) - 1 :] if isinstance(s, For)]
     return shallowest, between

@@ -18,7 +18,7 @@ from weft.schedule.dependence import (
     unfed_read,
     uses_under,
 )
-from weft.schedule.state import Illegal, LoopRef, refuse
+from weft.schedule.state import Illegal, LoopRef, called, refuse
 from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, loops_on, replace, the_loop
 
 
@@ -74,7 +74,7 @@ def _check_spatial(target: For) -> None:
         for axis, binding in zip(block.axes, block.bindings, strict=True):
             if axis.kind is not AxisKind.SPATIAL and any(v is target.var for v in free_vars(binding)):
                 refuse(
-                    f"the block {block.name} combines values along it: its axis {axis.var.name} is of kind {axis.kind}",
+                    f"the block {block.name} combines values along it: its axis {called(axis.var)} is of kind {axis.kind}",
                     block, "run a spatial loop this way",
                 )  # fmt: skip
 
@@ -138,5 +138,5 @@ def _settled(fn: Function, loop: For, known: For | None) -> Function:
     try:
         private = check_independent(fn, ref, private=loop.kind is LoopKind.PARALLEL)
     except Illegal as e:
-        refuse(f"in the {loop.kind} loop {loop.var.name}, {e.message}", known or e.at)
+        refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at)
     return with_own_buffers(fn, ref, private)

@@ -9,20 +9,26 @@ print(s.program, s.trace)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from weft.ir.expr import Var
+from weft.ir.expr import Const, Var
+from weft.ir.names import Names
 from weft.loop.nodes import Buffer, Function, Program, Stmt
 from weft.loop.printer import print_function
+from weft.loop.visit import bound_vars, statements
 from weft.schedule.kinds import settle
 from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.primitive import PRIMITIVES
 from weft.schedule.scopes import check_scopes
-from weft.schedule.state import BlockRef, Change, Illegal, LoopRef
+from weft.schedule.state import BlockRef, Change, Illegal, LoopRef, called
 from weft.schedule.trace import Ref, Trace, references
-from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block
+from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block, the_loop
 from weft.support.errors import ScheduleError
+
+T = TypeVar("T")
+_CALLED: Final = re.compile(r"<([^<>]*):(\d+)>")
 
 
 class Schedule(PrimitiveMethods):
@@ -59,14 +65,15 @@ class Schedule(PrimitiveMethods):
 
     def extent(self, loop: LoopRef) -> int | None:
         """Returns the number of iterations of *loop*, or None if it is symbolic."""
-        found = loop_path(self.function, self._resolve(loop))[-1]
-        value = getattr(found, "extent", None)
-        size = getattr(value, "value", None)
-        return size if isinstance(size, int) else None
+        found = self._checked("extent", (loop,), lambda: loop_path(self.function, self._resolve(loop)))
+        size = the_loop(found).extent
+        return int(size.value) if isinstance(size, Const) else None
 
     def buffer_of(self, block: BlockRef) -> Buffer:
         """Returns the first buffer that *block* writes."""
-        return the_block(block_path(self.function, block)).writes[0].buffer
+        return (
+            the_block(self._checked("buffer_of", (block,), lambda: block_path(self.function, block))).writes[0].buffer
+        )
 
     def apply(self, name: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Applies the primitive *name*, records the step, and returns its references.
@@ -125,19 +132,29 @@ class Schedule(PrimitiveMethods):
             return type(value)(self._resolve(v) for v in value)
         return value
 
-    def _checked(self, name: str, arguments: tuple[Any, ...], run: Any) -> Any:
+    def _checked(self, name: str, arguments: Sequence[Any], run: Callable[[], T]) -> T:
         try:
             return run()
         except Illegal as e:
-            shown = ", ".join(str(a) for a in arguments)
-            raise ScheduleError(
-                f"{name}({shown}) is not legal: {e.message}\n{_show(self.function, e.at)}", hint=e.hint
-            ) from None
+            text, names = _show(self.function, e.at)
+            step = f"{name}({', '.join(str(_named(a)) for a in arguments)})"
+            message = _CALLED.sub(lambda m: names.get(int(m[2]), m[1]), f"{step} is not legal: {e.message}")
+            raise ScheduleError(f"{message}\n{text}", hint=e.hint) from None
 
     def __str__(self) -> str:
         return print_function(self.function)
 
 
-def _show(fn: Function, at: Stmt | None) -> str:
-    """Prints the program with the statement *at* marked, indented under the message."""
-    return "\n".join(f"    {line}" for line in print_function(fn, mark=at).splitlines())
+def _named(value: Any) -> Any:
+    """Returns an argument as a message shows it."""
+    if isinstance(value, LoopRef):
+        return f"loop {called(value.var)}"
+    return f"[{', '.join(str(_named(v)) for v in value)}]" if isinstance(value, list | tuple) else value
+
+
+def _show(fn: Function, at: Stmt | None) -> tuple[str, dict[int, str]]:
+    """Prints the program with the statement *at* marked, indented under the message; returns the variables' names in it, too."""
+    names = Names()
+    text = print_function(fn, at, names)
+    called_so = {v.serial: names.of(v) for s in statements(fn.body) for v in bound_vars(s)}
+    return "\n".join(f"    {line}" for line in text.splitlines()), called_so

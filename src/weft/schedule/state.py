@@ -38,6 +38,11 @@ class Illegal(ScheduleError):
         self.at = at
 
 
+def called(var: Var) -> str:
+    """Returns what stands for the name of *var* in a message until the schedule puts in the one of the program's text."""
+    return f"<{var.name}:{var.serial}>"
+
+
 def refuse(message: str, at: Stmt | None = None, hint: str | None = None) -> NoReturn:
     """Raises `Illegal`."""
     raise Illegal(message, at, hint)

@@ -24,7 +24,7 @@ from weft.loop.nodes import (
     seq,
 )  # fmt: skip
 from weft.loop.visit import statements, sub_statements
-from weft.schedule.state import BlockRef, LoopRef, refuse
+from weft.schedule.state import BlockRef, LoopRef, called, refuse
 
 Path = tuple[Stmt, ...]
 """Statements from the root down to the one meant, each the child of the one before."""
@@ -44,7 +44,7 @@ def find(root: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
 def loop_path(fn: Function, loop: LoopRef) -> Path:
     """Returns the path to a loop; refuses one that the program does not have."""
     path = find(fn.body, lambda s: isinstance(s, For) and s.var is loop.var)
-    return path if path is not None else refuse(f"there is no loop {loop.var.name} in the program any more")
+    return path if path is not None else refuse(f"there is no loop {called(loop.var)} in the program any more")
 
 
 def block_path(fn: Function, block: BlockRef) -> Path:

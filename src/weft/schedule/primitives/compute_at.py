@@ -24,7 +24,7 @@ from weft.schedule.placing import (
 )  # fmt: skip
 from weft.schedule.primitive import primitive
 from weft.schedule.region import touched
-from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import (
     Path,
     block_path,
@@ -64,9 +64,9 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
     check_intermediate(fn, producer)
     target = the_loop(loop_path(fn, loop))
     if target in path:
-        refuse(f"{producer.name} is in the loop {target.var.name} already", target)
+        refuse(f"{producer.name} is in the loop {called(target.var)} already", target)
     if not is_before(path, loop_path(fn, loop)):
-        refuse(f"{producer.name} comes after the loop {target.var.name}", producer)
+        refuse(f"{producer.name} comes after the loop {called(target.var)}", producer)
     if not reduces_all(fn, path):
         refuse(f"{producer.name} may not run over all of what it reduces", producer)
     inside = set(blocks_in(target))
@@ -76,7 +76,7 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
     for user in users:
         if user not in inside:
             refuse(
-                f"its consumer {user.name} is not in the loop {target.var.name}",
+                f"its consumer {user.name} is not in the loop {called(target.var)}",
                 user,
                 "choose a loop around all consumers",
             )

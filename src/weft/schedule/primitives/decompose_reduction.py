@@ -21,7 +21,7 @@ from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.results import over_results
-from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, loops_on, replace, the_block
 
 
@@ -38,11 +38,11 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
     if update.init is None:
         refuse(f"{update.name} has no initialisation", update)
     if depth is None:
-        refuse(f"the loop {loop.var.name} is not around {update.name}", update)
+        refuse(f"the loop {called(loop.var)} is not around {update.name}", update)
     reduced = reduce_loops(path)
     outside = [f for f in loops[:depth] if f in reduced]
     if outside:
-        refuse(f"the reduction runs over {outside[0].var.name} too, which is outside", outside[0])
+        refuse(f"the reduction runs over {called(outside[0].var)} too, which is outside", outside[0])
     _check(fn, path, update, update.init, loops[depth])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(path, update.init, name, loops[depth:])
@@ -58,11 +58,11 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
     """Refuses a loop in which the initialisation is not the first that happens to each result, once."""
     check_structured(loop)
     if mixed := mixed_loops(path):
-        refuse(f"{mixed[0].var.name} runs over the reduction and its results together", mixed[0])
+        refuse(f"{called(mixed[0].var)} runs over the reduction and its results together", mixed[0])
     if not starts_first(path):
         refuse(f"{update.name} does not start in the first iteration of its loops", update)
     if not is_injective(fn, path, loop):
-        refuse(f"{loop.var.name} computes some results of {update.name} more than once", loop)
+        refuse(f"{called(loop.var)} computes some results of {update.name} more than once", loop)
     written = set(written_buffers(update))
     order = blocks_in(loop)
     for n, b in enumerate(order):
@@ -72,7 +72,7 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
     if any(x.buffer not in written for x in loads(init)):
         refuse(f"the initialisation of {update.name} reads other results", update)
     if any(alloc_of(loop, b) is not None for b in written):
-        refuse(f"each iteration of {loop.var.name} has its own results of {update.name}", loop)
+        refuse(f"each iteration of {called(loop.var)} has its own results of {update.name}", loop)
 
 
 def _init_nest(path: Path, init: Stmt, name: str, loops: Sequence[For]) -> Stmt:

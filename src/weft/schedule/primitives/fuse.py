@@ -15,7 +15,7 @@ from weft.loop.nodes import For, Function, LoopKind, for_
 from weft.schedule.chain import chain
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import rebind, uses
-from weft.schedule.state import Change, LoopRef, refuse
+from weft.schedule.state import Change, LoopRef, called, refuse
 from weft.schedule.tree import bounds_on, replace
 
 
@@ -44,12 +44,12 @@ def fuse(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, LoopRef]:
 def _check(nest: Sequence[For]) -> None:
     for outer, inner in pairwise(nest):
         if outer.body is not inner:
-            refuse(f"there is something else between the loops {outer.var.name} and {inner.var.name}", outer)
+            refuse(f"there is something else between the loops {called(outer.var)} and {called(inner.var)}", outer)
     for f in nest:
         if f.kind is not LoopKind.SERIAL or f.begin is not ZERO:
-            refuse(f"the loop {f.var.name} is {f.kind} already, or does not begin at 0", f)
+            refuse(f"the loop {called(f.var)} is {f.kind} already, or does not begin at 0", f)
         if any(uses(f.extent, g.var) for g in nest):
-            refuse(f"the extent of {f.var.name} depends on another of the loops", f)
+            refuse(f"the extent of {called(f.var)} depends on another of the loops", f)
 
 
 def _positions(nest: Sequence[For], var: Var) -> dict[Var, Expr]:

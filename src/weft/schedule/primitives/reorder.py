@@ -17,7 +17,7 @@ from weft.schedule.chain import chain
 from weft.schedule.dependence import check_structured, unfed_read, uses_under
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
-from weft.schedule.state import Change, LoopRef, refuse
+from weft.schedule.state import Change, LoopRef, called, refuse
 from weft.schedule.tree import Path, loops_on, paths, replace, the_block
 
 
@@ -31,7 +31,7 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
     path, nest = chain(fn, loops)
     for outer, inner in pairwise(nest):
         if outer.body is not inner:
-            refuse(f"there is something else between the loops {outer.var.name} and {inner.var.name}", outer)
+            refuse(f"there is something else between the loops {called(outer.var)} and {called(inner.var)}", outer)
     by_var = {f.var: f for f in nest}
     wanted = iter([by_var[r.var] for r in loops])
     named = {r.var for r in loops}
@@ -50,7 +50,7 @@ def _check_extents(order: Sequence[For]) -> None:
     for n, f in enumerate(order):
         for inner in order[n + 1 :]:
             if uses(f.extent, inner.var) or uses(f.begin, inner.var):
-                refuse(f"the range of {f.var.name} depends on {inner.var.name}, which must stay outside it", f)
+                refuse(f"the range of {called(f.var)} depends on {called(inner.var)}, which must stay outside it", f)
 
 
 def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[For]) -> None:

@@ -26,7 +26,7 @@ from weft.schedule.placing import (
 )
 from weft.schedule.primitive import primitive
 from weft.schedule.region import touched
-from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import (
     Path,
     block_path,
@@ -69,9 +69,9 @@ def _check(fn: Function, path: Path, consumer: Block, loop: LoopRef) -> None:
     check_structured(fn.body)
     target = the_loop(loop_path(fn, loop))
     if target in path:
-        refuse(f"{consumer.name} is in the loop {target.var.name} already", consumer)
+        refuse(f"{consumer.name} is in the loop {called(target.var)} already", consumer)
     if not is_before(loop_path(fn, loop), path):
-        refuse(f"{consumer.name} comes before the loop {target.var.name}", consumer)
+        refuse(f"{consumer.name} comes before the loop {called(target.var)}", consumer)
     if not is_bijective(fn, path):
         refuse(f"{consumer.name} may run some of its instances never or twice", consumer)
     check_untouched(fn, consumer, target)
@@ -83,7 +83,7 @@ def _made_in(consumer: Block, target_path: Path) -> list[Buffer]:
     wanted = read_buffers(consumer)
     found = [x for b in blocks_in(target) for x in written_buffers(b) if x in wanted]
     if not found:
-        refuse(f"nothing in the loop {target.var.name} makes what {consumer.name} reads", target)
+        refuse(f"nothing in the loop {called(target.var)} makes what {consumer.name} reads", target)
     return list(dict.fromkeys(found))
 
 

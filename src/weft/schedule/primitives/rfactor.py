@@ -27,7 +27,7 @@ from weft.schedule.placing import check_movable, reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
 from weft.schedule.results import over_results
-from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import (
     Path,
     add_alloc,
@@ -56,9 +56,9 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, Block
     reduced = reduce_loops(path)
     factor = next((f for f in reduced if f.var is loop.var), None)
     if factor is None:
-        refuse(f"{old.name} does not reduce over {loop.var.name}", old)
+        refuse(f"{old.name} does not reduce over {called(loop.var)}", old)
     if uses(old.predicate, factor.var):
-        refuse(f"the guard of {old.name} depends on {factor.var.name}", old, "split by a factor that divides")
+        refuse(f"the guard of {old.name} depends on {called(factor.var)}", old, "split by a factor that divides")
     store = _update(old)
     start = min(path.index(f) for f in reduced)
     _check_loops(fn, path, old, the_loop(path[: start + 1]))
@@ -76,11 +76,11 @@ def _check_loops(fn: Function, path: Path, old: Block, outermost: For) -> None:
     """Refuses loops that do not keep the reduction apart from its results, or compute some of them twice."""
     check_structured(outermost)
     if mixed := mixed_loops(path):
-        refuse(f"{mixed[0].var.name} runs over the reduction and its results together", mixed[0])
+        refuse(f"{called(mixed[0].var)} runs over the reduction and its results together", mixed[0])
     if not starts_first(path) or not reduces_all(fn, path):
         refuse(f"{old.name} does not reduce over whole loops", old)
     if not is_injective(fn, path, outermost):
-        refuse(f"{outermost.var.name} computes some results of {old.name} more than once", outermost)
+        refuse(f"{called(outermost.var)} computes some results of {old.name} more than once", outermost)
     written = set(written_buffers(old))
     for b in blocks_in(outermost):
         if b is not old and any(r.buffer in written for r in (*b.reads, *b.writes)):
