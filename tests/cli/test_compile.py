@@ -38,7 +38,19 @@ def test_json_and_quiet(cli: Cli) -> None:
 
 
 def test_options_reach_the_compiler(cli: Cli) -> None:
-    options = ["--shape", "batch=4", "--target", "cpu -mattr=sse4", "-O", "1", "--precision", "strict", "--verify"]
+    options = [
+        "--threads",
+        "1",
+        "--shape",
+        "batch=4",
+        "--target",
+        "cpu -mattr=sse4",
+        "-O",
+        "1",
+        "--precision",
+        "strict",
+        "--verify",
+    ]
     assert cli("compile", "mlp.onnx", "-o", "mlp.weft", *options, "--no-cache").code == 0
     model = weft.load("mlp.weft")
     assert str(model.inputs[0]) == "x: f32[4, 24]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,16 @@ def test_a_known_model_is_loaded_without_the_compiler(model: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_threads_may_compile_at_once() -> None:
+    protos = [mlp(seed=n) for n in range(4)]
+    x = np.ones((2, 24), np.float32)
+    wanted = [np.asarray(weft.compile(p, cache=False)(x)) for p in protos]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda p: np.asarray(weft.compile(p, cache=False)(x)), protos))
+    for ours, theirs in zip(made, wanted, strict=True):
+        assert np.array_equal(ours, theirs)
 
 
 def test_sizes_can_be_given(model: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -37,6 +38,9 @@ def compile_command(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", show_default=False)],
     target: Target = "cpu",
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Processors to divide the work for; default: all.")
+    ] = None,
     shape: Shape = None,
     opt_level: OptLevel = 3,
     precision: Precision = "model",
@@ -61,8 +65,9 @@ def compile_command(
     check_output(output)
     options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
     cache = None if no_cache else default_cache()
+    machine = parse_target(target) if threads is None else replace(parse_target(target), cores=threads)
     with progress_bar(quiet or as_json) as progress:
-        package = compile_package(str(model), parse_target(target), options, sizes, cache, progress)
+        package = compile_package(str(model), machine, options, sizes, cache, progress)
     try:
         write_artifact(package, output)
     except OSError as e:

@@ -27,6 +27,7 @@ from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
 from weft.graph.text import dim_text
 from weft.graph.verify import verify_graph
+from weft.native import _rt
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import ModelError
@@ -157,7 +158,7 @@ def make_package(fused: FusedGraph, constants: Constants, image: Image, target: 
         image=image.code,
         plan=image.symbols["weft_plan"],
         main=image.symbols["weft_main"],
-        constants=parts,
+        constants=_rt.pack(parts),  # once: loading and saving the model then copy nothing
         inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True)),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True)),
         asserts=image.messages,
