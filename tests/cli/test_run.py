@@ -97,6 +97,13 @@ def test_what_goes_wrong_is_told(cli: Cli, args: list[str], message: str) -> Non
     assert (done.code, done.out, done.err) == (1, "", f"error: {message}\n")
 
 
+def test_more_than_the_memory(cli: Cli) -> None:
+    cli("compile", "mlp.onnx", "-o", "mlp.weft")
+    done = cli("run", "mlp.weft", "--random", "--shape", f"batch={1 << 50}")
+    assert (done.code, done.out) == (1, "")
+    assert re.fullmatch(r"error: there is not enough memory: Unable to allocate .*\n", done.err)
+
+
 def test_a_damaged_artifact(cli: Cli) -> None:
     cli("compile", "mlp.onnx", "-o", "mlp.weft")
     data = Path("mlp.weft").read_bytes()

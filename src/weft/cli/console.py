@@ -51,7 +51,7 @@ class Bar:
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tells that *done* of *total* steps of *stage* are finished."""
         count = f"{done}/{total}" if total > 1 else ""
-        self.bars.update(self.task, description=stage, completed=done, total=total, count=count)
+        self.bars.update(self.task, description=stage, completed=done, total=total, count=count, refresh=done == 0)
 
 
 @contextmanager

@@ -72,6 +72,9 @@ def _run() -> int:
     except WeftError as error:
         _complain(str(error))
         return 1
+    except MemoryError as error:
+        _complain(f"there is not enough memory: {error}" if str(error) else "there is not enough memory")
+        return 1
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
     return 0
