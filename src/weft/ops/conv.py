@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Expr, all_of, const, select
+from weft.ir.prove import prove
 from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.registry import operator
-from weft.ops.shapes import check_shape, same_size, show_shape, sized
+from weft.ops.shapes import check_shape, same_size, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis
 
@@ -47,8 +48,16 @@ def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name:
 
 
 def window_size(size: Expr, kernel: Expr, stride: int, dilation: int) -> Expr:
-    """Returns the number of windows along a padded dimension."""
-    return sized((size - dilation * (kernel - 1) - 1) // stride + 1)[0]
+    """Returns the number of windows along a padded dimension; raises `TypeMismatch` where not even one fits."""
+    count = sized((size - dilation * (kernel - 1) - 1) // stride + 1)[0]
+    check_count(count, size)
+    return count
+
+
+def check_count(count: Expr, size: Expr) -> None:
+    """Raises `TypeMismatch` where there is certainly no window along a dimension of *size*, padding included."""
+    if prove(count < 1, size_bounds(count)):
+        raise TypeMismatch(f"the window is larger than the dimension of {show_shape((size,))} that it moves along")
 
 
 def add_bias(y: Tensor, bias: Tensor | None, at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Tensor:
@@ -171,7 +180,10 @@ def _transposed_sizes(
         (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
         for d, s in enumerate(sizes)
     ]
-    return sized(*found)
+    counts = sized(*found)
+    if any(prove(n < 1, size_bounds(n)) for n in counts):
+        raise TypeMismatch(f"a transposed convolution to {show_shape(counts)}: the pads take away all there is")
+    return counts
 
 
 @operator("conv_transpose2d_blocked")

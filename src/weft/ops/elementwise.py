@@ -88,6 +88,14 @@ for _name, _cls in {"less": Lt, "less_equal": Le, "equal": Eq}.items():
     _define_binary(_name, _cls, bool_)
 
 
+@operator("logical_not")
+def logical_not(x: Tensor) -> Tensor:
+    """Negates bools."""
+    if not x.dtype.is_bool:
+        raise TypeMismatch(f"logical_not takes bools, not {x.dtype}")
+    return map_tensors("logical_not", Not, x)
+
+
 @operator("logical_xor")
 def logical_xor(a: Tensor, b: Tensor) -> Tensor:
     """Tells where just one of two bools holds."""
@@ -99,7 +107,6 @@ for _name in ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "tan",
     _define_unary(_name, lambda x, fn=_name: apply(fn, x))  # type: ignore[misc]
 _define_unary("round", lambda x: apply("round_even", x))
 _define_unary("neg", lambda x: -x)
-_define_unary("logical_not", Not)
 _define_unary("bit_not", Not)
 _define_unary("reciprocal", lambda x: 1 / x)
 _define_unary("relu", lambda x: maximum(x, 0))

@@ -83,7 +83,7 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     Another *reduction* (add, mul, max, min) combines them with what is there.
     """
     d = normalize_axis(axis, x.rank)
-    check_shape("scatter_elements: the updates", updates.shape, indices.shape)
+    check_shape("scatter_elements: the tensor of updates", updates.shape, indices.shape)
     k = reduce_axis(updates.shape[d], "k")
 
     def hit(i: Index) -> tuple[Index, Expr, Expr]:
@@ -104,7 +104,7 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     """
     depth = _tuple_size(indices)
     lead = indices.shape[:-1]
-    check_shape("scatter_nd: the updates", updates.shape, (*lead, *x.shape[depth:]))
+    check_shape("scatter_nd: the tensor of updates", updates.shape, (*lead, *x.shape[depth:]))
     ks = [reduce_axis(s, f"k{n}") for n, s in enumerate(lead)] or [reduce_axis(1, "k")]
     row = tuple(ks) if lead else ()
 
@@ -137,7 +137,7 @@ def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: b
 @operator("reverse_sequence")
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Reverses the first `lengths[b]` elements along *time_axis* for each *b* along *batch_axis*."""
-    check_shape("reverse_sequence: the lengths", lengths.shape, (x.shape[batch_axis],))
+    check_shape("reverse_sequence: the vector of lengths", lengths.shape, (x.shape[batch_axis],))
 
     def turned(*i: Expr) -> Expr:
         size, t = cast(lengths[i[batch_axis]], INDEX), i[time_axis]
@@ -170,7 +170,7 @@ def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
 def resample(x: Tensor, taps: Tensor, weights: Tensor, *, axis: int) -> Tensor:
     """Along *axis*, element i is the sum over t of `x[taps[i, t]] * weights[i, t]`: any separable interpolation."""
     d = normalize_axis(axis, x.rank)
-    check_shape("resample: the weights", weights.shape, taps.shape)
+    check_shape("resample: the table of weights", weights.shape, taps.shape)
     count = taps.shape[1]
     shape = (*x.shape[:d], taps.shape[0], *x.shape[d + 1 :])
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from weft.ir.expr import ZERO, Expr, all_of, cast, const, maximum, minimum, select
 from weft.ops.accumulate import accumulated, wide
-from weft.ops.conv import check_window, pad_spatial
+from weft.ops.conv import check_count, check_window, pad_spatial
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
 from weft.support.errors import TypeMismatch
@@ -19,10 +19,12 @@ Ints = Sequence[int]
 def pooled_size(size: Expr, kernel: int, stride: int, before: int, after: int, dilation: int, ceil_mode: bool) -> Expr:
     """Returns the number of windows along one dimension; a window that would begin in the padding after is left out."""
     room = size + (before + after - dilation * (kernel - 1) - 1)
-    if not ceil_mode:
-        return sized(room // stride + 1)[0]
-    count = (room + (stride - 1)) // stride + 1
-    return sized(minimum(count, (size + (before + stride - 1)) // stride))[0]
+    count = sized(room // stride + 1)[0]
+    if ceil_mode:
+        covering = (room + (stride - 1)) // stride + 1
+        count = sized(minimum(covering, (size + (before + stride - 1)) // stride))[0]
+    check_count(count, sized(size + (before + after))[0])
+    return count
 
 
 def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool) -> list[Expr]:

@@ -71,7 +71,7 @@ def check_shape(what: str, found: Sequence[Expr], wanted: Sequence[ExprLike]) ->
     """Raises `TypeMismatch` unless the shapes are the same; *what* names the tensor."""
     sizes = sized(*wanted)
     if len(found) != len(sizes) or not all(map(same_size, found, sizes)):
-        raise TypeMismatch(f"{what} is of shape {show_shape(found)}, not {show_shape(sizes)}")
+        raise TypeMismatch(f"{what} has the shape {show_shape(found)}, not {show_shape(sizes)}")
 
 
 def check_broadcasts(what: str, found: Sequence[Expr], result: Sequence[Expr]) -> None:

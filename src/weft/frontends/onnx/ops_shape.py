@@ -64,6 +64,8 @@ def unsqueeze(c: Call) -> Results:
     axes = axes_of(c, 13, "axes") or []
     rank = x.rank + len(axes)
     added = {c.axis_of(a, rank) for a in axes}
+    if len(added) < len(axes):
+        c.fail(f"its axes {axes} name a dimension twice")
     sizes = iter(x.shape)
     return c.reshape(x, [ONE if d in added else next(sizes) for d in range(rank)])
 
