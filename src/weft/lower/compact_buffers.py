@@ -57,9 +57,9 @@ class Plan:
 
 
 def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
-    """Returns how *buffer* shrinks; None if it does not, or has strides of its own, or is seen through a view."""
+    """Returns how *buffer* shrinks; None if it does not, or is seen through a view. Strides of its own are kept."""
     alloc, mine = uses.allocs[buffer], uses.of[buffer]
-    if not mine or buffer.strides is not None or any(isinstance(u.place.stmt, View) for u in mine):
+    if not mine or any(isinstance(u.place.stmt, View) for u in mine):
         return None
     outer = set(vars_between(None, alloc))
     ranges = _ranges(mine, alloc, buffer, outer)
@@ -67,7 +67,8 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
         return None
     kept = tuple([(d, base) for d, (base, width) in enumerate(ranges) if width is not ONE])
     shape = [ranges[d][1] for d, _ in kept] or [ONE]
-    return Plan(Buffer(buffer.name, shape, buffer.dtype, buffer.scope), kept)
+    strides = None if buffer.strides is None or not kept else [buffer.strides[d] for d, _ in kept]
+    return Plan(Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides), kept)
 
 
 def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> list[tuple[Expr, Expr]]:

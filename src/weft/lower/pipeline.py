@@ -19,6 +19,7 @@ from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
 from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
+from weft.lower.rotate_buffers import rotate_buffers
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
 from weft.lower.unroll_loops import unroll_loops
@@ -29,6 +30,7 @@ from weft.targets.target import Target
 PASSES: Final[tuple[Pass, ...]] = (
     Pass("place_allocations", place_allocations),
     Pass("compact_buffers", compact_buffers),
+    Pass("rotate_buffers", rotate_buffers),
     Pass("flatten_buffers", flatten_buffers),
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),

@@ -12,6 +12,7 @@ from weft.schedule.dependence import (
     Access,
     Uses,
     check_structured,
+    element_of,
     is_defined,
     is_finished,
     roots,
@@ -62,7 +63,7 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
             refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
         if _is_apart(fn, uses, target):
             continue
-        if not private or not _is_private(fn, path, uses, buffer):
+        if not private or not is_private(fn, path, uses, buffer):
             refuse(f"its iterations write the same elements of {buffer.name}", uses.writes[0].block)
         needed.append(buffer)
     return needed
@@ -89,14 +90,15 @@ def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
 def _is_spread(fn: Function, write: Access) -> bool:
     """Tells whether a block's instances along spatial axes write different elements: it has the axes for its indices."""
     axes = {a.var: a.extent for a in write.block.axes if a.kind is AxisKind.SPATIAL and a.extent is not ONE}
-    indices = [r.begin for r in write.region.ranges if r.extent is ONE]
+    indices, elements = element_of(write.region)
     if axes.keys() <= set(indices):
         return True
+    axes.update({f.var: f.extent for f in elements})
     found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
     return found is not None and found.injective
 
 
-def _is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
+def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
     """Tells whether *buffer* could be an iteration's own: allocated here, used nowhere else, and holding nothing from before."""
     where = alloc_of(fn.body, buffer)
     if where is None or not all(is_finished(w.path, path) for w in uses.writes):
