@@ -118,11 +118,7 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 @operator("write_at")
 def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
     """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
-    check_shape(
-        "write_at: the update",
-        (*update.shape[:axis], *update.shape[axis + 1 :]),
-        (*x.shape[:axis], *x.shape[axis + 1 :]),
-    )
+    check_shape("write_at: the update", update.shape, (*x.shape[:axis], update.shape[axis], *x.shape[axis + 1 :]))
     check_shape("write_at: where to begin", begin.shape, x.shape[:1])
 
     def written(*i: Expr) -> Expr:
