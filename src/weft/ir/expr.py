@@ -12,6 +12,7 @@ identity: use `eq(a, b)` and `ne(a, b)` for the expressions.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, Union
 
@@ -606,17 +607,18 @@ def _fold_index(cls: type[Binary], a: Expr, b: Expr) -> Expr:
     return cls(a, b)
 
 
+_FOLDED: Final[dict[type[Binary], Callable[[int, int], int]]] = {
+    Add: operator.add, Sub: operator.sub, Mul: operator.mul, FloorDiv: operator.floordiv, FloorMod: operator.mod,
+    Min: min, Max: max, Lt: operator.lt, Le: operator.le, Eq: operator.eq, Ne: operator.ne,
+}  # fmt: skip
+
+
 def _fold_constants(cls: type[Binary], a: int, b: int) -> Expr | None:
-    if cls in (FloorDiv, FloorMod, TruncDiv, TruncMod) and b == 0:
+    fold = _FOLDED.get(cls)
+    if fold is None or (b == 0 and cls in (FloorDiv, FloorMod)):
         return None
-    if cls in (FloorDiv, FloorMod):
-        return index(_wrap(a // b if cls is FloorDiv else a % b, INDEX))
-    if cls in (Add, Sub, Mul, Min, Max):
-        exact = {Add: a + b, Sub: a - b, Mul: a * b, Min: min(a, b), Max: max(a, b)}[cls]
-        return index(_wrap(exact, INDEX))
-    if issubclass(cls, Comparison):
-        return TRUE if bool(cls.numpy(a, b)) else FALSE
-    return None
+    value = fold(a, b)
+    return (TRUE if value else FALSE) if isinstance(value, bool) else Const(_wrap(value, INDEX), INDEX)
 
 
 def broadcast(value: Expr, lanes: int) -> Expr:
