@@ -5,6 +5,7 @@
     │   └── UnsupportedOperators    the model needs operators Weft lacks; lists all of them
     ├── InputError                  a call's inputs do not fit the model
     ├── TypeMismatch                an expression mixes data types, or a shape rule is broken
+    ├── GradientError               a formula has no derivative
     ├── ScheduleError               a schedule step would change the program's meaning
     ├── VerifyError                 a program breaks an invariant of its representation
     ├── ParseError                  text is not a program
@@ -61,6 +62,10 @@ class InputError(WeftError):
 
 class TypeMismatch(WeftError):
     """An expression mixes data types, or operands whose shapes do not fit."""
+
+
+class GradientError(WeftError):
+    """A gradient was asked for of what has none, or of what it cannot be worked out for."""
 
 
 class ScheduleError(WeftError):

@@ -1,6 +1,7 @@
 """Tensor expressions: what an operator computes, as index formulas; the compiler owns the loops."""
 
 from weft.te.extern import Extern, extern, whole
+from weft.te.gradient import gradient
 from weft.te.reducer import (
     ReduceAxis,
     Reducer,
@@ -34,6 +35,6 @@ from weft.te.to_loops import to_program
 
 __all__ = [
     "Compute", "Extern", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor", "all_",
-    "any_", "argmax", "argmin", "compute", "compute_many", "extern", "highest", "lowest", "max_", "min_", "placeholder", "prod",
-    "reduce_axis", "reducer", "scan", "sum_", "to_program", "topological", "whole",
+    "any_", "argmax", "argmin", "compute", "compute_many", "extern", "gradient", "highest", "lowest", "max_", "min_",
+    "placeholder", "prod", "reduce_axis", "reducer", "scan", "sum_", "to_program", "topological", "whole",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ class Extern(Operation):
         self.name = name
         self.shapes = tuple(shapes)
         self.shape = self.shapes[0]
-        self.dtypes = tuple(dtypes)
+        self.types = tuple(dtypes)
         self.read = tuple(inputs)
         self.body = body
         self.functions = tuple(functions)
@@ -52,6 +52,11 @@ class Extern(Operation):
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that the statements read."""
         return tuple(dict.fromkeys(self.read))
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The type of each tensor."""
+        return self.types
 
     def shape_of(self, index: int) -> tuple[Expr, ...]:
         """Returns the shape of one of the tensors."""
@@ -75,8 +80,7 @@ def extern(
         raise TypeMismatch(
             f"{name} has {len(made)} shapes and {len(dtypes)} data types", hint="give one of each a tensor"
         )
-    op = Extern(name, made, dtypes, inputs, body, functions)
-    return tuple([Tensor(op, k, t) for k, t in enumerate(dtypes)])
+    return Extern(name, made, dtypes, inputs, body, functions).outputs
 
 
 def whole(buffer: Buffer) -> Expr:
@@ -87,7 +91,7 @@ def whole(buffer: Buffer) -> Expr:
 def extern_block(op: Extern, buffers: Buffers) -> Stmt:
     """Returns the block of the statements of *op*: opaque, with all of its buffers as its regions."""
     ins = [buffers[t] for t in op.read]
-    outs = [buffers[Tensor(op, k, t)] for k, t in enumerate(op.dtypes)]
+    outs = [buffers[t] for t in op.outputs]
     body = op.body(ins, outs)
     local = {s.buffer for s in statements(body) if isinstance(s, Alloc | View)}
     for b in buffers_of(body):

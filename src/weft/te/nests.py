@@ -49,7 +49,7 @@ class Buffers:
 def nest(op: Compute, buffers: Buffers) -> Stmt:
     """Builds the loops around the block of one formula."""
     axes = block_axes(op)
-    outputs = [buffers[Tensor(op, k, v.dtype)] for k, v in enumerate(op.values)]
+    outputs = [buffers[t] for t in op.outputs]
     rewrite = to_loads(buffers, dict(zip(variables(op), [a.var for a in axes], strict=True)))
     where = [a.var for a in axes[: len(op.axes)]]
     body, init = assignments(op, [(b, where) for b in outputs], rewrite)

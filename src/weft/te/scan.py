@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from weft.ir.expr import Const, Expr, index
 from weft.ir.simplify import simplify
+from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te.tensor import Compute, Operation, Placeholder, Read, Tensor, topological
 
@@ -61,6 +62,11 @@ class Scan(Operation):
         read = [t for op in self.step for t in op.inputs if t.op not in inside]
         return tuple(dict.fromkeys([*[s.init for s in self.states], *read]))
 
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The type of each state."""
+        return tuple([s.placeholder.dtype for s in self.states])
+
     def shape_of(self, index: int) -> tuple[Expr, ...]:
         """Returns the shape of a state."""
         return self.states[index].placeholder.shape
@@ -99,8 +105,7 @@ def scan(init: Sequence[Tensor], update: Sequence[Tensor], state: Sequence[Tenso
     """
     if not state or not len(init) == len(update) == len(state):
         _refuse("a scan takes an initial value, an update and a placeholder for each state, and has one state or more")
-    op = Scan([State(*s) for s in zip(init, update, state, strict=True)])
-    return tuple([Tensor(op, k, t.dtype) for k, t in enumerate(state)])
+    return Scan([State(*s) for s in zip(init, update, state, strict=True)]).outputs
 
 
 def _refuse(message: str, hint: str | None = None) -> NoReturn:

@@ -32,7 +32,7 @@ from weft.te.tensor import Compute, Operation, Read, Tensor
 
 def scan_nests(scan: Scan, buffers: Buffers) -> list[Stmt]:
     """Returns the copies of the initial steps, and the loop over time."""
-    results = [buffers[Tensor(scan, k, s.placeholder.dtype)] for k, s in enumerate(scan.states)]
+    results = [buffers[t] for t in scan.outputs]
     copies = [_initial(buffers[s.init], b, buffers) for s, b in zip(scan.states, results, strict=True)]
     for s, b in zip(scan.states, results, strict=True):
         buffers[s.placeholder] = b
@@ -62,7 +62,7 @@ class _Step:
 
     def parts(self, op: Compute, time: Var) -> list[Stmt]:
         """Returns the nest of one operation, and the copies of its results to the states that it updates by a reduction."""
-        tensors = [Tensor(op, k, v.dtype) for k, v in enumerate(op.values)]
+        tensors = op.outputs
         axes, where = self._axes(op)
         body, init = assignments(op, [self._target(t, where) for t in tensors], self._rewrite(op, axes))
         inner = [Var(v.name) for v in variables(op)[1:]]
@@ -80,7 +80,7 @@ class _Step:
     def _axes(self, op: Compute) -> tuple[tuple[Axis, ...], list[Expr]]:
         """Returns the axes of a block of the step, which counts computed steps, and its index in a buffer of the step."""
         axes = block_axes(op)
-        direct = any(self._is_direct(Tensor(op, k, v.dtype)) for k, v in enumerate(op.values))
+        direct = any(self._is_direct(t) for t in op.outputs)
         kind = AxisKind.ORDERED if direct else AxisKind.SPATIAL
         return (Axis(axes[0].var, self.scan.count, kind), *axes[1:]), [a.var for a in axes[: len(op.axes)]]
 

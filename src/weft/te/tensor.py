@@ -37,6 +37,16 @@ class Operation:
         """The tensors that it reads, in order of first use."""
         return ()
 
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors that it makes."""
+        return tuple([Tensor(self, k, t) for k, t in enumerate(self.dtypes)])
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The type of each tensor that it makes."""
+        raise NotImplementedError
+
     def shape_of(self, index: int) -> tuple[Expr, ...]:
         """Returns the shape of one of the tensors."""
         return self.shape
@@ -54,19 +64,27 @@ class Placeholder(Operation):
     shape: tuple[Expr, ...]
     dtype: DType
 
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The tensor's type."""
+        return (self.dtype,)
+
 
 class Compute(Operation):
     """Tensors given by an index formula over *axes*; `values` has one expression an output, `reduction` their reduction."""
 
-    def __init__(self, name: str, shape: tuple[Expr, ...], fn: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, shape: tuple[Expr, ...], fn: Callable[..., Any], axis_names: Sequence[str] | None = None
+    ) -> None:
         self.name = name
         self.shape = shape
         self.fn = fn
+        self.axis_names = axis_names
 
     @cached_property
     def axes(self) -> tuple[Var, ...]:
-        """The index variables, one a dimension, named as the formula names them."""
-        return tuple([Var(n) for n in _axis_names(self.fn, len(self.shape))])
+        """The index variables, one a dimension, named as the formula names them, unless told otherwise."""
+        return tuple([Var(n) for n in self.axis_names or _axis_names(self.fn, len(self.shape))])
 
     @cached_property
     def body(self) -> Reduction | tuple[Expr, ...]:
@@ -80,6 +98,11 @@ class Compute(Operation):
     def values(self) -> tuple[Expr, ...]:
         """The expression of each output; under a reduction, what is reduced."""
         return self.body.values if isinstance(self.body, Reduction) else self.body
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The type of each value."""
+        return tuple([v.dtype for v in self.values])
 
     @property
     def reduction(self) -> Reduction | None:
@@ -198,8 +221,7 @@ def compute(
 
 def compute_many(shape: Iterable[ExprLike], fn: Callable[..., Any], name: str = "y") -> tuple[Tensor, ...]:
     """Defines several tensors of one shape by a formula that returns a tuple, or a tuple-valued reduction."""
-    op = Compute(name, tuple([as_expr(s, INDEX) for s in shape]), fn)
-    return tuple([Tensor(op, k, v.dtype) for k, v in enumerate(op.values)])
+    return Compute(name, tuple([as_expr(s, INDEX) for s in shape]), fn).outputs
 
 
 def topological(outputs: Iterable[Tensor]) -> list[Operation]:

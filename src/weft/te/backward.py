@@ -1,0 +1,127 @@
+"""From the adjoints of results back to those of what they are computed from: reverse mode over operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from weft.ir.bounds import EMPTY, Bounds
+from weft.ir.expr import ONE, ZERO, Expr, Var, all_of, cast, conjuncts, const, select
+from weft.ir.prove import prove
+from weft.ir.rewrite import free_vars, substitute
+from weft.ir.simplify import simplify
+from weft.te.adjoints import Adjoint, Contribution, formulas, wide
+from weft.te.inverse import preimage
+from weft.te.reducer import ReduceAxis, Reduction, sum_
+from weft.te.tensor import Compute, Operation, Tensor, topological
+
+Key: TypeAlias = tuple[Operation, int]
+Rule: TypeAlias = Callable[[Operation, Sequence[Adjoint | None], Callable[[Tensor], bool]], Iterable[Contribution]]
+"""Gives what an operation, whose outputs have certain adjoints, adds to those of the tensors that are wanted."""
+
+
+def key_of(t: Tensor) -> Key:
+    """Returns what tells a tensor from all others."""
+    return t.op, t.index
+
+
+def reading(t: Tensor) -> Adjoint:
+    """Returns the adjoint that *t* holds."""
+    return lambda where: t[tuple(where)]
+
+
+def backward(
+    heads: Sequence[tuple[Tensor, Adjoint]], targets: Sequence[Tensor], rule: Rule, *, through: bool = True
+) -> list[Tensor | None]:
+    """Returns the adjoints of *targets*, given those of some results; None for one that no result depends on.
+
+    Unless it goes *through* the targets, nothing is passed on from them to what they are computed from.
+    """
+    state = _Backward(heads, targets)
+    for op in reversed(state.order):
+        is_end = any(key_of(t) in state.ends for t in op.outputs)
+        if op not in state.readers or (is_end and not through):
+            continue
+        adjoints = [state.adjoint(t) for t in op.outputs]
+        for c in rule(op, adjoints, state.is_active) if any(adjoints) else ():
+            state.adding.setdefault(key_of(c.tensor), []).append(c)
+    return [state.tensor(t) for t in targets]
+
+
+class _Backward:
+    """The adjoints so far."""
+
+    def __init__(self, heads: Sequence[tuple[Tensor, Adjoint]], targets: Sequence[Tensor]) -> None:
+        self.order = topological([t for t, _ in heads])
+        self.given = {key_of(t): head for t, head in heads}
+        self.ends = {key_of(t) for t in targets}
+        self.active = set(self.ends)
+        self.readers: set[Operation] = set()  # of active tensors
+        self.adding: dict[Key, list[Contribution]] = {}
+        self.made: dict[Key, Tensor | None] = {}
+        for op in self.order:
+            if any(self.is_active(t) for t in op.inputs):
+                self.readers.add(op)
+                self.active.update(key_of(t) for t in op.outputs)
+
+    def is_active(self, t: Tensor) -> bool:
+        """Tells whether *t* is a target, or depends on one."""
+        return key_of(t) in self.active
+
+    def adjoint(self, t: Tensor) -> Adjoint | None:
+        """Returns the adjoint of *t*, all of whose readers have been visited."""
+        head, added = self.given.get(key_of(t)), key_of(t) in self.adding
+        if head is not None and not added:
+            return head
+        made = self.tensor(t)
+        return None if made is None else reading(made)
+
+    def tensor(self, t: Tensor) -> Tensor | None:
+        """Returns the adjoint of *t* as a tensor, made once; None if it is zero."""
+        key = key_of(t)
+        if key not in self.made:
+            head, added = self.given.get(key), self.adding.get(key, [])
+            self.made[key] = _total(t, head, added) if head is not None or added else None
+        return self.made[key]
+
+
+def _total(t: Tensor, head: Adjoint | None, added: Sequence[Contribution]) -> Tensor:
+    """Defines the adjoint of *t*: what it is given, and what its readers contribute."""
+    names = [v.name for v in t.op.axes] if isinstance(t.op, Compute) else [f"i{d}" for d in range(t.rank)]
+    element = [Var(n) for n in names]
+    name, kept = f"d_{t.name}", wide(t.dtype)
+    bounds = _bounds(t, element, added)
+    parts = [gathered(c, element, bounds) for c in added]
+    if head is None and len(parts) == 1 and kept is t.dtype:
+        return formulas(t.shape, element, parts[0], name)[0]
+    sums = [formulas(t.shape, element, p, name)[0][tuple(element)] for p in parts if isinstance(p, Reduction)]
+    terms = [*[p for p in parts if isinstance(p, Expr)], *sums]
+    if head is not None:
+        terms.insert(0, cast(head(element), kept))
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return formulas(t.shape, element, cast(total, t.dtype), name)[0]
+
+
+def _bounds(t: Tensor, element: Sequence[Var], added: Sequence[Contribution]) -> Bounds:
+    """Returns what is known of the indices of an element, and of sizes, which are at least one."""
+    bounds = EMPTY
+    for e in (*t.shape, *[e for c in added for e in c.variables.values()]):
+        for size in free_vars(e):
+            bounds = bounds.bind(size, ONE, None)
+    for v, e in zip(element, t.shape, strict=True):
+        bounds = bounds.bind(v, ZERO, e - ONE)
+    return bounds
+
+
+def gathered(c: Contribution, element: Sequence[Var], bounds: Bounds) -> Expr | Reduction:
+    """Returns the sum of what all instances add to *element*: a reduction, unless there is only one instance at most."""
+    found = preimage(c.indices, element, c.variables, bounds)
+    value = simplify(substitute(c.value, found.values), found.bounds)
+    conditions = [simplify(substitute(k, found.values), found.bounds) for k in conjuncts(c.where)]
+    where = all_of([*found.where, *[k for k in conditions if not prove(k, found.bounds)]])
+    if not found.free:
+        return select(where, value, const(0, value.dtype))
+    axes = {v: ReduceAxis(v.name, extent) for v, extent in found.free.items()}
+    return sum_(substitute(value, axes), tuple(axes.values()), substitute(where, axes))
