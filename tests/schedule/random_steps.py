@@ -94,6 +94,11 @@ def _tile(s: Schedule, r: random.Random) -> None:
     s.tile(loops[n : n + 2], [r.choice([2, 3]), r.choice([2, 4])])
 
 
+def _rolling_buffer(s: Schedule, r: random.Random) -> None:
+    block = _block(s, r)
+    s.rolling_buffer(block, r.choice(_around(s, block)))
+
+
 def _partition(s: Schedule, r: random.Random) -> None:
     s.partition(_loop(s, r), [r.choice([1, 2, 3, -1, -2])])
 
@@ -106,6 +111,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (7, _reverse_compute_at),
     (2, lambda s, r: s.compute_root(_block(s, r))),
     (2, _tile),
+    (3, _rolling_buffer),
     (1, _partition),
     (1, lambda s, r: void(s.add_unit_loop(_block(s, r)))),
     (3, _decompose),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import TRUE, ZERO, all_of
+from weft.ir.expr import TRUE, ZERO, Var, all_of
 from weft.ir.iter_map import IterMap, detect
 from weft.ir.prove import extremes
 from weft.ir.rewrite import free_vars, substitute
@@ -36,6 +36,26 @@ def is_injective(fn: Function, path: Path, within: For) -> bool:
     if whole is not None and whole.injective:
         return True
     return any(_reaches_once(fn, path, loops[n:]) for n in range(start, -1, -1))
+
+
+def is_told_apart(fn: Function, path: Path, within: For, axis: Var) -> bool:
+    """Tells whether *axis* of the block at the end of *path* takes other values in each iteration of the loop *within*."""
+    block, loops = the_block(path), loops_on(path)
+    binding = next(b for a, b in zip(block.axes, block.bindings, strict=True) if a.var is axis)
+    extent = next(a.extent for a in block.axes if a.var is axis)
+    moving = [f for f in loops[loops.index(within) :] if f.var in free_vars(binding)]
+    if within not in moving or any(f.begin is not ZERO for f in moving):
+        return False
+    bounds = bounds_on(path, fn)
+    found = extremes(binding, [f.var for f in moving], bounds)
+    if found is None:
+        return False
+    rest = simplify(binding - found[0], bounds)
+    variables = {f.var: f.extent for f in moving}
+    if any(v not in variables for v in free_vars(rest)):
+        return False
+    made = detect([rest], variables, TRUE, [extent], bounds)
+    return made is not None and made.injective
 
 
 def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:

@@ -7,7 +7,7 @@ from weft.ir.iter_map import detect
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind
 from weft.loop.visit import buffers_of, statements
-from weft.schedule.bijection import is_injective
+from weft.schedule.bijection import is_injective, is_told_apart
 from weft.schedule.dependence import (
     Access,
     Uses,
@@ -84,7 +84,10 @@ def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
     """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
     if any(r.region not in {w.region for w in uses.writes if w.path == r.path} for r in uses.own_reads):
         return False
-    return all(_is_spread(fn, w) and is_injective(fn, w.path, target) for w in roots(fn, uses))
+    return all(
+        (_is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
+        for w in roots(fn, uses)
+    )
 
 
 def _is_spread(fn: Function, write: Access) -> bool:
@@ -96,6 +99,13 @@ def _is_spread(fn: Function, write: Access) -> bool:
     axes.update({f.var: f.extent for f in elements})
     found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
     return found is not None and found.injective
+
+
+def _is_told_apart(fn: Function, write: Access, target: For) -> bool:
+    """Tells whether one index alone, an axis, is another in each iteration of *target*."""
+    axes = [a.var for a in write.block.axes if a.kind is AxisKind.SPATIAL]
+    indices = [r.begin for r in write.region.ranges if r.extent is ONE]
+    return any(v in indices and is_told_apart(fn, write.path, target, v) for v in axes)
 
 
 def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:

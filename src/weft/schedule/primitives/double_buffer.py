@@ -15,7 +15,7 @@ from weft.schedule.dependence import check_structured, unfed_read, uses_under
 from weft.schedule.kinds import is_private, with_own_buffers
 from weft.schedule.placing import written_buffers
 from weft.schedule.primitive import primitive
-from weft.schedule.state import BlockRef, Change, LoopRef, refuse
+from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import alloc_of, block_path, loop_path, replace, the_block, the_loop
 
 KEY = "double_buffer"
@@ -32,16 +32,16 @@ def double_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change,
     path = loop_path(fn, loop)
     target = the_loop(path)
     if target not in block_path(fn, block):
-        refuse(f"{producer.name} is not in the loop {target.var.name}", producer)
+        refuse(f"{producer.name} is not in the loop {called(target.var)}", producer)
     if target.kind is not LoopKind.SERIAL:
-        refuse(f"the loop {target.var.name} is {target.kind}: its iterations do not take turns", target)
+        refuse(f"the loop {called(target.var)} is {target.kind}: its iterations do not take turns", target)
     check_structured(target)
     buffer = _buffer(fn, producer, target)
     if alloc_of(target, buffer) is None:
         uses = uses_under(path)[buffer]
         unfed = unfed_read(fn, uses)
         if unfed is not None or not is_private(fn, path, uses, buffer):
-            refuse(f"an iteration of {target.var.name} may use what another one leaves in {buffer.name}", producer)
+            refuse(f"an iteration of {called(target.var)} may use what another one leaves in {buffer.name}", producer)
         fn = with_own_buffers(fn, loop, [buffer])
         path = loop_path(fn, loop)
         target = the_loop(path)
