@@ -10,10 +10,12 @@ import importlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -33,13 +35,14 @@ from weft.ir.expr import Add, Var
 from weft.loop.nodes import Program
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_program
-from weft.lower.manager import run_passes
+from weft.lower.manager import Pass, run_passes
 from weft.lower.pipeline import PASSES, UNROLLED, lower
 from weft.native import _rt
 from weft.ops import OPERATORS
 from weft.schedule.rules import schedule_program
 from weft.support.dtypes import f32
 from weft.targets.cpu import host
+from weft.targets.target import Target
 from weft.te import compute, placeholder, reduce_axis, sum_, to_program
 
 
@@ -61,7 +64,13 @@ class PlainAdd:
     b: object
 
 
-def doubled(add: Callable[[object, object], object], e: object, depth: int) -> object:
+def build_sums(add: Callable[[Any, Any], object], a: object, others: Sequence[object]) -> None:
+    """Builds the sum of *a* with each of *others*."""
+    for v in others:
+        add(a, v)
+
+
+def doubled(add: Callable[[Any, Any], object], e: object, depth: int) -> object:
     """Returns a sum of 2**depth terms, made of *depth* nodes."""
     for _ in range(depth):
         e = add(e, e)
@@ -71,20 +80,18 @@ def doubled(add: Callable[[object, object], object], e: object, depth: int) -> o
 def interning() -> None:
     """0001: interned nodes against a frozen dataclass."""
     a, b = Var("a"), Var("b")
-    others = [Var("v") for _ in range(100_000)]
     kept = Add(a, b)
     assert kept is Add(a, b)
     for name, add in (("interned", Add), ("dataclass", PlainAdd)):
-        new = best(lambda add=add: [add(a, v) for v in others]) * 1e4
-        print(
-            f"{name}: a new node {new:.0f} ns, one that exists {best(lambda add=add: [add(a, b) for _ in others]) * 1e4:.0f} ns"
-        )
+        new = best(partial(build_sums, add, a, [Var("v") for _ in range(100_000)])) * 1e4
+        again = best(partial(build_sums, add, a, [b] * 100_000)) * 1e4
+        print(f"{name}: a new node {new:.0f} ns, one that exists {again:.0f} ns")
     left, right = doubled(PlainAdd, a, 20), doubled(PlainAdd, a, 20)
     print(
-        f"comparing two equal sums of 20 nodes that share their operands: dataclass {best(lambda: left == right, 1) * 1e3:.0f} ms"
+        f"comparing equal sums of 20 nodes that share operands: dataclass {best(lambda: left == right, 1) * 1e3:.0f} ms"
     )
     one, same = doubled(Add, a, 20), doubled(Add, a, 20)
-    print(f"interned {best(lambda: [one is same for _ in others]) * 1e4:.0f} ns")
+    print(f"interned {best(lambda: [one is same for _ in range(100_000)]) * 1e4:.0f} ns")
 
 
 def text() -> None:
@@ -115,6 +122,17 @@ def schedules() -> None:
         print(f"{name}: {best(work, 3) * 1e3 / n:.1f} ms a kernel")
 
 
+def lower_by(passes: Sequence[Pass], programs: Sequence[Program], target: Target) -> list[Program]:
+    """Returns the programs after *passes*."""
+    return [run_passes(passes, p, target) for p in programs]
+
+
+def emit_all(programs: Sequence[Program], target: Target) -> None:
+    """Compiles flat programs."""
+    for p in programs:
+        compile_function_module(p, target)
+
+
 def tiles() -> None:
     """0004: register tiles as loops to the end, or unrolled before the passes."""
     target = host()
@@ -122,9 +140,9 @@ def tiles() -> None:
     at = [p.name for p in PASSES].index("flatten_buffers") + 1
     early = (*PASSES[:at], *UNROLLED, *PASSES[at:])
     for name, passes in (("loops to the end", PASSES), ("unrolled early", early)):
-        flat = [run_passes(passes, p, target) for p in programs]
-        python = best(lambda passes=passes: [run_passes(passes, p, target) for p in programs], 2)
-        llvm = best(lambda flat=flat: [compile_function_module(p, target) for p in flat], 2)
+        lower_all = partial(lower_by, passes, programs, target)
+        flat = lower_all()
+        python, llvm = best(lower_all, 2), best(partial(emit_all, flat, target), 2)
         n, size = len(programs), sum(len(print_program(p)) for p in flat)
         print(
             f"{name}: {size // n} bytes of text a kernel, lowering {python * 1e3 / n:.0f} ms, "
@@ -197,7 +215,7 @@ def layouts() -> None:
     graph = from_onnx(resnet18())
     for level, name in ((3, "in blocks throughout"), (2, "as the model stores them")):
         made = weft.Model(weft.build(graph, options=Options(opt_level=level)).package, threads=1)
-        print(f"{name}: {best(lambda m=made: m(x), 15) * 1e3:.1f} ms")
+        print(f"{name}: {best(partial(made, x), 15) * 1e3:.1f} ms")
     results = [n.output.static_shape or () for n in graph.nodes if n.op == "conv2d"]
     more = sum(moving_time(shape) for shape in results)
     print(f"taking the results of {len(results)} convolutions out of blocks and back: {more * 1e3:.1f} ms")
