@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from weft.ir.expr import FALSE, TRUE, ZERO, Expr, Or, Var, all_of, cast, const, eq, ne
 from weft.ir.rewrite import substitute
 from weft.support.dtypes import DType, f32
 from weft.te.derivatives import derivative, plus, times
 from weft.te.reducer import ReduceAxis, Reducer, Reduction, argmax, argmin, max_, min_, sum_
-from weft.te.tensor import Compute, Read, Tensor
+from weft.te.tensor import Body, Compute, Read, Tensor
 
 Adjoint: TypeAlias = Callable[[Sequence[Expr]], Expr]
 """Gives the adjoint of a tensor's element at an index."""
@@ -111,22 +111,20 @@ def _others(op: Compute, r: Reduction) -> tuple[Tensor, ...]:
     return formulas(shape, (*op.axes, *r.axes), body, f"{op.name}_others")
 
 
-def formulas(
-    shape: Sequence[Expr], axes: Sequence[Var], body: Reduction | Expr | tuple[Expr, ...], name: str
-) -> tuple[Tensor, ...]:
+def formulas(shape: Sequence[Expr], axes: Sequence[Var], body: Body, name: str) -> tuple[Tensor, ...]:
     """Defines tensors by a body over given index variables."""
 
-    def fn(*i: Expr) -> Any:
-        return at(body, dict(zip(axes, i, strict=True)))
+    def fn(*i: Expr) -> Body:
+        values = dict(zip(axes, i, strict=True))
+        return map_body(body, lambda e: substitute(e, values))
 
     return Compute(name, tuple(shape), fn, [a.name for a in axes]).outputs
 
 
-def at(body: Reduction | Expr | tuple[Expr, ...], values: Mapping[Var, Expr]) -> Reduction | Expr | tuple[Expr, ...]:
-    """Returns *body* with its variables replaced."""
+def map_body(body: Body, change: Callable[[Expr], Expr]) -> Body:
+    """Returns the body of a formula with each of its expressions changed."""
     if isinstance(body, Expr):
-        return substitute(body, values)
+        return change(body)
     if isinstance(body, tuple):
-        return tuple([substitute(e, values) for e in body])
-    made = tuple([substitute(v, values) for v in body.values])
-    return Reduction(body.reducer, made, body.axes, substitute(body.condition, values))
+        return tuple([change(e) for e in body])
+    return Reduction(body.reducer, tuple([change(v) for v in body.values]), body.axes, change(body.condition))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from weft.ir.bounds import EMPTY, Bounds
@@ -10,7 +10,8 @@ from weft.ir.expr import ONE, ZERO, Expr, Var, all_of, cast, conjuncts, const, s
 from weft.ir.prove import prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
-from weft.te.adjoints import Adjoint, Contribution, formulas, wide
+from weft.support.errors import GradientError
+from weft.te.adjoints import Adjoint, Contribution, contributions, formulas, wide
 from weft.te.inverse import preimage
 from weft.te.reducer import ReduceAxis, Reduction, sum_
 from weft.te.tensor import Compute, Operation, Tensor, topological
@@ -30,14 +31,29 @@ def reading(t: Tensor) -> Adjoint:
     return lambda where: t[tuple(where)]
 
 
+def formula_rule(
+    op: Operation, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]
+) -> Iterable[Contribution]:
+    """Gives what a formula contributes; refuses any other operation."""
+    if not isinstance(op, Compute):
+        raise GradientError(f"there is no gradient of {op.name}, which is not a formula", hint="compute it by formulas")
+    return contributions(op, heads, wanted)
+
+
 def backward(
-    heads: Sequence[tuple[Tensor, Adjoint]], targets: Sequence[Tensor], rule: Rule, *, through: bool = True
+    heads: Sequence[tuple[Tensor, Adjoint]],
+    targets: Sequence[Tensor],
+    rule: Rule,
+    *,
+    through: bool = True,
+    constants: Sequence[Tensor] = (),
 ) -> list[Tensor | None]:
     """Returns the adjoints of *targets*, given those of some results; None for one that no result depends on.
 
-    Unless it goes *through* the targets, nothing is passed on from them to what they are computed from.
+    Unless it goes *through* the targets, nothing is passed on from them to what they are computed from. What the *constants*
+    depend on does not matter.
     """
-    state = _Backward(heads, targets)
+    state = _Backward(heads, targets, {t.op for t in constants})
     for op in reversed(state.order):
         is_end = any(key_of(t) in state.ends for t in op.outputs)
         if op not in state.readers or (is_end and not through):
@@ -51,7 +67,9 @@ def backward(
 class _Backward:
     """The adjoints so far."""
 
-    def __init__(self, heads: Sequence[tuple[Tensor, Adjoint]], targets: Sequence[Tensor]) -> None:
+    def __init__(
+        self, heads: Sequence[tuple[Tensor, Adjoint]], targets: Sequence[Tensor], constants: Collection[Operation]
+    ) -> None:
         self.order = topological([t for t, _ in heads])
         self.given = {key_of(t): head for t, head in heads}
         self.ends = {key_of(t) for t in targets}
@@ -60,7 +78,7 @@ class _Backward:
         self.adding: dict[Key, list[Contribution]] = {}
         self.made: dict[Key, Tensor | None] = {}
         for op in self.order:
-            if any(self.is_active(t) for t in op.inputs):
+            if op not in constants and any(self.is_active(t) for t in op.inputs):
                 self.readers.add(op)
                 self.active.update(key_of(t) for t in op.outputs)
 

@@ -22,9 +22,11 @@ from collections.abc import Callable, Iterable, Sequence
 from weft.ir.expr import Expr, const
 from weft.ir.simplify import simplify
 from weft.support.errors import GradientError, TypeMismatch
-from weft.te.adjoints import Adjoint, Contribution, contributions
-from weft.te.backward import backward, reading
-from weft.te.tensor import Compute, Operation, Tensor, compute
+from weft.te.adjoints import Adjoint, Contribution
+from weft.te.backward import backward, formula_rule, reading
+from weft.te.scan import Scan
+from weft.te.scan_gradient import scan_contributions
+from weft.te.tensor import Operation, Tensor, compute
 
 
 def gradient(output: Tensor, inputs: Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
@@ -60,6 +62,4 @@ def _zeros(t: Tensor) -> Tensor:
 
 def _rule(op: Operation, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]) -> Iterable[Contribution]:
     """Returns what *op* contributes to the adjoints of the tensors that it reads."""
-    if isinstance(op, Compute):
-        return contributions(op, heads, wanted)
-    raise GradientError(f"there is no gradient of {op.name}, which is no formula")
+    return scan_contributions(op, heads, wanted) if isinstance(op, Scan) else formula_rule(op, heads, wanted)

@@ -87,7 +87,7 @@ class _System:
         self.definitions: list[Equation] = []  # of the names that sums were given
         self.guards: list[Expr] = []
         for v, extent in variables.items():
-            self.steps.append((v, self._new(v.name, extent)))
+            self.steps.append((v, ZERO if extent is ONE else self._new(v.name, extent)))
 
     def _new(self, name: str, extent: Expr) -> Var:
         """Returns a new variable to solve for."""
