@@ -21,6 +21,7 @@ from weft.ir.elimination import is_worth_it, lowest, plain_low
 from weft.ir.expr import (
     INDEX,
     Add,
+    And,
     Broadcast,
     Cast,
     Comparison,
@@ -37,6 +38,7 @@ from weft.ir.expr import (
     Ne,
     Neg,
     Not,
+    Or,
     Ramp,
     Reinterpret,
     Select,
@@ -47,6 +49,7 @@ from weft.ir.expr import (
 from weft.ir.fold import fold_constants
 from weft.ir.interval import Interval
 from weft.ir.linear import Poly, add_to, build, constant, is_exact, plus, poly_of, scaled, times
+from weft.ir.logic import tidied
 from weft.ir.node import Node
 from weft.ir.order import order_key
 from weft.ir.rules import Compiled, compile_rules
@@ -193,6 +196,8 @@ class Simplifier:
         folded = fold_constants(n)
         if folded is not n:
             return folded
+        if isinstance(n, And | Or) and n.dtype.lanes == 1 and (fewer := tidied(n, self)) is not None:
+            return fewer
         if isinstance(n, Cast) and (shorter := fewer_casts(n, self.bounds)) is not None:
             return shorter
         if type(n) in _DECIDABLE and not n.dtype.is_float:
