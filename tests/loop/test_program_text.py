@@ -220,7 +220,7 @@ ERRORS = [
     (body("if n:", "  pass"), "line 2, column 8: a condition is a bool, not i64\n        if n:\n           ^"),
     (
         body("for i in n:", "  pass"),
-        "line 2, column 14: expected one of range, parallel, vectorized, unrolled, called with (begin, end)\n"
+        "line 2, column 14: expected one of range, parallel, vectorized, unrolled, bound, called with (begin, end)\n"
         "        for i in n:\n                 ^",
     ),
     (

@@ -21,11 +21,11 @@ from weft.loop.visit import map_stmts, statements
 from weft.schedule import LoopRef, Schedule
 from weft.support.errors import ScheduleError
 
-APART = (LoopKind.PARALLEL, LoopKind.VECTORIZED)
+APART = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND)
 
 
 def disordered(program: Program) -> Program:
-    """Runs parallel and vectorized loops one iteration at a time in another order, which must not matter."""
+    """Runs parallel, bound and vectorized loops one iteration at a time in another order, which must not matter."""
 
     def change(s: Stmt) -> Stmt | None:
         if not isinstance(s, For) or s.kind not in APART:

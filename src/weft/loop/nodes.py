@@ -121,6 +121,13 @@ class LoopKind(StrEnum):
     PARALLEL = "parallel"
     VECTORIZED = "vectorized"
     UNROLLED = "unrolled"
+    BOUND = "bound"
+
+
+THREAD_AXES: Final = (
+    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread",
+)  # fmt: skip
+"""What a bound loop's annotation `thread` may say: its iterations are the blocks, threads or virtual threads of that axis."""
 
 
 class AxisKind(StrEnum):

@@ -13,6 +13,7 @@ from weft.ir.node import Node
 from weft.ir.rewrite import post_order
 from weft.loop.nodes import (
     NOTHING,
+    THREAD_AXES,
     Address,
     Alloc,
     Assert,
@@ -199,6 +200,9 @@ def _for(v: _Verifier, s: For) -> None:
     v.index(s.begin, "the begin of a loop")
     v.index(s.extent, "the extent of a loop")
     v.annotations(s.annotations)
+    if s.kind is LoopKind.BOUND:
+        thread = dict(s.annotations).get("thread")
+        v.require(thread in THREAD_AXES, f"a bound loop is annotated with a thread axis, not {thread!r}")
     if v.flat:
         v.require(s.kind in (LoopKind.SERIAL, LoopKind.UNROLLED), f"a flat program has no {s.kind.value} loop")
         is_known = s.kind is LoopKind.SERIAL or isinstance(s.extent, Const)

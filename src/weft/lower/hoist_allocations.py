@@ -49,7 +49,7 @@ class _Hoist(StmtRewriter):
 
     def visit_for(self, s: For) -> Steps:
         before, depth = len(self.taken), self.loops
-        parallel = s.kind is LoopKind.PARALLEL
+        parallel = s.kind in (LoopKind.PARALLEL, LoopKind.BOUND)
         self.loops = 0 if parallel else depth + 1
         body = yield s.body
         self.loops = depth

@@ -67,7 +67,7 @@ def _is_free(e: Expr, loop: For) -> bool:
 
 def _only_first(s: If, loop: For, bounds: Bounds) -> Stmt | None:
     """Returns what *s*, which begins the body of *loop*, does in the first iteration, if it does nothing in any other."""
-    if s.other is not None or loop.kind is LoopKind.PARALLEL or loop.var not in free_vars(s.cond):
+    if s.other is not None or loop.kind in (LoopKind.PARALLEL, LoopKind.BOUND) or loop.var not in free_vars(s.cond):
         return None
     later = bounds.bind(loop.var, loop.begin + ONE, loop.begin + loop.extent - ONE)
     if simplify(s.cond, later) is not FALSE or _is_changed(s.cond, loop.body):

@@ -78,7 +78,7 @@ class _Partition(StmtRewriter):
         cut = self._cut(s) if self.guards.of(s.body) else None
         if cut is None:
             return (yield from self._visited(s, rigid=s.kind in (LoopKind.UNROLLED, LoopKind.VECTORIZED)))
-        if s.kind is LoopKind.PARALLEL:
+        if s.kind in (LoopKind.PARALLEL, LoopKind.BOUND):
             return (yield from self._tested(s, cut))
         end = s.begin + s.extent
         parts = [(s.begin, cut.begin), (cut.begin, cut.end), (cut.end, end)]

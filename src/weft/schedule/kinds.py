@@ -131,14 +131,14 @@ def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Func
 
 
 def settle(fn: Function, before: Function) -> Function:
-    """Checks the parallel and vectorised loops that a step has changed, and gives their iterations their own buffers.
+    """Checks the parallel, bound and vectorised loops that a step has changed, and gives their iterations their own buffers.
 
     A loop that was serial *before* has been checked by the primitive that chose its kind.
     """
     old = {s.var: s for s in statements(before.body) if isinstance(s, For)}
     for loop in [s for s in statements(fn.body) if isinstance(s, For)]:
         known = old.get(loop.var)
-        if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED) or known is loop:
+        if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND) or known is loop:
             continue
         if known is None or known.kind is loop.kind:
             fn = _settled(fn, loop, known)
@@ -148,7 +148,7 @@ def settle(fn: Function, before: Function) -> Function:
 def _settled(fn: Function, loop: For, known: For | None) -> Function:
     ref = LoopRef(loop.var)
     try:
-        private = check_independent(fn, ref, private=loop.kind is LoopKind.PARALLEL)
+        private = check_independent(fn, ref, private=loop.kind is not LoopKind.VECTORIZED)
     except Illegal as e:
         refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at)
     return with_own_buffers(fn, ref, private)
