@@ -8,6 +8,7 @@ def main(in0, out0, arena, constants, batch):
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -86,8 +87,6 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
     body = seq(*[_call(g, memory, kernels[g.key]) for g in fused.groups])
-    for buffer, source, offset in reversed(memory.views):
-        body = View(buffer, source, offset, body)
     params: tuple[Param, ...] = (*ins, *outs, arena, weights, *sizes)
     words = [f"in{n}" for n in range(len(ins))] + [f"out{n}" for n in range(len(outs))] + ["arena", "constants"]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
@@ -95,7 +94,7 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
 
 
 class _Memory:
-    """The buffer in which `main` finds each value; views of the arena and the constants are made when first asked for."""
+    """The buffer in which `main` finds each value: a parameter, or a view of the arena or the constants for one call."""
 
     def __init__(
         self, fused: FusedGraph, plan: MemoryPlan, constants: Constants, ins: Sequence[Buffer], outs: Sequence[Buffer],
@@ -103,32 +102,43 @@ class _Memory:
     ) -> None:  # fmt: skip
         self.fused, self.plan, self.constants = fused, plan, constants
         self.ins, self.outs, self.arena, self.weights = ins, outs, arena, weights
-        self.views: list[tuple[Buffer, Buffer, Expr]] = []
-        self.made: dict[Value, Buffer] = {}
+        self.names = itertools.count()
 
     def begin(self, value: Value) -> int:
         """Returns the element of its buffer at which *value* begins: a slice may be a view of a larger tensor."""
         return self.fused.offset(value) // value.dtype.bytes
 
-    def __getitem__(self, value: Value) -> Buffer:
-        root = self.fused.root(value)
-        place = self.plan.locations[root]
+    def parameter(self, value: Value) -> Buffer | None:
+        """Returns the input or output that *value* is; None for a value inside the arena or the constants."""
+        place = self.plan.locations[self.fused.root(value)]
         if place.place is Place.INPUT:
             return self.ins[place.number]
-        if place.place is Place.OUTPUT:
-            return self.outs[place.number]
-        if root not in self.made:
-            is_constant = place.place is Place.CONSTANT
-            offset = index(self.constants.offsets[root]) if is_constant else place.offset
-            made = Buffer(f"t{len(self.made)}", (_elements(root),), root.dtype)
-            self.views.append((made, self.weights if is_constant else self.arena, offset))
-            self.made[root] = made
-        return self.made[root]
+        return self.outs[place.number] if place.place is Place.OUTPUT else None
+
+    def view(self, value: Value) -> tuple[Buffer, Buffer, Expr]:
+        """Returns a new buffer for *value*, what it is a view of, and where it begins there, in bytes."""
+        root = self.fused.root(value)
+        place = self.plan.locations[root]
+        made = Buffer(f"t{next(self.names)}", (_elements(root),), root.dtype)
+        if place.place is Place.CONSTANT:
+            return made, self.weights, index(self.constants.offsets[root])
+        return made, self.arena, place.offset
 
 
 def _call(group: Group, memory: _Memory, name: str) -> Stmt:
-    addresses = [Address(memory[v], (index(memory.begin(v)),)) for v in (*group.inputs, *group.outputs)]
-    return Call(name, (*addresses, *group.sizes))
+    """Calls a kernel; views last for one call, so that a long model is no deep nest."""
+    views: list[tuple[Buffer, Buffer, Expr]] = []
+    addresses: list[Expr] = []
+    for v in (*group.inputs, *group.outputs):
+        buffer = memory.parameter(v)
+        if buffer is None:
+            views.append(memory.view(v))
+            buffer = views[-1][0]
+        addresses.append(Address(buffer, (index(memory.begin(v)),)))
+    made: Stmt = Call(name, (*addresses, *group.sizes))
+    for buffer, source, offset in reversed(views):
+        made = View(buffer, source, offset, made)
+    return made
 
 
 def _elements(v: Value) -> Expr:

@@ -20,6 +20,8 @@ from weft.loop.nodes import Program
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_program
 from weft.loop.verify import verify as verify_program
+from weft.lower.expand_math import expand_math
+from weft.lower.manager import Report
 from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
 from weft.support.errors import LoweringError, WeftError
@@ -63,7 +65,7 @@ class Kernel:
 
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
-        return assembly(parse_program(self.flat), target)
+        return assembly(expand_math(parse_program(self.flat), target), target)
 
     def to_bytes(self) -> bytes:
         """Returns the kernel as bytes: a line of JSON, then the object."""
@@ -106,10 +108,12 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
     if verify:
         verify_program(schedule.program)
-    flat = lower(schedule.program, target, verify=verify)
+    passes: list[Report] = []
+    flat = lower(schedule.program, target, verify=verify, trace=passes.append)
     if request.may_alias:
         flat = _allow_aliases(flat)
-    return _Lowered(request, str(schedule), str(schedule.trace), flat, perf_counter() - start)
+    readable = print_program(passes[-2].program)  # before mathematical functions were expanded
+    return _Lowered(request, str(schedule), str(schedule.trace), flat, readable, perf_counter() - start)
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -126,6 +130,7 @@ class _Lowered:
     scheduled: str
     trace: str
     flat: Program
+    readable: str
     seconds: float
 
     def emit(self, target: Target, cache: Cache | None) -> Kernel:
@@ -134,7 +139,7 @@ class _Lowered:
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
         seconds = self.seconds + perf_counter() - start
-        made = Kernel(self.request.name, self.scheduled, self.trace, print_program(self.flat), code, seconds)
+        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds)
         if cache is not None:
             cache.put("kernel", self.request.key(target), made.to_bytes())
         return made

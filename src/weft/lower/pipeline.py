@@ -40,11 +40,13 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("remove_noops", remove_noops),
-    Pass("expand_math", expand_math),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
+    Pass("expand_math", expand_math),
 )
-"""Blocks are dissolved by `compact_buffers`; guards are cut away before loops become vectors, which can only mask them."""
+"""Mathematical functions are expanded last, since what they expand to is not for reading: its shared parts would be written out
+many times. Blocks are dissolved by `compact_buffers`; guards are cut away before loops become vectors, which can only mask
+them."""
 
 
 UNROLLED: Final[tuple[Pass, ...]] = (

@@ -61,7 +61,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
         else:
             outer.append(loop)
     last = loops[-1]
-    if size_of(axes[-1].extent) > tile.width:
+    if size_of(axes[-1].extent) > tile.width or not isinstance(axes[-1].extent, Const) or not outer:
         rest, last = s.split(last, [None, tile.width])
         outer.append(rest)
     outer = _outer_order(outer, axes, roles)
