@@ -14,6 +14,7 @@ from weft.lower.expand_math import expand_math
 from weft.lower.flatten_buffers import flatten_buffers
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
+from weft.lower.inject_prefetches import inject_prefetches
 from weft.lower.manager import Pass, Report, run_passes
 from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
@@ -40,6 +41,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("remove_noops", remove_noops),
+    Pass("inject_prefetches", inject_prefetches),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
     Pass("expand_math", expand_math),

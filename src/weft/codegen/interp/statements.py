@@ -1,4 +1,4 @@
-"""Python source for statements and functions. Parallel, vectorized and unrolled loops run as serial ones."""
+"""Python source for statements and functions. Loops of all kinds run as serial ones, and hints do nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from weft.codegen.interp.expressions import ExprTranslator
 from weft.codegen.interp.source import Source
 from weft.ir.expr import TRUE, ZERO, Const, Expr, Var
 from weft.ir.rewrite import post_order
+from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import (
     Alloc,
     Assert,
@@ -223,6 +224,8 @@ def _instance(t: StmtTranslator, s: Block) -> None:
 
 
 def _call(t: StmtTranslator, s: Call) -> None:
+    if s.callee == PREFETCH:
+        return
     args = [t.expr.value(a) for a in s.args]
     if s.callee in t.functions:
         python_name, callee = t.functions[s.callee]

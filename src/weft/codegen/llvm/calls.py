@@ -12,6 +12,7 @@ from weft.codegen.llvm.emitter import Emitter, Signature
 from weft.codegen.llvm.exits import context_function, leave, unless
 from weft.codegen.llvm.memory import from_memory, to_memory
 from weft.codegen.llvm.types import memory_type, register_type
+from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import Buffer, Call, Function, Param
 
 
@@ -37,6 +38,9 @@ def wrapper_name(symbol: str) -> str:
 
 def call(f: Emitter, s: Call) -> None:
     """Emits a call, and leaves with the callee's status unless it is zero."""
+    if s.callee == PREFETCH:
+        _prefetch(f, s)
+        return
     with f.scope():
         args = [(register_type(a.dtype), f.text(a)) for a in s.args]
     known = f.signatures.get(s.callee)
@@ -49,6 +53,14 @@ def call(f: Emitter, s: Call) -> None:
     status = parallel(f, known, [x for _, x in args], s) if known.task else direct(f, known, args)
     with unless(f, f.build.here(f"icmp eq i32 {status}, 0")):
         leave(f, status)
+
+
+def _prefetch(f: Emitter, s: Call) -> None:
+    """Emits a prefetch for reading, into all levels of the data cache."""
+    symbol = "@llvm.prefetch.p0"
+    f.globals[symbol] = f"declare void {symbol}(ptr, i32, i32, i32)"
+    with f.scope():
+        f.build.do(f"call void {symbol}(ptr {f.text(s.args[0])}, i32 0, i32 3, i32 1)")
 
 
 def quoted(symbol: str) -> str:

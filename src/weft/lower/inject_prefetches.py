@@ -1,0 +1,113 @@
+"""Gives the machine the addresses of what a loop will read some iterations later.
+
+    for i in range(64, prefetch_A=2):           for i in range(64):
+        B[i] = A[i * 16]                ->          prefetch(A.at((i + 2) * 16))
+                                                    B[i] = A[i * 16]
+
+One address for each cache line of each read that depends on the loop, just before the statement that reads. Addresses that
+would themselves have to be read from memory are left out, as are the scattered lanes of gathers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, ONE, Expr, Ramp, Var
+from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.simplify import simplify
+from weft.loop.intrinsics import PREFETCH
+from weft.loop.nodes import Address, Annotation, Buffer, Call, For, If, Let, Load, Program, Stmt, Store, seq
+from weft.loop.visit import own_exprs, statements
+from weft.lower.uses import reads_memory
+from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.targets.target import Target
+
+_KEY: Final = "prefetch_"
+
+
+def inject_prefetches(program: Program, target: Target) -> Program:
+    """Returns *program*, whose buffers are flat, with calls of the intrinsic instead of the annotations."""
+    return map_functions(
+        program, lambda f: _Inject(size_bounds(f), target).rewrite(f.body) if _is_noted(f.body) else f.body
+    )
+
+
+def _is_noted(body: Stmt) -> bool:
+    return any(isinstance(s, For) and any(_is_hint(a) for a in s.annotations) for s in statements(body))
+
+
+def _is_hint(annotation: tuple[str, Annotation]) -> bool:
+    return annotation[0].startswith(_KEY)
+
+
+class _Inject(StmtRewriter):
+    """Carries the loops that asked, and the values of the `let`s around, in terms of the loops'."""
+
+    def __init__(self, bounds: Bounds, target: Target) -> None:
+        self.bounds = bounds
+        self.target = target
+        self.asked: list[tuple[Var, str, int]] = []
+        self.values: dict[Var, Expr] = {}
+        self.seen: set[tuple[Buffer, Expr]] = set()
+
+    def visit_for(self, s: For) -> Steps:
+        hints = [(s.var, k.removeprefix(_KEY), int(v)) for k, v in s.annotations if k.startswith(_KEY)]
+        outer = self.bounds, self.seen
+        self.bounds, self.seen = extent_bounds(self.bounds, s), set()
+        self.asked += hints
+        body = yield s.body
+        del self.asked[len(self.asked) - len(hints) :]
+        self.bounds, self.seen = outer
+        return For(s.var, s.begin, s.extent, s.kind, body, tuple([a for a in s.annotations if not _is_hint(a)]))
+
+    def visit_store(self, s: Store) -> Visited:
+        return seq(*self._calls(s), s)
+
+    def visit_let(self, s: Let) -> Steps:
+        calls = list(self._calls(s))
+        if s.var.dtype is INDEX and not reads_memory(s.value):
+            self.values[s.var] = substitute(s.value, self.values)
+        body = yield s.body
+        return seq(*calls, Let(s.var, s.value, body))
+
+    def visit_if(self, s: If) -> Steps:
+        calls, outer = list(self._calls(s)), self.seen
+        self.seen = set(outer)
+        then = yield s.then
+        self.seen = set(outer)
+        other = None if s.other is None else (yield s.other)
+        self.seen = outer
+        return seq(*calls, If(s.cond, then, other))
+
+    def _calls(self, s: Stmt) -> Iterator[Stmt]:
+        """Yields the calls that go before *s*."""
+        if not self.asked:
+            return
+        read = [n for e in own_exprs(s) for n in post_order(e) if isinstance(n, Load)]
+        for var, name, distance in self.asked:
+            for n in read:
+                if n.buffer.name == name:
+                    yield from self._lines(n, var, distance)
+
+    def _lines(self, n: Load, var: Var, distance: int) -> Iterator[Stmt]:
+        """Yields a call for each cache line that *n* will read."""
+        first, count = _first(n.indices[0])
+        at = None if first is None else substitute(first, self.values)
+        if at is None or var not in free_vars(at) or reads_memory(at):
+            return
+        later = simplify(substitute(at, {var: var + distance}), self.bounds)
+        size = n.buffer.dtype.bytes
+        for k in range(0, count, max(1, self.target.cache_line // size)):
+            where = simplify(later + k, self.bounds)
+            if (n.buffer, where) not in self.seen:
+                self.seen.add((n.buffer, where))
+                yield Call(PREFETCH, (Address(n.buffer, (where,)),))
+
+
+def _first(index: Expr) -> tuple[Expr | None, int]:
+    """Returns the first of the elements that a load reads, and how many there are side by side."""
+    if isinstance(index, Ramp) and index.stride is ONE:
+        return index.base, index.lanes
+    return (index if index.dtype.lanes == 1 else None), 1

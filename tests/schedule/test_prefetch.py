@@ -1,0 +1,112 @@
+"""`prefetch`: a loop asks for memory some iterations before it reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.schedule.compiling import HERE, check_compiled, lowered
+from tests.schedule.programs import CASES, matmul, rows
+from tests.schedule.running import refusal, transition
+
+from weft.codegen.llvm.compile import assembly
+from weft.loop.intrinsics import PREFETCH
+from weft.loop.nodes import Call, Program
+from weft.loop.visit import statements
+from weft.lower.pipeline import lower
+from weft.schedule import Schedule
+
+
+def hints(program: Program) -> list[str]:
+    """The text of the calls of the intrinsic."""
+    return [
+        str(s) for f in program.functions for s in statements(f.body) if isinstance(s, Call) and s.callee == PREFETCH
+    ]
+
+
+def test_of_rows(golden: Callable[[str], None]) -> None:
+    case = matmul(4, 32, 6)
+    s = Schedule(case.program)
+    _, j, k = s.loops(s.block("C"))
+    s.decompose_reduction(s.block("C"), j)
+    s.reorder([k, j])
+    s.vectorize(j)
+    s.prefetch(k, "B", 2)
+    check_compiled(case, s.program)
+    golden(transition(case.program, s.program))
+
+
+def test_lowered(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul(4, 32, 6).program)
+    _, j, k = s.loops(s.block("C"))
+    s.decompose_reduction(s.block("C"), j)
+    s.reorder([k, j])
+    s.vectorize(j)
+    s.prefetch(k, "B", 2)
+    golden(str(lowered(s.program)))
+
+
+def test_reaches_the_machine() -> None:
+    s = Schedule(matmul(4, 32, 6).program)
+    s.prefetch(s.loops(s.block("C"))[2], "B")
+    assert "prefetcht0" in assembly(lower(s.program, HERE), HERE)
+
+
+def test_in_a_parallel_loop_of_two_buffers() -> None:
+    case = matmul(4, 32, 6)
+    s = Schedule(case.program)
+    i, _, k = s.loops(s.block("C"))
+    s.parallel(i)
+    s.prefetch(k, "A")
+    s.prefetch(k, "B", 3)
+    flat = check_compiled(case, s.program)
+    assert len(hints(flat)) == 2
+
+
+def test_each_address_once() -> None:
+    case = rows()
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("apart"))
+    s.compute_inline(s.block("apart"))
+    s.prefetch(s.loops(s.block("total"))[0], "X")
+    flat = check_compiled(case, s.program)
+    assert len(hints(flat)) == 1
+    assert i not in s.loops(s.block("out"))
+
+
+def test_an_address_from_memory_is_not_asked_for() -> None:
+    case = CASES["gather"]()
+    s = Schedule(case.program)
+    s.compute_inline(s.block("A"))
+    s.compute_inline(s.block("S"))
+    s.prefetch(s.loops(s.block("B"))[0], "T")
+    assert len(hints(check_compiled(case, s.program))) == 1
+
+
+def test_a_new_distance_takes_the_place_of_the_old() -> None:
+    s = Schedule(matmul().program)
+    k = s.loops(s.block("C"))[2]
+    s.prefetch(k, "B", 2)
+    s.prefetch(k, "B", 4)
+    assert "for k in range(0, 3, prefetch_B=4):" in str(s)
+
+
+def test_lowered_again_nothing_is_added() -> None:
+    s = Schedule(matmul(4, 32, 6).program)
+    s.prefetch(s.loops(s.block("C"))[2], "B")
+    once = lower(s.program, HERE)
+    assert str(lower(once, HERE)) == str(once)
+
+
+def test_refused_for_a_buffer_that_is_not_read(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    golden(refusal(lambda: s.prefetch(s.loops(s.block("C"))[2], "C")))
+
+
+def test_refused_where_each_iteration_reads_the_same(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    golden(refusal(lambda: s.prefetch(s.loops(s.block("C"))[0], "B")))
+
+
+def test_refused_distance(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    golden(refusal(lambda: s.prefetch(s.loops(s.block("C"))[2], "B", 0)))
