@@ -16,7 +16,23 @@ from weft.ir.iter_map import detect
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Alloc, AxisKind, Block, Buffer, For, Function, Let, Load, Region, Seq, Stmt, Store
+from weft.loop.nodes import (
+    NOTHING,
+    TENSOR,
+    Alloc,
+    AxisKind,
+    Block,
+    Buffer,
+    For,
+    Function,
+    Let,
+    Load,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    for_,
+)  # fmt: skip
 from weft.loop.visit import own_exprs, statements
 from weft.schedule.guards import limits
 from weft.schedule.rebind import conjuncts
@@ -114,12 +130,27 @@ def is_defined(access: Access) -> bool:
 
 
 def _is_sure(access: Access) -> bool:
-    """Tells whether a block stores to the one element that the region of *access* is, under no condition."""
+    """Tells whether a block stores to all of the region of *access* under no condition: one element, or an instruction's."""
+    if TENSOR in dict(access.block.annotations):
+        return True
     where = tuple([r.begin for r in access.region.ranges])
     parts = [p for p in (access.block.init, access.block.body) if p is not None]
     return all(r.extent is ONE for r in access.region.ranges) and all(
         any(s.buffer is access.region.buffer and s.indices == where for s in _unconditional(p)) for p in parts
     )
+
+
+def element_of(region: Region) -> tuple[list[Expr], list[For]]:
+    """Returns the indices of any element of *region*, and the loops that they run over: none if it is one element."""
+    where: list[Expr] = []
+    loops: list[For] = []
+    for r in region.ranges:
+        if r.extent is ONE:
+            where.append(r.begin)
+        else:
+            loops.append(for_(Var("e"), r.extent, NOTHING))
+            where.append(r.begin + loops[-1].var)
+    return where, loops
 
 
 def _unconditional(body: Stmt) -> list[Store]:
@@ -161,17 +192,18 @@ class _Feed:
     def __init__(
         self, fn: Function, common: Path, write: Access, moving: list[For], read: Access, reading: list[For]
     ) -> None:
+        self.where, elements = element_of(write.region)
         self.outer = bounds_on(common, fn)
-        self.inner: Bounds = bounds_on(write.path, fn)
+        self.inner: Bounds = bounds_on((*write.path, *elements), fn)
         self.reading_bounds = bounds_on(read.path, fn)
-        self.write, self.moving = write, moving
+        self.write, self.moving = write, [*moving, *elements]
         self.read, self.reading = read, reading
-        self.vars = [f.var for f in moving]
-        self.sizes = self.inner.ranges.keys() - {f.var for f in write.loops}
+        self.vars = [f.var for f in self.moving]
+        self.sizes = self.inner.ranges.keys() - {f.var for f in (*write.loops, *elements)}
 
     def holds(self) -> bool:
         """Answers it: the box that is written is full, holds what is read, and no guard takes away from it."""
-        written = [simplify(at_loops(self.write.block, r.begin), self.inner) for r in self.write.region.ranges]
+        written = [simplify(at_loops(self.write.block, i), self.inner) for i in self.where]
         sizes = self.write.region.buffer.shape
         wanted = [ends_over(self.read.block, r, self.reading, self.reading_bounds) for r in self.read.region.ranges]
         needs = [(ZERO, s - ONE) if w is None else w for w, s in zip(wanted, sizes, strict=True)]
