@@ -111,18 +111,21 @@ def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
 def sampled_error(w: Array, m: int) -> float:
     """Returns the largest error of some tiles computed in float32 with weight *w*, relative to the largest output.
 
-    Weights [OC, IC, r, r] against normal inputs; the reference is a direct convolution in float64.
+    Weights [OC, IC, r, r] against normal inputs; the reference is a direct convolution in float64. All products are small
+    ones in batches: for large ones BLAS starts threads, which on a busy machine takes far longer than the products.
     """
     r = w.shape[2]
     b, g, a = (np.array(x) for x in matrices(m, r))
+    b32, a32 = b.astype(np.float32), a.astype(np.float32)
     chosen = w[:: max(1, w.shape[0] // SAMPLES)].astype(np.float64)
     x = np.random.default_rng(0).standard_normal((SAMPLES, w.shape[1], m + r - 1, m + r - 1))
-    wide = np.einsum("pa,ocab,qb->opqc", g, chosen, g, optimize=True).astype(np.float32)
-    v = np.einsum("pa,tcab,qb->tpqc", *(y.astype(np.float32) for y in (b, x, b)), optimize=True)
-    products = np.einsum("tpqc,opqc->topq", v, wide, optimize=True).astype(np.float32)
-    got = np.einsum("ip,topq,jq->toij", a.astype(np.float32), products, a.astype(np.float32), optimize=True)
-    windows = np.lib.stride_tricks.sliding_window_view(x, (r, r), axis=(2, 3))
-    wanted = np.einsum("tcijab,ocab->toij", windows, chosen, optimize=True)
+    wide = (g @ chosen @ g.T).astype(np.float32)  # OC, IC, p, q
+    v = b32 @ x.astype(np.float32) @ b32.T  # tile, IC, p, q
+    products = v.transpose(2, 3, 0, 1) @ wide.transpose(2, 3, 1, 0)  # p, q, tile, OC
+    got = a32 @ products.transpose(2, 3, 0, 1) @ a32.T  # tile, OC, i, j
+    taps = [(i, j) for i in range(r) for j in range(r)]
+    parts = [x[:, :, i : i + m, j : j + m].transpose(0, 2, 3, 1) @ chosen[:, :, i, j].T for i, j in taps]
+    wanted = np.sum(parts, axis=0).transpose(0, 3, 1, 2)  # tile, OC, i, j
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
 
 
