@@ -9,8 +9,9 @@ from typing import TypeAlias
 from weft.loop.nodes import For
 from weft.loop.visit import statements
 from weft.schedule import BlockRef, LoopRef, Schedule
+from weft.schedule.nest import parts_of
 from weft.schedule.placing import read_buffers, readers, written_buffers
-from weft.schedule.tree import block_path, blocks_in, loops_on, the_block
+from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block, the_loop
 from weft.support.errors import ScheduleError
 
 Step: TypeAlias = Callable[[Schedule, random.Random], None]
@@ -43,7 +44,7 @@ def _split(s: Schedule, r: random.Random) -> None:
 
 def _fuse(s: Schedule, r: random.Random) -> None:
     loops = _around(s, _block(s, r))
-    n = r.randrange(len(loops))
+    n = r.randrange(max(1, len(loops)))
     s.fuse(loops[n : n + r.choice([2, 2, 3])])
 
 
@@ -72,13 +73,13 @@ def _reverse_compute_at(s: Schedule, r: random.Random) -> None:
 def _decompose(s: Schedule, r: random.Random) -> None:
     reductions = [b for b in s.blocks() if the_block(block_path(s.function, b)).init is not None]
     block = r.choice(reductions or s.blocks())
-    s.decompose_reduction(block, r.choice(_around(s, block)))
+    s.decompose_reduction(block, r.choice(_around(s, block) or _loops(s)))
 
 
 def _rfactor(s: Schedule, r: random.Random) -> None:
     reductions = [b for b in s.blocks() if the_block(block_path(s.function, b)).init is not None]
     block = r.choice(reductions or s.blocks())
-    s.rfactor(block, r.choice(_around(s, block)))
+    s.rfactor(block, r.choice(_around(s, block) or _loops(s)))
 
 
 def _cache_read(s: Schedule, r: random.Random) -> None:
@@ -96,7 +97,13 @@ def _tile(s: Schedule, r: random.Random) -> None:
 
 def _rolling_buffer(s: Schedule, r: random.Random) -> None:
     block = _block(s, r)
-    s.rolling_buffer(block, r.choice(_around(s, block)))
+    s.rolling_buffer(block, r.choice(_around(s, block) or _loops(s)))
+
+
+def _software_pipeline(s: Schedule, r: random.Random) -> None:
+    loop = _loop(s, r)
+    count = len(parts_of(the_loop(loop_path(s.function, loop))))
+    s.software_pipeline(loop, sorted([0, 1, *[r.choice([0, 1, 2]) for _ in range(count - 2)]]))
 
 
 def _partition(s: Schedule, r: random.Random) -> None:
@@ -112,6 +119,9 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (2, lambda s, r: s.compute_root(_block(s, r))),
     (2, _tile),
     (3, _rolling_buffer),
+    (3, _software_pipeline),
+    (1, lambda s, r: s.double_buffer(_block(s, r), _loop(s, r))),
+    (1, lambda s, r: s.storage_align(_block(s, r), 0, 8)),
     (1, _partition),
     (1, lambda s, r: void(s.add_unit_loop(_block(s, r)))),
     (3, _decompose),

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import Expr, Var
+from weft.ir.expr import TRUE, Expr, Var
+from weft.ir.iter_map import detect
 from weft.ir.rewrite import substitute
-from weft.loop.nodes import Axis, Block, For, Function, Stmt, seq
+from weft.loop.nodes import Axis, AxisKind, Block, For, Function, Stmt, seq
 from weft.loop.regions import make_block
 from weft.loop.visit import loads
 from weft.schedule.bijection import is_injective, mixed_loops, starts_first
@@ -20,9 +21,10 @@ from weft.schedule.dependence import check_structured
 from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
+from weft.schedule.rebind import uses
 from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
-from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, loops_on, replace, the_block
+from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, bounds_on, loops_on, replace, the_block
 
 
 @primitive
@@ -44,6 +46,7 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
     if outside:
         refuse(f"the reduction runs over {called(outside[0].var)} too, which is outside", outside[0])
     _check(fn, path, update, update.init, loops[depth])
+    _check_places(fn, update, loops[depth:])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(path, update.init, name, loops[depth:])
     rest = make_block(
@@ -73,6 +76,22 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
         refuse(f"the initialisation of {update.name} reads other results", update)
     if any(alloc_of(loop, b) is not None for b in written):
         refuse(f"each iteration of {called(loop.var)} has its own results of {update.name}", loop)
+
+
+def _check_places(fn: Function, update: Block, moving: Sequence[For]) -> None:
+    """Refuses results that take turns in one place while the loops *moving* run: only the last one would be initialised there."""
+    axes = {
+        a.var: a.extent
+        for a, b in zip(update.axes, update.bindings, strict=True)
+        if a.kind is AxisKind.SPATIAL and any(uses(b, f.var) for f in moving)
+    }
+    for region in update.writes:
+        indices = [r.begin for r in region.ranges]
+        if axes.keys() <= set(indices):
+            continue
+        found = detect(indices, axes, TRUE, region.buffer.shape, bounds_on((), fn))
+        if found is None or not found.injective:
+            refuse(f"results of {update.name} take turns in one place of {region.buffer.name}", update)
 
 
 def _init_nest(path: Path, init: Stmt, name: str, loops: Sequence[For]) -> Stmt:

@@ -13,16 +13,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import FALSE, ONE, ZERO, Expr, Var, index
+from weft.ir.expr import ONE, ZERO, Expr, Var, index
 from weft.ir.prove import prove
 from weft.ir.simplify import simplify
-from weft.loop.nodes import NOTHING, AxisKind, Block, For, Function, LoopKind, Stmt, for_, seq
-from weft.loop.regions import make_block
-from weft.loop.visit import map_stmts, rename_fresh, sub_statements
+from weft.loop.nodes import NOTHING, For, Function, LoopKind, Stmt, for_, seq
+from weft.schedule.copies import copied, settled
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import rebind
 from weft.schedule.state import Change, LoopRef, refuse
-from weft.schedule.tree import bind_loop, blocks_in, bounds_on, loop_path, replace, the_loop, with_child
+from weft.schedule.tree import blocks_in, bounds_on, loop_path, replace, the_loop
 
 
 @primitive
@@ -44,9 +43,9 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
     for n, (var, (first, after)) in enumerate(zip(made, pairwise(ends), strict=True)):
         extent = simplify(after - first, bounds)
         inside = bounds.bind(var, ZERO, extent - ONE)
-        body = old.body if n == 0 else _copied(old.body, taken)
+        body = old.body if n == 0 else copied(old.body, taken)
         part = rebind(body, {old.var: simplify(old.begin + first + var, inside)}, inside)
-        parts.append(for_(var, extent, _settled(part, inside)))
+        parts.append(for_(var, extent, settled(part, inside)))
     new = seq(*[p if isinstance(p, For) and p.body is not NOTHING else NOTHING for p in parts])
     return Change(fn.with_body(replace(path, new)), ((old.var, made[0]),)), tuple([LoopRef(v) for v in made])
 
@@ -63,39 +62,3 @@ def _points(old: For, points: Sequence[int], bounds: Bounds) -> list[Expr]:
                 "a point is the number of an iteration, or negative to count from the end",
             )  # fmt: skip
     return found
-
-
-def _copied(body: Stmt, taken: set[str]) -> Stmt:
-    """Returns a copy of *body* with variables, buffers and names of blocks of its own."""
-
-    def rename(s: Stmt) -> Stmt | None:
-        if not isinstance(s, Block):
-            return None
-        n = 1
-        while f"{s.name}_{n}" in taken:
-            n += 1
-        name = f"{s.name}_{n}"
-        taken.add(name)
-        return Block(name, s.axes, s.bindings, s.predicate, s.reads, s.writes, s.init, s.body, s.annotations)
-
-    return map_stmts(rename_fresh(body), rename)
-
-
-def _settled(root: Stmt, bounds: Bounds) -> Stmt:
-    """Removes the blocks under *root* that never run, and the initialisation of those that never start a reduction."""
-    if isinstance(root, Block):
-        return NOTHING if root.predicate is FALSE else _without_init(root, bounds)
-    inside = bind_loop(bounds, root) if isinstance(root, For) else bounds
-    for child in sub_statements(root):
-        new = _settled(child, inside)
-        if new is not child:
-            root = with_child(root, child, new)
-    return root
-
-
-def _without_init(b: Block, bounds: Bounds) -> Block:
-    """Returns *b* without its initialisation if no instance is the first of a reduction."""
-    combined = [e for a, e in zip(b.axes, b.bindings, strict=True) if a.kind is AxisKind.REDUCE]
-    if b.init is None or not any(prove(e >= ONE, bounds) for e in combined):
-        return b
-    return make_block(b.name, b.axes, b.bindings, b.body, None, b.predicate, b.annotations)
