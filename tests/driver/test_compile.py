@@ -6,10 +6,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.models import conv_bn_relu, mlp, random_inputs, tiny_bert_layer
+from tests.models import conv_bn_relu, lstm_step, mlp, random_inputs, tiny_bert_layer
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder, conv
@@ -19,8 +20,10 @@ from weft.driver.cache import default_cache
 from weft.driver.options import Options, check_options
 from weft.driver.progress import Clock
 from weft.frontends import to_graph
+from weft.loop.nodes import Program
 from weft.lower.pipeline import lower
 from weft.targets.cpu import cpu
+from weft.targets.target import Target
 
 
 @pytest.fixture
@@ -131,9 +134,9 @@ def test_code_for_a_target_that_lacks_nothing_here_says_what_it_needs() -> None:
 def test_verify_checks_every_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
-    def spy(program: object, target: object, *, verify: bool) -> object:
+    def spy(program: Program, target: Target, *, verify: bool, **others: Any) -> Program:
         seen.append(verify)
-        return lower(program, target, verify=verify)  # type: ignore[arg-type]
+        return lower(program, target, verify=verify, **others)
 
     weft.build(mlp())
     monkeypatch.setattr(kernel_module, "lower", spy)
@@ -148,6 +151,14 @@ def test_a_kernels_texts_survive_the_cache(model: Path) -> None:
     for a, b in zip(first.kernels.values(), again.kernels.values(), strict=True):
         assert (a.name, a.scheduled, a.trace, a.flat, a.object) == (b.name, b.scheduled, b.trace, b.flat, b.object)
         assert a.name in a.assembly(first.target)
+
+
+def test_kernels_show_functions_by_name_and_their_code(model: Path) -> None:
+    made = weft.build(lstm_step())
+    texts = "".join(k.flat for k in made.kernels.values())
+    assert "tanh(" in texts
+    for kernel in made.kernels.values():
+        assert f"{kernel.name}:" in kernel.assembly(made.target)
 
 
 def test_options_are_checked() -> None:
