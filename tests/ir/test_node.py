@@ -1,0 +1,119 @@
+"""Interning: one object for one meaning, for as long as it lives, whoever builds it."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from weft.ir import node as nodes
+from weft.ir.expr import Add, Broadcast, Cast, Const, Expr, Mul, Ramp, Select, Var, const, eq, index
+from weft.support.dtypes import bool_, f32, i32, i64
+from weft.support.errors import TypeMismatch
+
+X, Y = Var("x"), Var("y")
+
+
+def test_equal_nodes_are_one_object() -> None:
+    assert Add(X, Mul(Y, index(2))) is Add(X, Mul(Y, index(2)))
+    assert Add(X, Y) is not Add(Y, X)
+
+
+def test_constants_are_known_by_type_and_bits() -> None:
+    same_in_python = [index(1), const(1, i32), const(1.0, f32), const(True, bool_)]
+    assert len(set(same_in_python)) == 4
+    assert const(0.0, f32) is not const(-0.0, f32)
+    assert const(float("nan"), f32) is const(float("nan"), f32)
+
+
+def test_variables_are_known_by_identity() -> None:
+    assert Var("x") is not X
+    assert Add(Var("x"), Y) is not Add(X, Y)
+
+
+def test_nodes_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError, match="immutable"):
+        Add(X, Y).a = Y  # type: ignore[misc]
+
+
+def test_children_and_rebuild() -> None:
+    e = Select(eq(X, Y), X, Y)
+    assert e.children() == (eq(X, Y), X, Y)
+    assert e.rebuild(e.children()) is e
+    assert e.rebuild([eq(X, Y), Y, X]) is Select(eq(X, Y), Y, X)
+    assert Cast(X, f32).rebuild([Y]) is Cast(Y, f32)
+    assert Ramp(X, Y, 4).rebuild([Y, X]) is Ramp(Y, X, 4)
+
+
+def test_dead_nodes_are_forgotten() -> None:
+    gc.collect()
+    before = len(nodes._INTERNED)
+    e: Expr = Add(Add(X, index(123_457)), Y)
+    assert len(nodes._INTERNED) == before + 3
+    del e
+    gc.collect()
+    assert len(nodes._INTERNED) == before
+
+
+def test_a_deep_chain_is_built_and_dropped() -> None:
+    before = len(nodes._INTERNED)
+    e: Expr = X
+    for _ in range(100_000):
+        e = Add(e, Y)
+    assert len(nodes._INTERNED) >= before + 100_000
+    del e
+    gc.collect()
+    assert len(nodes._INTERNED) <= before
+
+
+def test_copies_are_the_node_itself() -> None:
+    e = Add(index(1), index(2))
+    assert pickle.loads(pickle.dumps(e)) is e
+    assert copy.copy(e) is e
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads_build_the_same_nodes() -> None:
+    made: list[list[Expr]] = []
+
+    def build() -> None:
+        for _ in range(3):
+            [Add(X, index(k)) for k in range(50_000, 50_400)]  # built and dropped again, to race with the others
+        made.append([Add(X, index(k)) for k in range(50_000, 52_000)])
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(a is b for other in made[1:] for a, b in zip(made[0], other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Add(X, const(1, i32)), "takes two operands of one type, not i64 and i32"),
+        (lambda: Const(1.0, i64), "the constant 1.0 is not of type i64"),
+        (lambda: Const(1, f32), "the constant 1 is not of type f32"),
+        (lambda: Broadcast(Broadcast(X, 4), 4), "only a scalar can be broadcast"),
+        (lambda: Cast(Broadcast(X, 4), f32), "a cast keeps the lanes"),
+        (lambda: Select(X, X, Y), "select takes a bool"),
+    ],
+)
+def test_invariants(build: object, message: str) -> None:
+    assert callable(build)
+    with pytest.raises(TypeMismatch, match=message):
+        build()
