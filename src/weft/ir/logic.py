@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.ir.context import Context
 from weft.ir.expr import FALSE, INDEX, TRUE, And, Expr, Le, Lt, Not, Or
 from weft.ir.linear import Poly, constant, plus
 
 _LIMIT: Final = 12  # conditions that are compared with one another
+
+
+Part: TypeAlias = tuple[Expr, Poly | None]
+"""A condition, and d if it says `d >= 0` of indices."""
 
 
 def tidied(n: And | Or, ctx: Context) -> Expr | None:
@@ -20,22 +24,22 @@ def tidied(n: And | Or, ctx: Context) -> Expr | None:
     parts = _parts(n, cls)
     if len(parts) > _LIMIT:
         return None
-    kept: list[Expr] = []
-    for p in parts:
-        if any(_is_redundant(p, q, cls, ctx) for q in kept):
+    kept: list[Part] = []
+    for p in [(e, _slack(e, ctx)) for e in parts]:
+        if any(_is_redundant(p, q, cls) for q in kept):
             continue
-        if any(_cancel(p, q, cls, ctx) for q in kept):
+        if any(_cancel(p, q, cls) for q in kept):
             return FALSE if cls is And else TRUE
-        kept = _with(p, kept, cls, ctx)
-    result = kept[0]
-    for p in kept[1:]:
-        result = cls(result, p)
+        kept = _with(p, kept, cls)
+    result = kept[0][0]
+    for e, _ in kept[1:]:
+        result = cls(result, e)
     return None if result is n else result
 
 
-def _with(p: Expr, kept: list[Expr], cls: type[And | Or], ctx: Context) -> list[Expr]:
+def _with(p: Part, kept: list[Part], cls: type[And | Or]) -> list[Part]:
     """Adds *p* in place of the first condition that it makes redundant: what follows may rely on that one as a guard."""
-    weaker = [k for k, q in enumerate(kept) if _is_redundant(q, p, cls, ctx)]
+    weaker = [k for k, q in enumerate(kept) if _is_redundant(q, p, cls)]
     if not weaker:
         return [*kept, p]
     return [p if k == weaker[0] else q for k, q in enumerate(kept) if k == weaker[0] or k not in weaker]
@@ -54,25 +58,20 @@ def _parts(n: Expr, cls: type[And | Or]) -> list[Expr]:
     return found
 
 
-def _is_redundant(p: Expr, q: Expr, cls: type[And | Or], ctx: Context) -> bool:
+def _is_redundant(p: Part, q: Part, cls: type[And | Or]) -> bool:
     """Answers whether `p <cls> q` is just q: q implies p, or for a disjunction p implies q."""
-    if p is q:
+    if p[0] is q[0]:
         return True
-    dp, dq = _slack(p, ctx), _slack(q, ctx)
-    if dp is None or dq is None:
-        return False
-    gap = constant(plus(dp, dq, -1))
+    gap = None if p[1] is None or q[1] is None else constant(plus(p[1], q[1], -1))
     return gap is not None and (gap >= 0 if cls is And else gap <= 0)
 
 
-def _cancel(p: Expr, q: Expr, cls: type[And | Or], ctx: Context) -> bool:
+def _cancel(p: Part, q: Part, cls: type[And | Or]) -> bool:
     """Answers whether p and q never hold together, or for a disjunction never fail together."""
-    if (isinstance(p, Not) and p.a is q) or (isinstance(q, Not) and q.a is p):
+    a, b = p[0], q[0]
+    if (isinstance(a, Not) and a.a is b) or (isinstance(b, Not) and b.a is a):
         return True
-    dp, dq = _slack(p, ctx), _slack(q, ctx)
-    if dp is None or dq is None:
-        return False
-    total = constant(plus(dp, dq))
+    total = None if p[1] is None or q[1] is None else constant(plus(p[1], q[1]))
     return total is not None and (total < 0 if cls is And else total >= -1)
 
 
