@@ -21,9 +21,9 @@ from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO, Const, Expr, Var, index
 from weft.ir.node import Node
 from weft.ir.prove import prove
-from weft.ir.rewrite import free_vars, map_nodes
+from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Address, Alloc, Buffer, For, Function, Load, Program, Stmt, Store, View
+from weft.loop.nodes import Address, Alloc, Block, Buffer, Call, For, Function, Load, Program, Stmt, Store, View
 from weft.lower.lower_blocks import dissolve
 from weft.lower.place_allocations import relaxed
 from weft.lower.uses import Place, Use, Uses, find_uses, vars_between
@@ -68,7 +68,20 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
     kept = tuple([(d, base) for d, (base, width) in enumerate(ranges) if width is not ONE])
     shape = [ranges[d][1] for d, _ in kept] or [ONE]
     strides = None if buffer.strides is None or not kept else [buffer.strides[d] for d, _ in kept]
-    return Plan(Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides), kept)
+    made = Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides)
+    return None if _is_passed(buffer, mine) and _moves(buffer, made, kept) else Plan(made, kept)
+
+
+def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:
+    """Tells whether an address in *buffer* is passed on: who takes it may count on the strides."""
+    stmts = dict.fromkeys(u.place.stmt for u in uses if isinstance(u.place.stmt, Block | Call))
+    return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in post_order(s))
+
+
+def _moves(old: Buffer, new: Buffer, kept: tuple[tuple[int, Expr], ...]) -> bool:
+    """Tells whether elements of the smaller buffer are at other distances than they were."""
+    before, after = old.row_major_strides(), new.row_major_strides()
+    return any(simplify(after[k] - before[d]) is not ZERO for k, (d, _) in enumerate(kept))
 
 
 def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> list[tuple[Expr, Expr]]:

@@ -14,14 +14,26 @@ then runs the semantics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Param, Program, Region, Stmt, Store, full_region
+from weft.loop.nodes import (
+    AxisKind,
+    Block,
+    Buffer,
+    For,
+    Function,
+    Param,
+    Program,
+    Region,
+    Stmt,
+    Store,
+    View,
+    full_region,
+)
 from weft.loop.parser import parse_program
 from weft.loop.verify import verify
-from weft.loop.visit import loads
+from weft.loop.visit import loads, statements
 from weft.support.errors import VerifyError
 from weft.targets.target import Target
 
@@ -95,6 +107,10 @@ def _check(i: TensorIntrinsic, program: Program) -> None:
     semantics, implementation = program.functions
     if [_kind(p) for p in semantics.params] != [_kind(p) for p in implementation.params]:
         raise VerifyError(f"the semantics and the implementation of {i.name} have different parameters")
+    for s in statements(implementation.body):
+        dense = isinstance(s, View) and s.source in implementation.params and s.buffer.rank == 1
+        if isinstance(s, View) and not (dense and s.buffer.dtype is s.source.dtype and is_dense(s.source)):
+            raise VerifyError(f"{i.name} is to view whole parameters that are dense, in their own type")
     block = _block(i, semantics.body)
     store, loops = _store(i, block), _nest(semantics.body)[0]
     if block.init is not None or list(block.bindings) != [f.var for f in loops]:
@@ -105,6 +121,11 @@ def _check(i: TensorIntrinsic, program: Program) -> None:
     extents = tuple([a.extent for a in block.axes if a.kind is AxisKind.SPATIAL])
     if list(store.indices) != spatial or store.buffer.shape != extents:
         raise VerifyError(f"{i.name} is to write each element of {store.buffer.name}, at its spatial axes in order")
+
+
+def is_dense(b: Buffer) -> bool:
+    """Tells whether the elements of *b* lie side by side in memory, the last index moving fastest."""
+    return b.strides is not None and b.strides == Buffer("", b.shape, b.dtype).row_major_strides()
 
 
 def _kind(p: Param) -> tuple[object, ...]:
@@ -134,8 +155,3 @@ def _store(i: TensorIntrinsic, block: Block) -> Store:
     if not isinstance(block.body, Store):
         raise VerifyError(f"the block of {i.name} is to be one assignment")
     return block.body
-
-
-def find(name: str, known: Sequence[TensorIntrinsic]) -> TensorIntrinsic | None:
-    """Returns the intrinsic called *name*, if it is among *known*."""
-    return next((i for i in known if i.name == name), None)

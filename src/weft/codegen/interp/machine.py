@@ -16,9 +16,11 @@ from weft.codegen.interp.statements import StmtTranslator, symbols_of
 from weft.ir.expr import Binary, Const, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import post_order
-from weft.loop.nodes import Buffer, Function, Program
+from weft.loop.nodes import Buffer, Call, Function, Program
+from weft.loop.visit import statements
 from weft.support.dtypes import i64
 from weft.support.errors import InputError, RuntimeFailure
+from weft.targets.intrinsics import INTRINSICS
 
 Value: TypeAlias = "Array | int | float"
 Sizes: TypeAlias = dict[Var, int]
@@ -56,11 +58,18 @@ def run(
 def translate(program: Program) -> Source:
     """Returns the Python source of all functions of *program*."""
     source = Source()
-    names = {f.name: (f"f_{k}", f) for k, f in enumerate(program.functions)}
+    names = {f.name: (f"f_{k}", f) for k, f in enumerate([*program.functions, *_models(program)])}
     translator = StmtTranslator(source, names)
     for python_name, f in names.values():
         translator.function(python_name, f)
     return source
+
+
+def _models(program: Program) -> list[Function]:
+    """Returns what the tensor instructions that the program calls do."""
+    own = {f.name for f in program.functions}
+    called = {s.callee: None for f in program.functions for s in statements(f.body) if isinstance(s, Call)}
+    return [INTRINSICS[c].model for c in called if c in INTRINSICS and c not in own]
 
 
 def _translated(program: Program) -> dict[str, Any]:
