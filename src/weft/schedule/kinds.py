@@ -19,6 +19,7 @@ from weft.schedule.dependence import (
     unfed_read,
     uses_under,
 )
+from weft.schedule.recurrence import carried_read
 from weft.schedule.state import Illegal, LoopRef, called, refuse
 from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, loops_on, replace, the_loop
 
@@ -61,7 +62,7 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
         unfed = unfed_read(fn, uses, around)
         if unfed is not None:
             refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
-        if _is_apart(fn, uses, target):
+        if carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
             continue
         if not private or not is_private(fn, path, uses, buffer):
             refuse(f"its iterations write the same elements of {buffer.name}", uses.writes[0].block)
@@ -82,8 +83,6 @@ def _check_spatial(target: For) -> None:
 
 def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
     """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
-    if any(r.region not in {w.region for w in uses.writes if w.path == r.path} for r in uses.own_reads):
-        return False
     return all(
         (_is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
         for w in roots(fn, uses)

@@ -14,9 +14,10 @@ from weft.ir.expr import Var
 from weft.loop.nodes import AxisKind, Block, For, Function, Stmt
 from weft.schedule.bijection import is_injective, starts_first
 from weft.schedule.chain import chain
-from weft.schedule.dependence import check_structured, unfed_read, uses_under
+from weft.schedule.dependence import Uses, check_structured, unfed_read, uses_under
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
+from weft.schedule.recurrence import reordered_read
 from weft.schedule.state import Change, LoopRef, called, refuse
 from weft.schedule.tree import Path, loops_on, paths, replace, the_block
 
@@ -38,7 +39,8 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
     order = [next(wanted) if f.var in named else f for f in nest]
     _check_extents(order)
     _check_blocks(fn, path, nest, order)
-    _check_flow(fn, (*path[:-1], *nest), {f.var for f in loops_on(path)})
+    kept = next((n for n, (a, b) in enumerate(zip(nest, order, strict=True)) if a is not b), len(nest))
+    _check_flow(fn, (*path[:-1], *nest), {f.var for f in (*loops_on(path), *nest[:kept])})
     body: Stmt = nest[-1].body
     for f in reversed(order):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.annotations)
@@ -88,3 +90,7 @@ def _check_flow(fn: Function, path: Path, around: Collection[Var]) -> None:
         unfed = unfed_read(fn, found, around)
         if unfed is not None and found.writes:
             refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
+        for r in found.own_reads:
+            early = reordered_read(fn, Uses(found.writes, (), (r,)), around, _fixed_loops(r.path))
+            if early is not None:
+                refuse(f"{early.block.name} may read {buffer.name} before the instance that writes it", early.block)
