@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from tests.schedule.programs import matmul
-from tests.schedule.running import check, refusal
+from tests.schedule.running import check, refusal, transition
 
 from weft.schedule import Schedule
+from weft.schedule.trace import Trace, replay
+from weft.support.errors import ScheduleError
 
 
-def test_a_loop_and_a_block_carry_notes() -> None:
-    case = matmul(4, 6, 2)
+def test_a_loop_and_a_block(golden: Callable[[str], None]) -> None:
+    case = matmul()
     s = Schedule(case.program)
-    block = s.block("C")
-    i, _, _ = s.loops(block)
-    s.annotate(i, "note", 1)
-    s.annotate(i, "note", 2)
-    s.annotate(block, "source", "example")
+    i, _, k = s.loops(s.block("C"))
+    s.annotate(k, "times", 4)
+    s.annotate(s.block("C"), "why", "it is hot")
+    s.annotate(i, "share", 0.5)
     check(case, s.program)
-    assert "note=2" in str(s)
-    assert "note=1" not in str(s)
-    assert "example" in str(s)
+    golden(transition(case.program, s.program))
 
 
-def test_refused() -> None:
-    s = Schedule(matmul(4, 6, 2).program)
-    i, _, _ = s.loops(s.block("C"))
-    assert "'no name' is not a name" in refusal(lambda: s.annotate(i, "no name", 1))
+def test_a_note_is_replaced_and_repeated() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, *_ = s.loops(s.block("C"))
+    s.annotate(i, "times", 4)
+    s.annotate(i, "times", 5)
+    i0, _ = s.split(i, [None, 2])
+    s.annotate(i0, "other", 1)
+    again = Schedule(case.program)
+    replay(Trace.from_json(s.trace.to_json()), again)
+    assert str(again) == str(s)
+    check(case, s.program)
+
+
+def test_refused_for_what_is_no_name(golden: Callable[[str], None]) -> None:
+    s = Schedule(matmul().program)
+    golden(refusal(lambda: s.annotate(s.block("C"), "not a name", 1)))
+
+
+def test_refused_for_what_only_a_primitive_may_say() -> None:
+    s = Schedule(matmul().program)
+    with pytest.raises(ScheduleError, match="the annotation tensor is made by the primitive that it belongs to"):
+        s.annotate(s.block("C"), "tensor", "x86.dot_u8i8_16x4")

@@ -1,58 +1,318 @@
-"""`tensorize`: what is in a loop is computed by an instruction of the target."""
+"""`tensorize`: a block becomes an instruction, if it computes just that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from tests.schedule.running import refusal
+import pytest
+from tests.schedule.products import packed, product, tiled
+from tests.schedule.programs import Case
+from tests.schedule.running import check, refusal, transition
 
 from weft import te
 from weft.codegen.interp import run
+from weft.driver.function import build_function
 from weft.ir.expr import cast
 from weft.loop.nodes import Program
-from weft.schedule import BlockRef, LoopRef, Schedule
-from weft.support.dtypes import i8, i32, u8
+from weft.loop.parser import parse_program
+from weft.loop.verify import verify
+from weft.lower.pipeline import lower
+from weft.schedule import Schedule
+from weft.support.dtypes import bf16, i8, i32, u8
 from weft.support.errors import ScheduleError
-from weft.targets.intrinsics import INTRINSICS
+from weft.targets.cpu import cpu, host
 
-M, N, K = 3, 16, 8
-
-
-def _product() -> Program:
-    a = te.placeholder((M, K), u8, "A")
-    b = te.placeholder((K // 4, N, 4), i8, "B")
-    k0, k1 = te.reduce_axis(K // 4, "k0"), te.reduce_axis(4, "k1")
-    c = te.compute((M, N), lambda i, j: te.sum_(cast(a[i, k0 * 4 + k1], i32) * cast(b[k0, j, k1], i32), [k0, k1]), "C")
-    return te.to_program([a, b], [c])
+VNNI, SHORT = "x86.dot_u8i8_16x4", "x86.dot_u8i8_8x4"
+UNIT = "gemm_unit.multiply"
 
 
-def _prepared() -> tuple[Schedule, BlockRef, LoopRef]:
-    s = Schedule(_product())
+def scheduled(case: Case, columns: int, group: int, intrinsic: str) -> Schedule:
+    """Packs, starts the sums apart, and tensorizes."""
+    s = Schedule(case.program)
+    block, j1 = packed(s, columns, group)
+    assert s.tensorize(j1, intrinsic) == block
+    return s
+
+
+def test_a_dot_product(golden: Callable[[str], None]) -> None:
+    case = product(4, 32, 8)
+    s = Schedule(case.program)
+    _, j1 = packed(s, 16, 4)
+    before = s.program
+    s.tensorize(j1, VNNI)
+    check(case, s.program)
+    golden(transition(before, s.program))
+
+
+@pytest.mark.parametrize(
+    ("intrinsic", "a", "b", "columns", "group"),
+    [
+        (VNNI, u8, i8, 16, 4),
+        (SHORT, u8, i8, 8, 4),
+        ("arm.dot_i8i8_4x4", i8, i8, 4, 4),
+        ("x86.dot_bf16_16x2", bf16, bf16, 16, 2),
+        ("x86.dot_bf16_8x2", bf16, bf16, 8, 2),
+    ],
+)
+def test_every_dot_product(intrinsic: str, a: Any, b: Any, columns: int, group: int) -> None:
+    case = product(3, 2 * columns, 3 * group, a, b)
+    check(case, scheduled(case, columns, group, intrinsic).program)
+
+
+def test_the_order_of_loops_and_of_factors_is_free() -> None:
+    case = product(4, 32, 8, swapped=True)
+    s = Schedule(case.program)
+    block, j1 = packed(s, 16, 4)
+    *_, k1 = s.loops(block)
+    s.reorder([k1, j1])
+    s.tensorize(k1, VNNI)
+    check(case, s.program)
+
+
+def test_a_block_that_was_made_before_keeps_its_name_and_its_start() -> None:
+    case = product(4, 32, 8)
+    s = Schedule(case.program)
+    _, j1 = tiled(s, 16, 4)
+    s.pack(s.block("C"), "B", "k, j -> j // 16, k // 4, j % 16, k % 4", "local")
+    outer = s.blockize(j1)
+    assert s.tensorize(outer, VNNI) == outer
+    assert "C_init" in [b.name for b in s.blocks()]
+    check(case, s.program)
+
+
+def test_a_copy() -> None:
+    case = product(4, 32, 8)
+    s = Schedule(case.program)
+    copy = s.pack(s.block("C"), "B", "k, j -> j // 16, k // 4, j % 16, k % 4", "local")
+    s.tensorize(s.loops(copy)[2], "interleave_i8_16x4")
+    check(case, s.program)
+
+
+def test_rows_with_a_remainder() -> None:
+    case = product(5, 32, 8)
+    s = Schedule(case.program)
+    block, j1 = packed(s, 16, 4)
+    s.split(s.loops(block)[0], [None, 2])
+    s.tensorize(j1, VNNI)
+    check(case, s.program)
+
+
+def registers(case: Case, rows: int = 2) -> Schedule:
+    """A whole kernel: tiles of C in registers, panels of B packed by an instruction of their own."""
+    s = Schedule(case.program)
     block = s.block("C")
-    i, j, k0, k1 = s.loops(block)
-    s.reorder([i, k0, j, k1])
-    s.decompose_reduction(block, k0)
-    return s, block, j
+    out = s.cache_write(block, "register")
+    i, j = s.loops(out)
+    i0, i1 = s.split(i, [None, rows])
+    j0, j1 = s.split(j, [None, 32])
+    s.reorder([j0, i0, i1, j1])
+    s.compute_at(block, i0)
+    panel = s.pack(block, "B", "k, j -> j // 16, k // 4, j % 16, k % 4", "local")
+    s.compute_at(panel, j0)
+    *_, ti, tj, tk = s.loops(block)
+    tj0, tj1 = s.split(tj, [None, 16])
+    tk0, tk1 = s.split(tk, [None, 4])
+    s.reorder([tk0, ti, tj0, tj1, tk1])
+    s.decompose_reduction(block, tk0)
+    s.tensorize(s.loops(panel)[-2], "interleave_i8_16x4")
+    s.tensorize(tj1, VNNI)
+    return s
 
 
-def test_unknown_instruction_is_refused() -> None:
-    s, _, j = _prepared()
-    assert "there is no tensor instruction 'nothing'" in refusal(lambda: s.tensorize(j, "nothing"))
+@pytest.mark.parametrize("level", [0, 1])
+def test_loops_around_it_run_in_parallel(level: int) -> None:
+    case = product(5, 64, 8)
+    s = registers(case)
+    s.parallel(s.loops(s.block("C_write"))[level])
+    check(case, s.program)
 
 
-def test_dot_products_of_bytes() -> None:
+def test_it_is_put_into_a_parallel_loop() -> None:
+    case = product(4, 32, 8)
+    s = Schedule(case.program)
+    block, j1 = packed(s, 16, 4)
+    s.parallel(s.loops(block)[0])
+    s.tensorize(j1, VNNI)
+    check(case, s.program)
+
+
+def test_the_sum_is_no_parallel_loop() -> None:
+    s = scheduled(product(4, 32, 8), 16, 4, VNNI)
+    with pytest.raises(ScheduleError, match="the block C combines values along it: its axis vk_o is of kind reduce"):
+        s.parallel(s.loops(s.block("C"))[2])
+
+
+def test_panels_shrink_to_what_is_alive() -> None:
+    flat = str(lower(registers(product(5, 64, 8)).program, cpu("avx512")))
+    assert "i8[256]" in flat  # 32 columns of 8 rows
+    assert "B_packed[ramp(" in flat
+    assert "//" not in flat
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_lowered_programs_compute_the_same(rows: int) -> None:
+    case = product(5, 64, 8)
+    s = registers(case, rows)
+    values = case.arrays(1)
+    run(lower(s.program, cpu("avx512")), [np.ascontiguousarray(v).reshape(-1) for v in values.values()])
+    np.testing.assert_array_equal(values["C"], case.expected(values)[0])
+
+
+@pytest.mark.skipif(not host().has("avx512vnni"), reason="this machine has no VNNI")
+def test_machine_code() -> None:
+    case = product(13, 96, 40)
+    s = registers(case, 6)
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 256, (13, 40)).astype(np.uint8), rng.integers(-128, 128, (40, 96)).astype(np.int8)
+    c = np.zeros((13, 96), np.int32)
+    build_function(s.program)(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b)
+
+
+def unit_program(n: int = 32) -> tuple[Program, Schedule]:
+    """A product on the matrix unit, each operand in the memory that the unit takes it from."""
+    x, w = te.placeholder((n, n), i8, "X"), te.placeholder((n, n), i8, "W")
+    k = te.reduce_axis(n, "k")
+    y = te.compute((n, n), lambda i, j: te.sum_(cast(x[i, k], i32) * cast(w[j, k], i32), [k]), "Y")
+    program = te.to_program([x, w], [y])
+    s = Schedule(program)
+    block = s.block("Y")
+    out = s.cache_write(block, "acc")
+    s.cache_read(block, "X", "inp")
+    s.cache_read(block, "W", "wgt")
+    i, j, r = s.loops(block)
+    (i0, i1), (j0, j1), (k0, k1) = (s.split(f, [None, 16]) for f in (i, j, r))
+    s.reorder([i0, j0, k0, i1, j1, k1])
+    clear = s.decompose_reduction(block, k0)
+    s.tensorize(i1, UNIT)
+    s.tensorize(s.loops(clear)[2], "gemm_unit.clear")
+    assert len(s.loops(out)) == 2
+    return program, s
+
+
+def test_a_matrix_unit_with_memories_of_its_own(golden: Callable[[str], None]) -> None:
+    program, s = unit_program()
+    verify(s.program)
     rng = np.random.default_rng(0)
-    a = rng.integers(0, 255, (M, K), np.uint8)
-    b = rng.integers(-128, 127, (K // 4, N, 4), np.int8)
-    wanted = np.einsum("mkl,knl->mn", a.reshape(M, K // 4, 4).astype(np.int32), b.astype(np.int32))
-    done = 0
-    for name in INTRINSICS:
-        s, _, j = _prepared()
-        try:
-            s.tensorize(j, name)
-        except ScheduleError:  # an instruction of another shape or type
-            continue
-        c = np.zeros((M, N), np.int32)
-        run(s.program, [a, b, c])
-        np.testing.assert_array_equal(c, wanted)
-        done += 1
-    assert done >= 1
+    a, b = (rng.integers(-128, 128, (32, 32)).astype(np.int8) for _ in range(2))
+    results = [np.zeros((32, 32), np.int32) for _ in range(3)]
+    run(program, [a, b, results[0]])
+    run(s.program, [a, b, results[1]])
+    run(lower(s.program, cpu("avx2")), [a.reshape(-1), b.reshape(-1), results[2].reshape(-1)])
+    for r in results:
+        np.testing.assert_array_equal(r, a.astype(np.int32) @ b.T)
+    golden(f"{s}\n")
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_refused_for_an_unpacked_operand(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8).program)
+    block, j1 = tiled(s, 16, 4)
+    s.decompose_reduction(block, s.loops(block)[2])
+    golden(refusal(lambda: s.tensorize(j1, VNNI)))
+
+
+def test_refused_for_other_loops(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8).program)
+    _, j1 = packed(s, 16, 2)
+    golden(refusal(lambda: s.tensorize(j1, VNNI)))
+
+
+def test_refused_for_an_operand_of_another_type(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8, i8, i8).program)
+    _, j1 = packed(s, 16, 4)
+    golden(refusal(lambda: s.tensorize(j1, VNNI)))
+
+
+def test_refused_for_what_is_no_instruction(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8).program)
+    _, j1 = packed(s, 16, 4)
+    golden(refusal(lambda: s.tensorize(j1, "x86.dot")))
+
+
+def test_refused_for_a_block_without_loops(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8).program)
+    golden(refusal(lambda: s.tensorize(s.block("C"), VNNI)))
+
+
+FORM = """
+def main(A: u8[8], B: i8[64], C: i32[{size}], D: i32[16]):
+    for i in range(0, 16):
+        for k in range(0, 4):
+            with block("C", vi=spatial(16, i), vk=reduce(4, k)):
+                {statement}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "C[vi] = max(C[vi], i32(A[vk]) * i32(B[vi * 4 + vk]))",
+            "it computes `C[i] + i32(A[k]) * i32(B[i, k])`, where",
+        ),
+        (
+            "C[vi] = C[vi] + i32(A[vk * 2]) * i32(B[vi * 4 + vk])",
+            "the operand A has strides (1), but the block's A has (2): pack it first",
+        ),
+        (
+            "C[vi] = C[vi] + i32(A[vk]) * i32(B[vi + vk * 16])",
+            "the operand B has strides (4, 1), but the block's B has (1, 16)",
+        ),
+        (
+            "C[vi] = D[vi] + i32(A[vk]) * i32(B[vi * 4 + vk])",
+            "the operand C is `C[i]` in one place and `D[i]` in another",
+        ),
+        ("C[vi] = C[vi] + i32(A[vk]) * i32(A[vk])", "the operand B is i8, but the block's A is u8"),
+        ("C[vi] = C[vi] + i32(A[vk]) * i32(3)", "it computes `i32(B[i, k])`, where the block has `i32(3)`"),
+        (
+            "C[vi] = C[vi] + i32(A[vk * vk]) * i32(B[vi * 4 + vk])",
+            "the index `k * k` of the block's A is not linear in its loops",
+        ),
+        (
+            "C[0] = C[0] + i32(A[vk]) * i32(B[vi * 4 + vk])",
+            "index 0 of the operand C moves with i, but the block's `C[0]` does not move with it",
+        ),
+    ],
+)
+def test_refused_for_another_formula(statement: str, message: str) -> None:
+    s = Schedule(parse_program(FORM.format(size=16, statement=statement)))
+    with pytest.raises(ScheduleError, match=r"is not what x86\.dot_u8i8_16x4 computes") as caught:
+        s.tensorize(s.loops(s.block("C"))[0], VNNI)
+    assert message in str(caught.value)
+
+
+def test_refused_for_operands_in_one_buffer() -> None:
+    text = """
+def main(C: i32[48]):
+    for i in range(0, 16):
+        for k in range(0, 4):
+            with block("C", vi=spatial(16, i), vk=reduce(4, k)):
+                C[vi] = C[vi] + C[vk + 16] * C[vi + 20]
+"""
+    s = Schedule(parse_program(text))
+    with pytest.raises(ScheduleError, match="is not what"):
+        s.tensorize(s.loops(s.block("C"))[0], VNNI)
+
+
+def test_refused_for_another_memory(golden: Callable[[str], None]) -> None:
+    x, w = te.placeholder((16, 16), i8, "X"), te.placeholder((16, 16), i8, "W")
+    k = te.reduce_axis(16, "k")
+    y = te.compute((16, 16), lambda i, j: te.sum_(cast(x[i, k], i32) * cast(w[j, k], i32), [k]), "Y")
+    s = Schedule(te.to_program([x, w], [y]))
+    s.cache_write(s.block("Y"), "acc")
+    s.cache_read(s.block("Y"), "X", "inp")
+    s.decompose_reduction(s.block("Y"), s.loops(s.block("Y"))[0])
+    golden(refusal(lambda: s.tensorize(s.loops(s.block("Y"))[0], UNIT)))
+
+
+def test_the_trace_repeats_it() -> None:
+    case = product(5, 64, 8)
+    s = registers(case)
+    again = Schedule(case.program)
+    exec(str(s.trace), {"s": again})
+    assert str(again) == str(s)

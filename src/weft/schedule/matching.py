@@ -137,7 +137,7 @@ class _Matching:
         result = self.found.operands[w.buffer]
         for p, o in self.found.operands.items():
             if p is not w.buffer and o.buffer is result.buffer:
-                self.fail(f"{p.name} and {w.buffer.name} are both in {o.buffer.name}")
+                self.fail(f"the operands {p.name} and {w.buffer.name} are both in {o.buffer.name}")
         return self.found
 
     def fail(self, message: str) -> NoReturn:
@@ -189,15 +189,16 @@ class _Matching:
         """Matches an access to the parameter *p* with one to the buffer *b*."""
         known = self.found.operands.get(p)
         if p.dtype is not b.dtype:
-            self.fail(f"{p.name} is {p.dtype}, but {b.name} is {b.dtype}")
+            self.fail(f"the operand {p.name} is {p.dtype}, but the block's {b.name} is {b.dtype}")
         if p.scope != b.scope and not (p.scope == "global" and b.scope in ORDINARY):
-            self.fail(f'{p.name} is in the scope "{p.scope}", but {b.name} in "{b.scope}"')
+            self.fail(f'the operand {p.name} is in the scope "{p.scope}", but the block\'s {b.name} in "{b.scope}"')
         at = [simplify(substitute(i, self.loops), self.bounds) for i in wanted]
         where = [simplify(i, self.bounds) for i in given]
         if known is None:
             self.found.operands[p] = self.located(p, at, b, where)
         elif known.buffer is not b or known.at(at, self.bounds) != tuple(where):
-            self.fail(f"{p.name} is {known.buffer.name} in one place and `{Load(b, tuple(where))}` in another")
+            here, there = Load(b, tuple(where)), Load(known.buffer, known.at(at, self.bounds))
+            self.fail(f"the operand {p.name} is `{there}` in one place and `{here}` in another")
 
     def located(self, p: Buffer, wanted: Sequence[Expr], b: Buffer, given: Sequence[Expr]) -> Operand:
         """Finds where the operand *p* is in *b*, and checks its strides."""
@@ -211,8 +212,8 @@ class _Matching:
             if moved != steps:
                 extra = next(v for v in {**steps, **moved} if steps.get(v) != moved.get(v))
                 self.fail(
-                    f"the index `{given[d]}` of {b.name} moves by {steps.get(extra, 0)} with {extra.name},"
-                    f" {p.name} by {moved.get(extra, 0)}"
+                    f"the index `{given[d]}` of the block's {b.name} moves by {steps.get(extra, 0)} with {extra.name},"
+                    f" the operand {p.name} by {moved.get(extra, 0)}"
                 )
         self.strides(p, dims, b)
         return Operand(b, tuple([rest for _, rest in terms]), tuple(dims))
@@ -221,7 +222,7 @@ class _Matching:
         """Returns how far an index moves with each loop inside, and the rest of it."""
         found = linear_terms(i, self.inner)
         if found is None or not all(isinstance(c, Const) for c in found[0].values()):
-            self.fail(f"the index `{i}` of {b.name} is not linear in the loops of the block")
+            self.fail(f"the index `{i}` of the block's {b.name} is not linear in its loops")
         steps = {v: int(c.value) for v, c in found[0].items() if isinstance(c, Const)}
         return steps, simplify(found[1], self.bounds)
 
@@ -231,13 +232,13 @@ class _Matching:
     ) -> tuple[int, int]:  # fmt: skip
         """Returns the dimension of *b* that moves with dimension *n* of *p*, and by how much."""
         if len(wanted) != 1 or set(wanted.values()) != {1}:
-            self.fail(f"its own index {n} of {p.name} is not one of its loops")
+            self.fail(f"index {n} of its own operand {p.name} is not one of its loops")
         (v,) = wanted
         moving = [d for d, (steps, _) in enumerate(terms) if v in steps]
         if len(moving) != 1:
             where = Load(b, tuple(given))
             how = "does not move" if not moving else "moves in more than one index"
-            self.fail(f"index {n} of {p.name} moves with {v.name}, but `{where}` {how} with it")
+            self.fail(f"index {n} of the operand {p.name} moves with {v.name}, but the block's `{where}` {how} with it")
         return moving[0], terms[moving[0]][0][v]
 
     def strides(self, p: Buffer, dims: Sequence[tuple[int, int]], b: Buffer) -> None:
@@ -251,4 +252,4 @@ class _Matching:
                 wanted = self.found.scalars.setdefault(wanted, found)
             if wanted is not found:
                 asked, shown = (", ".join([str(s) for s in x]) for x in (p.strides, have))
-                self.fail(f"{p.name} has strides ({asked}), but lies in {b.name} with strides ({shown})")
+                self.fail(f"the operand {p.name} has strides ({asked}), but the block's {b.name} has ({shown}): pack it first")

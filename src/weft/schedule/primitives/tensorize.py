@@ -60,7 +60,7 @@ def _tensorized(fn: Function, block: Block, wanted: TensorIntrinsic, name: str) 
     try:
         found = match(wanted, given, inside)
     except Mismatch as e:
-        refuse(f"{inner.name} is not what {wanted.name} computes: {e}", inner, str(wanted.semantics.body))
+        refuse(f"{inner.name} is not what {wanted.name} computes: {e}", inner, f"it computes\n{wanted.semantics.body}")
     body = instruction(wanted.implementation, wanted.semantics, found, bounds)
     b, notes = block, (*block.annotations, (TENSOR, wanted.name))
     return Block(name, b.axes, b.bindings, b.predicate, b.reads, b.writes, b.init, body, notes)
