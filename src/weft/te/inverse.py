@@ -25,7 +25,7 @@ from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO, Const, Expr, FloorDiv, FloorMod, Var, ceil_div, eq, index
 from weft.ir.node import Node
 from weft.ir.prove import extremes, linear_terms, prove
-from weft.ir.rewrite import map_nodes, post_order, substitute
+from weft.ir.rewrite import free_vars, map_nodes, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.te.tensor import Read
 
@@ -197,7 +197,7 @@ class _System:
 
     def _solved(self, known: Expr, e: Expr, method: Method) -> dict[_Term, Expr] | None:
         found = linear_terms(e, self.unknown)
-        if found is None:
+        if found is None or any(v in found[0] for v in free_vars(known)):
             return None
         left, terms = known - found[1], []
         for v, scale in found[0].items():
