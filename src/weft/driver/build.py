@@ -106,7 +106,7 @@ def optimize_graph(graph: Graph, target: Target, options: Options, cache: Cache 
         layouts=options.opt_level >= 3, pack=options.opt_level >= 2, winograd=options.opt_level >= 3,
         exact=options.precision == "strict",
     )  # fmt: skip
-    evaluator = NativeEvaluator(target if can_run(target) else host(), cache)
+    evaluator = NativeEvaluator(target if can_run(target) else host(), cache, verify=options.verify)
     made = optimize(graph, target, evaluator, wanted)
     if options.verify:
         verify_graph(made)

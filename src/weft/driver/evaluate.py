@@ -24,9 +24,10 @@ from weft.te import Tensor, placeholder
 class NativeEvaluator:
     """Evaluates operators on arrays by compiling them for this machine; equal calls share their code."""
 
-    def __init__(self, target: Target, cache: Cache | None = None) -> None:
+    def __init__(self, target: Target, cache: Cache | None = None, *, verify: bool = False) -> None:
         self.target = target
         self.cache = cache
+        self.verify = verify
         self._images: dict[str, Image] = {}
 
     def evaluate(self, op: Operator, inputs: Sequence[Array | None], attributes: dict[str, Any]) -> list[Array]:
@@ -47,7 +48,7 @@ class NativeEvaluator:
         if description not in self._images:
             request = Request(op.name, description, lambda: (inputs, outputs))
             with ThreadPoolExecutor(max_workers=1) as pool:
-                kernel = make_kernel(request, self.target, self.cache, pool).result()
+                kernel = make_kernel(request, self.target, self.cache, pool, verify=self.verify).result()
             self._images[description] = link([kernel.object])
         return self._images[description]
 

@@ -252,4 +252,6 @@ class _Matching:
                 wanted = self.found.scalars.setdefault(wanted, found)
             if wanted is not found:
                 asked, shown = (", ".join([str(s) for s in x]) for x in (p.strides, have))
-                self.fail(f"the operand {p.name} has strides ({asked}), but the block's {b.name} has ({shown}): pack it first")
+                self.fail(
+                    f"the operand {p.name} has strides ({asked}), but the block's {b.name} has ({shown}): pack it first"
+                )
