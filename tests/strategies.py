@@ -16,6 +16,7 @@ from weft.ir import expr as ir
 from weft.ir.expr import INDEX, Expr, Var, const, index
 from weft.ir.intrinsics import INTRINSICS
 from weft.loop.nodes import (
+    THREAD_AXES,
     Alloc,
     Assert,
     Axis,
@@ -245,7 +246,10 @@ class _ProgramBuilder:
         v = Var(self.pick(["i", "j", "for"]))
         begin, extent = index(self.draw(st.integers(0, 2))), index(self.draw(st.integers(0, 3)))
         notes = (("note", self.pick([1, "x", 0.5, True])),) if self.draw(st.booleans()) else ()
-        return For(v, begin, extent, self.pick(list(LoopKind)), self.suite([*scope, v], depth), notes)
+        kind = self.pick(list(LoopKind))
+        if kind is LoopKind.BOUND:
+            notes = (*notes, ("thread", self.pick(THREAD_AXES)))
+        return For(v, begin, extent, kind, self.suite([*scope, v], depth), notes)
 
     def let(self, scope: list[Var], depth: int) -> Stmt:
         value = self.expr(self.pick(SCALARS), scope)

@@ -33,7 +33,8 @@ from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
 from weft.targets.cpu import cpu
 
-KEPT = {LoopKind.VECTORIZED: LoopKind.SERIAL}  # random bodies depend on the order of iterations
+# Random bodies depend on the order of iterations.
+KEPT = {LoopKind.VECTORIZED: LoopKind.SERIAL, LoopKind.BOUND: LoopKind.SERIAL}
 
 
 def in_order(program: Program) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -9,17 +10,19 @@ import numpy as np
 import pytest
 from tests.schedule.products import packed, product, tiled
 from tests.schedule.programs import Case
-from tests.schedule.running import check, refusal, transition
+from tests.schedule.random_steps import step
+from tests.schedule.running import check, refusal, same_results, transition
 
 from weft import te
 from weft.codegen.interp import run
 from weft.driver.function import build_function
 from weft.ir.expr import cast
-from weft.loop.nodes import Program
+from weft.loop.nodes import For, Program
 from weft.loop.parser import parse_program
 from weft.loop.verify import verify
+from weft.loop.visit import statements
 from weft.lower.pipeline import lower
-from weft.schedule import Schedule
+from weft.schedule import LoopRef, Schedule
 from weft.support.dtypes import bf16, i8, i32, u8
 from weft.support.errors import ScheduleError
 from weft.targets.cpu import cpu, host
@@ -316,3 +319,67 @@ def test_the_trace_repeats_it() -> None:
     again = Schedule(case.program)
     exec(str(s.trace), {"s": again})
     assert str(again) == str(s)
+
+
+def test_the_sum_is_not_started_apart_afterwards(golden: Callable[[str], None]) -> None:
+    s = Schedule(product(4, 32, 8).program)
+    _, j1 = tiled(s, 16, 4)
+    s.pack(s.block("C"), "B", "k, j -> j // 16, k // 4, j % 16, k % 4", "local")
+    block = s.tensorize(j1, VNNI)
+    golden(refusal(lambda: s.decompose_reduction(block, s.loops(block)[2])))
+
+
+def test_the_memory_of_an_accelerator_is_not_changed_afterwards() -> None:
+    _, s = unit_program()
+    message = "Y is an instruction, which relies on its operands as they are"
+    with pytest.raises(ScheduleError, match=message):
+        s.set_scope(s.block("X_inp"), "local")
+    with pytest.raises(ScheduleError, match=message):
+        s.storage_align(s.block("X_inp"), 0, 64)
+    s.set_scope(s.block("Y_init"), "acc")
+
+
+def test_what_it_reads_is_not_inlined_afterwards() -> None:
+    a, b = te.placeholder((4, 8), u8, "A"), te.placeholder((2, 2, 16, 4), i8, "B")
+    twice = te.compute((4, 8), lambda i, k: a[i, k] + a[i, k], "twice")
+    k = te.reduce_axis(8, "k")
+    c = te.compute(
+        (4, 32),
+        lambda i, j: te.sum_(cast(twice[i, k], i32) * cast(b[j // 16, k // 4, j % 16, k % 4], i32), [k]),
+        "C",
+    )
+    program = te.to_program([a, b], [c])
+    s = Schedule(program)
+    _, j1 = tiled(s, 16, 4)
+    s.tensorize(j1, VNNI)
+    same_results(program, s.program)
+    with pytest.raises(ScheduleError, match="a vector of twice is read at once"):
+        s.compute_inline(s.block("twice"))
+
+
+def a_step_with_instructions(s: Schedule, r: random.Random) -> bool:
+    """Tries an instruction on some loop, or any other step; tells whether it was accepted."""
+    if r.random() < 0.7:
+        return step(s, r)
+    found = [LoopRef(f.var) for f in statements(s.function.body) if isinstance(f, For)]
+    for loop in found:
+        for name in (SHORT, "interleave_i8_8x4"):
+            try:
+                s.tensorize(loop, name)
+            except ScheduleError:
+                continue
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_steps_around_it(seed: int) -> None:
+    case, r = product(3, 16, 8), random.Random(seed)
+    s = Schedule(case.program)
+    packed(s, 8, 4)
+    done = 0
+    for _ in range(25):
+        if a_step_with_instructions(s, r):
+            done += 1
+            check(case, s.program, seed)
+    assert done > 2

@@ -49,6 +49,13 @@ def replace_loads(root: Stmt, buffer: Buffer, value: Callable[[tuple[Expr, ...]]
     """Replaces each load of *buffer* under *root* by what *value* makes of its indices."""
 
     def change(n: Node) -> Node | None:
-        return value(n.indices) if isinstance(n, Load) and n.buffer is buffer else None
+        if not isinstance(n, Load) or n.buffer is not buffer:
+            return None
+        if n.dtype is not buffer.dtype:
+            refuse(
+                f"a vector of {buffer.name} is read at once",
+                hint="inline before choosing an instruction for its reader",
+            )
+        return value(n.indices)
 
     return map_nodes(root, change)

@@ -9,10 +9,12 @@ from operator import mul
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, Expr, broadcast
 from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, substitute
-from weft.loop.nodes import Address, Buffer, Function, Load, Stmt, Store, View
+from weft.ir.rewrite import map_nodes, post_order, substitute
+from weft.loop.nodes import TENSOR, Address, Block, Buffer, Function, Load, Stmt, Store, View
 from weft.loop.visit import rename_fresh, statements
 from weft.schedule.matching import Match
+from weft.schedule.state import refuse
+from weft.schedule.tree import blocks_in
 
 
 def instruction(implementation: Function, semantics: Function, found: Match, bounds: Bounds) -> Stmt:
@@ -53,3 +55,27 @@ def _digits(source: Buffer, position: Expr) -> tuple[Expr, ...]:
         digit = position if below is ONE else position // broadcast(below, position.dtype.lanes)
         made.append(digit if d == 0 else digit % broadcast(size, position.dtype.lanes))
     return tuple(made)
+
+
+def check_instructions(fn: Function, before: Function) -> None:
+    """Refuses a step that changes what an instruction of the function *before* relies on.
+
+    That are the box that it writes, and the memory and the strides of the operands whose addresses it takes.
+    """
+    known = {b.name: b for b in _instructions(before)}
+    for block in _instructions(fn):
+        old = known.get(block.name)
+        if old is not None and old is not block and _relies_on(old) != _relies_on(block):
+            refuse(
+                f"{block.name} is an instruction, which relies on its operands as they are", old, "tensorize afterwards"
+            )
+
+
+def _instructions(fn: Function) -> list[Block]:
+    return [b for b in blocks_in(fn.body) if TENSOR in dict(b.annotations)]
+
+
+def _relies_on(block: Block) -> tuple[object, ...]:
+    boxes = tuple([tuple([x.extent for x in r.ranges]) for r in block.writes])
+    taken = [n.buffer for n in post_order(block.body) if isinstance(n, Address)]
+    return boxes, tuple([(b.scope, b.row_major_strides()) for b in taken])

@@ -18,6 +18,7 @@ from weft.ir.names import Names
 from weft.loop.nodes import Buffer, Function, Program, Stmt
 from weft.loop.printer import print_function
 from weft.loop.visit import bound_vars, statements
+from weft.schedule.instruction import check_instructions
 from weft.schedule.kinds import settle
 from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.primitive import PRIMITIVES
@@ -119,6 +120,7 @@ class Schedule(PrimitiveMethods):
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
         function = settle(change.function, self.function)
         check_scopes(function)
+        check_instructions(function, self.function)
         return function, change, result
 
     def _resolve(self, value: Any) -> Any:

@@ -89,6 +89,19 @@ def ignores_or_follows(load: Load, var: Var) -> bool:
     return not uses_axis(load, var) or reads_along(load, var)
 
 
+def is_tileable(s: Schedule, ref: BlockRef) -> bool:
+    """Tells whether a reduction can compute a vector of results at once: its last axis is not gathered from any input."""
+    block = block_of(s, ref)
+    axes = spatial_axes(block)
+    return (
+        bool(axes)
+        and len({r.buffer for r in block.writes}) == 1
+        and size_of(axes[-1].extent) > 1
+        and any(uses_axis(x, axes[-1].var) for x in inputs_of(block))
+        and all(ignores_or_follows(x, axes[-1].var) for x in inputs_of(block))
+    )
+
+
 def elements(axes: Sequence[Axis]) -> int:
     """Returns the number of instances along *axes*."""
     total = 1
