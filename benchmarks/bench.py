@@ -97,7 +97,7 @@ class Comparison:
     def __init__(self, entry: Entry, path: Path, threads: int, options: argparse.Namespace, log: TextIO) -> None:
         self.entry, self.path, self.threads, self.options, self.log = entry, path, threads, options, log
         named = options.engines.split(",")
-        self.names = named if REFERENCE in named else [REFERENCE, *named]
+        self.names = [REFERENCE, *(name for name in named if name != REFERENCE)]  # first, for its outputs are compared with
         self.figures: dict[str, Figures] = {}
         self.live: dict[str, Process] = {}
 
