@@ -97,7 +97,8 @@ class Comparison:
     def __init__(self, entry: Entry, path: Path, threads: int, options: argparse.Namespace, log: TextIO) -> None:
         self.entry, self.path, self.threads, self.options, self.log = entry, path, threads, options, log
         named = options.engines.split(",")
-        self.names = [REFERENCE, *(name for name in named if name != REFERENCE)]  # first, for its outputs are compared with
+        # The reference is first, for the others' outputs are compared with its.
+        self.names = [REFERENCE, *(name for name in named if name != REFERENCE)]
         self.figures: dict[str, Figures] = {}
         self.live: dict[str, Process] = {}
 
