@@ -13,7 +13,7 @@ from tests.support.jit import Failed
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import link
 from weft.codegen.llvm.module import llvm_text
-from weft.ir.expr import FALSE, TRUE, Cast, Expr, Select, Var, const, eq, index, maximum, minimum, ne
+from weft.ir.expr import FALSE, TRUE, Broadcast, Cast, Expr, Ramp, Select, Var, const, eq, index, maximum, minimum, ne
 from weft.loop.nodes import (
     Address,
     Alloc,
@@ -146,6 +146,21 @@ def test_tasks_run_over_their_whole_range(name: str, pieces: int) -> None:
         call(machine, "f", a, got, count)
         np.testing.assert_array_equal(got, a * 2 - 3)
     assert machine.launches == [1, 2, 100]
+
+
+@EVERYWHERE
+def test_tasks_are_given_vectors(name: str) -> None:
+    begin, end, i, y = Var("begin"), Var("end"), Var("i"), Buffer("y", [12], f32)
+    low, high, scale = Var("low", f32.with_lanes(4)), Var("high", f32.with_lanes(4)), Var("scale", f32)
+    value = low * Broadcast(scale, 4) + high
+    work = for_(i, end - begin, store(y, [Ramp(i * 4, index(1), 4)], value), begin=begin)
+    task = Function("work", (begin, end, low, scale, high, y), work, (("task", 1),))
+    x, z = Buffer("x", [8], f32), Buffer("z", [12], f32)
+    halves = [load(x, Ramp(index(at), index(1), 4)) for at in (0, 4)]
+    call_ = Call("work", (index(0), index(3), halves[0], const(2.0, f32), halves[1], start(z)))
+    got = np.zeros(12, np.float32)
+    call(machine_for([function([x, z], call_), task], TARGETS[name], 3), "f", np.arange(8, dtype=np.float32), got)
+    np.testing.assert_array_equal(got, np.tile([4, 7, 10, 13], 3))
 
 
 @EVERYWHERE

@@ -1,11 +1,14 @@
 """Calls: of functions of the program, of functions in other modules, and of tasks that run in parallel.
 
 A *task* is a function with the annotation ("task", 1) whose first two parameters are the range [begin, end) it works on.
-Calling it packs the other arguments into an array of 8-byte slots in the caller's frame and hands it, with a wrapper that
-unpacks them, to the context's `parallel_for`.
+Calling it packs the other arguments into slots of 8 bytes, or as many as a vector takes, in the caller's frame and hands them,
+with a wrapper that unpacks them, to the context's `parallel_for`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
 
 from weft.codegen.llvm import abi
 from weft.codegen.llvm.emitter import Emitter, Signature
@@ -14,6 +17,7 @@ from weft.codegen.llvm.memory import from_memory, to_memory
 from weft.codegen.llvm.types import memory_type, register_type
 from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import Buffer, Call, Function, Param
+from weft.support.dtypes import DType, handle
 
 
 def param_type(p: Param) -> str:
@@ -77,20 +81,28 @@ def direct(f: Emitter, callee: Signature, args: list[tuple[str, str]]) -> str:
 def parallel(f: Emitter, callee: Signature, args: list[str], s: Call) -> str:
     """Emits the launch of a task over its range; returns the status of the first piece that failed."""
     captured = list(zip(callee.types[2:], args[2:], s.args[2:], strict=True))
-    pack = f.build.alloca(f"[{max(1, len(captured))} x i64], align 8")
-    for i, (_, x, e) in enumerate(captured):
-        slot = f.build.pure(f"getelementptr i8, ptr {pack}, i64 {8 * i}", pack)
+    *slots, size = _slots([e.dtype for _, _, e in captured])
+    pack = f.build.alloca(f"[{max(1, size // 8)} x i64], align 8")
+    for at, (_, x, e) in zip(slots, captured, strict=True):
+        slot = f.build.pure(f"getelementptr i8, ptr {pack}, i64 {at}", pack)
         f.build.do(f"store {memory_type(e.dtype)} {to_memory(f, x, e.dtype)}, ptr {slot}, align 8")
     launch = context_function(f, abi.PARALLEL_FOR)
     wrapper = quoted(wrapper_name(callee.symbol))
     return f.build.here(f"call i32 {launch}(ptr %ctx, ptr @{wrapper}, ptr {pack}, i64 {args[1]})")
 
 
+def _slots(dtypes: Sequence[DType]) -> list[int]:
+    """Returns the offset of each value in the memory of a task's arguments, and its size in bytes."""
+    return list(accumulate([8 * -(-t.bytes // 8) for t in dtypes], initial=0))
+
+
 def task_wrapper(f: Emitter, task: Function) -> str:
     """Returns the function `i32 (ctx, args, begin, end)` that unpacks the arguments of *task* and calls it."""
     given = ["ptr %ctx", "i64 %begin", "i64 %end"]
-    for i, p in enumerate(task.params[2:]):
-        slot = f.build.pure(f"getelementptr i8, ptr %args, i64 {8 * i}")
+    captured = task.params[2:]
+    *slots, _ = _slots([handle if isinstance(p, Buffer) else p.dtype for p in captured])
+    for at, p in zip(slots, captured, strict=True):
+        slot = f.build.pure(f"getelementptr i8, ptr %args, i64 {at}")
         kind = "ptr" if isinstance(p, Buffer) else memory_type(p.dtype)
         x = f.build.here(f"load {kind}, ptr {slot}, align 8")
         given.append(f"{param_type(p)} {x if isinstance(p, Buffer) else from_memory(f, x, p.dtype)}")

@@ -1,0 +1,67 @@
+"""The machine's limits, as generated code measures them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft.codegen.llvm.compile import assembly
+from weft.driver.peak import Peak, fma_peak
+from weft.support.dtypes import DType, bf16, f32, f64, u8
+from weft.support.errors import InputError, LoweringError
+from weft.targets.cpu import can_run, cpu, host
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDE = host().has("avx512vnni") and host().has("avx512bf16")
+INSTRUCTIONS = {f32: "vfmadd", u8: "vpdpbusd", bf16: "vdpbf16ps"}
+
+
+def innermost_loop(peak: Peak) -> list[str]:
+    """Returns the instructions of the one loop that is a jump back to its own beginning."""
+    text = assembly(peak.function.flat, host())
+    found: list[str] = []
+    for label, body in re.findall(r"^(\.L\w+):[^\n]*\n((?:\t[^\n]*\n)+)", text, re.M):
+        if any(f in body for f in INSTRUCTIONS.values()) and re.search(rf"\tj\w+\t{re.escape(label)}\b", body):
+            found = [line.strip() for line in body.splitlines() if not line.strip().startswith((".", "#"))]
+    return found
+
+
+@pytest.mark.parametrize("dtype", [f32, *([u8, bf16] if WIDE else [])], ids=str)
+def test_the_loop_has_nothing_but_its_instruction(dtype: DType) -> None:
+    loop = innermost_loop(Peak(dtype))
+    sums = [x for x in loop if x.startswith(INSTRUCTIONS[dtype])]
+    assert len(sums) >= 12
+    assert not any("(" in x or "[" in x for x in sums), "no operand is in memory"
+    assert len(loop) - len(sums) <= 4, loop
+
+
+def test_more_repeats_find_no_lower_peak() -> None:
+    assert fma_peak(repeats=20) >= 0.8 * fma_peak(repeats=1) > 0
+
+
+@pytest.mark.skipif(not can_run(cpu("avx2")), reason="the machine has no AVX2")
+def test_what_a_machine_lacks_has_no_peak() -> None:
+    with pytest.raises(LoweringError, match="no dot product of bf16"):
+        Peak(bf16, cpu("avx2"))
+    with pytest.raises(InputError, match="no peak is known for f64"):
+        Peak(f64)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not WIDE or shutil.which("cc") is None, reason="needs AVX-512 with VNNI and BF16, and a C compiler")
+def test_the_peaks_are_those_of_an_independent_program(tmp_path: Path) -> None:
+    program = tmp_path / "peak"
+    source = ROOT / "benchmarks" / "peak.c"
+    subprocess.run(["cc", "-O2", "-march=native", "-pthread", source, "-o", program], check=True)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    pattern = r"^(fp32|bf16|int8) \w+ zmm \w+/s: 1c (\S+)"
+    theirs = {name: float(rate) for name, rate in re.findall(pattern, printed, re.M)}
+    ours = {"fp32": fma_peak(), "bf16": Peak(bf16).rate(repeats=50), "int8": Peak(u8).rate(repeats=50)}
+    assert set(theirs) == set(ours)
+    most = {**theirs, "bf16": 2 * theirs["fp32"]}  # its 12 chains may be too few for the latency of bf16's instruction
+    for name, rate in ours.items():
+        assert 0.95 * theirs[name] <= rate <= 1.05 * most[name], (name, rate, theirs)
