@@ -13,6 +13,7 @@ import pytest
 from tests.runtime.conftest import FlatImage
 from tests.runtime.test_model import WEIGHTS, affine, rows
 
+from weft.native import _rt
 from weft.runtime import Model, host, load
 from weft.runtime.artifact import PREFIX_SIZE, read_artifact, write_artifact
 from weft.support.errors import ArtifactError
@@ -44,8 +45,8 @@ def test_everything_is_read_back(flat: FlatImage, tmp_path: Path) -> None:
     for name in ("plan", "main", "inputs", "outputs", "asserts", "readonly", "target", "machine", "features"):
         assert getattr(after, name) == getattr(before, name)
     assert bytes(after.image) == flat.blob
-    assert isinstance(after.constants, memoryview)
-    assert np.frombuffer(after.constants, np.float32)[16:].tolist() == WEIGHTS.tolist()
+    assert isinstance(after.constants, _rt.Block)
+    assert np.frombuffer(memoryview(after.constants), np.float32)[16:].tolist() == WEIGHTS.tolist()
 
 
 def test_saving_is_deterministic_and_replaces(flat: FlatImage, saved: Path) -> None:
@@ -70,7 +71,7 @@ def test_message_for_no_file(tmp_path: Path) -> None:
 
 def test_message_for_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    assert message(tmp_path / "empty") == "the file cannot be read: cannot mmap an empty file"
+    assert message(tmp_path / "empty") == "the file is not a model saved by Weft\n  hint: compile the model and save it"
 
 
 @pytest.mark.parametrize("content", [b"WEFT", b"ELF" * 100])
@@ -104,7 +105,7 @@ def test_message_for_another_format(saved: Path) -> None:
     struct.pack_into("<I", whole, 4, 99)
     saved.write_bytes(whole)
     assert message(saved) == (
-        "the file has format 99, and this Weft reads 1\n  hint: save the model again with this version of Weft"
+        "the file has format 99, and this Weft reads 2\n  hint: save the model again with this version of Weft"
     )
 
 
@@ -147,3 +148,32 @@ def test_a_failed_save_leaves_nothing(flat: FlatImage, tmp_path: Path) -> None:
 def test_model_keeps_one_copy_of_its_constants(flat: FlatImage) -> None:
     model = affine(flat)
     assert Model(model.package).package.constants is model.package.constants
+
+
+def test_a_loaded_model_holds_its_weights_once(flat: FlatImage, tmp_path: Path) -> None:
+    """What the process holds grows by the weights and little else; the file itself is not mapped."""
+    weights = 64 << 20
+    package = replace(affine(flat).package, constants=np.ones(weights, np.uint8))
+    write_artifact(package, tmp_path / "m")
+    code = (
+        "import sys, weft.runtime as r\n"
+        "held = lambda: sum(int(s.split()[1]) for s in open('/proc/self/smaps') if s.startswith('Rss:')) << 10\n"
+        "before = held(); m = r.load(sys.argv[1]); print(held() - before, sys.argv[1] in open('/proc/self/maps').read())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "m")], check=True, capture_output=True, text=True)
+    grown, is_mapped = done.stdout.split()
+    assert weights <= int(grown) < weights + (4 << 20)
+    assert is_mapped == "False"
+
+
+def test_the_checksum_shows_any_change_of_a_byte_the_length_and_the_order() -> None:
+    data = np.random.default_rng(0).integers(0, 256, 300, np.uint8)
+    variants = [data[:n] for n in range(300)] + [np.roll(data, 64), np.roll(data, 8)]
+    for at in range(300):
+        for bit in (1, 128):
+            changed = data.copy()
+            changed[at] ^= bit
+            variants.append(changed)
+    sums = {_rt.checksum(np.ascontiguousarray(v)) for v in [data, *variants]}
+    assert len(sums) == 1 + len(variants)
+    assert _rt.checksum(np.zeros(64, np.uint8)) != _rt.checksum(np.zeros(65, np.uint8))

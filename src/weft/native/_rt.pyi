@@ -90,6 +90,9 @@ def time_kernel(
     One thread is timed by its processor time, several by the wall clock.
     """
 
+def checksum(data: Buffer) -> int:
+    """Returns a 64-bit number that shows any change of the data, as fast as memory is read; no defence against forgers."""
+
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
 

@@ -3,26 +3,29 @@
     8 bytes     `WEFT` and the version of this format
     8 bytes     the size of the whole file
     8 bytes     the size of the header
-    32 bytes    SHA-256 of all the rest
-    header      JSON: signature, entries, target, and where the two sections lie
+    8 bytes     where the constants begin, a multiple of 4096
+    8 bytes     the checksum of the constants (`_rt.checksum`)
+    32 bytes    SHA-256 of all the rest but the constants
+    header      JSON: signature, entries, target, and where the image lies
     image       code and read-only data, at a multiple of 4096
-    constants   packed weights, at a multiple of 4096
+    constants   packed weights, up to the end
 
-Numbers are little-endian. Nothing is ever unpickled; the sections are read through a memory map.
+Numbers are little-endian. Nothing is ever unpickled. The constants are read straight to where kernels read them, memory in huge
+pages, so that they are held once; a memory map would hold them once too, but in small pages, and stream up to 40% slower.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
 import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from weft.native import _rt
 from weft.runtime.host import machine, missing_features
@@ -30,24 +33,38 @@ from weft.runtime.package import Package, TensorSpec
 from weft.support.dtypes import parse_dtype
 from weft.support.errors import ArtifactError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MAGIC: Final = b"WEFT"
-NUMBERS: Final = struct.Struct("<4sIQQ")
+NUMBERS: Final = struct.Struct("<4sIQQQQ")
 PREFIX_SIZE: Final = NUMBERS.size + hashlib.sha256().digest_size
 PAGE: Final = 4096
+AGAIN: Final = "save the model again with this version of Weft"
 _PLAIN: Final = ("plan", "main", "readonly", "target", "machine")
+
+
+class Numbers(NamedTuple):
+    """What a file begins with."""
+
+    magic: bytes
+    version: int
+    size: int
+    header: int
+    constants: int
+    checksum: int
 
 
 def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
     """Writes a package; the file appears whole, or not at all."""
     constants = memoryview(_rt.pack(package.constants))
-    header = _header(package, len(constants))
-    image_at, constants_at = header["image"][0], header["constants"][0]
+    header = _header(package)
+    image_at, image_size = header["image"]
     text = json.dumps(header).encode()
-    numbers = NUMBERS.pack(MAGIC, FORMAT, constants_at + len(constants), len(text))
-    body = [text, bytes(image_at - PREFIX_SIZE - len(text)), package.image]
-    body += [bytes(constants_at - image_at - len(package.image)), constants]
-    _replace_file(Path(path), [numbers, _digest(numbers, *body), *body])
+    constants_at = _page(image_at + image_size)
+    numbers = NUMBERS.pack(
+        *Numbers(MAGIC, FORMAT, constants_at + len(constants), len(text), constants_at, _rt.checksum(constants))
+    )
+    head = [text, bytes(image_at - PREFIX_SIZE - len(text)), package.image, bytes(constants_at - image_at - image_size)]
+    _replace_file(Path(path), [numbers, _digest(numbers, *head), *head, constants])
 
 
 def _digest(*parts: bytes | memoryview) -> bytes:
@@ -71,18 +88,16 @@ def _replace_file(path: Path, parts: list[bytes | memoryview]) -> None:
             raise
 
 
-def _header(package: Package, constants: int) -> dict[str, Any]:
-    """Describes the package; the sections come after the longest that the header can get."""
+def _header(package: Package) -> dict[str, Any]:
+    """Describes the package; the image comes after the longest that the header can get."""
     header: dict[str, Any] = {name: getattr(package, name) for name in _PLAIN}
     header["abi"] = _rt.ABI
     header["features"] = list(package.features)
     header["asserts"] = sorted(package.asserts.items())
     for side in ("inputs", "outputs"):
         header[side] = [[s.name, s.dtype.name, list(s.shape)] for s in getattr(package, side)]
-    room = len(json.dumps(header)) + 256  # for the places of the sections
-    image_at = _page(PREFIX_SIZE + room)
-    header["image"] = [image_at, len(package.image)]
-    header["constants"] = [_page(image_at + len(package.image)), constants]
+    room = len(json.dumps(header)) + 256  # for the place of the image
+    header["image"] = [_page(PREFIX_SIZE + room), len(package.image)]
     return header
 
 
@@ -91,17 +106,25 @@ def _page(offset: int) -> int:
 
 
 def read_artifact(path: str | os.PathLike[str]) -> Package:
-    """Returns the package in a file, over a memory map of it.
+    """Returns the package in a file, with its constants as one block.
 
     Raises `ArtifactError` if the file is no artifact, is damaged, or was made for another machine or version.
     """
     where = os.fspath(path)
-    view = _map(where)
-    header = _checked_header(view, where)
-    _check_target(header, where)
+    try:
+        with open(where, "rb", buffering=0) as file:
+            numbers = _checked_numbers(file, where)
+            head = _checked_head(file, numbers, where)
+            header = _checked_header(head[: numbers.header], where)
+            constants = _checked_constants(file, numbers, where)
+    except FileNotFoundError:
+        raise ArtifactError("there is no such file", where=where) from None
+    except OSError as error:
+        raise ArtifactError(f"the file cannot be read: {error}", where=where) from None
+    at, size = header["image"]
     return Package(
-        image=_section(view, header["image"]),
-        constants=_section(view, header["constants"]),
+        image=head[at - PREFIX_SIZE : at - PREFIX_SIZE + size],
+        constants=constants,
         inputs=tuple(_specs(header["inputs"])),
         outputs=tuple(_specs(header["outputs"])),
         features=tuple(header["features"]),
@@ -119,39 +142,64 @@ def is_artifact(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _section(view: memoryview, place: tuple[int, int]) -> memoryview:
-    offset, size = place
-    return view[offset : offset + size]
-
-
-def _map(where: str) -> memoryview:
-    try:
-        with open(where, "rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except FileNotFoundError:
-        raise ArtifactError("there is no such file", where=where) from None
-    except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-        raise ArtifactError(f"the file cannot be read: {error}", where=where) from None
-
-
-def _checked_header(view: memoryview, where: str) -> dict[str, Any]:
-    """Returns the header, once the file has proved to be whole and unchanged."""
-    again = "save the model again with this version of Weft"
-    if len(view) < PREFIX_SIZE or bytes(view[:4]) != MAGIC:
+def _checked_numbers(file: FileIO, where: str) -> Numbers:
+    """Reads what the file begins with; raises `ArtifactError` unless it is an artifact of this version, and whole."""
+    start = file.read(NUMBERS.size)
+    if start[: len(MAGIC)] != MAGIC or len(start) < NUMBERS.size:
         raise ArtifactError("the file is not a model saved by Weft", where=where, hint="compile the model and save it")
-    numbers = view[: NUMBERS.size]
-    _, version, size, header_size = NUMBERS.unpack(numbers)
-    if version != FORMAT:
-        raise ArtifactError(f"the file has format {version}, and this Weft reads {FORMAT}", where=where, hint=again)
-    if size != len(view):
+    numbers = Numbers(*NUMBERS.unpack(start))
+    size = os.fstat(file.fileno()).st_size
+    if numbers.version != FORMAT:
         raise ArtifactError(
-            f"the file is truncated: it has {len(view)} of {size} bytes", where=where, hint="copy it again"
+            f"the file has format {numbers.version}, and this Weft reads {FORMAT}", where=where, hint=AGAIN
         )
-    if _digest(numbers, view[PREFIX_SIZE:]) != bytes(view[NUMBERS.size : PREFIX_SIZE]):
-        raise ArtifactError("the file was altered: its checksum is wrong", where=where, hint="copy it again")
-    header: dict[str, Any] = json.loads(bytes(view[PREFIX_SIZE : PREFIX_SIZE + header_size]))
+    if numbers.size != size:
+        raise ArtifactError(
+            f"the file is truncated: it has {size} of {numbers.size} bytes", where=where, hint="copy it again"
+        )
+    if not PREFIX_SIZE <= numbers.constants <= size:
+        raise _altered(where)
+    return numbers
+
+
+def _checked_head(file: FileIO, numbers: Numbers, where: str) -> memoryview:
+    """Reads the header and the image, once they have proved to be unchanged."""
+    digest = file.read(PREFIX_SIZE - NUMBERS.size)
+    head = bytearray(numbers.constants - PREFIX_SIZE)
+    _fill(file, memoryview(head), where)
+    if _digest(NUMBERS.pack(*numbers), memoryview(head)) != digest:
+        raise _altered(where)
+    return memoryview(head)
+
+
+def _checked_constants(file: FileIO, numbers: Numbers, where: str) -> _rt.Block:
+    block = _rt.Block(numbers.size - numbers.constants)
+    _fill(file, memoryview(block), where)
+    if _rt.checksum(block) != numbers.checksum:
+        raise _altered(where)
+    return block
+
+
+def _fill(file: FileIO, room: memoryview, where: str) -> None:
+    """Reads until *room* is full; the system may give less at a time than was asked for."""
+    done = 0
+    while done < len(room):
+        count = file.readinto(room[done:])
+        if not count:
+            raise ArtifactError("the file became shorter while it was read", where=where, hint="copy it again")
+        done += count
+
+
+def _altered(where: str) -> ArtifactError:
+    return ArtifactError("the file was altered: its checksum is wrong", where=where, hint="copy it again")
+
+
+def _checked_header(text: memoryview, where: str) -> dict[str, Any]:
+    """Returns the header of an unchanged file; raises `ArtifactError` unless this machine and runtime can run its code."""
+    header: dict[str, Any] = json.loads(bytes(text))
     if header["abi"] != _rt.ABI:
-        raise ArtifactError(f"its code has ABI {header['abi']}, not {_rt.ABI}", where=where, hint=again)
+        raise ArtifactError(f"its code has ABI {header['abi']}, not {_rt.ABI}", where=where, hint=AGAIN)
+    _check_target(header, where)
     return header
 
 

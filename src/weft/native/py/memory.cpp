@@ -80,6 +80,13 @@ static nb::object from_dlpack(nb::ndarray<nb::ro> tensor) {
     return ndarray(nb::tuple(shape), numpy_dtype(code), block, 0, nb::tuple(strides));
 }
 
+// The checksum of a buffer, while other Python threads run.
+static uint64_t checksum(nb::handle data) {
+    Pinned pinned(data, PyBUF_SIMPLE);
+    nb::gil_scoped_release release;
+    return weft_checksum(pinned.view.buf, pinned.view.len);
+}
+
 void bind_memory(nb::module_ &m) {
     nb::class_<Block>(m, "Block", nb::type_slots(block_slots), "Aligned memory, in huge pages when large.")
         .def(nb::init<int64_t>(), nb::arg("nbytes"))
@@ -88,5 +95,6 @@ void bind_memory(nb::module_ &m) {
     nb::class_<Image>(m, "Image", "A mapped image: executable, and never writable.")
         .def(nb::init<nb::handle, std::optional<int64_t>>(), nb::arg("blob"), nb::arg("readonly") = nb::none())
         .def_prop_ro("nbytes", [](const Image &i) { return i.map.bytes; });
+    m.def("checksum", &checksum, nb::arg("data"));
     m.def("from_dlpack", &from_dlpack, nb::arg("capsule"));
 }

@@ -66,6 +66,9 @@ struct weft_ctx {
 void *weft_alloc(int64_t bytes);
 void weft_free(void *block);
 
+/* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. */
+uint64_t weft_checksum(const void *data, int64_t bytes);
+
 /* Prepares a context that belongs to no model, to call a bare kernel with. */
 void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads);
 
