@@ -1,10 +1,11 @@
-# make demo | test | test-all | check | bench        everything lives in .venv, made on first use
+# make demo | test | test-all | check | bench | bench-sweep        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.[ch]*)
 PYTEST_ARGS ?= -n 2
-.PHONY: demo test test-all check bench clean
+SEED ?= 1
+.PHONY: demo test test-all check bench bench-sweep clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -23,6 +24,10 @@ check: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)
+
+bench-sweep: $(VENV)/.installed-bench
+	benchmarks/setup.sh ort
+	benchmarks/venv-ort/bin/python benchmarks/sweep.py --seed $(SEED) $(BENCH_ARGS)
 
 # One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
