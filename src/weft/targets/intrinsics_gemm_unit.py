@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.targets.scopes import CPU_SCOPES, Scope, Sight
 from weft.targets.target import Target
 from weft.targets.tensor_intrinsic import TensorIntrinsic
 
@@ -51,6 +52,6 @@ def implementation({_CLEAR}):
 GEMM_UNIT_TARGET: Final = Target(
     name="gemm_unit", triple="", cpu="", tune="generic", features=("+gemm_unit",), vector_bits=32, vector_registers=16,
     fma=False, fma_per_cycle=1, masked_memory=False, l1=32 << 10, l2=32 << 10, l3=128 << 10, cache_line=64, cores=1,
-    native=frozenset(), scopes=("global", "local", "register", "inp", "wgt", "acc"),
+    native=frozenset(), scopes=(*CPU_SCOPES, *[Scope(s, Sight.GRID) for s in ("inp", "wgt", "acc")]),
 )  # fmt: skip
 """A machine with the unit: it can be scheduled for and interpreted, not compiled for."""

@@ -5,10 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final
 
+from weft.targets.scopes import CPU_SCOPES, Scope
+
 PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt"})
 """The pure functions that every target computes with a few instructions of its own."""
 
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of a machine that runs instructions of its own, in their order, beside the other units (decoupled access-execute).
+
+    It runs the tensor instructions named in `instructions`, and plain assignments to memory of the scopes that it `fills`, or
+    from memory of those that it `empties`. What passes between units waits for tokens, see `loop.intrinsics`.
+    """
+
+    name: str
+    instructions: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    empties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ThreadFacts:
+    """How a machine runs the threads of a grid, where it has one.
+
+    `warp` threads run in step and touch memory together: global memory in sectors of `sector` bytes, shared memory in `banks`
+    banks, each of which gives one word of `bank_bytes` bytes at a time.
+    """
+
+    warp: int = 32
+    sector: int = 32
+    banks: int = 32
+    bank_bytes: int = 4
+    block: int = 1024
 
 
 @dataclass(frozen=True)
@@ -17,7 +48,7 @@ class Target:
 
     `native` names the functions of `ir.intrinsics` that the machine computes itself; all others are expanded before code
     generation. `features` are LLVM's, each with its sign, sorted; `tune` is LLVM's name for the processor whose timing
-    is assumed.
+    is assumed. `units` are those among which lowering is to divide a program; most machines divide their work themselves.
     """
 
     name: str
@@ -36,7 +67,13 @@ class Target:
     cache_line: int
     cores: int
     native: frozenset[str]
-    scopes: tuple[str, ...] = ("global", "local", "register")
+    scopes: tuple[Scope, ...] = CPU_SCOPES
+    threads: ThreadFacts | None = None
+    units: tuple[Unit, ...] = ()
+
+    def scope(self, name: str) -> Scope | None:
+        """Returns the memory called *name*, None if the machine has none."""
+        return next((s for s in self.scopes if s.name == name), None)
 
     def lanes(self, bits: int) -> int:
         """Returns how many elements of *bits* bits a vector register holds."""
@@ -55,5 +92,5 @@ def _fact(value: object) -> str:
     if isinstance(value, frozenset):
         return ",".join(sorted(value))
     if isinstance(value, tuple):
-        return ",".join(value)
+        return ",".join([str(x) for x in value])
     return str(value)

@@ -1,0 +1,43 @@
+"""Memory scopes: who sees what is written there, how much of it there is, and which queue of an accelerator fills it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+
+class Sight(IntEnum):
+    """Who sees a memory: every thread of the grid, of a block, of a warp, or one thread alone; ordered by their number."""
+
+    THREAD = 0
+    WARP = 1
+    BLOCK = 2
+    GRID = 3
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A memory of a target: its name, who sees it, its size in bytes (None: not a limit), and the queue that fills it."""
+
+    name: str
+    sight: Sight
+    bytes: int | None = None
+    queue: str | None = None
+
+
+GLOBAL: Final = Scope("global", Sight.GRID)
+SHARED: Final = Scope("shared", Sight.BLOCK)
+WARP: Final = Scope("warp", Sight.WARP)
+LOCAL: Final = Scope("local", Sight.THREAD)
+REGISTER: Final = Scope("register", Sight.THREAD)
+
+CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
+
+SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, WARP, LOCAL, REGISTER)}
+"""What the names mean on every target. A memory of another name is an accelerator's, which has no threads: all see it."""
+
+
+def sight_of(name: str) -> Sight:
+    """Returns who sees the memory called *name*."""
+    return SIGHTS.get(name, Sight.GRID)
