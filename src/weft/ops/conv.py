@@ -1,4 +1,4 @@
-"""Convolutions: direct, over channels in blocks, depthwise, and transposed.
+"""Convolutions: direct, over channels in blocks, depthwise, and transposed by the definition.
 
 A convolution is three formulas: the input padded, the contraction, and the bias added; a schedule decides where each is computed.
 """
@@ -155,7 +155,7 @@ def conv_transpose2d(
     per_in, per_out = x.shape[1] // group, w.shape[1]
     ic = reduce_axis(per_in, "ic")
     ks = [reduce_axis(k, f"k{'yxz'[n]}") for n, k in enumerate(w.shape[2:])]
-    outs = _transposed_sizes(x.shape[2:], w.shape[2:], strides, pads, dilations, output_padding)
+    outs = transposed_sizes(x.shape[2:], w.shape[2:], strides, pads, dilations, output_padding)
 
     def contraction(*i: Expr) -> object:
         oc = i[1]
@@ -173,9 +173,10 @@ def conv_transpose2d(
     return add_bias(y, bias, lambda i: (i[1],))
 
 
-def _transposed_sizes(
+def transposed_sizes(
     sizes: Sequence[Expr], kernel: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints, extra: Ints
 ) -> tuple[Expr, ...]:
+    """Returns the sizes of a transposed convolution's output; raises `TypeMismatch` where the pads leave nothing."""
     found = [
         (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
         for d, s in enumerate(sizes)
@@ -184,50 +185,3 @@ def _transposed_sizes(
     if any(prove(n < 1, size_bounds(n)) for n in counts):
         raise TypeMismatch(f"a transposed convolution to {show_shape(counts)}: the pads take away all there is")
     return counts
-
-
-@operator("conv_transpose2d_blocked")
-def conv_transpose2d_blocked(
-    x: Tensor, w: Tensor, bias: Tensor | None = None, *, kernel: Ints, strides: Ints = (1, 1),
-    pads: Ints = (0, 0, 0, 0), output_padding: Ints = (0, 0),
-) -> Tensor:  # fmt: skip
-    """Transposed convolution of x [N, C/i, H, W, i] with w [OC/o, sh, sw, C/i, TH, TW, i, o] to [N, OC/o, OH, OW, o].
-
-    Outputs whose position leaves the same remainder by the stride see the same taps, so each *phase* (py, px) is an ordinary
-    convolution at stride 1 with TH x TW taps (Dumoulin and Visin, "A guide to convolution arithmetic", 2016, section 4); the
-    phases are computed side by side and interleaved at the end. `pack_conv_transpose_weight` makes *w*; *kernel* is (KH, KW).
-    """
-    sh, sw = strides
-    size = sized(*kernel)
-    oh, ow = _transposed_sizes(x.shape[2:4], size, strides, pads, (1, 1), output_padding)
-    taps = w.shape[4], w.shape[5]
-    rows, columns = sized((oh + pads[0] - 1) // sh + 1, (ow + pads[1] - 1) // sw + 1)
-    p = _pad_for_phases(x, taps, (rows, columns))
-    icb, ty, tx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[3:7], ("icb", "ty", "tx", "ic"), strict=True))
-
-    def contraction(n: Expr, ocb: Expr, py: Expr, px: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
-        at = (n, icb, qy + (taps[0] - 1) - ty, qx + (taps[1] - 1) - tx, ic)
-        return sum_of_products(p[at], w[ocb, py, px, icb, ty, tx, ic, oc], [icb, ty, tx, ic])
-
-    shape = (x.shape[0], w.shape[0], *sized(sh, sw), rows, columns, w.shape[7])
-    made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
-
-    def interleaved(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> Expr:
-        y, z = oy + pads[0], ox + pads[1]
-        e = made[n, ocb, y % sh, z % sw, y // sh, z // sw, oc]
-        return e if bias is None else e + bias[ocb, oc]
-
-    return compute((x.shape[0], w.shape[0], oh, ow, w.shape[7]), interleaved, "conv_transpose2d", dtype=x.dtype)
-
-
-def _pad_for_phases(x: Tensor, taps: Sequence[Expr], sizes: Sequence[Expr]) -> Tensor:
-    """Pads so that row q of a phase reads rows q .. q + taps - 1: taps - 1 rows before, as many after as needed."""
-    before = [t - 1 for t in taps]
-    shape = (*x.shape[:2], *sized(*[s + t - 1 for s, t in zip(sizes, taps, strict=True)]), *x.shape[4:])
-
-    def padded(n: Expr, cb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        h, v = y - before[0], z - before[1]
-        inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
-        return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
-
-    return compute(shape, padded, "pad", dtype=x.dtype)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir.expr import Const, Var
+from weft.ir.expr import Const, Expr, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block
 from weft.schedule.placing import readers
@@ -96,7 +96,7 @@ def _finishing_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef
 def _aligned(s: Schedule, block: Block, user: BlockRef) -> list[LoopRef] | None:
     """Returns the user's loops in the order of the axes of *block*; None if it reads the result in another order.
 
-    The last two axes may together be one loop of the user (a panel and a column in it), which is then split.
+    Two axes may together be one loop of the user, which is then split: a panel and a column in it, a phase and a position.
     """
     reader = block_of(s, user)
     written = block.writes[0].buffer
@@ -104,14 +104,23 @@ def _aligned(s: Schedule, block: Block, user: BlockRef) -> list[LoopRef] | None:
     axes = [a.var for a in spatial_axes(reader)]
     if len(reads) != 1 or len(axes) != len(reader.axes):
         return None
-    indices = list(reads[0].indices)
-    if indices == axes:
-        return list(s.loops(user))
-    panel, column = (split_index(i) for i in indices[-2:]) if len(indices) > 1 else (None, None)
-    if panel is None or panel != column or [*indices[:-2], panel[0]] != axes:
+    parts = [(i, None) if isinstance(i, Var) else split_index(i) for i in reads[0].indices]
+    sizes = dict(p for p in parts if p is not None)
+    if None in parts or set(sizes) != set(axes) or not all(_is_whole(reads[0].indices, v, c) for v, c in sizes.items()):
         return None
-    *loops, last = s.loops(user)
-    return [*loops, *s.split(last, [None, panel[1]])]
+    made: dict[Expr, LoopRef] = {}
+    for v, loop in zip(axes, s.loops(user), strict=True):
+        size = sizes[v]
+        names, pieces = ([v], [loop]) if size is None else ([v // size, v % size], list(s.split(loop, [None, size])))
+        made |= zip(names, pieces, strict=True)
+    return [made[i] for i in reads[0].indices]
+
+
+def _is_whole(indices: Sequence[Expr], v: Var, size: int | None) -> bool:
+    """Tells whether *indices* have *v* once, as it is or, where there is a *size*, as a quotient and a remainder."""
+    wanted = {v} if size is None else {v // size, v % size}
+    found = [i for i in indices if v in free_vars(i)]
+    return len(found) == len(wanted) and set(found) == wanted
 
 
 def _roles(block: Block) -> Roles:
@@ -161,6 +170,7 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis],
     loops = list(s.loops(ref))[depth:]
     reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
+    reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
     columns = _loops_of_axis(s, ref, spatial[:-1], axes[roles.column].var) if roles.column is not None else []
     spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
     s.reorder([*reduced, *spatial])

@@ -1,0 +1,93 @@
+"""Transposed convolutions as convolutions at stride 1, one for each phase of the stride.
+
+Outputs whose positions leave the same remainder by the stride see the same taps, so that each *phase* is an ordinary convolution
+(Dumoulin and Visin, "A guide to convolution arithmetic", 2016, section 4). With stride s, pads p and output position
+o = s * q + r, the phase of r is (r + p) mod s, and its tap t reads the input at q + (r + p) div s - t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir.expr import Expr, all_of, ceil_div, const, select
+from weft.ops.accumulate import accumulated, sum_of_products
+from weft.ops.conv import Ints, transposed_sizes
+from weft.ops.registry import operator
+from weft.ops.shapes import sized
+from weft.te import Tensor, compute, reduce_axis
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phases of a stride in one dimension: `rows` outputs of each, from *size* outputs; some past the end."""
+
+    stride: int
+    pad: int
+    taps: Expr
+    size: Expr
+
+    @property
+    def rows(self) -> Expr:
+        """How many outputs each remainder has, rounded up."""
+        return sized(ceil_div(self.size, self.stride))[0]
+
+    @property
+    def padded(self) -> Expr:
+        """The rows of the padded input that all phases read: `taps` - 1 come before the first of the input."""
+        return sized(self.rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
+
+    def phase(self, r: Expr) -> Expr:
+        """Returns the phase of the outputs with remainder *r*: which taps it sees."""
+        return (r + self.pad) % self.stride
+
+    def first(self, r: Expr) -> Expr:
+        """Returns where in the padded input the window of the first output with remainder *r* begins."""
+        return (r + self.pad) // self.stride
+
+
+def pad_for_phases(x: Tensor, y: Phases, z: Phases) -> Tensor:
+    """Pads x [N, C, H, W, c] with zeros to what the phases read."""
+    before = y.taps - 1, z.taps - 1
+
+    def padded(n: Expr, cb: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
+        h, v = i - before[0], j - before[1]
+        inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
+        return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
+
+    return compute((*x.shape[:2], y.padded, z.padded, x.shape[4]), padded, "pad", dtype=x.dtype)
+
+
+def interleave(made: Tensor, bias: Tensor | None, sizes: Sequence[Expr], strides: Ints) -> Tensor:
+    """Puts the outputs of phases [N, OC/o, sh, sw, rows, columns, o] where they belong, and adds the bias."""
+    sh, sw = strides
+
+    def interleaved(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> Expr:
+        e = made[n, ocb, oy % sh, ox % sw, oy // sh, ox // sw, oc]
+        return e if bias is None else e + bias[ocb, oc]
+
+    shape = (made.shape[0], made.shape[1], *sizes, made.shape[6])
+    return compute(shape, interleaved, "conv_transpose2d", dtype=made.dtype)
+
+
+@operator("conv_transpose2d_blocked")
+def conv_transpose2d_blocked(
+    x: Tensor, w: Tensor, bias: Tensor | None = None, *, kernel: Ints, strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0), output_padding: Ints = (0, 0),
+) -> Tensor:  # fmt: skip
+    """Transposed convolution of x [N, C/i, H, W, i] with w [OC/o, sh, sw, C/i, TH, TW, i, o] to [N, OC/o, OH, OW, o].
+
+    `pack_conv_transpose_weight` makes *w*; *kernel* is (KH, KW).
+    """
+    sizes = transposed_sizes(x.shape[2:4], sized(*kernel), strides, pads, (1, 1), output_padding)
+    y, z = (Phases(strides[d], pads[d], w.shape[4 + d], sizes[d]) for d in (0, 1))
+    p = pad_for_phases(x, y, z)
+    icb, ty, tx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[3:7], ("icb", "ty", "tx", "ic"), strict=True))
+
+    def contraction(n: Expr, ocb: Expr, ry: Expr, rx: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
+        at = (n, icb, qy + y.first(ry) + (y.taps - 1 - ty), qx + z.first(rx) + (z.taps - 1 - tx), ic)
+        return sum_of_products(p[at], w[ocb, y.phase(ry), z.phase(rx), icb, ty, tx, ic, oc], [icb, ty, tx, ic])
+
+    shape = (x.shape[0], w.shape[0], *sized(*strides), y.rows, z.rows, w.shape[7])
+    made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
+    return interleave(made, bias, sizes, strides)
