@@ -15,6 +15,7 @@ from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
+from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.simplify import simplify
@@ -67,6 +68,10 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", lambda g: g if options.exact else fold_scale_and_shift(g)),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
+        (
+            "lower_transposed_convolutions",
+            lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
+        ),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),

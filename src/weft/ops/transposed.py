@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.ir.expr import Expr, all_of, ceil_div, const, select
 from weft.ops.accumulate import accumulated, sum_of_products
@@ -91,3 +92,55 @@ def conv_transpose2d_blocked(
     shape = (x.shape[0], w.shape[0], *sized(*strides), y.rows, z.rows, w.shape[7])
     made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
     return interleave(made, bias, sizes, strides)
+
+
+@operator("phase_weight")
+def phase_weight(w: Tensor, *, strides: Ints, group: int = 1) -> Tensor:
+    """[C, OC/group, *K] of a transposed convolution to [G * phases * OC/G, C/G, *T]: those of a convolution to all phases.
+
+    Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are turned
+    around: a convolution reads forwards what a transposed one reads backwards.
+    """
+    per_in, per_out = w.shape[0] // group, w.shape[1]
+    count = prod(strides)
+    taps = sized(*[ceil_div(k, s) for k, s in zip(w.shape[2:], strides, strict=True)])
+
+    def taken(c: Expr, ic: Expr, *t: Expr) -> Expr:
+        phases = _digits(c // per_out % count, strides)
+        at = [p + (n - 1 - i) * s for p, n, i, s in zip(phases, taps, t, strides, strict=True)]
+        value = w[(c // (per_out * count) * per_in + ic, c % per_out, *at)]
+        inside = [a < k for a, k, s in zip(at, w.shape[2:], strides, strict=True) if s > 1]
+        return select(all_of(inside), value, const(0, w.dtype)) if inside else value
+
+    return compute((*sized(per_out * (group * count), per_in), *taps), taken, "phase_weight", dtype=w.dtype)
+
+
+@operator("interleave_phases")
+def interleave_phases(x: Tensor, *, strides: Ints, offsets: Ints, sizes: tuple[Expr, ...], group: int = 1) -> Tensor:
+    """[N, G * phases * C/G, *S] to [N, C, *sizes]: position o is that of phase (o + offset) mod s, at (o + offset) div s.
+
+    The shuffle of Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel convolutional
+    neural network" (CVPR 2016), with the phases outside the channels of each group.
+    """
+    count = prod(strides)
+    per_group = x.shape[1] // (group * count)
+
+    def shuffled(n: Expr, c: Expr, *o: Expr) -> Expr:
+        at = [i + f for i, f in zip(o, offsets, strict=True)]
+        phase: Expr = const(0, c.dtype)
+        for i, s in zip(at, strides, strict=True):
+            phase = phase * s + i % s
+        channel = (c // per_group * count + phase) * per_group + c % per_group
+        return x[(n, channel, *[i // s for i, s in zip(at, strides, strict=True)])]
+
+    shape = (x.shape[0], *sized(per_group * group, *sizes))
+    return compute(shape, shuffled, "interleave_phases", dtype=x.dtype)
+
+
+def _digits(n: Expr, bases: Ints) -> list[Expr]:
+    """Returns the digits of *n*, the most significant first."""
+    found: list[Expr] = []
+    for b in reversed(bases):
+        found.insert(0, n % b)
+        n = n // b
+    return found
