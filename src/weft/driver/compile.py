@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import weft
@@ -60,15 +61,27 @@ def compile_package(
     progress: Progress | None = None,
 ) -> Package:
     """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
-    if cache is None:
-        return weft.build(model, target, options, shapes, None, progress).package
-    key = find_key(model, target, options, shapes, cache)
-    found = cache.package(key) if key is not None else None
+    key = find_key(model, target, options, shapes, cache) if cache is not None else None
+    found = cache.package(key) if cache is not None and key is not None else None
     if found is not None:
         return found
+    made = _build(model, target, options, shapes, cache, progress)
+    gc.collect()  # a graph's nodes and values refer to one another: only now are the weights that were read let go
+    return made
+
+
+def _build(
+    model: object,
+    target: Target,
+    options: Options,
+    shapes: Shapes | None,
+    cache: Cache | None,
+    progress: Progress | None,
+) -> Package:
+    """Compiles *model*, and keeps its package in *cache* if its files did not change meanwhile."""
     start = time.time_ns()
     made = weft.build(model, target, options, shapes, cache, progress)
-    if not changed_since(made.files, start):
+    if cache is not None and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(model, made.files, target, options, shapes)
         if key is not None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.llvm.entry import EntrySpec
-from weft.graph.graph import Graph, Value
+from weft.graph.graph import Array, Graph, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.memory import MemoryPlan, Place
 from weft.ir.expr import INDEX, ZERO, Const, Expr, Var, eq, index
@@ -51,8 +51,19 @@ def place_constants(fused: FusedGraph) -> Constants:
     end = 0
     for c in fused.constants:
         offsets[c] = end
-        end += -(-c.array.nbytes // 64) * 64
+        end += -(-c.nbytes // 64) * 64
     return Constants(offsets, end)
+
+
+def write_constants(fused: FusedGraph, constants: Constants, block: Array) -> None:
+    """Writes every constant to its place in *block*, bytes; gaps are zero, so that the same model is always the same bytes."""
+    end = 0
+    for c in fused.constants:
+        begin = constants.offsets[c]
+        block[end:begin] = 0
+        end = begin + c.nbytes
+        c.write(block[begin:end].view(c.dtype.numpy).reshape(c.extents))
+    block[end:] = 0
 
 
 def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Program:

@@ -86,20 +86,25 @@ class Kernel:
 
 
 def make_kernel(
-    request: Request, target: Target, cache: Cache | None, pool: Executor, *, verify: bool = False
+    request: Request, target: Target, cache: Cache | None, pool: Executor | None, *, verify: bool = False
 ) -> Future[Kernel]:
-    """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*.
+    """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*, or here too.
 
-    LLVM needs no interpreter lock, so that Python goes on with the next kernel meanwhile. With *verify*, each program on the way
-    is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
+    LLVM needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With *verify*, each
+    program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
     found = cache.get("kernel", request.key(target)) if cache is not None and not verify else None
     if found is not None:
-        done: Future[Kernel] = Future()
-        done.set_result(Kernel.from_bytes(found))
-        return done
+        return _done(Kernel.from_bytes(found))
     with _naming(request):
-        return pool.submit(_lowered(request, target, verify).emit, target, cache)
+        lowered = _lowered(request, target, verify)
+    return _done(lowered.emit(target, cache)) if pool is None else pool.submit(lowered.emit, target, cache)
+
+
+def _done(kernel: Kernel) -> Future[Kernel]:
+    future: Future[Kernel] = Future()
+    future.set_result(kernel)
+    return future
 
 
 def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:

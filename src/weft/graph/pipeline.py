@@ -76,5 +76,5 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
-        ("fold_packed_constants", lambda g: fold_constants(g, evaluator)),
+        ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True)),
     ]

@@ -79,7 +79,7 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     x, shape = node.inputs[0], node.output.static_shape
     if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
         return None
-    outputs, inputs, *kernel = w.array.shape
+    outputs, inputs, *kernel = w.extents
     lanes = shape[4]
     if kernel != [3, 3] or x.static_shape[4] != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
         return None
