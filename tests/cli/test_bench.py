@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from tests.cli.commands import Cli
 
+from weft.cli import bench_peak
 from weft.cli.bench_engines import Weft, engine
 from weft.cli.bench_measure import Timed, difference, ratio, row
+from weft.driver.limits import Limit
 
 ROW = {
     "model",
@@ -109,3 +111,22 @@ def test_ratios_are_those_of_the_middle_round() -> None:
     assert ratio(theirs, ours) == 2
     assert ratio(theirs, ours, cpu=True) == 6
     assert row("m", theirs, ours, 1)["median_ms"] == 2000
+
+
+def test_the_machines_limits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Limit("f32 multiply-add", "GFLOP/s", 100.25, 200.0), Limit("L1 read", "GB/s", 400.0, 800.0, 24 << 10)]
+    monkeypatch.setattr(bench_peak, "measure_limits", lambda **_: found)
+    done = cli("bench", "--peak", "--json", "peak.json")
+    assert (done.code, done.err) == (0, "")
+    assert [line.split() for line in done.out.splitlines()[2:]] == [
+        ["f32", "multiply-add", "100.2", "200.0", "GFLOP/s"],
+        ["L1", "read", "24.0", "KB", "400.0", "800.0", "GB/s"],
+    ]
+    figures = json.loads(Path("peak.json").read_text())
+    assert figures["limits"][1]["nbytes"] == 24 << 10
+
+
+def test_nothing_to_time_is_a_usage_error(cli: Cli) -> None:
+    done = cli("bench")
+    assert done.code == 2
+    assert "there is nothing to time" in done.err
