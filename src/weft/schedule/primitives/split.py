@@ -37,7 +37,7 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
     for v, size in zip(made, sizes, strict=True):
         bounds = bounds.bind(v, ZERO, size - ONE)
         position = position * size + v
-    inside = position < old.extent
+    inside = simplify(position, bounds) < old.extent
     guard = TRUE if prove(inside, bounds) else inside
     body = rebind(old.body, {old.var: old.begin + position}, bounds, guard)
     for v, size in zip(reversed(made), reversed(sizes), strict=True):
