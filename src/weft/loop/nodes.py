@@ -129,6 +129,9 @@ THREAD_AXES: Final = (
 )  # fmt: skip
 """What a bound loop's annotation `thread` may say: its iterations are the blocks, threads or virtual threads of that axis."""
 
+KERNEL: Final = "kernel"
+"""The annotation of a function that is the program of a grid of threads: bound loops around the code of one thread."""
+
 
 class AxisKind(StrEnum):
     """What a block's axis may be reordered with.

@@ -12,6 +12,7 @@ from weft.loop.nodes import Program
 from weft.lower.compact_buffers import compact_buffers
 from weft.lower.expand_math import expand_math
 from weft.lower.flatten_buffers import flatten_buffers
+from weft.lower.grid_passes import GRID_PASSES
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
 from weft.lower.inject_prefetches import inject_prefetches
@@ -71,5 +72,5 @@ def lower(
     out, which backends that emit assembly do themselves. Raises `LoweringError` when a pass cannot lower the program or
     crashes; the error then names a file from which `manager.reproduce` runs the pass again.
     """
-    passes = (*PASSES, *UNROLLED) if unroll else PASSES
-    return run_passes(passes, program, target, verify=verify, trace=trace)
+    passes = GRID_PASSES if target.threads else PASSES
+    return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, verify=verify, trace=trace)

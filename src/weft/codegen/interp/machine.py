@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -41,18 +42,37 @@ def run(
     `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program does what no program may.
     """
     f = program.entry if function is None else program[function]
-    values = _in_order(f, inputs)
-    sizes = _solve(f, values)
-    arguments, copied = _bind(f, values, sizes)
+    bound = bind_inputs(f, inputs)
     scope = _translated(program)
     scope["h_library"] = library or {}
     try:
         with np.errstate(all="ignore"):
-            scope[f"f_{program.functions.index(f)}"](*arguments, *[sizes[v] for v in symbols_of(f)])
+            scope[f"f_{program.functions.index(f)}"](*bound.arguments, *[bound.sizes[v] for v in symbols_of(f)])
     except FAULTS as e:
         raise explain(e) from None
-    for given, copy in copied:
-        given[...] = copy
+    bound.copy_back()
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Inputs bound to the parameters of a function: flat memory or numbers, in order, and the arrays to copy back to."""
+
+    arguments: list[Any]
+    sizes: Sizes
+    copied: list[tuple[Array, Array]]
+
+    def copy_back(self) -> None:
+        """Writes what the function left in copies to the arrays that were given."""
+        for given, copy in self.copied:
+            given[...] = copy
+
+
+def bind_inputs(f: Function, inputs: Mapping[str, Value] | Sequence[Value]) -> Bound:
+    """Binds *inputs* to the parameters of *f*; raises `InputError` for inputs that do not fit."""
+    values = _in_order(f, inputs)
+    sizes = _solve(f, values)
+    arguments, copied = _bind(f, values, sizes)
+    return Bound(arguments, sizes, copied)
 
 
 def translate(program: Program) -> Source:
