@@ -76,8 +76,8 @@ def build(
         clock.begin("optimize")
         optimized = optimize_graph(source, machine, chosen, cache, pool)
         clock.begin("plan")
-        fused = fuse(optimized, merge=chosen.opt_level > 0)
-        plan = plan_memory(fused, in_place=chosen.opt_level > 0)
+        fused = fuse(optimized, merge=chosen.uses("fusion", 1))
+        plan = plan_memory(fused, in_place=chosen.uses("memory", 1), reuse=chosen.uses("memory", 0))
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         kernels = build_kernels(fused.groups, plan, machine, chosen, cache, pool, clock)
@@ -109,8 +109,8 @@ def optimize_graph(
     if options.opt_level == 0:
         return eliminate_dead_code(graph)
     wanted = GraphOptions(
-        layouts=options.opt_level >= 3, pack=options.opt_level >= 2, winograd=options.opt_level >= 3,
-        exact=options.precision == "strict",
+        layouts=options.uses("layout", 3), pack=options.opt_level >= 2, winograd=options.uses("winograd", 3),
+        prepack=options.uses("prepacking", 1), exact=options.precision == "strict",
     )  # fmt: skip
     evaluator = NativeEvaluator(target if can_run(target) else host(), cache, verify=options.verify, pool=pool)
     made = optimize(graph, target, evaluator, wanted)
@@ -148,7 +148,10 @@ def build_kernels(
     for n, (key, group) in enumerate(distinct.items()):
         clock.step(n)
         name = _unique(group.name, names)
-        request = Request(name, key, group.tensors, group.sizes, group.source, may_alias=key in shared)
+        request = Request(
+            name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
+            parallel=options.uses("parallel", 0),
+        )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
     return {key: f.result() for key, f in pending.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Sequence
 
 import weft
 from weft.driver.cache import Cache, default_cache
@@ -28,6 +29,7 @@ def compile(
     cache: bool = True,
     shapes: Shapes | None = None,
     progress: Progress | None = None,
+    without: Sequence[str] = (),
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
@@ -38,11 +40,12 @@ def compile(
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
     "strict" to forbid rewrites that round otherwise than the model. *verify* checks every graph and program on the way.
-    *progress* is called with a stage, and how many of its steps are done of how many.
+    *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
+    out: those of `weft.support.knobs`.
 
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
     """
-    options = check_options(opt_level, precision, verify, records)
+    options = check_options(opt_level, precision, verify, records, without)
     machine = parse_target(target)
     if not can_run(machine):
         raise InputError(f"code for {target!r} does not run on this machine", hint="use `weft compile MODEL -o FILE`")

@@ -18,11 +18,12 @@ from weft.driver.key import compiler_facts
 from weft.ir.expr import Var
 from weft.loop.nodes import Program
 from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
+from weft.loop.printer import print_function, print_program
 from weft.loop.verify import verify as verify_program
 from weft.lower.expand_math import expand_math
 from weft.lower.manager import Report
 from weft.lower.pipeline import lower
+from weft.lower.serialize_loops import serialize_loops
 from weft.schedule.rules import schedule_program
 from weft.support.errors import LoweringError, WeftError
 from weft.targets.target import Target
@@ -37,7 +38,7 @@ class Request:
 
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
-    output may be in the memory of an input that is read at the output's own index only.
+    output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     """
 
     name: str
@@ -46,10 +47,11 @@ class Request:
     sizes: Sequence[Var] = ()
     source: str = ""
     may_alias: bool = False
+    parallel: bool = True
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, self.may_alias, *compiler_facts(target))
+        return digest(self.name, self.description, self.may_alias, self.parallel, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +113,17 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
     inputs, outputs = request.tensors()
     schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
+    scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
-        verify_program(schedule.program)
+        verify_program(scheduled)
     passes: list[Report] = []
-    flat = lower(schedule.program, target, verify=verify, trace=passes.append)
+    flat = lower(scheduled, target, verify=verify, trace=passes.append)
     if request.may_alias:
         flat = _allow_aliases(flat)
     readable = print_program(passes[-2].program)  # before mathematical functions were expanded
-    return _Lowered(request, str(schedule), str(schedule.trace), flat, readable, perf_counter() - start)
+    return _Lowered(
+        request, print_function(scheduled.entry), str(schedule.trace), flat, readable, perf_counter() - start
+    )
 
 
 def _allow_aliases(program: Program) -> Program:

@@ -9,7 +9,7 @@ several orders, the best of them kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from weft.graph.facts import ALIGNMENT, facts_of
@@ -83,16 +83,18 @@ class MemoryPlan:
         return "\n".join([*lines, f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}"]) + "\n"
 
 
-def plan_memory(fused: FusedGraph, *, in_place: bool = False) -> MemoryPlan:
+def plan_memory(fused: FusedGraph, *, in_place: bool = False, reuse: bool = True) -> MemoryPlan:
     """Returns the plan for the groups of *fused*, run in order.
 
     Model outputs, inputs and constants live outside the arena. With *in_place*, an output takes over the memory of an input that
     dies in its group and that the group reads only at the output's own index; kernels must then not be told that their
-    parameters never overlap.
+    parameters never overlap. Without *reuse*, every buffer keeps its memory from the first step to the last.
     """
     locations = _fixed_locations(fused)
     reused = _reuse_in_place(fused, locations) if in_place else {}
     lifetimes = _lifetimes(fused, locations, reused)
+    if not reuse:
+        lifetimes = [replace(b, start=0, end=len(fused.groups) - 1) for b in lifetimes]
     offsets, size, bound = _place_all(lifetimes)
     for value, offset in offsets.items():
         locations[value] = Location(Place.ARENA, 0, offset)

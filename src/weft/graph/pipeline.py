@@ -26,13 +26,14 @@ from weft.targets.target import Target
 class Options:
     """What the passes may do.
 
-    Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, and, unless `exact`, round otherwise than
-    the model (as Winograd's method does, and folding a normalization into weights).
+    Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, pack weights while compiling (`prepack`),
+    and, unless `exact`, round otherwise than the model (as Winograd's method does, and folding a normalization into weights).
     """
 
     layouts: bool = True
     pack: bool = True
     winograd: bool = True
+    prepack: bool = True
     exact: bool = False
 
 
@@ -76,5 +77,5 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
-        ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True)),
+        ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True) if options.prepack else g),
     ]
