@@ -14,6 +14,7 @@ from weft.cli import bench_peak
 from weft.cli.bench_engines import Weft, engine
 from weft.cli.bench_measure import Timed, difference, ratio, row
 from weft.driver.limits import Limit
+from weft.support.knobs import KNOBS
 
 ROW = {
     "model",
@@ -130,3 +131,25 @@ def test_nothing_to_time_is_a_usage_error(cli: Cli) -> None:
     done = cli("bench")
     assert done.code == 2
     assert "there is nothing to time" in done.err
+
+
+def test_what_each_optimization_is_worth(cli: Cli) -> None:
+    done = cli("bench", "--ablate", "mlp.onnx", "--shape", "batch=8", "--seconds", "0.05", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert [line.split()[0] for line in done.out.splitlines()[2:]] == list(KNOBS)
+    rows = json.loads(Path("out.json").read_text())["rows"]
+    assert [r["without"] for r in rows] == list(KNOBS)
+    for r in rows:
+        assert r["model"] == "mlp"
+        assert r["threads"] == 1 or r["without"] == "parallel"
+        assert 0 < r["ms"] < 1000
+        assert 0.01 < r["ratio"] < 100
+        assert r["rel_err"] < 1e-4
+
+
+def test_an_optimization_that_changes_results_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Weft.outputs
+    monkeypatch.setattr(Weft, "outputs", lambda self: [y + len(self.without) for y in real(self)])
+    done = cli("bench", "--ablate", "mlp.onnx", "--seconds", "0.05")
+    assert done.code == 1
+    assert done.err.startswith("error: without fusion the outputs differ by ")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from weft.cli.bench_ablate import bench_ablate
 from weft.cli.bench_engines import check_engine, engine
 from weft.cli.bench_measure import TOLERANCE, machine, measure, row
 from weft.cli.bench_peak import bench_peak
@@ -28,6 +29,9 @@ def bench(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
     ] = None,
     peak: Annotated[bool, typer.Option("--peak", help="Measure what this machine can do at best, instead.")] = False,
+    ablate: Annotated[
+        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, instead.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Time MODELS in Weft and its peers, after their outputs were compared.
@@ -40,12 +44,17 @@ def bench(
 
         weft bench *.onnx --against onnxruntime,openvino --threads 2 --seconds 10 --json figures.json
 
+        weft bench --ablate resnet18.onnx
+
         weft bench --peak
     """
     if json_file is not None:
         check_output(json_file)
     if peak:
         bench_peak(json_file, quiet)
+        return
+    if ablate is not None:
+        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
         return
     if not models:
         raise typer.BadParameter("there is nothing to time", param_hint="MODELS")
