@@ -134,7 +134,7 @@ def test_nothing_to_time_is_a_usage_error(cli: Cli) -> None:
 
 
 def test_what_each_optimization_is_worth(cli: Cli) -> None:
-    done = cli("bench", "--ablate", "mlp.onnx", "--shape", "batch=8", "--seconds", "0.05", "--json", "out.json")
+    done = cli("bench", "--ablate", "mlp.onnx", "--shape", "batch=8", "--seconds", "0.1", "--json", "out.json")
     assert (done.code, done.err) == (0, "")
     assert [line.split()[0] for line in done.out.splitlines()[2:]] == list(KNOBS)
     rows = json.loads(Path("out.json").read_text())["rows"]
@@ -150,6 +150,6 @@ def test_what_each_optimization_is_worth(cli: Cli) -> None:
 def test_an_optimization_that_changes_results_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Weft.outputs
     monkeypatch.setattr(Weft, "outputs", lambda self: [y + len(self.without) for y in real(self)])
-    done = cli("bench", "--ablate", "mlp.onnx", "--seconds", "0.05")
+    done = cli("bench", "--ablate", "mlp.onnx", "--seconds", "0.1")
     assert done.code == 1
     assert done.err.startswith("error: without fusion the outputs differ by ")
