@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Expr, Var, all_of
 from weft.ir.rewrite import substitute
-from weft.loop.nodes import Axis, AxisKind, Block, For, Stmt, for_
+from weft.loop.nodes import Axis, AxisKind, Block, For, Stmt
 from weft.schedule.placing import reduce_loops
 from weft.schedule.rebind import conjuncts, uses
 from weft.schedule.state import refuse
@@ -32,7 +32,8 @@ def over_results(path: Path, loops: Sequence[For], suffix: str, build: Build) ->
     for f in reversed(repeated):
         var = fresh[f.var]
         if isinstance(var, Var):
-            body = for_(var, substitute(f.extent, fresh), body, f.kind, substitute(f.begin, fresh))
+            extent, begin = substitute(f.extent, fresh), substitute(f.begin, fresh)
+            body = For(var, begin, extent, f.kind, body, tuple([n for n in f.annotations if n[0] == "thread"]))
     return body
 
 
