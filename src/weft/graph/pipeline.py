@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.choose_winograd import choose_winograd
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
@@ -75,6 +76,10 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
+        (
+            "choose_transposed_winograd",
+            lambda g: choose_transposed_winograd(g, target) if options.winograd and not options.exact else g,
+        ),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
         ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True) if options.prepack else g),

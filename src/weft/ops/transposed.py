@@ -33,10 +33,9 @@ class Phases:
         """How many outputs each remainder has, rounded up."""
         return sized(ceil_div(self.size, self.stride))[0]
 
-    @property
-    def padded(self) -> Expr:
-        """The rows of the padded input that all phases read: `taps` - 1 come before the first of the input."""
-        return sized(self.rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
+    def padded(self, rows: Expr) -> Expr:
+        """Returns what *rows* of all phases read of the padded input, in which `taps` - 1 come before the first of the input."""
+        return sized(rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
 
     def phase(self, r: Expr) -> Expr:
         """Returns the phase of the outputs with remainder *r*: which taps it sees."""
@@ -47,8 +46,8 @@ class Phases:
         return (r + self.pad) // self.stride
 
 
-def pad_for_phases(x: Tensor, y: Phases, z: Phases) -> Tensor:
-    """Pads x [N, C, H, W, c] with zeros to what the phases read."""
+def pad_for_phases(x: Tensor, y: Phases, z: Phases, rows: Expr, columns: Expr) -> Tensor:
+    """Pads x [N, C, H, W, c] with zeros to what *rows* and *columns* of the phases read."""
     before = y.taps - 1, z.taps - 1
 
     def padded(n: Expr, cb: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
@@ -56,7 +55,7 @@ def pad_for_phases(x: Tensor, y: Phases, z: Phases) -> Tensor:
         inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
         return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
 
-    return compute((*x.shape[:2], y.padded, z.padded, x.shape[4]), padded, "pad", dtype=x.dtype)
+    return compute((*x.shape[:2], y.padded(rows), z.padded(columns), x.shape[4]), padded, "pad", dtype=x.dtype)
 
 
 def interleave(made: Tensor, bias: Tensor | None, sizes: Sequence[Expr], strides: Ints) -> Tensor:
@@ -82,7 +81,7 @@ def conv_transpose2d_blocked(
     """
     sizes = transposed_sizes(x.shape[2:4], sized(*kernel), strides, pads, (1, 1), output_padding)
     y, z = (Phases(strides[d], pads[d], w.shape[4 + d], sizes[d]) for d in (0, 1))
-    p = pad_for_phases(x, y, z)
+    p = pad_for_phases(x, y, z, y.rows, z.rows)
     icb, ty, tx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[3:7], ("icb", "ty", "tx", "ic"), strict=True))
 
     def contraction(n: Expr, ocb: Expr, ry: Expr, rx: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:

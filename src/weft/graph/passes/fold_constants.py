@@ -19,7 +19,9 @@ from weft.graph.rewriting import Inputs, rewrite_graph
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
 
-PREPARED = frozenset({"pack_winograd_weight"})
+PREPARED = frozenset(
+    {"pack_conv_transpose_weight", "pack_transposed_winograd_weight", "pack_winograd_weight", "phase_weight"}
+)
 """Operators that a pass chose knowing how large their results are: computing them at run time would defeat the purpose."""
 
 VIEWS = frozenset({"unpack_matrix"})
