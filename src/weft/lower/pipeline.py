@@ -16,6 +16,8 @@ from weft.lower.grid_passes import GRID_PASSES
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
 from weft.lower.inject_prefetches import inject_prefetches
+from weft.lower.inject_tokens import inject_tokens
+from weft.lower.inject_virtual_threads import inject_virtual_threads
 from weft.lower.manager import Pass, Report, run_passes
 from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
@@ -33,6 +35,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("place_allocations", place_allocations),
     Pass("compact_buffers", compact_buffers),
     Pass("rotate_buffers", rotate_buffers),
+    Pass("inject_virtual_threads", inject_virtual_threads),
     Pass("flatten_buffers", flatten_buffers),
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),
@@ -45,6 +48,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("inject_prefetches", inject_prefetches),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
+    Pass("inject_tokens", inject_tokens),
     Pass("expand_math", expand_math),
 )
 """Mathematical functions are expanded last, since what they expand to is not for reading: its shared parts would be written out

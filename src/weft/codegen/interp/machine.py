@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from weft.codegen.interp.expressions import RUNTIME
-from weft.codegen.interp.faults import FAULTS, NOTES, explain
+from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
 from weft.codegen.interp.memory import Array, allocate, window
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
+from weft.codegen.interp.tokens import Tokens
 from weft.ir.expr import Binary, Const, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import post_order
@@ -45,12 +46,15 @@ def run(
     bound = bind_inputs(f, inputs)
     scope = _translated(program)
     scope["h_library"] = library or {}
+    tokens = scope["h_tokens"] = Tokens()
     try:
         with np.errstate(all="ignore"):
             scope[f"f_{program.functions.index(f)}"](*bound.arguments, *[bound.sizes[v] for v in symbols_of(f)])
     except FAULTS as e:
         raise explain(e) from None
     bound.copy_back()
+    if left := tokens.left():
+        raise ExecutionError(f"a token from unit {left[0][0]} to unit {left[0][1]} is left that nothing has taken")
 
 
 @dataclass(frozen=True, eq=False)
