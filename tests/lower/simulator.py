@@ -209,10 +209,11 @@ _SEMANTICS: dict[str, Callable[..., None]] = {
 }
 
 
-def instructions(flat: Program, target: Target, arrays: Mapping[str, Array]) -> Stream:
-    """What the units of *target* are given when the lowered program *flat* runs on *arrays*, flat ones, by parameter."""
+def instructions(flat: Program, target: Target, arrays: Mapping[str, Any]) -> Stream:
+    """What the units of *target* are given when the lowered program *flat* runs on *arrays*, flat ones, and sizes."""
     memory = {p: Memory(p.name, arrays[p.name]) for p in flat.entry.params if isinstance(p, Buffer)}
     walk = _Walk(target, memory)
+    walk.values.update({p: arrays[p.name] for p in flat.entry.params if isinstance(p, Var)})
     walk.walk(flat.entry.body)
     return walk.made
 

@@ -171,7 +171,7 @@ def test_threads_in_a_parallel_loop_with_vectors_inside() -> None:
 def test_an_unrolled_loop_around_padded_windows() -> None:
     case = conv2d()
     s = Schedule(case.program)
-    q, i, _, *_, b = s.loops(s.block("Y"))
+    q, *_, b = s.loops(s.block("Y"))
     s.unroll(b)
     v, _ = s.split(q, [2, None])
     s.vthread(v)
