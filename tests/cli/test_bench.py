@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from tests.cli.commands import Cli
 
-from weft.cli import bench_peak
+from weft.cli import bench_peak, bench_roofline, roofline_picture
 from weft.cli.bench_engines import Weft, engine
 from weft.cli.bench_measure import Timed, difference, ratio, row
 from weft.driver.limits import Limit
+from weft.driver.roofline import Level, Roofs, Standing
 from weft.support.knobs import KNOBS
 
 ROW = {
@@ -153,3 +154,43 @@ def test_an_optimization_that_changes_results_fails(cli: Cli, monkeypatch: pytes
     done = cli("bench", "--ablate", "mlp.onnx", "--seconds", "0.1")
     assert done.code == 1
     assert done.err.startswith("error: without fusion the outputs differ by ")
+
+
+ROOFS = Roofs(100.0, [Level("L1", 32768, 400.0), Level("DRAM", float("inf"), 20.0)])
+
+
+def test_what_bounds_each_kernel(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    done = cli("bench", "--roofline", "mlp.onnx", "--shape", "batch=3", "--seconds", "0.1", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert "one core: 100 GFLOP/s, and GB/s read from L1 400, DRAM 20" in done.out
+    assert "at their limits they would take" in done.out
+    figures = json.loads(Path("out.json").read_text())
+    assert figures["roofs"]["levels"][1] == {"name": "DRAM", "bytes": None, "gb_per_s": 20.0}
+    assert sum(r["operations"] * r["calls"] for r in figures["rows"]) >= 2 * 3 * (24 * 32 + 32 * 32 + 32 * 10)
+    assert all(r["bound"] and r["seconds"] >= 0 for r in figures["rows"])
+
+
+@pytest.mark.parametrize(("name", "begins"), [("r.svg", b"<?xml"), ("r.png", b"\x89PNG"), ("r.pdf", b"%PDF")])
+def test_the_roofline_as_a_picture(tmp_path: Path, name: str, begins: bytes) -> None:
+    limits = {"arithmetic": 1e-6, "weights from DRAM": 2e-6, "activations from L1": 0.0}
+    kernels = [Standing("dense", "Gemm", 2, 4e-6, 1e5, 1e4, limits), Standing("copy", "", 1, 1e-6, 0.0, 1e3, limits)]
+    roofline_picture.draw(tmp_path / name, "model", kernels, ROOFS)
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(begins)
+    if name.endswith("svg"):
+        roofline_picture.draw(tmp_path / "again.svg", "model", kernels, ROOFS)
+        assert (tmp_path / "again.svg").read_bytes() == drawn
+
+
+def test_pictures_that_can_not_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("bench", "mlp.onnx", "--picture", "x.svg").code == 2
+    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    done = cli("bench", "--roofline", "mlp.onnx", "--seconds", "0.1", "--picture", "x.gif")
+    assert done.err == "error: x.gif is no name of a picture\n  hint: let it end in .svg, .png, .pdf\n"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "weft.cli.roofline_picture")
+    done = cli("bench", "--roofline", "mlp.onnx", "--picture", "x.svg")
+    assert done.code == 1
+    assert "the picture needs matplotlib" in done.err
+    assert "pip install weft" in done.err

@@ -11,6 +11,7 @@ from weft.cli.bench_ablate import bench_ablate
 from weft.cli.bench_engines import check_engine, engine
 from weft.cli.bench_measure import TOLERANCE, machine, measure, row
 from weft.cli.bench_peak import bench_peak
+from weft.cli.bench_roofline import bench_roofline
 from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
 from weft.cli.files import check_output, write_json
 from weft.support.errors import RuntimeFailure
@@ -32,6 +33,13 @@ def bench(
     ablate: Annotated[
         Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, instead.")
     ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option("--roofline", metavar="MODEL", help="Tell what bounds each kernel of a model, instead."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the roofline: .svg, .png or .pdf.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Time MODELS in Weft and its peers, after their outputs were compared.
@@ -46,6 +54,8 @@ def bench(
 
         weft bench --ablate resnet18.onnx
 
+        weft bench --roofline resnet18.onnx --picture resnet18.svg
+
         weft bench --peak
     """
     if json_file is not None:
@@ -56,6 +66,11 @@ def bench(
     if ablate is not None:
         bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
         return
+    if roofline is not None:
+        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet)
+        return
+    if picture is not None:
+        raise typer.BadParameter("only --roofline has a picture", param_hint="--picture")
     if not models:
         raise typer.BadParameter("there is nothing to time", param_hint="MODELS")
     names = list(dict.fromkeys(a for a in against.split(",") if a and a != "weft"))
