@@ -12,15 +12,13 @@ import numpy as np
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import Image, link
 from weft.driver.build import Compilation
-from weft.driver.entry import place_constants
-from weft.graph.graph import Constant, Value
-from weft.graph.groups import Group
-from weft.graph.memory import Place
+from weft.driver.entry import entry_program, place_constants
 from weft.graph.text import dim_text
 from weft.ir.expr import Const, Expr
+from weft.loop.nodes import Address, Call, Param, Seq, Stmt, View
 from weft.loop.parser import parse_program
 from weft.native import _rt
-from weft.support.errors import InputError
+from weft.support.errors import InputError, RuntimeFailure
 from weft.targets.target import Target
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -30,70 +28,67 @@ FEWEST_ROUNDS: Final = 5
 
 
 class Profiler:
-    """The kernels of a compiled model of static shapes, each with its own parameters in the memory where the model has them.
+    """The kernels of a compiled model of static shapes, each called as the model's entry program calls it, but one by one.
 
     Raises `InputError` for a model with symbolic shapes.
     """
 
     def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray]) -> None:
-        self.made = made
-        graph = made.fused.graph
-        self.inputs = [np.ascontiguousarray(inputs[v.name]) for v in graph.inputs]
-        self.outputs = [np.zeros([_static(s, v) for s in v.shape], v.dtype.numpy) for v in graph.outputs]
-        self.arena = _all_bytes(_rt.Block(max(1, _static(made.plan.size, None))))
-        self.arena.fill(0)
-        self.weights = _all_bytes(made.package.constants)
-        self.offsets = place_constants(made.fused).offsets
-        images = {key: link([k.object]) for key, k in made.kernels.items()}
-        self.calls = [self._call(n, g, images[g.key]) for n, g in enumerate(made.fused.groups)]
+        self.target = made.target
+        fused, plan, graph = made.fused, made.plan, made.fused.graph
+        self.outputs = [np.zeros([_static(s) for s in v.shape], v.dtype.numpy) for v in graph.outputs]
+        given = [np.ascontiguousarray(inputs[v.name]) for v in graph.inputs]
+        arena = np.zeros(max(1, _static(plan.size)), np.uint8)
+        memory = [_bytes(x) for x in (*given, *self.outputs)] + [arena, np.frombuffer(_weights(made), np.uint8)]
+        names = {key: k.name for key, k in made.kernels.items()}
+        main = entry_program(fused, plan, place_constants(fused), names).functions[0]
+        images = {k.name: link([k.object]) for k in made.kernels.values()}
+        self.calls = [_bound(s, images, dict(zip(main.params, memory, strict=False))) for s in calls_of(main.body)]
 
     def seconds(self, budget: float = 2.0) -> list[float]:
         """Returns the processor time of each group in order: the median over the rounds that fit into *budget* seconds."""
-        nothing = _empty_call(self.made.target)
+        nothing = _empty_call(self.target)
         taken: list[list[int]] = [[] for _ in self.calls]
-        idle: list[int] = []
         begin = perf_counter()
         for n in range(MOST_ROUNDS):
             if n > FEWEST_ROUNDS and perf_counter() - begin > budget:
                 break
-            idle.append(_nanoseconds(nothing))
             for call, times in zip(self.calls, taken, strict=True):
-                times.append(_nanoseconds(call))
-        overhead = median(idle)
-        return [max(0.0, median(times[1:]) - overhead) * 1e-9 for times in taken]  # the first round warms up
-
-    def _call(self, step: int, group: Group, image: Image) -> Callable[[], None]:
-        """Returns a call of the group's kernel."""
-        buffers = [self._bytes(v) for v in (*group.inputs, *group.outputs, *self.made.plan.workspaces.get(step, ()))]
-        offset = image.symbols[self.made.kernels[group.key].name]
-        return lambda: _rt.call(image.code, offset, buffers)
-
-    def _bytes(self, v: Value) -> Bytes:
-        """Returns the memory of a value."""
-        root = self.made.fused.root(v)
-        place = self.made.plan.locations[root]
-        begin = self.made.fused.offset(v)
-        if isinstance(root, Constant):
-            memory, begin = self.weights, begin + self.offsets[root]
-        elif place.place is Place.ARENA:
-            memory, begin = self.arena, begin + _static(place.offset, v)
-        else:
-            arrays = self.inputs if place.place is Place.INPUT else self.outputs
-            memory = arrays[place.number].reshape(-1).view(np.uint8)
-        size = v.dtype.bytes
-        for s in v.shape:
-            size *= _static(s, v)
-        return memory[begin : begin + size]
+                nothing()  # so that neither of the next two has to fetch the way there
+                times.append(-_nanoseconds(nothing) + _nanoseconds(call))
+        return [max(0.0, median(times[1:])) * 1e-9 for times in taken]  # the first round warms up
 
 
-def _all_bytes(block: Any) -> Bytes:
-    return np.frombuffer(block, np.uint8)
+def calls_of(body: Stmt) -> list[Stmt]:
+    """Returns the calls of an entry program in order, each with the views it is in."""
+    return list(body.body) if isinstance(body, Seq) else [body]
 
 
-def _static(e: Expr, v: Value | None) -> int:
+def _bound(s: Stmt, images: Mapping[str, Image], memory: dict[Param, Bytes]) -> Callable[[], None]:
+    """Returns a call, given where its buffers are."""
+    while isinstance(s, View):
+        memory[s.buffer] = memory[s.source][_static(s.offset) :]
+        s = s.body
+    if not isinstance(s, Call):
+        raise RuntimeFailure(f"a model calls kernels, it does not {type(s).__name__}", hint="this is a bug in Weft")
+    buffers = [
+        memory[a.buffer][_static(a.indices[0]) * a.buffer.dtype.bytes :] for a in s.args if isinstance(a, Address)
+    ]
+    image = images[s.callee]
+    return lambda: _rt.call(image.code, image.symbols[s.callee], buffers)
+
+
+def _bytes(x: np.ndarray) -> Bytes:
+    return x.reshape(-1).view(np.uint8)
+
+
+def _weights(made: Compilation) -> Any:
+    return made.package.constants
+
+
+def _static(e: Expr) -> int:
     if not isinstance(e, Const):
-        name = f"the size {dim_text(e)} of {v.name}" if v is not None else f"the size {dim_text(e)} of the arena"
-        raise InputError(f"{name} is open", hint="fix the sizes of the model's inputs")
+        raise InputError(f"the size {dim_text(e)} is open", hint="fix the sizes of the model's inputs")
     return int(e.value)
 
 
