@@ -35,7 +35,10 @@ def check_einsum(block: Block, sizes: Sizes) -> None:
     for value in values:
         for n in _formula(value):
             if not isinstance(n, Load | Const | Var | Add | Sub | Mul | Neg | Min | Max | Cast):
-                refuse(f"{block.name} is not made of sums and products of elements: it has `{n}`", block)
+                refuse(
+                    f"{block.name} is not made of sums and products of elements: it has `{n}`", block,
+                    "compute the operands in a block of their own, and pad the sum of products",
+                )  # fmt: skip
     own = Load(written.buffer, written.indices)
     for a in block.axes:
         if a.kind is not AxisKind.SPATIAL and a.var in sizes and not _adds_zero(written.value, own, a.var):
@@ -51,7 +54,10 @@ def _check_result(block: Block, written: Store) -> None:
     at = [i for i in written.indices if isinstance(i, Var)]
     whole = len(set(at)) == len(written.indices) and [extents.get(v) for v in at] == list(written.buffer.shape)
     if not whole or set(at) != set(extents):
-        refuse(f"{block.name} does not write each element of {written.buffer.name} once, at its plain axes", block)
+        refuse(
+            f"{block.name} does not write each element of {written.buffer.name} once, at its plain axes", block,
+            "pad a block that computes all of its result, in the result's own layout",
+        )  # fmt: skip
 
 
 def _check_start(block: Block, written: Store) -> None:

@@ -53,7 +53,10 @@ def pad_einsum(fn: Function, block: BlockRef, padding: Sequence[int]) -> tuple[C
 def _sizes(block: Block, padding: Sequence[int]) -> dict[Var, Expr]:
     if len(padding) != len(block.axes) or any(p < 1 for p in padding):
         listed = ", ".join([called(a.var) for a in block.axes])
-        refuse(f"{list(padding)} is not one multiple, 1 or more, for each axis of {block.name}: {listed}", block)
+        refuse(
+            f"{list(padding)} is not one multiple, 1 or more, for each axis of {block.name}: {listed}", block,
+            "give 1 for an axis that stays as it is",
+        )  # fmt: skip
     multiples = zip(block.axes, padding, strict=True)
     return {a.var: simplify(ceil_div(a.extent, index(p)) * p) for a, p in multiples if p > 1}
 
@@ -83,8 +86,9 @@ def _padded(block: Block, old: Buffer, sizes: Sizes) -> Buffer:
             if is_padded(i, sizes) and not whole:
                 shown = called(i) if isinstance(i, Var) else i
                 refuse(
-                    f"{block.name} does not read {old.name} at the whole of an axis that is padded: `{shown}`", block
-                )
+                    f"{block.name} does not read {old.name} at the whole of an axis that is padded: `{shown}`", block,
+                    "give 1 for that axis",
+                )  # fmt: skip
             shape.append(sizes.get(i, size) if isinstance(i, Var) else size)
         shapes.add(tuple(shape))
     if len(shapes) > 1:
