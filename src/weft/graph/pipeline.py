@@ -53,7 +53,7 @@ def optimize(
 ) -> Graph:
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *report* receives the times."""
     chosen = options if options is not None else Options()
-    for name, run in _passes(target, evaluator, chosen):
+    for name, run in passes(target, evaluator, chosen):
         start = time.perf_counter()
         graph = run(graph)
         if report is not None:
@@ -61,7 +61,8 @@ def optimize(
     return graph
 
 
-def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple[str, Callable[[Graph], Graph]]]:
+def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple[str, Callable[[Graph], Graph]]]:
+    """Returns the passes in order, each with its name."""
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
