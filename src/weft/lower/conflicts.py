@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import TRUE, ZERO, Const, Expr, FloorMod, Var, index
+from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, FloorMod, Var, index
 from weft.ir.iter_map import detect
 from weft.ir.linear import Monomial, Poly, build, poly_of
 from weft.ir.prove import prove
@@ -20,10 +20,12 @@ from weft.targets.scopes import Sight, sight_of
 Indices = tuple[Expr, ...]
 
 
-def conflicts(a: Access, b: Access, carrier: Spot | None, axes: Mapping[str, int], bounds: Bounds) -> bool:
+def conflicts(
+    a: Access, b: Access, carrier: Spot | None, axes: Mapping[str, int], bounds: Bounds, *, next_only: bool = False
+) -> bool:
     """Tells whether *b* may touch what *a* touched before in another thread, and one of them writes.
 
-    With a *carrier*, a serial loop around both, *b* happens in a later iteration of it, else in the same ones. The iterations of
+    With a *carrier*, a serial loop around both, *b* happens in a later iteration of it, or in the *next* alone. The iterations of
     a bound loop around all of that are independent, as the schedule has made sure: no two of them touch the same. Of memory
     that each thread has for itself, only what is written and then read matters, and what all threads write, each of them has.
     """
@@ -37,19 +39,23 @@ def conflicts(a: Access, b: Access, carrier: Spot | None, axes: Mapping[str, int
         return False
     if a.indices is None or b.indices is None:
         return True
-    pair = _Pair(a, b, common, bounds, renamed=carrier is not None)
+    pair = _Pair(a, b, common, bounds, carrier, next_only=next_only)
     return not (pair.is_apart() or pair.is_of_one_thread(open_axes) or pair.is_same_place_of_one(open_axes))
 
 
 class _Pair:
     """Two accesses, with the variables that only the second one sees told apart from those of the first."""
 
-    def __init__(self, a: Access, b: Access, common: Spot | None, bounds: Bounds, *, renamed: bool) -> None:
+    def __init__(
+        self, a: Access, b: Access, common: Spot | None, bounds: Bounds, carrier: Spot | None, *, next_only: bool
+    ) -> None:
         self.a, self.b = a, b
-        self.first, self.second = a.spot.below(common), b.spot.below(common)
+        self.first, self.second = a.spot.below(common), b.spot.below(carrier if next_only else common)
         self.names: dict[Var, Expr] = {}
-        if renamed:
+        if carrier is not None:
             self.names = {v: Var(v.name, v.dtype) for p in self.second for v in bound_vars(p.stmt)}
+            if next_only and isinstance(carrier.stmt, For):
+                self.names[carrier.stmt.var] = carrier.stmt.var + ONE
         self.outer = within(bounds, common.below(None) if common is not None else [], {})
         self.bounds = within(within(self.outer, self.first, {}), self.second, self.names)
         self.left: Indices = a.indices or ()
@@ -77,8 +83,10 @@ class _Pair:
             return True
         if s is None or t is None:
             return False
-        t = substitute(t, self.names)
-        return any(self._tell(i, j, s, t, count) for i, j in zip(self.left, self.right, strict=True))
+        s, t = simplify(s, self.bounds), simplify(substitute(t, self.names), self.bounds)
+        return (s is ZERO and t is ZERO) or any(
+            self._tell(i, j, s, t, count) for i, j in zip(self.left, self.right, strict=True)
+        )
 
     def _thread(self, x: Access, axis: str) -> Expr | None:
         """Returns which thread along *axis* it is; None for all of them."""
@@ -89,8 +97,6 @@ class _Pair:
         """Tells whether `i == j` implies `s == t`: each is the same digit of its index."""
         p, q = self._without_common(poly_of(simplify(i, self.bounds)), poly_of(simplify(j, self.bounds)))
         steps = {abs(p.get((v,), 0)) for v in free_vars(s)} | {abs(q.get((v,), 0)) for v in free_vars(t)}
-        if s is ZERO and t is ZERO:
-            return True
         return any(self._digit(p, step, count, s) and self._digit(q, step, count, t) for step in steps if step)
 
     def _digit(self, p: Poly, step: int, count: int, value: Expr) -> bool:

@@ -51,11 +51,15 @@ class _Insert(StmtRewriter):
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """*sink* must come after *source* in another thread; through the next iterations of *carrier*, if it is given."""
+    """*sink* must come after *source* in another thread; through the next iterations of *carrier*, if it is given.
+
+    If it is *far*, then not in the very next one: any barrier in the loop is on the way.
+    """
 
     source: Access
     sink: Access
     carrier: Spot | None
+    far: bool
 
 
 @dataclass
@@ -104,7 +108,9 @@ class _Plan:
             carriers = [p for p in around.above() if _is_serial(p.stmt) and not _is_own(a, p)]
             for carrier in [None, *carriers] if in_turn else carriers:
                 if conflicts(a, b, carrier, self.axes, self.bounds):
-                    made.append(Dependence(a, b, carrier))
+                    steps = carrier is not None and isinstance(carrier.stmt, For)
+                    far = steps and not conflicts(a, b, carrier, self.axes, self.bounds, next_only=True)
+                    made.append(Dependence(a, b, carrier, far))
         return made
 
     def place(self, wanted: list[Dependence], intrinsic: str) -> None:
@@ -133,7 +139,9 @@ class _Plan:
         if first is None or last is None:
             return False
         parts, i, j = _parts(level), first.number, last.number
-        if d.carrier is None:
+        if d.far:
+            between = parts
+        elif d.carrier is None:
             between = [p for p in parts if i < p.number < j]
         else:
             between = [p for p in parts if p.number > i or p.number < j]
@@ -232,11 +240,10 @@ def _arc(d: Dependence, level: Spot) -> list[int]:
     first, last = _part_of(d.source.spot, level), _part_of(d.sink.spot, level)
     i = -1 if first is None else parts.index(first)
     j = len(parts) - 1 if last is None else parts.index(last)
-    around = [
-        *range(i + 1, len(parts) + 1),
-        *range(1, j + 1),
-    ]  # behind the last part is as good as before the first one
-    return around if d.carrier is not None else list(range(i + 1, j + 1))
+    if d.carrier is None:
+        return list(range(i + 1, j + 1))
+    # Behind the last part is as good as before the first one.
+    return [*range(i + 1, len(parts) + 1), *range(1, (i if d.far else j) + 1)]
 
 
 def fewest(arcs: list[list[int]], size: int) -> list[int]:

@@ -21,23 +21,29 @@ from weft.lower.grid import axis_of, is_over_blocks
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 from weft.support.errors import LoweringError
 from weft.targets.scopes import Sight, sight_of
+from weft.targets.target import Target
 
 
-def share_buffers(program: Program) -> Program:
-    """Returns *program* with the memory of warps and blocks allocated in the block, and that of the grid outside of it."""
-    return map_functions(program, lambda f: _Share().rewrite(f.body))
+def share_buffers(program: Program, target: Target) -> Program:
+    """Returns *program* with the memory of warps and blocks allocated in the block, and that of the grid outside of it.
+
+    Refuses memory that *target* does not have.
+    """
+    return map_functions(program, lambda f: _Share(target).rewrite(f.body))
 
 
 class _Share(StmtRewriter):
     """Takes the allocations inside a kernel off, and puts them back around the body of its blocks, or around the kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.bound: list[For] = []
         self.loops: list[For] = []
         self.of_block: list[Buffer] = []
         self.of_grid: list[Buffer] = []
 
     def visit_alloc(self, s: Alloc) -> Steps:
+        self._check_scope(s.buffer)
         sight = sight_of(s.buffer.scope)
         if not self.bound:
             if sight is not Sight.GRID:
@@ -55,6 +61,13 @@ class _Share(StmtRewriter):
         new = _with_rows(s.buffer, rows)
         (self.of_grid if sight is Sight.GRID else self.of_block).append(new)
         return (yield _redirected(s.body, s.buffer, new, tuple([f.var - f.begin for f in rows])))
+
+    def _check_scope(self, b: Buffer) -> None:
+        if self.target.scope(b.scope) is None:
+            known = ", ".join([s.name for s in self.target.scopes])
+            raise LoweringError(
+                f"{b.name} is in {b.scope} memory, which {self.target.name} does not have", hint=f"use one of {known}"
+            )
 
     def _check_size(self, b: Buffer) -> None:
         inside = {f.var for f in self.loops}
