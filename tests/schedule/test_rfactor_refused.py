@@ -132,8 +132,11 @@ def test_a_reduction_without_an_initialisation() -> None:
 def test_a_reduction_in_order() -> None:
     s = changed(("reduce(6", "ordered(6"), (INIT, ""))
     refused(
-        lambda: s.rfactor(s.block("B"), loop(s, "k")), "the block B has ordered or opaque axes", 'with block("B"',
-    )  # fmt: skip
+        lambda: s.rfactor(s.block("B"), loop(s, "k")),
+        "the block B has ordered or opaque axes",
+        'with block("B"',
+        "only blocks with spatial and reduce axes can move",
+    )
 
 
 def test_a_part_of_a_reduction() -> None:

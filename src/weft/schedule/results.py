@@ -45,5 +45,9 @@ def _without(block: Block, loops: Sequence[For], reduced: Sequence[For]) -> Expr
         if not any(f in reduced for f in mentioned):
             kept.append(c)
         elif any(f not in reduced for f in mentioned):
-            refuse(f"the guard of {block.name} depends on spatial and reduced loops together", block)
+            refuse(
+                f"the guard of {block.name} depends on spatial and reduced loops together",
+                block,
+                "split by factors that divide",
+            )
     return all_of(kept)

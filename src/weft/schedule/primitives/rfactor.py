@@ -169,7 +169,11 @@ def _guards(path: Path, factor: For, reduced: Sequence[For]) -> tuple[Expr, Expr
     own = [c for c in parts if uses(c, factor.var)]
     for f in loops_on(path):
         if f not in reduced and any(uses(c, f.var) for c in own):
-            refuse(f"the guard of {block.name} depends on {called(factor.var)} and {called(f.var)} together", block)
+            refuse(
+                f"the guard of {block.name} depends on {called(factor.var)} and {called(f.var)} together",
+                block,
+                "split by a factor that divides the extent",
+            )
     return all_of(own), all_of([c for c in parts if c not in own])
 
 
