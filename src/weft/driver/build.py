@@ -23,6 +23,7 @@ from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
 from weft.graph.groups import FusedGraph, Group
+from weft.graph.in_place import find_in_place
 from weft.graph.memory import MemoryPlan, plan_memory
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.pipeline import Options as GraphOptions
@@ -77,11 +78,14 @@ def build(
         optimized = optimize_graph(source, machine, chosen, cache, pool)
         clock.begin("plan")
         fused = fuse(optimized, merge=chosen.uses("fusion", 1))
-        plan = plan_memory(fused, in_place=chosen.uses("memory", 1), reuse=chosen.uses("memory", 0))
+        in_place = chosen.uses("memory", 1)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
-        kernels = build_kernels(fused.groups, plan, machine, chosen, cache, pool, clock)
+        taken = find_in_place(fused) if in_place else {}
+        kernels = build_kernels(fused.groups, taken, machine, chosen, cache, pool, clock)
         clock.begin("link")
+        workspaces = {key: k.workspaces for key, k in kernels.items()}
+        plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
         clock.end()
@@ -132,7 +136,7 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
 
 def build_kernels(
     groups: Sequence[Group],
-    plan: MemoryPlan,
+    in_place: Mapping[Value, Value],
     target: Target,
     options: Options,
     cache: Cache | None,
@@ -141,7 +145,7 @@ def build_kernels(
 ) -> dict[str, Kernel]:
     """Returns the kernel of each distinct group by its key; LLVM works in *pool* while Python goes on."""
     distinct = {g.key: g for g in groups}
-    shared = {g.key for g in groups if any(v in plan.in_place for v in g.outputs)}
+    shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
     names: set[str] = set()
     clock.begin("kernels", len(distinct))
@@ -150,7 +154,7 @@ def build_kernels(
         name = _unique(group.name, names)
         request = Request(
             name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
-            parallel=options.uses("parallel", 0),
+            parallel=options.uses("parallel", 0), lift=True,
         )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
     return {key: f.result() for key, f in pending.items()}

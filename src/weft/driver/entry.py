@@ -97,7 +97,7 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     outs = [Buffer(f"out{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
-    body = seq(*[_call(g, memory, kernels[g.key]) for g in fused.groups])
+    body = seq(*[_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())) for n, g in enumerate(fused.groups)])
     params: tuple[Param, ...] = (*ins, *outs, arena, weights, *sizes)
     words = [f"in{n}" for n in range(len(ins))] + [f"out{n}" for n in range(len(outs))] + ["arena", "constants"]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
@@ -136,11 +136,11 @@ class _Memory:
         return made, self.arena, place.offset
 
 
-def _call(group: Group, memory: _Memory, name: str) -> Stmt:
+def _call(group: Group, memory: _Memory, name: str, workspaces: Sequence[Value]) -> Stmt:
     """Calls a kernel; views last for one call, so that a long model is no deep nest."""
     views: list[tuple[Buffer, Buffer, Expr]] = []
     addresses: list[Expr] = []
-    for v in (*group.inputs, *group.outputs):
+    for v in (*group.inputs, *group.outputs, *workspaces):
         buffer = memory.parameter(v)
         if buffer is None:
             views.append(memory.view(v))

@@ -16,11 +16,12 @@ from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_mod
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
 from weft.ir.expr import Var
-from weft.loop.nodes import Program
+from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_function, print_program
 from weft.loop.verify import verify as verify_program
 from weft.lower.expand_math import expand_math
+from weft.lower.lift_workspaces import lift_workspaces, size_of
 from weft.lower.manager import Report
 from weft.lower.pipeline import lower
 from weft.lower.serialize_loops import serialize_loops
@@ -39,6 +40,7 @@ class Request:
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
+    With *lift*, the kernel takes the memory it works in from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     """
 
     name: str
@@ -48,15 +50,19 @@ class Request:
     source: str = ""
     may_alias: bool = False
     parallel: bool = True
+    lift: bool = False
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, self.may_alias, self.parallel, *compiler_facts(target))
+        return digest(self.name, self.description, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program."""
+    """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
+
+    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in.
+    """
 
     name: str
     scheduled: str
@@ -64,6 +70,7 @@ class Kernel:
     flat: str
     object: ObjectCode
     seconds: float = 0.0
+    workspaces: tuple[int, ...] = ()
 
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
@@ -73,7 +80,7 @@ class Kernel:
         """Returns the kernel as bytes: a line of JSON, then the object."""
         facts = {
             "name": self.name, "scheduled": self.scheduled, "trace": self.trace, "flat": self.flat,
-            "messages": self.object.messages, "seconds": self.seconds,
+            "messages": self.object.messages, "seconds": self.seconds, "workspaces": self.workspaces,
         }  # fmt: skip
         return json.dumps(facts).encode() + b"\n" + self.object.elf
 
@@ -84,7 +91,7 @@ class Kernel:
         facts = json.loads(head)
         code = ObjectCode(elf, tuple((int(n), str(text)) for n, text in facts["messages"]))
         texts = (facts["name"], facts["scheduled"], facts["trace"], facts["flat"])
-        return Kernel(*texts, code, facts["seconds"])
+        return Kernel(*texts, code, facts["seconds"], tuple(facts["workspaces"]))
 
 
 def make_kernel(
@@ -120,10 +127,12 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     flat = lower(scheduled, target, verify=verify, trace=passes.append)
     if request.may_alias:
         flat = _allow_aliases(flat)
-    readable = print_program(passes[-2].program)  # before mathematical functions were expanded
-    return _Lowered(
-        request, print_function(scheduled.entry), str(schedule.trace), flat, readable, perf_counter() - start
-    )
+    readable = passes[-2].program  # before mathematical functions were expanded
+    lifted: tuple[Buffer, ...] = ()
+    if request.lift:
+        (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
+    texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
+    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), perf_counter() - start)
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -139,8 +148,9 @@ class _Lowered:
     request: Request
     scheduled: str
     trace: str
-    flat: Program
     readable: str
+    flat: Program
+    workspaces: tuple[int, ...]
     seconds: float
 
     def emit(self, target: Target, cache: Cache | None) -> Kernel:
@@ -149,7 +159,7 @@ class _Lowered:
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
         seconds = self.seconds + perf_counter() - start
-        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds)
+        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
         if cache is not None:
             cache.put("kernel", self.request.key(target), made.to_bytes())
         return made
