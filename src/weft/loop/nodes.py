@@ -276,6 +276,9 @@ class Block(Stmt):
 TENSOR: Final = "tensor"
 """The annotation of a block that is one tensor instruction, with its name: it writes all of the regions that it declares."""
 
+CROSS_THREAD: Final = "cross_thread"
+"""The annotation of a block that combines what the threads along an axis have, with that axis: lowering makes a tree of it."""
+
 
 @node
 class Call(Stmt):

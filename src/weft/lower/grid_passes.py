@@ -17,6 +17,7 @@ from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
 from weft.lower.inject_virtual_threads import inject_virtual_threads
 from weft.lower.insert_barriers import insert_barriers
+from weft.lower.lower_cross_thread_reductions import lower_cross_thread_reductions
 from weft.lower.make_grids import make_grids
 from weft.lower.manager import Pass
 from weft.lower.place_allocations import place_allocations
@@ -28,6 +29,7 @@ from weft.lower.split_host_device import split_host_device
 
 GRID_PASSES: Final[tuple[Pass, ...]] = (
     Pass("make_grids", make_grids),
+    Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),
     Pass("place_allocations", place_allocations),
     Pass("compact_buffers", compact_buffers),
     Pass("rotate_buffers", rotate_buffers),

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ZERO
+from weft.ir.expr import ONE, ZERO
 from weft.ir.prove import prove
 from weft.loop.intrinsics import BARRIER, WARP_BARRIER
 from weft.loop.nodes import Alloc, Call, For, If, Let, LoopKind, Program, Seq, Stmt, View, While, seq
@@ -192,7 +192,7 @@ def _refuse(d: Dependence) -> None:
 
 
 def _is_serial(s: Stmt) -> bool:
-    return isinstance(s, While) or (isinstance(s, For) and s.kind is not LoopKind.BOUND)
+    return isinstance(s, While) or (isinstance(s, For) and s.kind is not LoopKind.BOUND and s.extent is not ONE)
 
 
 def _is_own(a: Access, loop: Spot) -> bool:

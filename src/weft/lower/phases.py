@@ -11,7 +11,7 @@ from weft.ir.expr import ONE, ZERO, Const, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import post_order, substitute
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Address, Alloc, Buffer, Call, For, If, Load, Stmt, Store, View
+from weft.loop.nodes import Address, Buffer, Call, For, If, Load, Stmt, Store, View
 from weft.loop.visit import own_exprs, statements, sub_statements
 from weft.lower.grid import THREADS, axis_of, is_over_threads
 from weft.support.errors import LoweringError
@@ -106,8 +106,8 @@ def position(spot: Spot, axis: str) -> Expr | None:
 
 def within(bounds: Bounds, chain: list[Spot], names: dict[Var, Expr]) -> Bounds:
     """Returns *bounds* inside *chain*, a series of spots one in another, whose variables go by other *names*."""
-    for p, inner in zip(chain, [*chain[1:], None], strict=True):
-        s = p.stmt
+    for n, p in enumerate(chain):
+        s, inner = p.stmt, chain[n + 1] if n + 1 < len(chain) else None
         if isinstance(s, For):
             v = names.get(s.var, s.var)
             assert isinstance(v, Var)
@@ -151,8 +151,3 @@ def _touched(s: Stmt) -> list[Load | Address]:
             if isinstance(n, Load | Address):
                 found[n] = None
     return list(found)  # type: ignore[arg-type]
-
-
-def is_plain(s: Stmt) -> bool:
-    """Tells whether *s* only brings a name into scope."""
-    return isinstance(s, Alloc | View)

@@ -324,6 +324,13 @@ def rfactor(s: Schedule, r: random.Random) -> None:
 
 
 @step_for(1)
+def cross_thread_reduce(s: Schedule, r: random.Random) -> None:
+    block, reduced = _reduction(s, r)
+    axis = r.choice(["threadIdx.x", "threadIdx.y"])
+    s.cross_thread_reduce(block, LoopRef(choice(r, reduced, all_loops(s)).var), axis)
+
+
+@step_for(1)
 def blockize(s: Schedule, r: random.Random) -> None:
     s.blockize(pick_loop(s, r, lambda f: is_plain(f) and len(blocks_in(f)) == 1))
 
