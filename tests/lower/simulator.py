@@ -167,19 +167,18 @@ class _Walk:
         return Instruction(self.units[callee], callee, COSTS[callee], None, reads, (touched[0],), lambda: done(*tiles))
 
     def assignment(self, s: Store) -> Instruction:
-        """A plain assignment: it belongs to the unit that fills the scope, or else to the one that empties what it reads."""
+        """A plain assignment: it belongs to the first unit that fills the scope, or empties one that it reads."""
         at, values, memory = self.number(s.indices[0]), dict(self.values), self.memory[s.buffer]
         found = list(_loads(s.value))
         scopes = {x.buffer.scope for x in found}
-        fills = [n for n, u in enumerate(self.target.units) if s.buffer.scope in u.fills]
-        empties = [n for n, u in enumerate(self.target.units) if scopes & set(u.empties)]
+        own = [s.buffer.scope in u.fills or bool(scopes & {*u.empties}) for u in self.target.units]
         reads = tuple([(self.memory[x.buffer], np.array([self.number(x.indices[0])])) for x in found])
 
         def done() -> None:
             self.values = values
             memory.values[at] = self.value(s.value)
 
-        return Instruction((fills + empties)[0], "assign", 1, None, reads, ((memory, np.array([at])),), done)
+        return Instruction(own.index(True), "assign", 1, None, reads, ((memory, np.array([at])),), done)
 
 
 def _loads(e: Expr) -> Iterator[Load]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from weft.targets.cpu import cpu
 from weft.targets.intrinsics_gemm_unit import GEMM_UNIT_TARGET
 
 HEAD = 'def main(X: f32[16], Y: f32[16], I: buffer("inp", f32[8]), A: buffer("acc", f32[8]), n: i64):\n'
-READABLE = {0: "load", 1: "execute", 2: "store"}
+READABLE = {0: "load", 1: "execute", 2: "store", 3: "host"}
 
 
 def with_tokens(body: str) -> Program:
@@ -141,6 +142,17 @@ for k in range(0, 4):
 A[0] = A[0] + I[0]
 """
 
+HOST = """
+for i in range(0, 4):
+    X[i] = Y[i]
+for i_1 in range(0, 4):
+    I[0] = X[i_1]
+    A[0] = I[0]
+    Y[i_1 + 4] = A[0]
+for i_2 in range(0, 4):
+    X[i_2 + 8] = Y[i_2 + 4]
+"""
+
 BACK = """
 for i in range(0, 3):
     I[0] = Y[i]
@@ -149,7 +161,9 @@ for i in range(0, 3):
 """
 
 
-@pytest.mark.parametrize("name", ["ONCE", "LOOP", "TILES", "TURNS", "NEST", "MAYBE", "PERHAPS_NEVER", "SURELY", "BACK"])
+@pytest.mark.parametrize(
+    "name", ["ONCE", "LOOP", "TILES", "TURNS", "NEST", "MAYBE", "PERHAPS_NEVER", "SURELY", "BACK", "HOST"]
+)
 def test_tokens(name: str, golden: Callable[[str], None]) -> None:
     golden(shown(with_tokens(globals()[name])))
 
@@ -166,7 +180,10 @@ def test_a_machine_without_units_needs_none() -> None:
 
 def test_refused_for_a_statement_of_no_unit(golden: Callable[[str], None]) -> None:
     with pytest.raises(LoweringError) as caught:
-        lower(parse_program(HEAD + "    I[0] = X[0]\n    Y[0] = X[1]\n"), GEMM_UNIT_TARGET)
+        lower(
+            parse_program(HEAD + "    I[0] = X[0]\n    Y[0] = X[1]\n"),
+            replace(GEMM_UNIT_TARGET, units=GEMM_UNIT_TARGET.units[:3]),
+        )
     golden(f"{caught.value}\n")
 
 
@@ -174,9 +191,9 @@ def test_refused_for_a_statement_of_no_unit(golden: Callable[[str], None]) -> No
 
 
 class Maker:
-    """Draws programs of three units over a few small memories."""
+    """Draws programs of four units, or of two, over a few small memories."""
 
-    def __init__(self, draw: Callable[..., Any], *, units: int = 3, nested: bool = True) -> None:
+    def __init__(self, draw: Callable[..., Any], *, units: int = 4, nested: bool = True) -> None:
         self.draw, self.units, self.nested = draw, units, nested
         self.x, self.y = Buffer("X", (6,), f32), Buffer("Y", (6,), f32)
         self.inp = [Buffer(f"I{k}", (6,), f32, "inp") for k in range(2)]
@@ -192,7 +209,7 @@ class Maker:
         return seq(*[self.statement(around, depth) for _ in range(count)])
 
     def statement(self, around: tuple[Var, ...], depth: int) -> Stmt:
-        kind = self.draw(st.sampled_from("lees" + "fffi" * (self.nested and depth < 3)))
+        kind = self.draw(st.sampled_from("leesh" + "fffi" * (self.nested and depth < 3)))
         if kind == "f":
             var = Var("i")
             extent = self.draw(st.sampled_from([index(1), index(2), index(3), self.n]))
@@ -207,10 +224,12 @@ class Maker:
         inp, acc = self.draw(st.sampled_from(self.inp)), self.draw(st.sampled_from(self.acc))
         at, of = self.at(around), self.at(around)
         if kind == "l":
-            source = self.draw(st.sampled_from([self.x, self.y] if self.units == 3 else [self.x]))
+            source = self.draw(st.sampled_from([self.x, self.y] if self.units == 4 else [self.x]))
             return store(inp, [at], load(source, of))
-        if kind == "s" and self.units == 3:
+        if kind == "s" and self.units == 4:
             return store(self.y, [at], load(acc, of))
+        if kind == "h" and self.units == 4:
+            return store(self.x, [at], load(self.y, of))
         return store(acc, [at], load(acc, at) + load(inp, of))
 
     def at(self, around: tuple[Var, ...]) -> Expr:

@@ -67,8 +67,7 @@ def unit_of(s: Store | Call, target: Target) -> Unit | None:
     if isinstance(s, Call):
         return next((u for u in target.units if s.callee in u.instructions), None)
     read = {x.buffer.scope for x in loads(s)}
-    fills = (u for u in target.units if s.buffer.scope in u.fills)
-    return next(fills, None) or next((u for u in target.units if read.intersection(u.empties)), None)
+    return next((u for u in target.units if s.buffer.scope in u.fills or read.intersection(u.empties)), None)
 
 
 def only_unit(root: Stmt, target: Target) -> Unit | None:

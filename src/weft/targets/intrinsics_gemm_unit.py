@@ -2,7 +2,7 @@
 
 Its buffers live in the scopes "inp", "wgt" and "acc"; the weights are stored with the reduced axis last. Three units share the
 work: one loads tiles from ordinary memory, one computes, one stores tiles of results (Moreau et al., "A Hardware-Software
-Blueprint for Flexible Deep Learning Specialization", 2019, section 2).
+Blueprint for Flexible Deep Learning Specialization", 2019, section 2). A fourth is the processor that they are attached to.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ GEMM_UNIT_TARGET: Final = Target(
         Unit("load", ("gemm_unit.load_inp", "gemm_unit.load_wgt"), fills=("inp", "wgt")),
         Unit("execute", ("gemm_unit.clear", "gemm_unit.multiply"), fills=("acc",)),
         Unit("store", ("gemm_unit.store",), empties=("acc",)),
+        Unit("host", fills=("global", "local", "register")),
     ),
 )  # fmt: skip
 """A machine with the unit: it can be scheduled for and interpreted, not compiled for."""
