@@ -76,7 +76,7 @@ class _Inject(StmtRewriter):
             return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
         if not isinstance(s.extent, Const):
             raise LoweringError(
-                f"the number of virtual threads {s.extent} is not a constant", hint="split the loop first"
+                f"the number of virtual threads of the loop {s.var.name} is not a constant", hint="split the loop first"
             )
         body = _Lift().rewrite(body)
         varying = _Varying(For(s.var, s.begin, s.extent, s.kind, body, ()), share=not self.target.units)
