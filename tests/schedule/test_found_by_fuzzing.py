@@ -73,3 +73,24 @@ def test_vectors_in_a_vectorized_loop() -> None:
     s.rfactor(block, k)
     s.vectorize(k)
     check_compiled(case, s.program)
+
+
+def test_prefetches_on_both_sides_of_a_condition() -> None:
+    """The address that the one side had computed was used on the other."""
+    case = matmul(7, 4, 5)
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([i, k, j])
+    s.prefetch(k, "A", 2)
+    s.vectorize(i)
+    check_compiled(case, s.program)
+
+
+def test_what_threads_have_is_combined_once() -> None:
+    s = Schedule(programs.argmax(4, 8).program)
+    block = s.block("top")
+    _, k = s.loops(block)
+    k0, _ = s.split(k, [None, 4])
+    s.cross_thread_reduce(block, k0, "threadIdx.y")
+    with pytest.raises(ScheduleError, match="top combines what threads have already"):
+        s.cross_thread_reduce(block, s.loops(block)[1], "threadIdx.y")

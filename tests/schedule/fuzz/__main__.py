@@ -10,6 +10,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
@@ -80,27 +81,29 @@ def outcomes(campaign: int, numbers: range, jobs: int) -> Iterator[Outcome]:
 
 
 def main() -> int:
-    """Runs a campaign and prints its table; the exit code is 1 if anything failed or fell short."""
+    """Runs a campaign and prints its table, of what there is if it is interrupted; returns 1 if anything failed or fell short."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", type=int, default=20000, help="the number of cases")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--seed", type=int, default=0, help="the number of the campaign")
     parser.add_argument("--jobs", type=int, default=2, help="the number of processes")
     options = parser.parse_args()
+    numbers = range(options.first, options.first + options.n)
     total, failures, begin, done = Tally(), list[Failure](), time.monotonic(), 0
-    for outcome in outcomes(options.seed, range(options.first, options.first + options.n), options.jobs):
-        done += 1
-        total.add(outcome.tally)
-        if outcome.failure:
-            failures.append(outcome.failure)
-            _show(outcome.failure, len(failures), options.seed)
-        if done % 500 == 0:
-            print(f"{done} cases, {len(failures)} failures, {time.monotonic() - begin:.0f} s", flush=True)
+    with suppress(KeyboardInterrupt):
+        for outcome in outcomes(options.seed, numbers, options.jobs):
+            done += 1
+            total.add(outcome.tally)
+            if outcome.failure:
+                failures.append(outcome.failure)
+                _show(outcome.failure, len(failures), options.seed)
+            if done % 500 == 0:
+                print(f"{done} cases, {len(failures)} failures, {time.monotonic() - begin:.0f} s", flush=True)
     print(table(total))
-    short = shortcomings(total, options.n)
+    short = shortcomings(total, done)
     print(*short, sep="\n", end="\n" if short else "")
     print(f"{done} cases, {len(failures)} failures, {time.monotonic() - begin:.0f} s")
-    return 1 if failures or short else 0
+    return 1 if failures or short or done < options.n else 0
 
 
 def _show(failure: Failure, count: int, campaign: int) -> None:

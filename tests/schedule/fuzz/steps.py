@@ -331,6 +331,12 @@ def cross_thread_reduce(s: Schedule, r: random.Random) -> None:
 
 
 @step_for(1)
+def pad_einsum(s: Schedule, r: random.Random) -> None:
+    block = pick_block(s, r, lambda b: b.init is not None and all(isinstance(e, Var) for e in b.bindings))
+    s.pad_einsum(block, [r.choice([1, 2, 4, 5]) for _ in block_of(s, block).axes])
+
+
+@step_for(1)
 def blockize(s: Schedule, r: random.Random) -> None:
     s.blockize(pick_loop(s, r, lambda f: is_plain(f) and len(blocks_in(f)) == 1))
 

@@ -18,7 +18,7 @@ from weft.codegen.llvm.symbolic import as_affine
 from weft.codegen.llvm.types import mangled, register_type
 from weft.ir.expr import Broadcast, Const, Expr, FloorDiv, FloorMod, TruncDiv, TruncMod, Var
 from weft.ir.node import Node
-from weft.loop.nodes import Buffer, For, Load
+from weft.loop.nodes import Address, Buffer, For, Load
 from weft.support.dtypes import DType
 from weft.support.errors import LoweringError
 from weft.targets.target import Target
@@ -146,7 +146,8 @@ class Emitter:
                 continue
             stack.pop()
             operands = [values[k] for k in kids]
-            depth = len(self._scopes) - 1 if self.may_trap(e) else max([d for _, d in operands], default=0)
+            stays = isinstance(e, Address) or self.may_trap(e)  # it is written where it is used, not further out
+            depth = len(self._scopes) - 1 if stays else max([d for _, d in operands], default=0)
             self._remember(e, handler(self, e, *[v for v, _ in operands]), depth)
         return values[root][0]
 

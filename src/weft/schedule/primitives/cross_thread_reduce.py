@@ -35,6 +35,10 @@ def cross_thread_reduce(
     path = block_path(fn, block)
     if not thread.startswith("threadIdx"):
         refuse(f"{thread} is no axis of the threads of one block", the_block(path), "use threadIdx.x, .y or .z")
+    if CROSS_THREAD in dict(the_block(path).annotations):
+        refuse(
+            f"{block.name} combines what threads have already", the_block(path), "split the loop before it is reduced"
+        )
     around = len(loops_on(path)) - len(_from_first(path))
     change, part = rfactor(fn, block, loop)
     rest = [LoopRef(f.var) for f in loops_on(block_path(change.function, part))[around:] if f.var is not loop.var]
