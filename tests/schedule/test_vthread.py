@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.lower.threaded import bind_threads_of, check_threads
 from tests.schedule.compiling import check_compiled, lowered
 from tests.schedule.programs import (
     CASES,
@@ -24,8 +25,10 @@ from tests.schedule.running import refusal, transition
 from weft.loop.nodes import For, Stmt
 from weft.loop.visit import statements
 from weft.lower.inject_virtual_threads import is_vthread
+from weft.lower.pipeline import lower
 from weft.schedule import LoopRef, Schedule
 from weft.support.errors import ScheduleError
+from weft.targets.threads import GENERIC_THREADS
 
 
 def halves() -> tuple[Case, Schedule, LoopRef]:
@@ -233,6 +236,29 @@ def test_the_trace_repeats_it() -> None:
     exec(str(s.trace), {"s": again})
     assert str(again) == str(s)
     assert str(s.trace).endswith("s.vthread(j_0)")
+
+
+# -- on a grid of threads ------------------------------------------------------------------------------------------------
+
+
+def test_columns_a_stride_apart_on_a_grid(golden: Callable[[str], None]) -> None:
+    """Each thread of a block computes two columns; a tile of the left side is fetched once for both."""
+    case = matmul(4, 32, 16)
+    s = Schedule(case.program)
+    block = s.block("C")
+    i, j, k = s.loops(block)
+    b, v, t = s.split(j, [None, 2, 8])
+    k0, k1 = s.split(k, [None, 8])
+    s.reorder([b, v, k0, t, i, k1])
+    s.bind(b, "blockIdx.x")
+    s.bind(t, "threadIdx.x")
+    for name in ("A", "B"):
+        copy = s.cache_read(block, name, "shared")
+        s.compute_at(copy, k0)
+        bind_threads_of(s, copy, "threadIdx.x")
+    s.vthread(v)
+    assert check_threads(case, s.program).of_buffer["A"] == 2 * 2 * 4  # blocks, tiles, rows of 8 elements
+    golden(str(lower(s.program, GENERIC_THREADS)))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
