@@ -133,6 +133,29 @@ def test_a_copy_of_an_input() -> None:
     check(case, s.program)
 
 
+@pytest.mark.parametrize(
+    "read", ["A[9 - v]", "A[v // 2]", "A[v % 5]", "A[v // 3 * 3 + v % 3]", "A[(v + 4) % 10]", "A[min(v + 2, 9)]"]
+)
+def test_reads_of_another_form(read: str) -> None:
+    """Backwards, repeated, around, in digits, wrapped, and clipped: what can't be worked out is the whole."""
+    s = Schedule(parse_program(READ.replace("READ", read)))
+    before = s.program
+    s.compute_at(s.block("A"), s.split(s.loops(s.block("B"))[0], [None, 5])[0])
+    same_results(before, s.program)
+
+
+READ = """
+def main(X: f32[10], B: f32[10]):
+    A = alloc("global", f32[10])
+    for i in range(0, 10):
+        with block("A", v=spatial(10, i)):
+            A[v] = X[v] * 2.0
+    for j in range(0, 10):
+        with block("B", v=spatial(10, j)):
+            B[v] = READ
+"""
+
+
 def test_in_a_parallel_loop_each_iteration_gets_its_own(golden: Callable[[str], None]) -> None:
     case = stencil()
     s = Schedule(case.program)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.schedule.compiling import check_compiled
 from tests.schedule.products import product
-from tests.schedule.programs import CASES, matmul, symbolic_matmul
+from tests.schedule.programs import CASES, conv2d, matmul, symbolic_matmul
 from tests.schedule.running import check, refusal, transition
 
 from weft import te
@@ -75,6 +76,62 @@ def test_symbolic_rows() -> None:
     s = Schedule(case.program)
     s.pack(s.block("C"), "A", "i, k -> i // 4, k, i % 4", "local", 0)
     check(case, s.program)
+
+
+def test_an_intermediate_result() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.pack(s.block("D"), "C", "i, j -> j, i", "local")
+    assert [b.name for b in s.blocks()] == ["C", "C_packed", "D", "E"]
+    check(case, s.program)
+
+
+def test_only_the_block_that_is_named_reads_the_copy() -> None:
+    case = CASES["two_outputs"]()
+    s = Schedule(case.program)
+    s.pack(s.block("B"), "A", "i, j -> j, i", "local")
+    assert "A_packed[vi_1, vj_1]" in str(s)
+    check(case, s.program)
+
+
+def test_all_reads_of_a_block() -> None:
+    case = CASES["symmetric"]()
+    s = Schedule(case.program)
+    s.pack(s.block("B"), "A", "i, j -> i * 5 + j", "local")
+    check(case, s.program)
+
+
+def test_a_filter_in_blocks_of_channels() -> None:
+    case = conv2d(4, 5, 6, 8)
+    s = Schedule(case.program)
+    s.pack(s.block("Y"), "F", "o, c, a, b -> o // 4, c, a, b, o % 4", "local")
+    check_compiled(case, s.program)
+
+
+def test_both_operands() -> None:
+    case = matmul(4, 6, 8)
+    s = Schedule(case.program)
+    s.pack(s.block("C"), "A", "i, k -> i // 2, k, i % 2", "local")
+    s.pack(s.block("C"), "B", "k, j -> j // 3, k, j % 3", "local")
+    check_compiled(case, s.program)
+
+
+def test_a_packed_copy_of_a_packed_copy() -> None:
+    case = matmul(4, 6, 8)
+    s = Schedule(case.program)
+    s.pack(s.block("C"), "B", "k, j -> j // 3, k, j % 3", "shared")
+    again = s.pack(s.block("C"), "B_packed", "p, k, j -> k, p, j", "local")
+    assert again.name == "B_packed_packed"
+    check(case, s.program)
+
+
+def test_rows_before_a_consumer_in_tiles() -> None:
+    case = matmul(5, 6, 8)
+    s = Schedule(case.program)
+    i0, _ = s.split(s.loops(s.block("C"))[0], [None, 2])
+    copy = s.pack(s.block("C"), "A", "i, k -> k, i", "local")
+    s.compute_at(copy, i0)
+    check_compiled(case, s.program)
 
 
 MAPS = [

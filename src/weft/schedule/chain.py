@@ -1,4 +1,4 @@
-"""Chains of nested loops, as `fuse` and `reorder` need them."""
+"""Chains of nested loops, as `fuse` and `reorder` need them, and loops that give way to others."""
 
 from __future__ import annotations
 
@@ -30,3 +30,12 @@ def chain(fn: Function, loops: Sequence[LoopRef]) -> tuple[Path, list[For]]:
             )
     between = [s for s in deepest[len(shallowest) - 1 :] if isinstance(s, For)]
     return shallowest, between
+
+
+def check_unannotated(loop: For) -> None:
+    """Refuses a loop with notes, which would be lost with it."""
+    if loop.annotations:
+        notes = ", ".join([key for key, _ in loop.annotations])
+        refuse(
+            f"the note {notes} of the loop {called(loop.var)} would be lost", loop, "take this step before annotating"
+        )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import ONE, Var
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, Const, Mul, Var
+from weft.ir.simplify import simplify
 from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Range, Region, Stmt, full_region
 from weft.schedule.nest import own_nest
 from weft.schedule.rebind import uses
@@ -80,16 +82,17 @@ def check_untouched(fn: Function, block: Block, since: Stmt) -> None:
 
 
 def axis_of_index(block: Block, region: Region) -> list[Var | None]:
-    """Returns, for each dimension of *region*, the axis that alone is its index, or None for an index of another form.
+    """Returns, for each dimension of *region*, the axis that alone is its index, or None for an index of another form."""
+    return [None if p is None or p[1] != 1 else p[0] for p in steps_of_index(block, region)]
 
-    Refuses an axis that is the index of two dimensions.
+
+def steps_of_index(block: Block, region: Region) -> list[tuple[Var, int] | None]:
+    """Returns, for each dimension of *region*, the axis that counts its steps and their size, or None for another form.
+
+    Each instance touches one whole step. Refuses an axis that counts in two dimensions.
     """
-    axes = {a.var for a in block.axes}
-    found: list[Var | None] = []
-    for r in region.ranges:
-        is_axis = r.extent is ONE and isinstance(r.begin, Var) and r.begin in axes
-        found.append(r.begin if is_axis and isinstance(r.begin, Var) else None)
-    named = [v for v in found if v is not None]
+    found = [_step(block, r) for r in region.ranges]
+    named = [p[0] for p in found if p is not None]
     if len(set(named)) != len(named):
         refuse(
             f"{block.name} uses one axis for two dimensions of {region.buffer.name}",
@@ -99,31 +102,58 @@ def axis_of_index(block: Block, region: Region) -> list[Var | None]:
     return found
 
 
+def _step(block: Block, r: Range) -> tuple[Var, int] | None:
+    """Returns the axis and the step of a range `axis * step .. axis * step + step - 1`."""
+    axes = {a.var for a in block.axes}
+    if isinstance(r.begin, Var):
+        return (r.begin, 1) if r.begin in axes and r.extent is ONE else None
+    if isinstance(r.begin, Mul) and r.begin.b is r.extent and isinstance(r.extent, Const):
+        return (r.begin.a, int(r.extent.value)) if isinstance(r.begin.a, Var) and r.begin.a in axes else None
+    return None
+
+
 def is_placeable(block: Block, region: Region) -> bool:
-    """Tells whether each dimension of *region* is given by one axis of *block* alone, or whole in each of its instances."""
+    """Tells whether each dimension of *region* is counted by one axis of *block* alone, or whole in each of its instances."""
     whole = full_region(region.buffer).ranges
-    axes = axis_of_index(block, region)
-    return all(v is not None or r is w for v, r, w in zip(axes, region.ranges, whole, strict=True))
+    steps = steps_of_index(block, region)
+    return all(p is not None or r is w for p, r, w in zip(steps, region.ranges, whole, strict=True))
 
 
 def ranges_for(
-    block: Block, regions: Sequence[Region], buffer: Buffer, box: Sequence[Range], known: dict[Var, Range]
+    block: Block,
+    regions: Sequence[Region],
+    buffer: Buffer,
+    box: Sequence[Range],
+    known: dict[Var, Range],
+    bounds: Bounds,
 ) -> dict[Var, Range]:
     """Returns *known* with the ranges that the block's axes take when it touches just *box* of *buffer*.
 
-    Refuses two regions that ask for different ranges of one axis.
+    *bounds* has the ranges of the variables in *box*. Refuses two regions that ask for different ranges of one axis.
     """
     result = dict(known)
     for region in regions_of(regions, buffer):
-        for axis, wanted in zip(axis_of_index(block, region), box, strict=True):
-            if axis is None:
+        for step, wanted in zip(steps_of_index(block, region), box, strict=True):
+            if step is None:
                 continue
-            if result.get(axis, wanted) is not wanted:
+            counted = _counted(wanted, step[1], bounds)
+            if result.get(step[0], counted) is not counted:
                 refuse(
-                    f"the parts of {block.name} that are needed do not form one box", block, "choose a loop further out"
+                    f"the parts of {block.name} that are needed do not form one box",
+                    block,
+                    "choose a loop further out",
                 )
-            result[axis] = wanted
+            result[step[0]] = counted
     return result
+
+
+def _counted(r: Range, step: int, bounds: Bounds) -> Range:
+    """Returns the numbers of the steps that *r* touches."""
+    if step == 1:
+        return r
+    first = simplify(r.begin // step, bounds)
+    partial = 0 if simplify(first * step, bounds) is r.begin else step - 1
+    return Range(first, simplify((r.extent + (partial + step - 1)) // step, bounds))
 
 
 def reduce_loops(path: Path) -> list[For]:

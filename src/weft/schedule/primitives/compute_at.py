@@ -112,7 +112,7 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
     for buffer in written_buffers(producer):
         box = touched(target.body, buffer, bounds, symbols_of(fn), writes=False)
         if box is not None:
-            ranges = ranges_for(producer, producer.writes, buffer, box, ranges)
+            ranges = ranges_for(producer, producer.writes, buffer, box, ranges, bounds)
     return ranges
 
 

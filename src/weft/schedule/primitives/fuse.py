@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from weft.ir.expr import ONE, ZERO, Expr, Var
 from weft.loop.nodes import For, Function, LoopKind, for_
-from weft.schedule.chain import chain
+from weft.schedule.chain import chain, check_unannotated
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import rebind, uses
 from weft.schedule.state import Change, LoopRef, called, refuse
@@ -50,15 +50,12 @@ def _check(nest: Sequence[For]) -> None:
                 "move it out of the outer loop first",
             )
     for f in nest:
-        if f.kind is not LoopKind.SERIAL or f.begin is not ZERO:
+        if f.kind is not LoopKind.SERIAL:
+            refuse(f"the loop {called(f.var)} is {f.kind} already", f, "fuse before choosing how a loop runs")
+        check_unannotated(f)
+        if any(uses(e, g.var) for e in (f.begin, f.extent) for g in nest):
             refuse(
-                f"the loop {called(f.var)} is {f.kind} already, or does not begin at 0",
-                f,
-                "fuse before choosing how a loop runs",
-            )
-        if any(uses(f.extent, g.var) for g in nest):
-            refuse(
-                f"the extent of {called(f.var)} depends on another of the loops",
+                f"the range of {called(f.var)} depends on another of the loops",
                 f,
                 "only loops with fixed ranges can be fused",
             )
@@ -69,6 +66,7 @@ def _positions(nest: Sequence[For], var: Var) -> dict[Var, Expr]:
     values: dict[Var, Expr] = {}
     below: Expr = ONE
     for f in reversed(nest):
-        values[f.var] = var // below if f is nest[0] else (var // below) % f.extent
+        position = var // below if f is nest[0] else (var // below) % f.extent
+        values[f.var] = position if f.begin is ZERO else f.begin + position
         below = f.extent * below
     return values

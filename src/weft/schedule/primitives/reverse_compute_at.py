@@ -117,7 +117,7 @@ def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_pat
                 )
         box = touched(target.body, buffer, bounds, symbols_of(fn), writes=True)
         if box is not None:
-            ranges = ranges_for(consumer, consumer.reads, buffer, box, ranges)
+            ranges = ranges_for(consumer, consumer.reads, buffer, box, ranges, bounds)
     return ranges
 
 

@@ -137,12 +137,13 @@ def _check(fn: Function, path: Path, producer: Block, target: For) -> None:
 
 def _needed(fn: Function, producer: Block, buffer: Buffer, target_path: Path) -> dict[Var, Range]:
     target = the_loop(target_path)
-    box = touched(target.body, buffer, bounds_on(target_path, fn), symbols_of(fn), writes=False)
+    bounds = bounds_on(target_path, fn)
+    box = touched(target.body, buffer, bounds, symbols_of(fn), writes=False)
     if box is None:
         refuse(
             f"nothing reads what {producer.name} computes", producer, "compute_at it in a loop of its consumer first"
         )
-    return ranges_for(producer, producer.writes, buffer, box, {})
+    return ranges_for(producer, producer.writes, buffer, box, {}, bounds)
 
 
 def _window(producer: Block, target: For, ranges: Mapping[Var, Range]) -> _Window:

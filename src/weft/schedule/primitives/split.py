@@ -15,6 +15,7 @@ from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var, ceil_div, index
 from weft.ir.prove import prove
 from weft.ir.simplify import simplify
 from weft.loop.nodes import For, Function, LoopKind, for_
+from weft.schedule.chain import check_unannotated
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import rebind
 from weft.schedule.state import Change, LoopRef, refuse
@@ -49,6 +50,7 @@ def _sizes(old: For, factors: Sequence[int | None], bounds: Bounds) -> list[Expr
     """Checks the factors and works out the one left open."""
     if old.kind is not LoopKind.SERIAL:
         refuse(f"the loop is {old.kind} already", old, "split before choosing how a loop runs")
+    check_unannotated(old)
     if len(factors) < 2 or factors.count(None) > 1:
         refuse("a split takes two or more factors, of which at most one is None", old, "give a list such as [None, 8]")
     if any(f is not None and f < 1 for f in factors):
