@@ -25,9 +25,11 @@ from weft.graph.graph import Graph, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.in_place import find_in_place
 from weft.graph.memory import MemoryPlan, plan_memory
+from weft.graph.order_groups import order_groups
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
+from weft.graph.place_concats import place_concats
 from weft.graph.text import dim_text
 from weft.graph.verify import verify_graph
 from weft.native import _rt
@@ -79,6 +81,8 @@ def build(
         clock.begin("plan")
         fused = fuse(optimized, merge=chosen.uses("fusion", 1))
         in_place = chosen.uses("memory", 1)
+        if in_place:
+            fused = order_groups(place_concats(fused))
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         taken = find_in_place(fused) if in_place else {}
