@@ -29,6 +29,10 @@ JOBS ?= 2
 schedule-fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.schedule.fuzz -n $(N) --seed $(SEED) --jobs $(JOBS)
 
+# Bugs planted in a copy of the sources, each to be caught by a test
+mutants: $(VENV)/.installed-test
+	$(BIN)/python -m tests.schedule.mutants --jobs $(JOBS)
+
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)
 

@@ -1,0 +1,179 @@
+"""Bugs planted in the legality checks and the lowering passes: each is an edit of one place, and the idea behind it.
+
+Each must be caught by the tests named with it, or by a slice of the fuzzing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In *file*, *old*, which occurs there once, becomes *new*; *tests*, under `tests`, are the first to look for it."""
+
+    file: str
+    old: str
+    new: str
+    idea: str
+    tests: tuple[str, ...]
+
+
+def _schedule(file: str, old: str, new: str, idea: str, *tests: str) -> Mutant:
+    return Mutant(f"src/weft/schedule/{file}.py", old, new, idea, tuple([f"schedule/test_{t}.py" for t in tests]))
+
+
+def _lower(file: str, old: str, new: str, idea: str, *tests: str) -> Mutant:
+    named = tests or ("lower/test_passes.py", "lower/test_random.py")
+    return Mutant(f"src/weft/lower/{file}.py", old, new, idea, named)
+
+
+SCHEDULE: Final = (
+    _schedule(
+        "bijection", "return found is not None and found.bijective", "return found is not None",
+        "instances that run twice, or never, pass for a bijection", "reverse_compute_at", "polyhedral",
+    ),
+    _schedule(
+        "bijection", "return made is not None and made.surjective", "return True",
+        "a reduction over a part passes for the whole", "compute_at", "compute_root",
+    ),
+    _schedule(
+        "bijection", "return not mixed_loops(path) and all(z is ZERO for z in at_zero)", "return True",
+        "a reduction may run its first instance late", "reorder", "reverse_compute_at", "decompose_reduction",
+    ),
+    _schedule(
+        "dependence", "            and self._is_full(written, known)\n", "",
+        "a box with holes counts as written", "parallel", "compute_at", "random",
+    ),
+    _schedule(
+        "dependence", "            and self._is_unguarded(written, needs)\n", "",
+        "what a guard leaves out counts as written", "parallel", "compute_at", "random",
+    ),
+    _schedule(
+        "dependence", "    return not any(v in outer for b in combined for v in free_vars(b))", "    return True",
+        "a sum counts as finished before its loop ends", "reverse_compute_at", "compute_at", "random",
+    ),
+    _schedule(
+        "dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
+        "a write after a read counts as feeding it", "reorder", "parallel", "reverse_compute_at", "random",
+    ),
+    _schedule(
+        "dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
+        "boxes that share an end count as disjoint", "parallel", "reorder", "random",
+    ),
+    _schedule(
+        "kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
+        "a loop that a sum runs over may be parallel", "parallel", "vectorize",
+    ),
+    _schedule(
+        "kinds", "    if not is_defined(first) or any(", "    if any(",
+        "memory that keeps old values may become an iteration's own", "parallel", "random",
+    ),
+    _schedule(
+        "recurrence", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in", "any(w.path != r.path for w in",
+        "a recurrence may run in parallel", "parallel", "random",
+    ),
+    _schedule(
+        "inputs", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
+        "a block may move before what it reads is made", "compute_at", "reverse_compute_at", "compute_inline", "random",
+    ),
+    _schedule(
+        "inputs", "        if found.own_reads or any(w.path != first.path for w in found.writes):", "        if found.own_reads:",
+        "values that are written twice count as unchanging", "compute_at", "compute_inline", "random", "polyhedral",
+    ),
+    _schedule(
+        "region", "width = simplify(ends[1] - ends[0] + ONE, bounds)", "width = simplify(ends[1] - ends[0], bounds)",
+        "the box that is needed lacks its last element", "compute_at", "rolling_buffer",
+    ),
+    _schedule(
+        "guards", "    exact = prove(high - low < k, bounds)", "    exact = True",
+        "a guard counts as cutting exactly", "parallel", "compute_at", "random",
+    ),
+    _schedule(
+        "index_map", "    if made is None or not made.bijective:", "    if made is None:",
+        "a layout may put two elements in one place", "pack", "transform_layout",
+    ),
+    _schedule(
+        "relayout", "select(layout.is_inside(old, bounds), value(old), const(pad, target.dtype))", "value(old)",
+        "padding is read beyond the source", "pack", "found_by_fuzzing",
+    ),
+    _schedule(
+        "primitives/split", "guard = TRUE if prove(inside, bounds) else inside", "guard = TRUE",
+        "a split that does not divide runs too far", "split", "tile",
+    ),
+    _schedule(
+        "primitives/fuse", "var // below if f is nest[0] else (var // below) % f.extent", "var // below",
+        "an inner position is not taken modulo its extent", "fuse",
+    ),
+    _schedule(
+        "primitives/reorder", "kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}", "kinds = {AxisKind.OPAQUE}",
+        "the steps of a scan may change places", "reorder", "random",
+    ),
+    _schedule(
+        "primitives/software_pipeline", "return moving[0], int(step.value) * (distance + 1)",
+        "return moving[0], int(step.value) * distance",
+        "a pipeline has one place too few", "software_pipeline",
+    ),
+    _schedule(
+        "primitives/rolling_buffer", "if int(step.value) >= int(needed.extent.value):",
+        "if int(step.value) > int(needed.extent.value):",
+        "a window that moves by its own length is kept", "rolling_buffer",
+    ),
+)  # fmt: skip
+
+LOWER: Final = (
+    _lower(
+        "vectorize", "lanes = 1 if _has_vectors(loop.body) else target.lanes(", "lanes = target.lanes(",
+        "vectors of vectors", "schedule/test_found_by_fuzzing.py",
+    ),
+    _lower(
+        "vectorize", "for width in _powers_of_two(extent - done):", "for width in _powers_of_two(extent - done - 1):",
+        "the last iteration of a remainder is lost",
+    ),
+    _lower(
+        "widen", "divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO", "divisor % a.lanes",
+        "a vector that starts in the middle of a row ends there",
+    ),
+    _lower(
+        "shrink_loops", "return int(c.b.value) + isinstance(c, Le)", "return int(c.b.value)",
+        "a loop cut by `<=` misses its last iteration",
+    ),
+    _lower(
+        "hoist_invariants", "if loop.var in free_vars(e):", "if loop.var in free_vars(e) and loop.extent is ONE:",
+        "values that vary leave their loop",
+    ),
+    _lower(
+        "partition_loops", "parts = [(s.begin, cut.begin), (cut.begin, cut.end), (cut.end, end)]",
+        "parts = [(cut.begin, cut.end), (cut.end, end)]",
+        "the border before the long part is lost",
+    ),
+    _lower(
+        "compact_buffers", "return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None",
+        "return a",
+        "of two parts of a buffer only the first is kept",
+    ),
+    _lower(
+        "rotate_buffers", "turn = (s.var - s.begin) % index(2)", "turn = (s.var - s.begin) % index(3)",
+        "a third place that there is no memory for", "schedule/test_double_buffer.py", "lower/test_passes.py",
+    ),
+    _lower(
+        "flatten_buffers", "size = size + (s - ONE) * stride", "size = size + (s - ONE - ONE) * stride",
+        "memory with strides is too short", "schedule/test_storage_align.py", "lower/test_passes.py",
+    ),
+    _lower(
+        "unswitch_loops", "if c.dtype.lanes == 1 and bound.isdisjoint(free_vars(c)) and not reads_memory(c)",
+        "if c.dtype.lanes == 1 and not reads_memory(c)",
+        "conditions that vary leave their loop",
+    ),
+    _lower(
+        "remove_noops", "isinstance(n, Load | Address)}\n    return found", "isinstance(n, Address)}\n    return found",
+        "stores to memory that is read are dropped",
+    ),
+    _lower(
+        "outline_tasks", "body = substitute(body, {loop.var: loop.begin + loop.var})", "body = substitute(body, {})",
+        "a parallel loop that begins late begins early",
+    ),
+)  # fmt: skip
+
+MUTANTS: Final = (*SCHEDULE, *LOWER)
