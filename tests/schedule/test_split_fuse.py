@@ -137,7 +137,7 @@ def test_pieces_of_fused_pieces() -> None:
     j0, j1 = s.split(j, [None, 4])
     s.reorder([i0, j0, i1, j1])
     tiles, within = s.fuse([i0, j0]), s.fuse([i1, j1])
-    s.split(within, [None, 4])
+    s.split(within, [None, 3])
     s.parallel(tiles)
     check_compiled(case, s.program)
 

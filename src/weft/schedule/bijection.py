@@ -61,7 +61,7 @@ def is_told_apart(fn: Function, path: Path, within: For, axis: Var) -> bool:
 def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
     """Tells whether *moving*, the loops from one of those on the path inwards, reach no instance twice; the outer stand still.
 
-    The guard, which only leaves instances out, plays no part.
+    The guard only leaves instances out: they are told apart if they are without it, or with one of its conditions alone.
     """
     if any(f.begin is not ZERO for f in moving):
         return False
@@ -77,8 +77,10 @@ def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
         rests.append(simplify(b - found[0], bounds))
     if any(v in fixed for r in rests for v in free_vars(r)):
         return False
-    made = detect(rests, variables, TRUE, [a.extent for a in block.axes], bounds)
-    return made is not None and made.injective
+    extents = [a.extent for a in block.axes]
+    inside = [c for c in conjuncts(block.predicate) if not any(v in fixed for v in free_vars(c))]
+    tried = (detect(rests, variables, c, extents, bounds) for c in (TRUE, *inside))
+    return any(made is not None and made.injective for made in tried)
 
 
 def reduces_all(fn: Function, path: Path) -> bool:
