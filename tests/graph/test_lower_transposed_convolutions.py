@@ -43,7 +43,7 @@ def test_any_attributes(data: st.DataObject) -> None:
 
     n = data.draw(st.integers(1, 2))
     group, kernel, strides, pads = data.draw(st.integers(1, 3)), draw(1, 5, n), draw(1, 3, n), draw(0, 3, 2 * n)
-    dilations = draw(1, 2, n) if set(strides) == {1} else (1,) * n
+    dilations = draw(1, 3, n)
     extra = tuple(data.draw(st.integers(0, s - 1)) for s in strides)
     sizes = draw(1, 5, n)
     dims = list(zip(sizes, strides, dilations, kernel, extra, pads[:n], pads[n:], strict=True))
@@ -78,9 +78,22 @@ def test_whole_vectors_of_channels_are_left_to_blocks(channels: int) -> None:
     assert ops(lower(graph, blocks=False)) == ["conv2d", "interleave_phases"]
 
 
-def test_dilation_with_a_stride_is_kept() -> None:
-    graph = transposed((1, 8, 3, 3), (8, 4, 2, 2), strides=(2, 2), dilations=(2, 2))
-    assert lower(graph) is graph
+def test_one_dimension_is_computed_as_a_row() -> None:
+    graph = transposed((1, 8, 5), (8, 8, 6), strides=(3,), pads=(1, 2), output_padding=(1,))
+    assert ops(apply_pass(graph, lower)) == ["reshape", "conv_transpose2d", "reshape"]
+    assert ops(apply_pass(graph, lambda g: lower(g, blocks=False))) == [
+        "reshape",
+        "conv2d",
+        "interleave_phases",
+        "reshape",
+    ]
+
+
+def test_dilation_with_a_stride_puts_zeros_between_taps() -> None:
+    made = apply_pass(transposed((1, 8, 3, 3), (8, 4, 2, 3), strides=(2, 2), dilations=(2, 1), bias=False), lower)
+    assert ops(made) == ["conv2d", "interleave_phases"]
+    assert made.nodes[0].inputs[1] is not None
+    assert made.nodes[0].inputs[1].static_shape == (16, 8, 2, 2)
 
 
 def test_sizes_may_be_symbolic() -> None:

@@ -94,21 +94,25 @@ def conv_transpose2d_blocked(
 
 
 @operator("phase_weight")
-def phase_weight(w: Tensor, *, strides: Ints, group: int = 1) -> Tensor:
+def phase_weight(w: Tensor, *, strides: Ints, dilations: Ints | None = None, group: int = 1) -> Tensor:
     """[C, OC/group, *K] of a transposed convolution to [G * phases * OC/G, C/G, *T]: those of a convolution to all phases.
 
     Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are turned
-    around: a convolution reads forwards what a transposed one reads backwards.
+    around: a convolution reads forwards what a transposed one reads backwards. With *dilations*, there are zeros between taps.
     """
     per_in, per_out = w.shape[0] // group, w.shape[1]
-    count = prod(strides)
-    taps = sized(*[ceil_div(k, s) for k, s in zip(w.shape[2:], strides, strict=True)])
+    count, apart = prod(strides), [1] * len(strides) if dilations is None else dilations
+    sizes = sized(*[(k - 1) * d + 1 for k, d in zip(w.shape[2:], apart, strict=True)])
+    taps = sized(*[ceil_div(k, s) for k, s in zip(sizes, strides, strict=True)])
 
     def taken(c: Expr, ic: Expr, *t: Expr) -> Expr:
         phases = _digits(c // per_out % count, strides)
         at = [p + (n - 1 - i) * s for p, n, i, s in zip(phases, taps, t, strides, strict=True)]
-        value = w[(c // (per_out * count) * per_in + ic, c % per_out, *at)]
-        inside = [a < k for a, k, s in zip(at, w.shape[2:], strides, strict=True) if s > 1]
+        value = w[
+            (c // (per_out * count) * per_in + ic, c % per_out, *[a // d for a, d in zip(at, apart, strict=True)])
+        ]
+        inside = [a < k for a, k, s in zip(at, sizes, strides, strict=True) if s > 1]
+        inside += [a % d <= 0 for a, d in zip(at, apart, strict=True) if d > 1]
         return select(all_of(inside), value, const(0, w.dtype)) if inside else value
 
     return compute((*sized(per_out * (group * count), per_in), *taps), taken, "phase_weight", dtype=w.dtype)

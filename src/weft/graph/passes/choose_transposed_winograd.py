@@ -107,7 +107,10 @@ def best_tile(layer: Layer, target: Target, others: int = 0) -> int | None:
 
 
 def winograd_cycles(layer: Layer, m: int, target: Target, others: int = 0) -> float:
-    """Returns the estimated cycles of a layer with tiles of *m* x *m* outputs of a phase on one core."""
+    """Returns the estimated cycles of a layer with tiles of *m* x *m* outputs of a phase on one core.
+
+    What lies between the transforms and the products is written and read again, if need be from beyond the second-level cache.
+    """
     lanes, n = target.lanes(32), m + layer.taps - 1
     tiles = layer.images * -(-layer.rows // m) * -(-layer.columns // m)
     weights = layer.phases * n * n * layer.inputs * layer.outputs
@@ -115,7 +118,9 @@ def winograd_cycles(layer: Layer, m: int, target: Target, others: int = 0) -> fl
     read = layer.beginnings * 2 * n * n * layer.inputs
     written = layer.phases * (n + m) * m * layer.outputs
     streaming = streaming_cycles(4 * weights, target, others)
-    return max(products, streaming) + tiles * (read + written) / lanes * TRANSFORM_CYCLES
+    between = 4 * tiles * n * n * (layer.beginnings * layer.inputs + layer.phases * layer.outputs)
+    moving = 2 * streaming_cycles(between, target) if between > target.l2 else 0.0
+    return max(products, streaming) + tiles * (read + written) / lanes * TRANSFORM_CYCLES + moving
 
 
 def phase_error(w: Array, strides: Sequence[int], taps: int, m: int) -> float:

@@ -2,9 +2,10 @@
 
     y = conv_transpose2d(x, w, b)     becomes     y = interleave_phases(conv2d(x, phase_weight(w), b repeated))
 
-At stride 1 there is one phase and nothing to interleave; of a single place, the taps are the columns of a matrix product. Where
-the channels of each phase fill vectors by themselves, the transposed convolution is kept: `conv_transpose2d_blocked` then needs
-no interleaving, and computes none of the positions that only some phases have.
+At stride 1 there is one phase and nothing to interleave; of a single place, the taps are the columns of a matrix product. One
+dimension is computed as two, one of them of size one. Where the channels of each phase fill vectors by themselves, the transposed
+convolution is kept: `conv_transpose2d_blocked` then needs no interleaving, and computes none of the positions that only some
+phases have.
 """
 
 from __future__ import annotations
@@ -37,14 +38,33 @@ def lower_transposed_convolutions(graph: Graph, target: Target, evaluator: Evalu
             return None
         if _has_one_place(node):
             return [_product(new, node, inputs)]
-        if any(s > 1 and d > 1 for s, d in zip(node.attribute("strides"), node.attribute("dilations"), strict=True)):
-            return None
         if blocks and _suits_blocks(node, target):
             return None
         return [_convolution(new, node, inputs)]
 
-    made = rewrite_graph(graph, rule)
+    made = rewrite_graph(rewrite_graph(graph, _in_two_dimensions), rule)
     return graph if made is graph else fold_constants(made, evaluator)
+
+
+def _in_two_dimensions(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+    """Returns a transposed convolution in one dimension as that of images of one row, for which there are channel blocks."""
+    if node.op != "conv_transpose2d" or node.output.rank != 3:
+        return None
+    x, w = (None if v is None else _with_one_row(new, v) for v in inputs[:2])
+    (stride,), (before, after) = node.attribute("strides"), node.attribute("pads")
+    y = new.add(
+        "conv_transpose2d", [x, w, *inputs[2:]], source=node.source, strides=(1, stride), pads=(0, before, 0, after),
+        dilations=(1, *node.attribute("dilations")), group=node.attribute("group"),
+        output_padding=(0, *node.attribute("output_padding")),
+    )  # fmt: skip
+    return [new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)]
+
+
+def _with_one_row(new: Graph, v: Value) -> Value:
+    shape = (*v.shape[:2], ONE, v.shape[2])
+    if isinstance(v, Constant):
+        return v.reshaped([_int(s) for s in shape], v.name)
+    return new.add("reshape", [v], shape=shape)
 
 
 def _has_one_place(node: Node) -> bool:
@@ -71,16 +91,17 @@ def _convolution(new: Graph, node: Node, inputs: Inputs) -> Value:
     """Returns the convolution to all phases, interleaved."""
     x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     assert x is not None and w is not None  # noqa: PT018
-    strides, dilations, group = (node.attribute(a) for a in ("strides", "dilations", "group"))
-    phases = prod(strides)
-    dims = range(len(strides))
-    kernel = [_int(k) for k in w.shape[2:]]
+    strides, group = node.attribute("strides"), node.attribute("group")
+    phases, dims = prod(strides), range(len(strides))
+    filled = tuple(d if s > 1 else 1 for s, d in zip(strides, node.attribute("dilations"), strict=True))
+    dilations = tuple(1 if s > 1 else d for s, d in zip(strides, node.attribute("dilations"), strict=True))
+    kernel = [(_int(k) - 1) * d + 1 for k, d in zip(w.shape[2:], filled, strict=True)]
     taps = [-(-k // s) for k, s in zip(kernel, strides, strict=True)]
     reach = [d * (t - 1) for d, t in zip(dilations, taps, strict=True)]
     pads, extra = node.attribute("pads"), node.attribute("output_padding")
     skipped = [min(pads[d] // strides[d], reach[d]) for d in dims]
     last = [(dilations[d] * (kernel[d] - 1) + extra[d] - pads[d + len(dims)]) // strides[d] for d in dims]
-    weight = new.add("phase_weight", [w], strides=strides, group=group, name=f"{w.name}_phases")
+    weight = new.add("phase_weight", [w], strides=strides, dilations=filled, group=group, name=f"{w.name}_phases")
     wide = None
     if bias is not None:
         each = as_expr(_int(w.shape[1]))
