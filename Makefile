@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | bench | bench-sweep        everything lives in .venv, made on first use
+# make demo | test | test-all | check | bench | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check bench bench-sweep clean
+.PHONY: demo test test-all check bench schedule-fuzz mutants bench-sweep bench-passes clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -22,12 +22,24 @@ check: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Random schedules of random programs, each compared with NumPy: make schedule-fuzz N=20000 SEED=0
+N ?= 20000
+SEED ?= 0
+JOBS ?= 2
+schedule-fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m tests.schedule.fuzz -n $(N) --seed $(SEED) --jobs $(JOBS)
+
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)
 
 bench-sweep: $(VENV)/.installed-bench
 	benchmarks/setup.sh ort
 	benchmarks/venv-ort/bin/python benchmarks/sweep.py --seed $(SEED) $(BENCH_ARGS)
+
+# Times every pass and keeps the figures in benchmarks/cache; BENCH_ARGS=--benchmark-compare shows them beside the last.
+bench-passes: $(VENV)/.installed-bench
+	$(BIN)/python -m pytest benchmarks/benchmark_passes.py --benchmark-storage=benchmarks/cache --benchmark-autosave \
+	  --benchmark-columns=min,median --benchmark-sort=name $(BENCH_ARGS)
 
 # One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python

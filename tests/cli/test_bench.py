@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from tests.cli.commands import Cli
 
+from weft.cli import bench_peak, bench_roofline, roofline_picture
 from weft.cli.bench_engines import Weft, engine
 from weft.cli.bench_measure import Timed, difference, ratio, row
+from weft.driver.limits import Limit
+from weft.driver.roofline import Level, Roofs, Standing
+from weft.support.knobs import KNOBS
 
 ROW = {
     "model",
@@ -109,3 +113,84 @@ def test_ratios_are_those_of_the_middle_round() -> None:
     assert ratio(theirs, ours) == 2
     assert ratio(theirs, ours, cpu=True) == 6
     assert row("m", theirs, ours, 1)["median_ms"] == 2000
+
+
+def test_the_machines_limits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Limit("f32 multiply-add", "GFLOP/s", 100.25, 200.0), Limit("L1 read", "GB/s", 400.0, 800.0, 24 << 10)]
+    monkeypatch.setattr(bench_peak, "measure_limits", lambda **_: found)
+    done = cli("bench", "--peak", "--json", "peak.json")
+    assert (done.code, done.err) == (0, "")
+    assert [line.split() for line in done.out.splitlines()[2:]] == [
+        ["f32", "multiply-add", "100.2", "200.0", "GFLOP/s"],
+        ["L1", "read", "24.0", "KB", "400.0", "800.0", "GB/s"],
+    ]
+    figures = json.loads(Path("peak.json").read_text())
+    assert figures["limits"][1]["nbytes"] == 24 << 10
+
+
+def test_nothing_to_time_is_a_usage_error(cli: Cli) -> None:
+    done = cli("bench")
+    assert done.code == 2
+    assert "there is nothing to time" in done.err
+
+
+def test_what_each_optimization_is_worth(cli: Cli) -> None:
+    done = cli("bench", "--ablate", "mlp.onnx", "--shape", "batch=8", "--seconds", "0.1", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert [line.split()[0] for line in done.out.splitlines()[2:]] == list(KNOBS)
+    rows = json.loads(Path("out.json").read_text())["rows"]
+    assert [r["without"] for r in rows] == list(KNOBS)
+    for r in rows:
+        assert r["model"] == "mlp"
+        assert r["threads"] == 1 or r["without"] == "parallel"
+        assert 0 < r["ms"] < 1000
+        assert 0.01 < r["ratio"] < 100
+        assert r["rel_err"] < 1e-4
+
+
+def test_an_optimization_that_changes_results_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Weft.outputs
+    monkeypatch.setattr(Weft, "outputs", lambda self: [y + len(self.without) for y in real(self)])
+    done = cli("bench", "--ablate", "mlp.onnx", "--seconds", "0.1")
+    assert done.code == 1
+    assert done.err.startswith("error: without fusion the outputs differ by ")
+
+
+ROOFS = Roofs(100.0, [Level("L1", 32768, 400.0), Level("DRAM", float("inf"), 20.0)])
+
+
+def test_what_bounds_each_kernel(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    done = cli("bench", "--roofline", "mlp.onnx", "--shape", "batch=3", "--seconds", "0.1", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert "one core: 100 GFLOP/s, and GB/s read from L1 400, DRAM 20" in done.out
+    assert "at their limits they would take" in done.out
+    figures = json.loads(Path("out.json").read_text())
+    assert figures["roofs"]["levels"][1] == {"name": "DRAM", "bytes": None, "gb_per_s": 20.0}
+    assert sum(r["operations"] * r["calls"] for r in figures["rows"]) >= 2 * 3 * (24 * 32 + 32 * 32 + 32 * 10)
+    assert all(r["bound"] and r["seconds"] >= 0 for r in figures["rows"])
+
+
+@pytest.mark.parametrize(("name", "begins"), [("r.svg", b"<?xml"), ("r.png", b"\x89PNG"), ("r.pdf", b"%PDF")])
+def test_the_roofline_as_a_picture(tmp_path: Path, name: str, begins: bytes) -> None:
+    limits = {"arithmetic": 1e-6, "weights from DRAM": 2e-6, "activations from L1": 0.0}
+    kernels = [Standing("dense", "Gemm", 2, 4e-6, 1e5, 1e4, limits), Standing("copy", "", 1, 1e-6, 0.0, 1e3, limits)]
+    roofline_picture.draw(tmp_path / name, "model", kernels, ROOFS)
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(begins)
+    if name.endswith("svg"):
+        roofline_picture.draw(tmp_path / "again.svg", "model", kernels, ROOFS)
+        assert (tmp_path / "again.svg").read_bytes() == drawn
+
+
+def test_pictures_that_can_not_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("bench", "mlp.onnx", "--picture", "x.svg").code == 2
+    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    done = cli("bench", "--roofline", "mlp.onnx", "--seconds", "0.1", "--picture", "x.gif")
+    assert done.err == "error: x.gif is no name of a picture\n  hint: let it end in .svg, .png, .pdf\n"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "weft.cli.roofline_picture")
+    done = cli("bench", "--roofline", "mlp.onnx", "--picture", "x.svg")
+    assert done.code == 1
+    assert "the picture needs matplotlib" in done.err
+    assert "pip install weft" in done.err

@@ -1,15 +1,40 @@
-"""Every chapter of the tour does what it says."""
+"""Every chapter of the tour does what it says, on this machine and on one with narrower vectors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.docs.markdown import ROOT, run
 
+from weft.targets import cpu
+
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
+EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
+@EACH
 def test_chapter(chapter: Path) -> None:
+    assert run(chapter) > 0
+
+
+@pytest.fixture
+def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Makes this machine look like one without AVX-512."""
+    flags = frozenset(f for f in cpu.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
+    monkeypatch.setattr(cpu, "host_flags", lambda: flags)
+    monkeypatch.setattr(cpu, "tune_cpu", lambda: "generic")
+    for cached in (cpu.cpu, cpu.host):
+        cached.cache_clear()
+    yield
+    for cached in (cpu.cpu, cpu.host):
+        cached.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("avx512f" not in cpu.host_flags(), reason="the machine has no AVX-512 to do without")
+@EACH
+def test_chapter_with_avx2_alone(chapter: Path, avx2_alone: None) -> None:
+    assert cpu.host().vector_bits == 256
     assert run(chapter) > 0

@@ -15,10 +15,11 @@ from weft.driver.entry import entry_program, place_constants, size_sources
 from weft.frontends import to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph
-from weft.graph.memory import plan_memory
+from weft.graph.memory import Place, plan_memory
 from weft.loop.nodes import Call, Program
 from weft.loop.verify import verify
 from weft.loop.visit import statements
+from weft.runtime import Model
 from weft.support.dtypes import f32
 
 
@@ -79,6 +80,22 @@ def test_main_calls_every_group_in_order() -> None:
     fused = fuse(to_graph(lstm_step()))
     calls = [s.callee for s in statements(entry_of(to_graph(lstm_step()))["main"].body) if isinstance(s, Call)]
     assert calls == [f"kernel{n}" for n in range(len(fused.groups))]
+
+
+def test_kernels_are_given_their_workspaces_in_the_arena() -> None:
+    g = Graph()
+    x = g.input("x", (1, 16, 64, 64), f32)
+    g.output(g.add("max_pool2d", [x], kernel=(3, 3), strides=(1, 1), pads=(1, 1, 1, 1)), "y")
+    made = weft.build(g)
+    assert sum(map(len, made.plan.workspaces.values())) > 0
+    assert all(made.plan.locations[v].place is Place.ARENA for vs in made.plan.workspaces.values() for v in vs)
+    first = next(k for k in made.kernels.values() if k.workspaces)
+    assert f"{first.name}(" in first.flat
+    assert 'alloc("global"' not in first.flat
+    values = np.random.default_rng(0).standard_normal((1, 16, 64, 64)).astype(np.float32)
+    padded = np.pad(values, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
+    wanted = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3)).max((4, 5))
+    assert np.array_equal(np.asarray(Model(made.package)(values)), wanted)
 
 
 def test_a_size_that_no_input_shows_is_refused() -> None:

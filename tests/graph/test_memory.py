@@ -10,8 +10,8 @@ from tests.graph.checks import constant, one_output, random_inputs
 from tests.graph.oracle import run_graph, run_planned
 
 from weft.graph import Graph, MemoryPlan, Place, Value, fuse, plan_memory
+from weft.graph.best_fit import Lifetime, most_live, place
 from weft.graph.facts import ALIGNMENT
-from weft.graph.memory import Lifetime, most_live, place
 from weft.graph.text import dim_text
 from weft.ir.expr import ONE, Const
 from weft.ops import TensorType
@@ -47,6 +47,17 @@ def residual() -> Graph:
     for _ in range(2):
         x = g.add("add", [product(g, product(g, x)), x])
     return one_output(g, product(g, x))
+
+
+def test_workspaces_live_in_their_step_alone() -> None:
+    fused = fuse(chain(3))
+    workspaces = {g.key: [1000, 10] for g in fused.groups}
+    plan = plan_memory(fused, workspaces=workspaces)
+    assert [len(plan.workspaces[step]) for step in range(3)] == [2, 2, 2]
+    inner = [b for b in plan.buffers if b.value.name.endswith("workspace")]
+    assert [(b.start, b.end, b.size) for b in inner] == [(s, s, n) for s in range(3) for n in (1024, 64)]
+    assert dim_text(plan.size) == "((128 * n) + 1088)"
+    assert len({plan.locations[b.value].offset for b in inner}) == 2
 
 
 def test_text_of_a_plan() -> None:

@@ -8,9 +8,10 @@ from tests.graph.checks import apply_pass, constant, ops, random_array, scalar
 from tests.graph.oracle import Oracle
 
 from weft.graph import Constant, Graph, print_graph
+from weft.graph.graph import Deferred
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
-from weft.graph.passes.fold_constants import LARGEST_GROWTH, fold_constants
+from weft.graph.passes.fold_constants import DEFERRED, LARGEST_GROWTH, fold_constants
 from weft.support.dtypes import f32
 
 
@@ -111,6 +112,30 @@ def test_what_is_not_folded(kind: str) -> None:
         y = g.add("expand", [scalar(g, 1.0)], shape=(g.dim("n"),))
     g.output(y, "y")
     assert fold_constants(g, Oracle()) is g
+
+
+def test_large_results_may_be_deferred() -> None:
+    g = Graph()
+    x, c = g.input("x", (4, 64 * 256), f32), constant(g, 256, 256)
+    turned = g.add("reshape", [g.add("transpose", [c], perm=(1, 0))], shape=(4, 64 * 256))
+    g.output(g.add("add", [x, g.add("neg", [turned])]), "y")
+    oracle = Oracle()
+    made = apply_pass(g, lambda h: fold_constants(h, oracle, defer=True), exact=True)
+    folded = made.nodes[0].inputs[1]
+    assert isinstance(folded, Deferred)
+    assert folded.nbytes == DEFERRED * 4
+    room = np.zeros(folded.extents, np.float32)
+    folded.write(room)
+    np.testing.assert_array_equal(room, -c.array.T.reshape(4, -1))
+    assert folded.array is not folded.array
+    assert eliminate_common_subexpressions(made).nodes[0].inputs[1] is folded
+
+
+def test_small_results_are_never_deferred() -> None:
+    g = Graph()
+    g.output(g.add("add", [g.input("x", (8,), f32), g.add("neg", [constant(g, 8)])]), "y")
+    folded = fold_constants(g, Oracle(), defer=True).nodes[0].inputs[1]
+    assert not isinstance(folded, Deferred)
 
 
 def test_an_output_may_become_a_constant() -> None:

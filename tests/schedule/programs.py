@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import te
-from weft.ir.expr import Expr, Var, all_of, cast, maximum, minimum, select
+from weft.ir.expr import Const, Expr, Var, all_of, cast, index, maximum, minimum, select
+from weft.ir.rewrite import free_vars, substitute
+from weft.ir.simplify import simplify
 from weft.loop.nodes import Buffer, Program
 from weft.support.dtypes import f32, i64
 from weft.te.tensor import Tensor
@@ -23,7 +25,8 @@ Oracle = Callable[..., Sequence[Array]]
 class Case:
     """A computation: its program, the shapes of inputs and outputs at *sizes*, and its *oracle*, inputs to outputs.
 
-    Inputs are small integers, so that float sums are exact in any order; *limit* bounds those that are indices.
+    Inputs are small integers, so that float sums are exact in any order; *limit* bounds those that are indices. Only where
+    the formulas round by themselves is a relative *tolerance* needed.
     """
 
     program: Program
@@ -31,6 +34,7 @@ class Case:
     inputs: int
     sizes: Mapping[str, int] = field(default_factory=dict)
     limit: int = 4
+    tolerance: float = 0.0
 
     def arrays(self, seed: int = 0) -> dict[str, Array | int]:
         """Random inputs by name; outputs are filled with a number that no result leaves there."""
@@ -48,12 +52,22 @@ class Case:
         return values
 
     def size_of(self, s: Expr) -> int:
-        return self.sizes[s.name] if isinstance(s, Var) else int(s.value)  # type: ignore[attr-defined]
+        known = {v: index(self.sizes[v.name]) for v in free_vars(s)}
+        found = simplify(substitute(s, known))
+        assert isinstance(found, Const)
+        return int(found.value)
 
     def expected(self, values: Mapping[str, Array | int]) -> list[Array]:
         """What the outputs should be."""
         buffers = [p for p in self.program.entry.params if isinstance(p, Buffer)]
         return list(self.oracle(*[values[p.name] for p in buffers[: self.inputs]]))
+
+    def check(self, found: Array, wanted: Array, message: str) -> None:
+        """Fails unless *found* is what was *wanted*: exactly, or as near as the tolerance says."""
+        if self.tolerance and wanted.dtype.kind == "f":
+            np.testing.assert_allclose(found, wanted, rtol=self.tolerance, err_msg=message)
+        else:
+            np.testing.assert_array_equal(found, wanted, err_msg=message)
 
     def outputs(self) -> list[str]:
         """The names of the outputs."""

@@ -59,7 +59,7 @@ def check_results(case: Case, program: Program, seed: int = 0) -> None:
     expected = case.expected(values)
     run(disordered(program), values)
     for name, wanted in zip(case.outputs(), expected, strict=True):
-        np.testing.assert_array_equal(values[name], wanted, err_msg=f"{name} differs:\n{program}")
+        case.check(values[name], wanted, f"{name} differs:\n{program}")
 
 
 def transition(before: Program, after: Program) -> str:

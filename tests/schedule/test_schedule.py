@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+from pathlib import Path
 
 import pytest
 from tests.schedule.programs import CASES, matmul, symbolic_matmul
 
+import weft.schedule
 from weft.schedule import BlockRef, Schedule
 from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.primitive import PRIMITIVES
@@ -61,10 +63,15 @@ def test_every_primitive_has_a_file_that_shows_it() -> None:
 
 
 def test_every_primitive_has_a_test(request: pytest.FixtureRequest) -> None:
-    together = {"unroll": "vectorize", "reverse_compute_inline": "compute_inline"}
-    together |= dict.fromkeys(("cache_read", "cache_write", "set_scope"), "caches")
     for name in PRIMITIVES:
-        assert request.path.with_name(f"test_{together.get(name, name)}.py").exists(), name
+        assert request.path.with_name(f"test_{name}.py").exists(), name
+
+
+def test_every_refusal_says_what_would_be_legal() -> None:
+    for path in Path(weft.schedule.__file__).parent.rglob("*.py"):
+        for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "refuse":
+                assert len(n.args) == 3 or any(k.arg == "hint" for k in n.keywords), f"{path}:{n.lineno}"
 
 
 def test_the_stub_is_current() -> None:

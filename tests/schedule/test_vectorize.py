@@ -1,4 +1,4 @@
-"""`vectorize` and `unroll`: a loop's iterations become lanes, or are written out."""
+"""`vectorize`: a loop's iterations become the lanes of vectors."""
 
 from __future__ import annotations
 
@@ -41,25 +41,10 @@ def test_a_producer_whose_outer_iterations_overlap() -> None:
     check(case, s.program)
 
 
-def test_unroll(golden: Callable[[str], None]) -> None:
-    case = matmul()
-    s = Schedule(case.program)
-    *_, k = s.loops(s.block("C"))
-    s.unroll(k)
-    check(case, s.program)
-    golden(transition(case.program, s.program))
-
-
 def test_refused_for_a_symbolic_loop(golden: Callable[[str], None]) -> None:
     s = Schedule(symbolic_matmul().program)
     i, *_ = s.loops(s.block("C"))
     golden(refusal(lambda: s.vectorize(i)))
-
-
-def test_refused_to_unroll_a_symbolic_loop() -> None:
-    s = Schedule(symbolic_matmul().program)
-    i, *_ = s.loops(s.block("C"))
-    assert "unroll(loop i) is not legal: its extent is not a constant\n" in refusal(lambda: s.unroll(i))
 
 
 def test_refused_for_a_reduction(golden: Callable[[str], None]) -> None:

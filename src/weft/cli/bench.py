@@ -1,17 +1,19 @@
-"""`weft bench`: Weft and its peers on the same models, side by side."""
+"""`weft bench`: Weft and its peers on the same models, side by side; and the machine's own limits."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from weft.cli.bench_ablate import bench_ablate
 from weft.cli.bench_engines import check_engine, engine
 from weft.cli.bench_measure import TOLERANCE, machine, measure, row
+from weft.cli.bench_peak import bench_peak
+from weft.cli.bench_roofline import bench_roofline
 from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
-from weft.cli.files import check_output, write_output
+from weft.cli.files import check_output, write_json
 from weft.support.errors import RuntimeFailure
 
 COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "MB")
@@ -19,13 +21,24 @@ COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s",
 
 
 def bench(
-    models: Annotated[list[Path], typer.Argument(help="ONNX files.", show_default=False)],
+    models: Annotated[list[Path] | None, typer.Argument(help="ONNX files.", show_default=False)] = None,
     against: Annotated[str, typer.Option("--against", metavar="ENGINE,...", help="Peers: onnxruntime, openvino.")] = "",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
     shape: Shape = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
+    ] = None,
+    peak: Annotated[bool, typer.Option("--peak", help="Measure what this machine can do at best, instead.")] = False,
+    ablate: Annotated[
+        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, instead.")
+    ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option("--roofline", metavar="MODEL", help="Tell what bounds each kernel of a model, instead."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the roofline: .svg, .png or .pdf.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -38,13 +51,32 @@ def bench(
         weft bench resnet18.onnx --against onnxruntime
 
         weft bench *.onnx --against onnxruntime,openvino --threads 2 --seconds 10 --json figures.json
+
+        weft bench --ablate resnet18.onnx
+
+        weft bench --roofline resnet18.onnx --picture resnet18.svg
+
+        weft bench --peak
     """
+    if json_file is not None:
+        check_output(json_file)
+    if peak:
+        bench_peak(json_file, quiet)
+        return
+    if ablate is not None:
+        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
+        return
+    if roofline is not None:
+        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet)
+        return
+    if picture is not None:
+        raise typer.BadParameter("only --roofline has a picture", param_hint="--picture")
+    if not models:
+        raise typer.BadParameter("there is nothing to time", param_hint="MODELS")
     names = list(dict.fromkeys(a for a in against.split(",") if a and a != "weft"))
     for name in names:
         check_engine(name)
         engine(name)  # that one is not installed is better known before the work than in its midst
-    if json_file is not None:
-        check_output(json_file)
     sizes = parse_shapes(shape)
     rows: list[dict[str, object]] = []
     for path in models:
@@ -53,8 +85,7 @@ def bench(
         rows += [row(path.stem, t, timed[0], threads) for t in timed]
     print_table(COLUMNS, [_cells(r) for r in rows], elastic="model")
     if json_file is not None:
-        text = json.dumps({"machine": machine(), "rows": rows}, indent=1)
-        write_output(json_file, lambda file: file.write(text.encode()))
+        write_json(json_file, {"machine": machine(), "rows": rows})
     wrong = [f"{r['engine']} on {r['model']}" for r in rows if not float(str(r["rel_err"])) <= TOLERANCE]
     if wrong:
         raise RuntimeFailure(f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -36,18 +36,19 @@ class Engine(Protocol):
 
 
 class Weft:
-    """Weft, called as a user calls it."""
+    """Weft, called as a user calls it, *without* some of its optimizations."""
 
     name = "weft"
     model: Model
     inputs: Arrays
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: Progress | None = None, without: Sequence[str] = ()) -> None:
         self.progress = progress
+        self.without = without
 
     def load(self, path: Path, threads: int) -> None:
         """Compiles the model without the cache, so that the time told is a compilation's."""
-        self.model = compile(str(path), threads=threads, cache=False, progress=self.progress)
+        self.model = compile(str(path), threads=threads, cache=False, progress=self.progress, without=self.without)
 
     def bind(self, inputs: Arrays) -> None:
         """Keeps the inputs."""

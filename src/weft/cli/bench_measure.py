@@ -66,11 +66,16 @@ def measure(
     wanted = timed[0].engine.outputs()
     for t in timed[1:]:
         t.max_abs_err, t.rel_err = difference(wanted, t.engine.outputs())
+    take_turns(timed, seconds, progress)
+    return timed
+
+
+def take_turns(timed: Sequence[Timed], seconds: float, progress: Progress = lambda stage, done, total: None) -> None:
+    """Runs each engine for about *seconds* in all, in interleaved rounds."""
     for n in range(ROUNDS):
         progress("run", n, ROUNDS)
         for t in timed if n % 2 == 0 else reversed(timed):
             _turn(t, seconds / ROUNDS)
-    return timed
 
 
 def _load(made: Engine, path: Path, inputs: Arrays, threads: int) -> Timed:

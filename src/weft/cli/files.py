@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -50,6 +51,12 @@ def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
                 raise
     except OSError as e:
         raise _unwritable(path, e) from None
+
+
+def write_json(path: Path, figures: object) -> None:
+    """Writes *figures* as JSON to a file at *path*; raises `ArtifactError` where that fails."""
+    text = json.dumps(figures, indent=1)
+    write_output(path, lambda file: file.write(text.encode()))
 
 
 def _unwritable(path: Path, error: OSError) -> ArtifactError:

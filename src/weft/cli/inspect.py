@@ -128,7 +128,7 @@ def _facts(made: Compilation) -> dict[str, object]:
 
 
 def _constant_bytes(made: Compilation) -> int:
-    return sum(int(c.array.nbytes) for c in made.fused.constants)
+    return sum(c.nbytes for c in made.fused.constants)
 
 
 def _show_summary(path: Path, made: Compilation) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import Image, link
 from weft.driver.cache import Cache
-from weft.driver.entry import Constants, entry_program, place_constants
+from weft.driver.entry import Constants, entry_program, place_constants, write_constants
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.key import Shapes
@@ -21,6 +23,7 @@ from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
 from weft.graph.groups import FusedGraph, Group
+from weft.graph.in_place import find_in_place
 from weft.graph.memory import MemoryPlan, plan_memory
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.pipeline import Options as GraphOptions
@@ -68,19 +71,24 @@ def build(
     machine = parse_target(target) if isinstance(target, str) else target
     chosen = options if options is not None else Options()
     clock = Clock(progress)
-    clock.begin("read")
-    source, files = read_model(model, shapes)
-    clock.begin("optimize")
-    optimized = optimize_graph(source, machine, chosen, cache)
-    clock.begin("plan")
-    fused = fuse(optimized, merge=chosen.opt_level > 0)
-    plan = plan_memory(fused, in_place=chosen.opt_level > 0)
-    kernels = build_kernels(fused.groups, plan, machine, chosen, cache, clock)
-    clock.begin("link")
-    constants = place_constants(fused)
-    image = link_image(fused, plan, constants, kernels, machine)
-    package = make_package(fused, constants, image, machine)
-    clock.end()
+    with ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
+        clock.begin("read")
+        source, files = read_model(model, shapes)
+        clock.begin("optimize")
+        optimized = optimize_graph(source, machine, chosen, cache, pool)
+        clock.begin("plan")
+        fused = fuse(optimized, merge=chosen.uses("fusion", 1))
+        in_place = chosen.uses("memory", 1)
+        constants = place_constants(fused)
+        weights = start_packing(fused, constants, pool)
+        taken = find_in_place(fused) if in_place else {}
+        kernels = build_kernels(fused.groups, taken, machine, chosen, cache, pool, clock)
+        clock.begin("link")
+        workspaces = {key: k.workspaces for key, k in kernels.items()}
+        plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
+        image = link_image(fused, plan, constants, kernels, machine)
+        package = make_package(fused, weights.result(), image, machine)
+        clock.end()
     return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files)
 
 
@@ -96,39 +104,60 @@ def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path,
     return to_graph(model, shapes), ()
 
 
-def optimize_graph(graph: Graph, target: Target, options: Options, cache: Cache | None) -> Graph:
-    """Returns *graph* after the passes that the options ask for."""
+def optimize_graph(
+    graph: Graph, target: Target, options: Options, cache: Cache | None, pool: Executor | None = None
+) -> Graph:
+    """Returns *graph* after the passes that the options ask for; code that computes constants is compiled in *pool*."""
     if options.verify:
         verify_graph(graph)
     if options.opt_level == 0:
         return eliminate_dead_code(graph)
     wanted = GraphOptions(
-        layouts=options.opt_level >= 3, pack=options.opt_level >= 2, winograd=options.opt_level >= 3,
-        exact=options.precision == "strict",
+        layouts=options.uses("layout", 3), pack=options.opt_level >= 2, winograd=options.uses("winograd", 3),
+        prepack=options.uses("prepacking", 1), exact=options.precision == "strict",
     )  # fmt: skip
-    evaluator = NativeEvaluator(target if can_run(target) else host(), cache, verify=options.verify)
+    evaluator = NativeEvaluator(target if can_run(target) else host(), cache, verify=options.verify, pool=pool)
     made = optimize(graph, target, evaluator, wanted)
     if options.verify:
         verify_graph(made)
     return made
 
 
+def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Future[_rt.Block]:
+    """Returns the block of constants to come: *pool* computes each constant straight to its place, while Python goes on."""
+
+    def packed() -> _rt.Block:
+        block = _rt.Block(constants.size)
+        write_constants(fused, constants, np.frombuffer(memoryview(block), np.uint8))
+        return block
+
+    return pool.submit(packed)
+
+
 def build_kernels(
-    groups: Sequence[Group], plan: MemoryPlan, target: Target, options: Options, cache: Cache | None, clock: Clock
+    groups: Sequence[Group],
+    in_place: Mapping[Value, Value],
+    target: Target,
+    options: Options,
+    cache: Cache | None,
+    pool: Executor,
+    clock: Clock,
 ) -> dict[str, Kernel]:
-    """Returns the kernel of each distinct group by its key; LLVM works in other threads while Python goes on."""
+    """Returns the kernel of each distinct group by its key; LLVM works in *pool* while Python goes on."""
     distinct = {g.key: g for g in groups}
-    shared = {g.key for g in groups if any(v in plan.in_place for v in g.outputs)}
+    shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
     names: set[str] = set()
     clock.begin("kernels", len(distinct))
-    with ThreadPoolExecutor(max_workers=max(1, target.cores)) as pool:
-        for n, (key, group) in enumerate(distinct.items()):
-            clock.step(n)
-            name = _unique(group.name, names)
-            request = Request(name, key, group.tensors, group.sizes, group.source, may_alias=key in shared)
-            pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
-        return {key: f.result() for key, f in pending.items()}
+    for n, (key, group) in enumerate(distinct.items()):
+        clock.step(n)
+        name = _unique(group.name, names)
+        request = Request(
+            name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
+            parallel=options.uses("parallel", 0), lift=True,
+        )  # fmt: skip
+        pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
+    return {key: f.result() for key, f in pending.items()}
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -150,15 +179,14 @@ def link_image(
     return link([entry, *[k.object for k in kernels.values()]])
 
 
-def make_package(fused: FusedGraph, constants: Constants, image: Image, target: Target) -> Package:
+def make_package(fused: FusedGraph, weights: _rt.Block, image: Image, target: Target) -> Package:
     """Returns what the runtime needs of a compiled model."""
     graph = fused.graph
-    parts = [(constants.offsets[c], c.array.reshape(-1).view("u1")) for c in fused.constants]
     return Package(
         image=image.code,
         plan=image.symbols["weft_plan"],
         main=image.symbols["weft_main"],
-        constants=_rt.pack(parts),  # once: loading and saving the model then copy nothing
+        constants=weights,
         inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True)),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True)),
         asserts=image.messages,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Sequence
 
 import weft
 from weft.driver.cache import Cache, default_cache
@@ -27,6 +29,7 @@ def compile(
     cache: bool = True,
     shapes: Shapes | None = None,
     progress: Progress | None = None,
+    without: Sequence[str] = (),
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
@@ -37,11 +40,12 @@ def compile(
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
     "strict" to forbid rewrites that round otherwise than the model. *verify* checks every graph and program on the way.
-    *progress* is called with a stage, and how many of its steps are done of how many.
+    *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
+    out: those of `weft.support.knobs`.
 
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
     """
-    options = check_options(opt_level, precision, verify, records)
+    options = check_options(opt_level, precision, verify, records, without)
     machine = parse_target(target)
     if not can_run(machine):
         raise InputError(f"code for {target!r} does not run on this machine", hint="use `weft compile MODEL -o FILE`")
@@ -60,15 +64,27 @@ def compile_package(
     progress: Progress | None = None,
 ) -> Package:
     """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
-    if cache is None:
-        return weft.build(model, target, options, shapes, None, progress).package
-    key = find_key(model, target, options, shapes, cache)
-    found = cache.package(key) if key is not None else None
+    key = find_key(model, target, options, shapes, cache) if cache is not None else None
+    found = cache.package(key) if cache is not None and key is not None else None
     if found is not None:
         return found
+    made = _build(model, target, options, shapes, cache, progress)
+    gc.collect()  # a graph's nodes and values refer to one another: only now are the weights that were read let go
+    return made
+
+
+def _build(
+    model: object,
+    target: Target,
+    options: Options,
+    shapes: Shapes | None,
+    cache: Cache | None,
+    progress: Progress | None,
+) -> Package:
+    """Compiles *model*, and keeps its package in *cache* if its files did not change meanwhile."""
     start = time.time_ns()
     made = weft.build(model, target, options, shapes, cache, progress)
-    if not changed_since(made.files, start):
+    if cache is not None and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(model, made.files, target, options, shapes)
         if key is not None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.llvm.entry import EntrySpec
-from weft.graph.graph import Graph, Value
+from weft.graph.graph import Array, Graph, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.memory import MemoryPlan, Place
 from weft.ir.expr import INDEX, ZERO, Const, Expr, Var, eq, index
@@ -51,8 +51,19 @@ def place_constants(fused: FusedGraph) -> Constants:
     end = 0
     for c in fused.constants:
         offsets[c] = end
-        end += -(-c.array.nbytes // 64) * 64
+        end += -(-c.nbytes // 64) * 64
     return Constants(offsets, end)
+
+
+def write_constants(fused: FusedGraph, constants: Constants, block: Array) -> None:
+    """Writes every constant to its place in *block*, bytes; gaps are zero, so that the same model is always the same bytes."""
+    end = 0
+    for c in fused.constants:
+        begin = constants.offsets[c]
+        block[end:begin] = 0
+        end = begin + c.nbytes
+        c.write(block[begin:end].view(c.dtype.numpy).reshape(c.extents))
+    block[end:] = 0
 
 
 def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Program:
@@ -86,7 +97,7 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     outs = [Buffer(f"out{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
-    body = seq(*[_call(g, memory, kernels[g.key]) for g in fused.groups])
+    body = seq(*[_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())) for n, g in enumerate(fused.groups)])
     params: tuple[Param, ...] = (*ins, *outs, arena, weights, *sizes)
     words = [f"in{n}" for n in range(len(ins))] + [f"out{n}" for n in range(len(outs))] + ["arena", "constants"]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
@@ -125,11 +136,11 @@ class _Memory:
         return made, self.arena, place.offset
 
 
-def _call(group: Group, memory: _Memory, name: str) -> Stmt:
+def _call(group: Group, memory: _Memory, name: str, workspaces: Sequence[Value]) -> Stmt:
     """Calls a kernel; views last for one call, so that a long model is no deep nest."""
     views: list[tuple[Buffer, Buffer, Expr]] = []
     addresses: list[Expr] = []
-    for v in (*group.inputs, *group.outputs):
+    for v in (*group.inputs, *group.outputs, *workspaces):
         buffer = memory.parameter(v)
         if buffer is None:
             views.append(memory.view(v))

@@ -3,58 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from weft.codegen.llvm.link import Image, link
+from weft.codegen.llvm.link import link
 from weft.driver.cache import Cache
-from weft.driver.kernel import Request, make_kernel
+from weft.driver.kernel import Kernel, Request, make_kernel
+from weft.graph.evaluator import Fill
 from weft.graph.graph import Array
 from weft.ir.expr import Const
 from weft.native import _rt
-from weft.ops.registry import Operator
-from weft.support.dtypes import from_numpy
+from weft.ops.registry import Operator, TensorType
+from weft.ops.shapes import sized
+from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import LoweringError
 from weft.targets.target import Target
 from weft.te import Tensor, placeholder
 
 
 class NativeEvaluator:
-    """Evaluates operators on arrays by compiling them for this machine; equal calls share their code."""
+    """Evaluates operators on arrays by compiling them for this machine; equal calls share their code.
 
-    def __init__(self, target: Target, cache: Cache | None = None, *, verify: bool = False) -> None:
+    With *pool*, LLVM works there while Python goes on, until the code is first run.
+    """
+
+    def __init__(
+        self, target: Target, cache: Cache | None = None, *, verify: bool = False, pool: Executor | None = None
+    ) -> None:
         self.target = target
         self.cache = cache
         self.verify = verify
-        self._images: dict[str, Image] = {}
+        self.pool = pool
+        self._codes: dict[str, _Code] = {}
 
     def evaluate(self, op: Operator, inputs: Sequence[Array | None], attributes: dict[str, Any]) -> list[Array]:
         """Returns the outputs of *op* for *inputs* (None for an optional one that is absent)."""
-        tensors = [None if x is None else _placeholder(x, n) for n, x in enumerate(inputs)]
-        outputs = op(tensors, attributes)
-        image = self._image(op, [t for t in tensors if t is not None], outputs, attributes)
-        given = [np.ascontiguousarray(x) for x in inputs if x is not None]
-        made = [np.empty(_static_shape(t), t.dtype.numpy) for t in outputs]
-        _rt.call(image.code, image.symbols[op.name], [*map(_bytes, given), *map(_bytes, made)])
+        types = [None if x is None else TensorType(sized(*x.shape), from_numpy(x.dtype)) for x in inputs]
+        code = self._code(op, types, attributes)
+        made: list[Array] = [np.empty(shape, dtype.numpy) for shape, dtype in code.outputs]
+        code.run(inputs, made)
         return made
 
-    def _image(
-        self, op: Operator, inputs: list[Tensor], outputs: Sequence[Tensor], attributes: dict[str, Any]
-    ) -> Image:
-        shapes = [(t.name, _static_shape(t), t.dtype) for t in inputs]
-        description = f"{op.name} {shapes} {sorted(attributes.items())}"
-        if description not in self._images:
-            request = Request(op.name, description, lambda: (inputs, outputs))
-            with ThreadPoolExecutor(max_workers=1) as pool:
-                kernel = make_kernel(request, self.target, self.cache, pool, verify=self.verify).result()
-            self._images[description] = link([kernel.object])
-        return self._images[description]
+    def prepare(self, op: Operator, inputs: Sequence[TensorType | None], attributes: dict[str, Any]) -> Fill:
+        """Returns what computes *op* for inputs of these types (None for an optional one that is absent)."""
+        return self._code(op, inputs, attributes).run
+
+    def _code(self, op: Operator, inputs: Sequence[TensorType | None], attributes: dict[str, Any]) -> _Code:
+        tensors = [None if t is None else placeholder(t.shape, t.dtype, f"x{n}") for n, t in enumerate(inputs)]
+        given = [t for t in tensors if t is not None]
+        description = f"{op.name} {[(t.name, _static_shape(t), t.dtype) for t in given]} {sorted(attributes.items())}"
+        if description not in self._codes:
+            outputs = op(tensors, attributes)
+            request = Request(op.name, description, lambda: (given, outputs))
+            kernel = make_kernel(request, self.target, self.cache, self.pool, verify=self.verify)
+            self._codes[description] = _Code(kernel, [(_static_shape(t), t.dtype) for t in outputs])
+        return self._codes[description]
 
 
-def _placeholder(x: Array, n: int) -> Tensor:
-    return placeholder(x.shape, from_numpy(x.dtype), f"x{n}")
+class _Code:
+    """The code of one call, which may still be compiling; `outputs` are the shapes and types of what it computes."""
+
+    def __init__(self, kernel: Future[Kernel], outputs: list[tuple[tuple[int, ...], DType]]) -> None:
+        self.kernel = kernel
+        self.outputs = outputs
+
+    @cached_property
+    def _linked(self) -> tuple[_rt.Image, int]:
+        kernel = self.kernel.result()
+        image = link([kernel.object])
+        return _rt.Image(image.code, image.readonly), image.symbols[kernel.name]
+
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+        """Computes the outputs, contiguous arrays, from the inputs; waits for the compiler if it must."""
+        image, start = self._linked
+        given = [np.ascontiguousarray(x) for x in inputs if x is not None]
+        _rt.call(image, start, [*map(_bytes, given), *map(_bytes, outputs)])
 
 
 def _static_shape(t: Tensor) -> tuple[int, ...]:

@@ -16,13 +16,15 @@ from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_mod
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
 from weft.ir.expr import Var
-from weft.loop.nodes import Program
+from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
+from weft.loop.printer import print_function, print_program
 from weft.loop.verify import verify as verify_program
 from weft.lower.expand_math import expand_math
+from weft.lower.lift_workspaces import lift_workspaces, size_of
 from weft.lower.manager import Report
 from weft.lower.pipeline import lower
+from weft.lower.serialize_loops import serialize_loops
 from weft.schedule.rules import schedule_program
 from weft.support.errors import LoweringError, WeftError
 from weft.targets.target import Target
@@ -37,7 +39,8 @@ class Request:
 
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
-    output may be in the memory of an input that is read at the output's own index only.
+    output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
+    With *lift*, the kernel takes the memory it works in from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     """
 
     name: str
@@ -46,15 +49,20 @@ class Request:
     sizes: Sequence[Var] = ()
     source: str = ""
     may_alias: bool = False
+    parallel: bool = True
+    lift: bool = False
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, self.may_alias, *compiler_facts(target))
+        return digest(self.name, self.description, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program."""
+    """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
+
+    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in.
+    """
 
     name: str
     scheduled: str
@@ -62,6 +70,7 @@ class Kernel:
     flat: str
     object: ObjectCode
     seconds: float = 0.0
+    workspaces: tuple[int, ...] = ()
 
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
@@ -71,7 +80,7 @@ class Kernel:
         """Returns the kernel as bytes: a line of JSON, then the object."""
         facts = {
             "name": self.name, "scheduled": self.scheduled, "trace": self.trace, "flat": self.flat,
-            "messages": self.object.messages, "seconds": self.seconds,
+            "messages": self.object.messages, "seconds": self.seconds, "workspaces": self.workspaces,
         }  # fmt: skip
         return json.dumps(facts).encode() + b"\n" + self.object.elf
 
@@ -82,38 +91,48 @@ class Kernel:
         facts = json.loads(head)
         code = ObjectCode(elf, tuple((int(n), str(text)) for n, text in facts["messages"]))
         texts = (facts["name"], facts["scheduled"], facts["trace"], facts["flat"])
-        return Kernel(*texts, code, facts["seconds"])
+        return Kernel(*texts, code, facts["seconds"], tuple(facts["workspaces"]))
 
 
 def make_kernel(
-    request: Request, target: Target, cache: Cache | None, pool: Executor, *, verify: bool = False
+    request: Request, target: Target, cache: Cache | None, pool: Executor | None, *, verify: bool = False
 ) -> Future[Kernel]:
-    """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*.
+    """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*, or here too.
 
-    LLVM needs no interpreter lock, so that Python goes on with the next kernel meanwhile. With *verify*, each program on the way
-    is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
+    LLVM needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With *verify*, each
+    program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
     found = cache.get("kernel", request.key(target)) if cache is not None and not verify else None
     if found is not None:
-        done: Future[Kernel] = Future()
-        done.set_result(Kernel.from_bytes(found))
-        return done
+        return _done(Kernel.from_bytes(found))
     with _naming(request):
-        return pool.submit(_lowered(request, target, verify).emit, target, cache)
+        lowered = _lowered(request, target, verify)
+    return _done(lowered.emit(target, cache)) if pool is None else pool.submit(lowered.emit, target, cache)
+
+
+def _done(kernel: Kernel) -> Future[Kernel]:
+    future: Future[Kernel] = Future()
+    future.set_result(kernel)
+    return future
 
 
 def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
     inputs, outputs = request.tensors()
     schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
+    scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
-        verify_program(schedule.program)
+        verify_program(scheduled)
     passes: list[Report] = []
-    flat = lower(schedule.program, target, verify=verify, trace=passes.append)
+    flat = lower(scheduled, target, verify=verify, trace=passes.append)
     if request.may_alias:
         flat = _allow_aliases(flat)
-    readable = print_program(passes[-2].program)  # before mathematical functions were expanded
-    return _Lowered(request, str(schedule), str(schedule.trace), flat, readable, perf_counter() - start)
+    readable = passes[-2].program  # before mathematical functions were expanded
+    lifted: tuple[Buffer, ...] = ()
+    if request.lift:
+        (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
+    texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
+    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), perf_counter() - start)
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -129,8 +148,9 @@ class _Lowered:
     request: Request
     scheduled: str
     trace: str
-    flat: Program
     readable: str
+    flat: Program
+    workspaces: tuple[int, ...]
     seconds: float
 
     def emit(self, target: Target, cache: Cache | None) -> Kernel:
@@ -139,7 +159,7 @@ class _Lowered:
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
         seconds = self.seconds + perf_counter() - start
-        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds)
+        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
         if cache is not None:
             cache.put("kernel", self.request.key(target), made.to_bytes())
         return made

@@ -14,10 +14,11 @@ inputs stay the same is the very same object in both. A graph is a function; nes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from math import prod
 from typing import Any, TypeAlias, Union
 
 import numpy as np
@@ -75,21 +76,75 @@ class Value:
 class Constant(Value):
     """A tensor whose elements are known: a weight, a shape, a scalar. The array is never copied or written to."""
 
-    __slots__ = ("array",)
+    __slots__ = ("_array",)
 
     def __init__(self, name: str, array: Array) -> None:
         super().__init__(name, TensorType(tuple([as_expr(n) for n in array.shape]), from_numpy(array.dtype)))
-        self.array = array
+        self._array = array
+
+    @property
+    def array(self) -> Array:
+        """The elements."""
+        return self._array
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as integers, which it always is."""
+        return self.static_shape or ()
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return prod(self.extents)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return self.size * self.dtype.bytes
+
+    def write(self, out: Array) -> None:
+        """Writes the elements into an array of the same shape and type."""
+        np.copyto(out, self._array)
 
     def reshaped(self, shape: Sequence[int], name: str) -> Constant:
         """Returns the same elements, of the same kind and in the same memory, in another shape."""
-        return type(self)(name, self.array.reshape(shape))
+        return type(self)(name, self._array.reshape(shape))
 
 
 class Parameter(Constant):
     """A constant that training may change; no pass computes with its value."""
 
     __slots__ = ()
+
+
+class Deferred(Constant):
+    """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
+
+    A packed weight is as large as the weight it is made of. This way it is never held beside it: it is written once, straight to
+    where kernels read it. *fill* may be called from any thread.
+    """
+
+    __slots__ = ("fill",)
+
+    def __init__(self, name: str, like: TensorType, fill: Callable[[Array], None]) -> None:
+        Value.__init__(self, name, like)
+        self.fill = fill
+
+    @property
+    def array(self) -> Array:
+        """The elements, computed anew."""
+        made: Array = np.empty(self.extents, self.dtype.numpy)
+        self.fill(made)
+        return made
+
+    def write(self, out: Array) -> None:
+        """Computes the elements into an array of the same shape and type."""
+        self.fill(out)
+
+    def reshaped(self, shape: Sequence[int], name: str) -> Constant:
+        """Returns the same elements, computed when asked for too, in another shape."""
+        type_ = TensorType(tuple([as_expr(n) for n in shape]), self.dtype)
+        return Deferred(name, type_, lambda out: self.fill(out.reshape(self.extents)))
 
 
 class Node:

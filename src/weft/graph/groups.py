@@ -123,7 +123,7 @@ class FusedGraph:
 
 def is_literal(v: Value) -> bool:
     """Tells whether *v* is a constant of one element, which kernels hold in their code."""
-    return isinstance(v, Constant) and v.array.size == 1
+    return isinstance(v, Constant) and v.size == 1
 
 
 def _literal_tensor(v: Value) -> Tensor:
@@ -134,7 +134,7 @@ def _literal_tensor(v: Value) -> Tensor:
 
 def _literal_text(v: Value) -> str:
     assert isinstance(v, Constant)
-    return f"{v.dtype}{list(v.array.shape)}:{v.array.tobytes().hex()}"
+    return f"{v.dtype}{list(v.extents)}:{v.array.tobytes().hex()}"
 
 
 def symbols_in(attribute: object) -> Sequence[Expr]:

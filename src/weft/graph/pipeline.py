@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.choose_winograd import choose_winograd
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
+from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.simplify import simplify
@@ -25,13 +27,14 @@ from weft.targets.target import Target
 class Options:
     """What the passes may do.
 
-    Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, and, unless `exact`, round otherwise than
-    the model (as Winograd's method does, and folding a normalization into weights).
+    Keep channels in blocks, pack matrices, compute convolutions by Winograd's method, pack weights while compiling (`prepack`),
+    and, unless `exact`, round otherwise than the model (as Winograd's method does, and folding a normalization into weights).
     """
 
     layouts: bool = True
     pack: bool = True
     winograd: bool = True
+    prepack: bool = True
     exact: bool = False
 
 
@@ -50,7 +53,7 @@ def optimize(
 ) -> Graph:
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *report* receives the times."""
     chosen = options if options is not None else Options()
-    for name, run in _passes(target, evaluator, chosen):
+    for name, run in passes(target, evaluator, chosen):
         start = time.perf_counter()
         graph = run(graph)
         if report is not None:
@@ -58,7 +61,8 @@ def optimize(
     return graph
 
 
-def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple[str, Callable[[Graph], Graph]]]:
+def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple[str, Callable[[Graph], Graph]]]:
+    """Returns the passes in order, each with its name."""
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
@@ -67,9 +71,17 @@ def _passes(target: Target, evaluator: Evaluator, options: Options) -> list[tupl
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", lambda g: g if options.exact else fold_scale_and_shift(g)),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
+        (
+            "lower_transposed_convolutions",
+            lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
+        ),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
+        (
+            "choose_transposed_winograd",
+            lambda g: choose_transposed_winograd(g, target) if options.winograd and not options.exact else g,
+        ),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
-        ("fold_packed_constants", lambda g: fold_constants(g, evaluator)),
+        ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True) if options.prepack else g),
     ]

@@ -46,7 +46,7 @@ def unique_names(graph: Graph) -> dict[Value, str]:
 
 def _constant_text(c: Constant) -> str:
     kind = "parameter" if isinstance(c, Parameter) else "constant"
-    values = f" {np.array2string(c.array, separator=', ')}" if c.array.size <= SHORTEST_ARRAY else ""
+    values = f" {np.array2string(c.array, separator=', ')}" if c.size <= SHORTEST_ARRAY else ""
     return f"{kind} {type_text(c.type)}{values}".replace("\n", "")
 
 

@@ -34,9 +34,12 @@ def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> N
 
 
 class Node:
-    """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others."""
+    """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    __slots__ = ("__weakref__",)
+    `variables` is where `rewrite.free_vars` keeps what it found.
+    """
+
+    __slots__ = ("__weakref__", "variables")
     __match_args__: tuple[str, ...] = ()
 
     def children(self) -> tuple[Node, ...]:
@@ -45,6 +48,10 @@ class Node:
 
     def rebuild(self, kids: Iterable[Node]) -> Node:
         """Returns this node with its sub-nodes replaced by *kids*, one for one."""
+        raise NotImplementedError
+
+    def bodies(self) -> tuple[Node, ...]:
+        """Returns those sub-nodes that are statements, in field order."""
         raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -56,14 +63,16 @@ C = TypeVar("C", bound=type[Node])
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: C) -> C:
-    """Generates the slots, interning constructor, `children()` and `rebuild()` of *cls*, once, at import.
+    """Generates the slots, interning constructor, `children()`, `bodies()` and `rebuild()` of *cls*, once, at import.
 
     A field annotated `Expr`, `Stmt`, `Expr | None` ... is a sub-node; `tuple[Expr, ...]` and the like are several;
     anything else is a leaf, compared by value (floats by their bits). A class with a method `derive(self)` returns the
     values of the slots that it names in `__derived__`, computed once from the fields. A method `check(self)` states
     the node's invariant and raises when it is broken.
     """
-    kinds = {name: _kind(annotation) for name, annotation in get_annotations(cls).items()}
+    annotations = get_annotations(cls)
+    kinds = {name: _kind(annotation) for name, annotation in annotations.items()}
+    inner = {name: kinds[name] for name, a in annotations.items() if a.removeprefix("tuple[").startswith("Stmt")}
     fields = tuple(kinds)
     derived: tuple[str, ...] = cls.__dict__.get("__derived__", ())
     body = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
@@ -71,8 +80,8 @@ def node(cls: C) -> C:
     new_cls = made(cls.__name__, cls.__bases__, {**body, "__slots__": fields + derived, "__match_args__": fields})
     scope: dict[str, Any] = {"table": _INTERNED, "entry": _Entry, "forget": _forget, "new": object.__new__}
     scope.update({f"set_{n}": getattr(new_cls, n).__set__ for n in fields + derived})
-    exec(_source(kinds, new_cls), scope)
-    for name in ("__new__", "children", "rebuild", "__reduce__"):
+    exec(_source(kinds, inner, new_cls), scope)
+    for name in ("__new__", "children", "bodies", "rebuild", "__reduce__"):
         setattr(new_cls, name, scope[name])
     result: C = new_cls
     return result
@@ -102,7 +111,7 @@ _REBUILT = {
 }
 
 
-def _source(kinds: dict[str, str], cls: type[Node]) -> str:
+def _source(kinds: dict[str, str], inner: dict[str, str], cls: type[Node]) -> str:
     """Writes the constructor and the walkers of a node class as Python source: they are the hottest code there is."""
     fields = tuple(kinds)
     derived: tuple[str, ...] = cls.__dict__.get("__derived__", ())
@@ -124,6 +133,7 @@ def _source(kinds: dict[str, str], cls: type[Node]) -> str:
         "  if (kept := other()) is not None: return kept",
         " return self",
         f"def children(self): return ({''.join(_CHILDREN[k].format(n=n) for n, k in kinds.items())})",
+        f"def bodies(self): return ({''.join(_CHILDREN[k].format(n=n) for n, k in inner.items())})",
         "def rebuild(self, kids):",
         " it = iter(kids)",
         f" return type(self)({', '.join(_REBUILT[k].format(n=n) for n, k in kinds.items())})",

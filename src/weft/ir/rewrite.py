@@ -130,5 +130,35 @@ def post_order(root: Node) -> Iterator[Node]:
 
 
 def free_vars(root: Expr) -> list[Var]:
-    """Returns the variables of an expression, in the order of first use."""
-    return [n for n in post_order(root) if type(n) is Var]
+    """Returns the variables of an expression, in the order of first use; each node remembers its own."""
+    if not _is_known(root):
+        _find_variables(root)
+    return list(_variables(root))
+
+
+def _find_variables(root: Node) -> None:
+    """Lets *root*, and each node under it, remember its variables."""
+    stack: list[Node] = [root]
+    while stack:
+        n = stack[-1]
+        if _is_known(n):
+            stack.pop()
+            continue
+        kids = n.children()
+        todo = [k for k in kids if not _is_known(k)]
+        if todo:
+            stack += todo
+            continue
+        _remember(n, tuple(dict.fromkeys([v for k in kids for v in _variables(k)])))
+        stack.pop()
+
+
+def _is_known(n: Node) -> bool:
+    return type(n) is Var or hasattr(n, "variables")
+
+
+_remember = Node.variables.__set__  # type: ignore[attr-defined]  # nodes are immutable but for what is remembered of them
+
+
+def _variables(n: Node) -> tuple[Var, ...]:
+    return (n,) if type(n) is Var else n.variables  # type: ignore[attr-defined]

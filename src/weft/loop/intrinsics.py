@@ -1,4 +1,4 @@
-"""The callees that every backend knows without a declaration: hints to the machine, which compute nothing."""
+"""The callees that are known without a declaration: what they do to the machine, and that they compute nothing."""
 
 from __future__ import annotations
 
@@ -6,3 +6,17 @@ from typing import Final
 
 PREFETCH: Final = "weft.prefetch"
 """Called with the address of an element that will be read soon, which may lie outside of its buffer."""
+
+PUSH_TOKEN: Final = "weft.push_token"
+"""Called with the numbers of two units of the target: when the first has run all of its instructions before, it puts a token into
+the queue from the first to the second."""
+
+POP_TOKEN: Final = "weft.pop_token"
+"""Called with the numbers of two units of the target: the second takes a token out of the queue from the first to the second
+before it runs any of its instructions after; it waits while the queue is empty."""
+
+BARRIER: Final = "weft.barrier"
+"""Called by all threads of a block: none goes on before all are there, and each then sees what the others wrote."""
+
+WARP_BARRIER: Final = "weft.barrier.warp"
+"""The same for the threads of a warp."""

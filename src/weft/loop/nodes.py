@@ -129,6 +129,9 @@ THREAD_AXES: Final = (
 )  # fmt: skip
 """What a bound loop's annotation `thread` may say: its iterations are the blocks, threads or virtual threads of that axis."""
 
+KERNEL: Final = "kernel"
+"""The annotation of a function that is the program of a grid of threads: bound loops around the code of one thread."""
+
 
 class AxisKind(StrEnum):
     """What a block's axis may be reordered with.
@@ -272,6 +275,9 @@ class Block(Stmt):
 
 TENSOR: Final = "tensor"
 """The annotation of a block that is one tensor instruction, with its name: it writes all of the regions that it declares."""
+
+CROSS_THREAD: Final = "cross_thread"
+"""The annotation of a block that combines what the threads along an axis have, with that axis: lowering makes a tree of it."""
 
 
 @node

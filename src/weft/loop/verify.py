@@ -1,6 +1,7 @@
 """What every loop program must satisfy; `verify` raises `VerifyError` naming the statement that does not.
 
-A *flat* program, as backends take it, has no blocks, only one-dimensional dense buffers, and no parallel or vectorized loops.
+A *flat* program, as backends take it, has no blocks, only one-dimensional dense buffers, no parallel or vectorized loops, and
+bound loops in kernels only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from weft.ir.expr import INDEX, Const, Expr, Neg, Not, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import post_order
 from weft.loop.nodes import (
+    KERNEL,
     NOTHING,
     THREAD_AXES,
     Address,
@@ -204,8 +206,11 @@ def _for(v: _Verifier, s: For) -> None:
         thread = dict(s.annotations).get("thread")
         v.require(thread in THREAD_AXES, f"a bound loop is annotated with a thread axis, not {thread!r}")
     if v.flat:
-        v.require(s.kind in (LoopKind.SERIAL, LoopKind.UNROLLED), f"a flat program has no {s.kind.value} loop")
-        is_known = s.kind is LoopKind.SERIAL or isinstance(s.extent, Const)
+        in_grid = s.kind is LoopKind.BOUND and KERNEL in dict(v.f.annotations)
+        v.require(
+            in_grid or s.kind in (LoopKind.SERIAL, LoopKind.UNROLLED), f"a flat program has no {s.kind.value} loop"
+        )
+        is_known = s.kind is not LoopKind.UNROLLED or isinstance(s.extent, Const)
         v.require(is_known, "an unrolled loop has a constant number of iterations")
 
 

@@ -16,7 +16,7 @@ _ACCESSES = (Load, Address, Store, Region, Alloc, View)
 
 def sub_statements(s: Stmt) -> tuple[Stmt, ...]:
     """Returns the statements directly inside *s*, in order."""
-    return tuple([k for k in s.children() if isinstance(k, Stmt)])
+    return cast(tuple[Stmt, ...], s.bodies())
 
 
 def statements(root: Stmt) -> Iterator[Stmt]:
@@ -25,7 +25,7 @@ def statements(root: Stmt) -> Iterator[Stmt]:
     while stack:
         s = stack.pop()
         yield s
-        stack += reversed(sub_statements(s))
+        stack += cast(tuple[Stmt, ...], s.bodies()[::-1])
 
 
 def blocks(root: Stmt) -> Iterator[Block]:

@@ -70,14 +70,14 @@ class _Outline(StmtRewriter):
         if loop.begin is not ZERO:
             body = substitute(body, {loop.var: loop.begin + loop.var})
         piece = For(loop.var, begin, end - begin, LoopKind.SERIAL, body, loop.annotations)
-        buffers, scalars = _captured(piece, {begin, end})
+        buffers, scalars = captured(piece, {begin, end})
         params: tuple[Param, ...] = (begin, end, *buffers, *scalars)
         self.tasks.append(Function(name, params, piece, (("task", 1),)))
         addresses: list[Expr] = [Address(b, tuple([ZERO] * b.rank)) for b in buffers]
         return Call(name, (ZERO, loop.extent, *addresses, *scalars))
 
 
-def _captured(body: Stmt, own: Iterable[Var]) -> tuple[list[Buffer], list[Var]]:
+def captured(body: Stmt, own: Iterable[Var]) -> tuple[list[Buffer], list[Var]]:
     """Returns the buffers and variables that *body* uses but does not make, in order of first use."""
     made: set[Buffer | Var] = set(own)
     buffers: dict[Buffer, None] = {}

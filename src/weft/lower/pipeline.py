@@ -12,9 +12,12 @@ from weft.loop.nodes import Program
 from weft.lower.compact_buffers import compact_buffers
 from weft.lower.expand_math import expand_math
 from weft.lower.flatten_buffers import flatten_buffers
+from weft.lower.grid_passes import GRID_PASSES
 from weft.lower.hoist_allocations import hoist_allocations
 from weft.lower.hoist_invariants import hoist_invariants
 from weft.lower.inject_prefetches import inject_prefetches
+from weft.lower.inject_tokens import inject_tokens
+from weft.lower.inject_virtual_threads import inject_virtual_threads
 from weft.lower.manager import Pass, Report, run_passes
 from weft.lower.outline_tasks import outline_tasks
 from weft.lower.partition_loops import partition_loops
@@ -32,6 +35,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("place_allocations", place_allocations),
     Pass("compact_buffers", compact_buffers),
     Pass("rotate_buffers", rotate_buffers),
+    Pass("inject_virtual_threads", inject_virtual_threads),
     Pass("flatten_buffers", flatten_buffers),
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),
@@ -44,6 +48,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("inject_prefetches", inject_prefetches),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
+    Pass("inject_tokens", inject_tokens),
     Pass("expand_math", expand_math),
 )
 """Mathematical functions are expanded last, since what they expand to is not for reading: its shared parts would be written out
@@ -71,5 +76,5 @@ def lower(
     out, which backends that emit assembly do themselves. Raises `LoweringError` when a pass cannot lower the program or
     crashes; the error then names a file from which `manager.reproduce` runs the pass again.
     """
-    passes = (*PASSES, *UNROLLED) if unroll else PASSES
-    return run_passes(passes, program, target, verify=verify, trace=trace)
+    passes = GRID_PASSES if target.threads else PASSES
+    return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, verify=verify, trace=trace)

@@ -73,11 +73,16 @@ class _Vectorize(StmtRewriter):
 
 
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
-    lanes = target.lanes(_widest(loop.body))
+    lanes = 1 if _has_vectors(loop.body) else target.lanes(_widest(loop.body))
     try:
         return _pieces(loop, lanes, bounds)
     except NotVectorizable:
         return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.annotations)
+
+
+def _has_vectors(body: Stmt) -> bool:
+    """Tells whether a loop inside has become vectors already: there are no vectors of vectors."""
+    return any(s.value.dtype.lanes > s.buffer.dtype.lanes for s in stores(body))
 
 
 def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.ir.expr import Expr, all_of, ceil_div, const, select
 from weft.ops.accumulate import accumulated, sum_of_products
@@ -32,10 +33,9 @@ class Phases:
         """How many outputs each remainder has, rounded up."""
         return sized(ceil_div(self.size, self.stride))[0]
 
-    @property
-    def padded(self) -> Expr:
-        """The rows of the padded input that all phases read: `taps` - 1 come before the first of the input."""
-        return sized(self.rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
+    def padded(self, rows: Expr) -> Expr:
+        """Returns what *rows* of all phases read of the padded input, in which `taps` - 1 come before the first of the input."""
+        return sized(rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
 
     def phase(self, r: Expr) -> Expr:
         """Returns the phase of the outputs with remainder *r*: which taps it sees."""
@@ -46,8 +46,8 @@ class Phases:
         return (r + self.pad) // self.stride
 
 
-def pad_for_phases(x: Tensor, y: Phases, z: Phases) -> Tensor:
-    """Pads x [N, C, H, W, c] with zeros to what the phases read."""
+def pad_for_phases(x: Tensor, y: Phases, z: Phases, rows: Expr, columns: Expr) -> Tensor:
+    """Pads x [N, C, H, W, c] with zeros to what *rows* and *columns* of the phases read."""
     before = y.taps - 1, z.taps - 1
 
     def padded(n: Expr, cb: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
@@ -55,7 +55,7 @@ def pad_for_phases(x: Tensor, y: Phases, z: Phases) -> Tensor:
         inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
         return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
 
-    return compute((*x.shape[:2], y.padded, z.padded, x.shape[4]), padded, "pad", dtype=x.dtype)
+    return compute((*x.shape[:2], y.padded(rows), z.padded(columns), x.shape[4]), padded, "pad", dtype=x.dtype)
 
 
 def interleave(made: Tensor, bias: Tensor | None, sizes: Sequence[Expr], strides: Ints) -> Tensor:
@@ -81,7 +81,7 @@ def conv_transpose2d_blocked(
     """
     sizes = transposed_sizes(x.shape[2:4], sized(*kernel), strides, pads, (1, 1), output_padding)
     y, z = (Phases(strides[d], pads[d], w.shape[4 + d], sizes[d]) for d in (0, 1))
-    p = pad_for_phases(x, y, z)
+    p = pad_for_phases(x, y, z, y.rows, z.rows)
     icb, ty, tx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[3:7], ("icb", "ty", "tx", "ic"), strict=True))
 
     def contraction(n: Expr, ocb: Expr, ry: Expr, rx: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
@@ -91,3 +91,55 @@ def conv_transpose2d_blocked(
     shape = (x.shape[0], w.shape[0], *sized(*strides), y.rows, z.rows, w.shape[7])
     made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
     return interleave(made, bias, sizes, strides)
+
+
+@operator("phase_weight")
+def phase_weight(w: Tensor, *, strides: Ints, group: int = 1) -> Tensor:
+    """[C, OC/group, *K] of a transposed convolution to [G * phases * OC/G, C/G, *T]: those of a convolution to all phases.
+
+    Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are turned
+    around: a convolution reads forwards what a transposed one reads backwards.
+    """
+    per_in, per_out = w.shape[0] // group, w.shape[1]
+    count = prod(strides)
+    taps = sized(*[ceil_div(k, s) for k, s in zip(w.shape[2:], strides, strict=True)])
+
+    def taken(c: Expr, ic: Expr, *t: Expr) -> Expr:
+        phases = _digits(c // per_out % count, strides)
+        at = [p + (n - 1 - i) * s for p, n, i, s in zip(phases, taps, t, strides, strict=True)]
+        value = w[(c // (per_out * count) * per_in + ic, c % per_out, *at)]
+        inside = [a < k for a, k, s in zip(at, w.shape[2:], strides, strict=True) if s > 1]
+        return select(all_of(inside), value, const(0, w.dtype)) if inside else value
+
+    return compute((*sized(per_out * (group * count), per_in), *taps), taken, "phase_weight", dtype=w.dtype)
+
+
+@operator("interleave_phases")
+def interleave_phases(x: Tensor, *, strides: Ints, offsets: Ints, sizes: tuple[Expr, ...], group: int = 1) -> Tensor:
+    """[N, G * phases * C/G, *S] to [N, C, *sizes]: position o is that of phase (o + offset) mod s, at (o + offset) div s.
+
+    The shuffle of Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel convolutional
+    neural network" (CVPR 2016), with the phases outside the channels of each group.
+    """
+    count = prod(strides)
+    per_group = x.shape[1] // (group * count)
+
+    def shuffled(n: Expr, c: Expr, *o: Expr) -> Expr:
+        at = [i + f for i, f in zip(o, offsets, strict=True)]
+        phase: Expr = const(0, c.dtype)
+        for i, s in zip(at, strides, strict=True):
+            phase = phase * s + i % s
+        channel = (c // per_group * count + phase) * per_group + c % per_group
+        return x[(n, channel, *[i // s for i, s in zip(at, strides, strict=True)])]
+
+    shape = (x.shape[0], *sized(per_group * group, *sizes))
+    return compute(shape, shuffled, "interleave_phases", dtype=x.dtype)
+
+
+def _digits(n: Expr, bases: Ints) -> list[Expr]:
+    """Returns the digits of *n*, the most significant first."""
+    found: list[Expr] = []
+    for b in reversed(bases):
+        found.insert(0, n % b)
+        n = n // b
+    return found

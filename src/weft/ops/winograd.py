@@ -50,10 +50,10 @@ def matrices(m: int, r: int) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def finite_points(count: int) -> list[float]:
-    """Returns *count* points; one left without its opposite is replaced by plus and minus one where that makes a pair."""
+    """Returns *count* points: with so few that one of a pair were left alone, the ones that need no multiplications."""
     if count > len(POINTS):
         raise TypeMismatch(f"there are {len(POINTS)} points, which are too few for {count}")
-    return [0.0, 1.0, -1.0] if count == 3 else list(POINTS[:count])
+    return [0.0, 1.0, -1.0][:count] if count <= 3 else list(POINTS[:count])
 
 
 def _plain(x: np.ndarray) -> Matrix:

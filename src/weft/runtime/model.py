@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from weft.native import _rt
@@ -27,6 +28,7 @@ class Model:
         self.package = replace(package, constants=_rt.pack(package.constants))
         self.inputs = package.inputs
         self.outputs = package.outputs
+        self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
             _rt.Image(package.image, package.readonly),
             package.plan,
@@ -39,8 +41,17 @@ class Model:
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
         """Runs the model."""
-        outputs = self.run(order_inputs(args, named, self.inputs) if named or len(args) != len(self.inputs) else args)
+        if named or len(args) != len(self._names):
+            args = self._in_order(args, named)
+        outputs = self.run(args)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _in_order(self, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
+        """Returns the inputs of a call in order; those given by name alone, the common case, without a closer look."""
+        if not args and len(named) == len(self._names):
+            with suppress(KeyError):
+                return tuple([named[name] for name in self._names])
+        return tuple(order_inputs(args, named, self.inputs))
 
     def run(self, inputs: Sequence[object]) -> list[Array]:
         """Runs the model on all of its inputs in order, and returns all of its outputs in order."""

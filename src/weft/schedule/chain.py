@@ -15,14 +15,18 @@ def chain(fn: Function, loops: Sequence[LoopRef]) -> tuple[Path, list[For]]:
     Refuses loops of which one is given twice, or that are not all nested in one another.
     """
     if not loops:
-        refuse("no loops were given")
+        refuse("no loops were given", hint="name at least one loop")
     if len({r.var for r in loops}) != len(loops):
-        refuse("a loop is given twice")
+        refuse("a loop is given twice", hint="name each loop once")
     paths = [loop_path(fn, r) for r in loops]
     deepest = max(paths, key=len)
     shallowest = min(paths, key=len)
     for p in paths:
         if p[-1] not in deepest:
-            refuse(f"{called(the_loop(p).var)} is not around {called(the_loop(deepest).var)}", p[-1])
+            refuse(
+                f"{called(the_loop(p).var)} is not around {called(the_loop(deepest).var)}",
+                p[-1],
+                "the loops must be nested in one another, around the same block",
+            )
     between = [s for s in deepest[len(shallowest) - 1 :] if isinstance(s, For)]
     return shallowest, between

@@ -17,28 +17,24 @@ from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import (
-    NOTHING,
-    TENSOR,
     Alloc,
     AxisKind,
     Block,
     Buffer,
     For,
     Function,
-    Let,
     Load,
     Region,
     Seq,
     Stmt,
-    Store,
-    for_,
 )  # fmt: skip
 from weft.loop.visit import own_exprs, statements
+from weft.schedule.filling import element_of, fills
 from weft.schedule.guards import limits
 from weft.schedule.rebind import conjuncts
 from weft.schedule.region import at_loops, ends_over
 from weft.schedule.state import refuse
-from weft.schedule.tree import Path, bounds_on, loops_on, paths, the_block
+from weft.schedule.tree import Path, bounds_on, loops_on, outer_blocks, paths, the_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +71,18 @@ def check_structured(root: Stmt) -> None:
         if not isinstance(s, For | Seq | Alloc | Block):
             refuse("a statement outside of any block may do anything", s, "put it into a block")
         if any(isinstance(n, Load) for e in own_exprs(s) for n in post_order(e)):
-            refuse("a loop or block whose place is read from memory may go anywhere", s)
-        if isinstance(s, Block) and any(isinstance(x, Block) for x in statements(s.body)):
-            refuse(f"{s.name} has other blocks inside", s)
+            refuse(
+                "a loop or block whose place is read from memory may go anywhere",
+                s,
+                "bind it to loops, and read the index inside the block",
+            )
+
+
+def check_flat(root: Stmt) -> None:
+    """Refuses blocks with others inside."""
+    for block in outer_blocks(root):
+        if any(isinstance(x, Block) for x in statements(block.body)):
+            refuse(f"{block.name} has other blocks inside", block, "take this step before blockize")
 
 
 def uses_under(path: Path) -> dict[Buffer, Uses]:
@@ -126,46 +131,7 @@ def is_finished(path: Path, within: Sequence[Stmt]) -> bool:
 
 def is_defined(access: Access) -> bool:
     """Tells whether a write surely stores to all of its region, whatever was there before."""
-    return _is_sure(access) and all(r.buffer is not access.region.buffer for r in access.block.reads)
-
-
-def _is_sure(access: Access) -> bool:
-    """Tells whether a block stores to all of the region of *access* under no condition: one element, or an instruction's."""
-    if TENSOR in dict(access.block.annotations):
-        return True
-    where = tuple([r.begin for r in access.region.ranges])
-    parts = [p for p in (access.block.init, access.block.body) if p is not None]
-    return all(r.extent is ONE for r in access.region.ranges) and all(
-        any(s.buffer is access.region.buffer and s.indices == where for s in _unconditional(p)) for p in parts
-    )
-
-
-def element_of(region: Region) -> tuple[list[Expr], list[For]]:
-    """Returns the indices of any element of *region*, and the loops that they run over: none if it is one element."""
-    where: list[Expr] = []
-    loops: list[For] = []
-    for r in region.ranges:
-        if r.extent is ONE:
-            where.append(r.begin)
-        else:
-            loops.append(for_(Var("e"), r.extent, NOTHING))
-            where.append(r.begin + loops[-1].var)
-    return where, loops
-
-
-def _unconditional(body: Stmt) -> list[Store]:
-    """Returns the stores of a block's body that it makes under no condition."""
-    stores: list[Store] = []
-    stack = [body]
-    while stack:
-        s = stack.pop()
-        if isinstance(s, Store) and s.mask is None:
-            stores.append(s)
-        elif isinstance(s, Seq):
-            stack += s.body
-        elif isinstance(s, Let):
-            stack.append(s.body)
-    return stores
+    return fills(access.block, access.region) and all(r.buffer is not access.region.buffer for r in access.block.reads)
 
 
 def feeds(fn: Function, write: Access, read: Access) -> bool:
@@ -173,7 +139,7 @@ def feeds(fn: Function, write: Access, read: Access) -> bool:
 
     Elements that the writing block updates count as written.
     """
-    if not _is_sure(write):
+    if not fills(write.block, write.region):
         return False
     common = write.path[: common_length(write.path, read.path)]
     around = set(common)

@@ -58,7 +58,11 @@ def only_block(loop: For) -> tuple[list[For], Block]:
         nest.append(nest[-1].body)
     block = nest[-1].body
     if not isinstance(block, Block):
-        refuse(f"there is more than one block in the loop {nest[-1].var.name}", nest[-1])
+        refuse(
+            f"there is more than one block in the loop {nest[-1].var.name}",
+            nest[-1],
+            "move the other blocks out of the loop first",
+        )
     return nest, block
 
 
@@ -67,7 +71,11 @@ def _check(nest: Sequence[For], block: Block) -> None:
     inside = {f.var for f in nest}
     for f in nest:
         if f.begin is not ZERO or any(v in inside for v in free_vars(f.extent)):
-            refuse(f"the range of {f.var.name} does not begin at 0, or depends on another loop inside", f)
+            refuse(
+                f"the range of {f.var.name} does not begin at 0, or depends on another loop inside",
+                f,
+                "split by factors that divide, or partition, for a plain range",
+            )
     for c in conjuncts(block.predicate):
         guarded = next((v for v in free_vars(c) if v in inside), None)
         if guarded is not None:
@@ -119,7 +127,11 @@ def _init(fn: Function, block: Block, nest: Sequence[For], axes: Sequence[Divide
         used = free_vars(x.position)
         mixed = x not in spatial and moving.intersection(used)
         if mixed or simplify(substitute(x.position, dict.fromkeys(used, ZERO))) is not ZERO:
-            refuse(f"{block.name} does not start in the first iteration of loops of its own", block)
+            refuse(
+                f"{block.name} does not start in the first iteration of loops of its own",
+                block,
+                "decompose_reduction first",
+            )
     fresh = {f.var: Var(f"{f.var.name}_init") for f in nest if f.var in moving}
     variables = {x.inner.var: Var(x.inner.var.name) for x in spatial}
     made: Stmt = make_block(

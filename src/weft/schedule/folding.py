@@ -46,6 +46,6 @@ def _check(fn: Function, buffer: Buffer) -> None:
         refuse(f"{buffer.name} has strides of its own", hint="align it afterwards")
     for s in statements(fn.body):
         if isinstance(s, View) and s.source is buffer:
-            refuse(f"{buffer.name} is seen through a view", s)
+            refuse(f"{buffer.name} is seen through a view", s, "take this step before the view is made")
         if any(isinstance(k, Address) and k.buffer is buffer for k in s.children()):
-            refuse(f"the address of {buffer.name} is taken", s)
+            refuse(f"the address of {buffer.name} is taken", s, "take this step before choosing an instruction")

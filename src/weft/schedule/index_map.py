@@ -91,7 +91,7 @@ def parse_index_map(text: str, shape: Sequence[Expr], bounds: Bounds) -> IndexMa
         scope = dict(zip(names, inputs, strict=True))
         outputs = tuple([simplify(parse_expr(part, scope)) for part in _parts(right)])
     except ParseError as e:
-        refuse(f"`{text}` can't be read: {e.message}")
+        refuse(f"`{text}` can't be read: {e.message}", hint="write a map such as i, j -> j // 16, i, j % 16")
     box = tuple([_box_size(v, s, outputs) for v, s in zip(inputs, shape, strict=True)])
     inner = bounds
     for v, size in zip(inputs, box, strict=True):
@@ -100,7 +100,10 @@ def parse_index_map(text: str, shape: Sequence[Expr], bounds: Bounds) -> IndexMa
     to = tuple([ZERO if e is None or e[0] is not ZERO else simplify(e[1] + ONE, bounds) for e in ends])
     made = detect(outputs, dict(zip(inputs, box, strict=True)), TRUE, to, bounds)
     if made is None or not made.bijective:
-        refuse(f"`{text}` is not one-to-one on a buffer of shape ({', '.join([str(s) for s in shape])})")
+        refuse(
+            f"`{text}` is not one-to-one on a buffer of shape ({', '.join([str(s) for s in shape])})",
+            hint="each index is used up by digits: i // 16 goes with i % 16",
+        )
     return IndexMap(text, inputs, outputs, tuple(shape), box, to, made)
 
 

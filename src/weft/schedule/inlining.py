@@ -18,14 +18,14 @@ def check_plain(fn: Function, path: Path) -> Store:
     """Returns the one assignment that the block at the end of *path* is, for all values of its axes; refuses any other."""
     block = the_block(path)
     if block.init is not None:
-        refuse(f"{block.name} is a reduction", block)
+        refuse(f"{block.name} is a reduction", block, "compute_at moves a reduction to where it is used")
     store = plain_store(block)
     if any(r.buffer is store.buffer for r in block.reads):
         refuse(f"{block.name} reads what it writes", block, "a reduction can't be inlined")
     if block.predicate is not TRUE:
         found = instance_map(fn, path)
         if found is None or not found.surjective:
-            refuse(f"{block.name} runs under a condition", block)
+            refuse(f"{block.name} runs under a condition", block, "write the condition into the value, by select")
     return store
 
 
@@ -34,7 +34,11 @@ def axes_written(block: Block, store: Store) -> list[Var]:
     axes = {a.var for a in block.axes}
     found = [i for i in store.indices if isinstance(i, Var) and i in axes]
     if len(found) != len(store.indices) or len(set(found)) != len(axes):
-        refuse(f"{block.name} does not write {store.buffer.name} at its plain axes, each once", block)
+        refuse(
+            f"{block.name} does not write {store.buffer.name} at its plain axes, each once",
+            block,
+            "only an assignment such as A[i, j] = ... can be inlined",
+        )
     return found
 
 
@@ -49,6 +53,8 @@ def replace_loads(root: Stmt, buffer: Buffer, value: Callable[[tuple[Expr, ...]]
     """Replaces each load of *buffer* under *root* by what *value* makes of its indices."""
 
     def change(n: Node) -> Node | None:
+        if isinstance(n, Block) and any(r.buffer is buffer for r in n.reads):
+            return with_body(n, n.body, n.init)
         if not isinstance(n, Load) or n.buffer is not buffer:
             return None
         if n.dtype is not buffer.dtype:

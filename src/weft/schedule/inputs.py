@@ -36,15 +36,27 @@ def _check_write(
     shared_then, shared_now = _variables(old) & _variables(then), _variables(w.path) & _variables(new)
     if is_before(old, then):
         if shared_then or shared_now or not is_before(new, w.path):
-            refuse(f"{w.block.name}, which comes later, writes what {moved} reads", w.block)
+            refuse(f"{w.block.name}, which comes later, writes what {moved} reads", w.block, "choose a place before it")
         return
     if not is_before(w.path, new):
-        refuse(f"{w.block.name}, which comes later, makes what {moved} reads", w.block)
+        refuse(
+            f"{w.block.name}, which comes later, makes what {moved} reads",
+            w.block,
+            "move that block first, or choose a later place",
+        )
     if shared_now and not all(is_fed(fn, [w], r) for r in reads):
-        refuse(f"{w.block.name} has not made all that {moved} reads when it runs there", w.block)
+        refuse(
+            f"{w.block.name} has not made all that {moved} reads when it runs there",
+            w.block,
+            "choose a loop further out, or move that block out of the loop first",
+        )
     around = [f for f in loops_on(old) if f.var in shared_then]
     if not shared_then <= shared_now and not (is_finished(then, around) and _is_pure(before, w.region.buffer)):
-        refuse(f"{w.block.name} may have changed what {moved} reads when it runs there", w.block)
+        refuse(
+            f"{w.block.name} may have changed what {moved} reads when it runs there",
+            w.block,
+            "choose a place before the change",
+        )
 
 
 def _is_pure(fn: Function, buffer: Buffer) -> bool:

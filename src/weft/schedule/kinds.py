@@ -12,13 +12,13 @@ from weft.schedule.dependence import (
     Access,
     Uses,
     check_structured,
-    element_of,
     is_defined,
     is_finished,
     roots,
     unfed_read,
     uses_under,
 )
+from weft.schedule.filling import element_of
 from weft.schedule.recurrence import carried_read
 from weft.schedule.state import Illegal, LoopRef, called, refuse
 from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, loops_on, replace, the_loop
@@ -29,7 +29,7 @@ def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
     path = loop_path(fn, loop)
     old = the_loop(path)
     if old.kind is not LoopKind.SERIAL:
-        refuse(f"the loop is {old.kind} already", old)
+        refuse(f"the loop is {old.kind} already", old, "choose a serial loop")
     new = For(old.var, old.begin, old.extent, kind, old.body, old.annotations)
     return fn.with_body(replace(path, new))
 
@@ -51,6 +51,8 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     path = loop_path(fn, loop)
     target = the_loop(path)
     check_structured(target)
+    if target.extent is ONE:
+        return []
     _check_spatial(target)
     found = uses_under(path)
     around = {f.var for f in loops_on(path)}
@@ -61,11 +63,19 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
             continue
         unfed = unfed_read(fn, uses, around)
         if unfed is not None:
-            refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
+            refuse(
+                f"{unfed.block.name} may use what another iteration writes to {buffer.name}",
+                unfed.block,
+                "compute it where it is used, or run another loop this way",
+            )
         if carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
             continue
         if not private or not is_private(fn, path, uses, buffer):
-            refuse(f"its iterations write the same elements of {buffer.name}", uses.writes[0].block)
+            refuse(
+                f"its iterations write the same elements of {buffer.name}",
+                uses.writes[0].block,
+                "run a loop that the results' indices depend on this way",
+            )
         needed.append(buffer)
     return needed
 
@@ -149,5 +159,5 @@ def _settled(fn: Function, loop: For, known: For | None) -> Function:
     try:
         private = check_independent(fn, ref, private=loop.kind is not LoopKind.VECTORIZED)
     except Illegal as e:
-        refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at)
+        refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at, e.hint)
     return with_own_buffers(fn, ref, private)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import TRUE, ZERO, Expr, Var, const, select
+from weft.ir.expr import ZERO, Expr, Var, const, select
 from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, post_order, substitute
+from weft.ir.rewrite import map_nodes, post_order
 from weft.loop.nodes import Address, Axis, AxisKind, Block, Buffer, Function, Load, Stmt, Store, View, for_, store
 from weft.loop.regions import block_regions, make_block
 from weft.loop.visit import statements
@@ -59,11 +59,11 @@ def _check_plain(block: Block, buffer: Buffer) -> None:
 
 
 def filled_nest(
-    fn: Function, target: Buffer, layout: IndexMap, name: str, value: Value, pad: int | float | None
-) -> Stmt:
+    fn: Function, target: Buffer, layout: IndexMap, name: str, value: Value, pad: int | float
+) -> Stmt:  # fmt: skip
     """Returns loops over *target* and the block that writes to each element what *value* makes of its old indices.
 
-    The padding is filled with *pad*, or left alone if that is None.
+    The padding is filled with *pad*. Every instance of the block may run, so that placing it anew needs no guard.
     """
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(target.shape)]
     loops = [Var(f"ax{d}") for d in range(target.rank)]
@@ -72,14 +72,8 @@ def filled_nest(
     for a in axes:
         bounds = bounds.bind(a.var, ZERO, a.extent - 1)
     old = layout.inverse(where, bounds)
-    inside = layout.is_inside(old, bounds)
-    guard: Expr = TRUE
-    written = value(old)
-    if pad is None:
-        guard = substitute(inside, dict(zip(where, loops, strict=True)))
-    else:
-        written = select(inside, written, const(pad, target.dtype))
-    body: Stmt = make_block(name, axes, loops, store(target, where, written), None, guard)
+    written = select(layout.is_inside(old, bounds), value(old), const(pad, target.dtype))
+    body: Stmt = make_block(name, axes, loops, store(target, where, written))
     for v, a in zip(reversed(loops), reversed(axes), strict=True):
         body = for_(v, a.extent, body)
     return body

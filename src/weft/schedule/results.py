@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Expr, Var, all_of
 from weft.ir.rewrite import substitute
-from weft.loop.nodes import Axis, AxisKind, Block, For, Stmt, for_
+from weft.loop.nodes import Axis, AxisKind, Block, For, Stmt
 from weft.schedule.placing import reduce_loops
 from weft.schedule.rebind import conjuncts, uses
 from weft.schedule.state import refuse
@@ -32,7 +32,8 @@ def over_results(path: Path, loops: Sequence[For], suffix: str, build: Build) ->
     for f in reversed(repeated):
         var = fresh[f.var]
         if isinstance(var, Var):
-            body = for_(var, substitute(f.extent, fresh), body, f.kind, substitute(f.begin, fresh))
+            extent, begin = substitute(f.extent, fresh), substitute(f.begin, fresh)
+            body = For(var, begin, extent, f.kind, body, tuple([n for n in f.annotations if n[0] == "thread"]))
     return body
 
 
@@ -44,5 +45,9 @@ def _without(block: Block, loops: Sequence[For], reduced: Sequence[For]) -> Expr
         if not any(f in reduced for f in mentioned):
             kept.append(c)
         elif any(f not in reduced for f in mentioned):
-            refuse(f"the guard of {block.name} depends on spatial and reduced loops together", block)
+            refuse(
+                f"the guard of {block.name} depends on spatial and reduced loops together",
+                block,
+                "split by factors that divide",
+            )
     return all_of(kept)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from weft.ir.expr import Const, Var
 from weft.ir.names import Names
-from weft.loop.nodes import Buffer, Function, Program, Stmt
+from weft.loop.nodes import Block, Buffer, Function, Program, Stmt
 from weft.loop.printer import print_function
 from weft.loop.visit import bound_vars, statements
 from weft.schedule.instruction import check_instructions
@@ -138,13 +138,21 @@ class Schedule(PrimitiveMethods):
         try:
             return run()
         except Illegal as e:
-            text, names = _show(self.function, e.at)
+            text, names = _show(self.function, _as_now(self.function, e.at))
             step = f"{name}({', '.join(str(_named(a)) for a in arguments)})"
             message = _CALLED.sub(lambda m: names.get(int(m[2]), m[1]), f"{step} is not legal: {e.message}")
             raise ScheduleError(f"{message}\n{text}", hint=e.hint) from None
 
     def __str__(self) -> str:
         return print_function(self.function)
+
+
+def _as_now(fn: Function, at: Stmt | None) -> Stmt | None:
+    """Returns the statement to point at: for a block as it would have become, the block as it is."""
+    if not isinstance(at, Block):
+        return at
+    found = [b for b in blocks_in(fn.body) if b is at or b.name == at.name]
+    return at if at in found else next(iter(found), None)
 
 
 def _named(value: Any) -> Any:

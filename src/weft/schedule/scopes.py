@@ -5,6 +5,15 @@ from __future__ import annotations
 from weft.loop.nodes import Alloc, Block, Buffer, Function, Stmt
 from weft.loop.visit import sub_statements
 from weft.schedule.state import refuse
+from weft.targets.scopes import SIGHTS
+
+
+def check_scope_name(scope: str) -> None:
+    """Refuses what can't be the name of a memory; which memories there are is up to the target."""
+    if not scope.isidentifier():
+        refuse(
+            f"{scope!r} is not the name of a memory", hint=f"use one of {', '.join(SIGHTS)}, or of an accelerator's own"
+        )
 
 
 def check_scopes(fn: Function) -> None:
@@ -19,7 +28,9 @@ def check_scopes(fn: Function) -> None:
             for r in (*s.reads, *s.writes):
                 if r.buffer not in visible:
                     refuse(
-                        f"{s.name} would use {r.buffer.name}, which each iteration of another loop has for itself", s
+                        f"{s.name} would use {r.buffer.name}, which each iteration of another loop has for itself",
+                        s,
+                        "take this step before making the other loop parallel",
                     )
         else:
             stack += [(k, visible) for k in sub_statements(s)]

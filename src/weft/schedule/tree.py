@@ -44,7 +44,11 @@ def find(root: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
 def loop_path(fn: Function, loop: LoopRef) -> Path:
     """Returns the path to a loop; refuses one that the program does not have."""
     path = find(fn.body, lambda s: isinstance(s, For) and s.var is loop.var)
-    return path if path is not None else refuse(f"there is no loop {called(loop.var)} in the program any more")
+    return (
+        path
+        if path is not None
+        else refuse(f"there is no loop {called(loop.var)} in the program any more", hint="take the block's loops anew")
+    )
 
 
 def block_path(fn: Function, block: BlockRef) -> Path:
@@ -86,6 +90,11 @@ def loops_on(path: Path) -> list[For]:
 def blocks_in(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, those inside other blocks too."""
     return [s for s in statements(root) if isinstance(s, Block)]
+
+
+def outer_blocks(root: Stmt) -> list[Block]:
+    """Returns the blocks under *root* in program order, without those inside other blocks."""
+    return [p[-1] for p in paths(root) if isinstance(p[-1], Block)]
 
 
 def paths(root: Stmt) -> Iterator[Path]:
@@ -176,7 +185,11 @@ def add_alloc(root: Stmt, buffer: Buffer) -> Stmt:
 def plain_store(block: Block) -> Store:
     """Returns the one store that is the whole body of *block*; refuses a block of another form."""
     if not isinstance(block.body, Store) or block.body.mask is not None:
-        refuse(f"{block.name} is not a single assignment", block)
+        refuse(
+            f"{block.name} is not a single assignment",
+            block,
+            "only a block that is one unconditional assignment will do",
+        )
     return block.body
 
 

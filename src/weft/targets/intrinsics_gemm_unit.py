@@ -1,6 +1,8 @@
 """A matrix unit as accelerators have it: 16x16 products of bytes, between memories of its own; a model for the interpreter.
 
-Its buffers live in the scopes "inp", "wgt" and "acc"; the weights are stored with the reduced axis last.
+Its buffers live in the scopes "inp", "wgt" and "acc"; the weights are stored with the reduced axis last. Three units share the
+work: one loads tiles from ordinary memory, one computes, one stores tiles of results (Moreau et al., "A Hardware-Software
+Blueprint for Flexible Deep Learning Specialization", 2019, section 2). A fourth is the processor that they are attached to.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.targets.scopes import CPU_SCOPES, Scope, Sight
-from weft.targets.target import Target
+from weft.targets.target import Target, Unit
 from weft.targets.tensor_intrinsic import TensorIntrinsic
 
 _MULTIPLY = (
@@ -16,6 +18,24 @@ _MULTIPLY = (
     ' wgt: buffer("wgt", i8[16, 16], strides=(tw, 1)), ta: i64, ti: i64, tw: i64'
 )
 _CLEAR = 'acc: buffer("acc", i32[16, 16], strides=(ta, 1)), ta: i64'
+_MOVE = 'to: buffer("{to}", {t}[16, 16], strides=(tt, 1)), of: buffer("{of}", {t}[16, 16], strides=(tf, 1)), tt: i64, tf: i64'
+
+
+def _move(name: str, to: str, of: str, dtype: str) -> TensorIntrinsic:
+    """Moves a tile from one memory to another."""
+    operands = _MOVE.format(to=to, of=of, t=dtype)
+    text = f"""
+def semantics({operands}):
+    for i in range(0, 16):
+        for j in range(0, 16):
+            with block("move", vi=spatial(16, i), vj=spatial(16, j)):
+                to[vi, vj] = of[vi, vj]
+
+def implementation({operands}):
+    call("{name}", to.at(0, 0), of.at(0, 0), tt, tf)
+"""
+    return TensorIntrinsic(name, text, ("gemm_unit",))
+
 
 GEMM_UNIT: Final = (
     TensorIntrinsic(
@@ -47,11 +67,20 @@ def implementation({_CLEAR}):
 """,
         ("gemm_unit",),
     ),
+    _move("gemm_unit.load_inp", "inp", "global", "i8"),
+    _move("gemm_unit.load_wgt", "wgt", "global", "i8"),
+    _move("gemm_unit.store", "global", "acc", "i32"),
 )
 
 GEMM_UNIT_TARGET: Final = Target(
     name="gemm_unit", triple="", cpu="", tune="generic", features=("+gemm_unit",), vector_bits=32, vector_registers=16,
     fma=False, fma_per_cycle=1, masked_memory=False, l1=32 << 10, l2=32 << 10, l3=128 << 10, cache_line=64, cores=1,
     native=frozenset(), scopes=(*CPU_SCOPES, *[Scope(s, Sight.GRID) for s in ("inp", "wgt", "acc")]),
+    units=(
+        Unit("load", ("gemm_unit.load_inp", "gemm_unit.load_wgt"), fills=("inp", "wgt")),
+        Unit("execute", ("gemm_unit.clear", "gemm_unit.multiply"), fills=("acc",)),
+        Unit("store", ("gemm_unit.store",), empties=("acc",)),
+        Unit("host", fills=("global", "local", "register")),
+    ),
 )  # fmt: skip
 """A machine with the unit: it can be scheduled for and interpreted, not compiled for."""

@@ -18,7 +18,8 @@ class Unit:
     """A unit of a machine that runs instructions of its own, in their order, beside the other units (decoupled access-execute).
 
     It runs the tensor instructions named in `instructions`, and plain assignments to memory of the scopes that it `fills`, or
-    from memory of those that it `empties`. What passes between units waits for tokens, see `loop.intrinsics`.
+    from memory of those that it `empties`; each is run by the first unit of the target that can. What passes between units waits
+    for tokens, see `loop.intrinsics`.
     """
 
     name: str

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from weft.codegen.interp.expressions import RUNTIME
-from weft.codegen.interp.faults import FAULTS, NOTES, explain
+from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
 from weft.codegen.interp.memory import Array, allocate, window
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
+from weft.codegen.interp.tokens import Tokens
 from weft.ir.expr import Binary, Const, Expr, Var
 from weft.ir.node import Node
 from weft.ir.rewrite import post_order
@@ -41,18 +43,40 @@ def run(
     `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program does what no program may.
     """
     f = program.entry if function is None else program[function]
+    bound = bind_inputs(f, inputs)
+    scope = _translated(program)
+    scope["h_library"] = library or {}
+    tokens = scope["h_tokens"] = Tokens()
+    try:
+        with np.errstate(all="ignore"):
+            scope[f"f_{program.functions.index(f)}"](*bound.arguments, *[bound.sizes[v] for v in symbols_of(f)])
+    except FAULTS as e:
+        raise explain(e) from None
+    bound.copy_back()
+    if left := tokens.left():
+        raise ExecutionError(f"a token from unit {left[0][0]} to unit {left[0][1]} is left that nothing has taken")
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Inputs bound to the parameters of a function: flat memory or numbers, in order, and the arrays to copy back to."""
+
+    arguments: list[Any]
+    sizes: Sizes
+    copied: list[tuple[Array, Array]]
+
+    def copy_back(self) -> None:
+        """Writes what the function left in copies to the arrays that were given."""
+        for given, copy in self.copied:
+            given[...] = copy
+
+
+def bind_inputs(f: Function, inputs: Mapping[str, Value] | Sequence[Value]) -> Bound:
+    """Binds *inputs* to the parameters of *f*; raises `InputError` for inputs that do not fit."""
     values = _in_order(f, inputs)
     sizes = _solve(f, values)
     arguments, copied = _bind(f, values, sizes)
-    scope = _translated(program)
-    scope["h_library"] = library or {}
-    try:
-        with np.errstate(all="ignore"):
-            scope[f"f_{program.functions.index(f)}"](*arguments, *[sizes[v] for v in symbols_of(f)])
-    except FAULTS as e:
-        raise explain(e) from None
-    for given, copy in copied:
-        given[...] = copy
+    return Bound(arguments, sizes, copied)
 
 
 def translate(program: Program) -> Source:

@@ -9,7 +9,7 @@ from weft.codegen.interp.expressions import ExprTranslator
 from weft.codegen.interp.source import Source
 from weft.ir.expr import TRUE, ZERO, Const, Expr, Var
 from weft.ir.rewrite import post_order
-from weft.loop.intrinsics import PREFETCH
+from weft.loop.intrinsics import POP_TOKEN, PREFETCH, PUSH_TOKEN
 from weft.loop.nodes import (
     Alloc,
     Assert,
@@ -227,6 +227,9 @@ def _call(t: StmtTranslator, s: Call) -> None:
     if s.callee == PREFETCH:
         return
     args = [t.expr.value(a) for a in s.args]
+    if s.callee in _TOKENS:
+        t.source.line(f"h_tokens.{_TOKENS[s.callee]}({', '.join(args)})")
+        return
     if s.callee in t.functions:
         python_name, callee = t.functions[s.callee]
         if symbols := symbols_of(callee):
@@ -235,6 +238,9 @@ def _call(t: StmtTranslator, s: Call) -> None:
         python_name = f"h_library[{s.callee!r}]"
     t.source.line(f"{python_name}({', '.join(args)})")
     t.source.settle()
+
+
+_TOKENS: Final = {PUSH_TOKEN: "push", POP_TOKEN: "pop"}
 
 
 def _assert(t: StmtTranslator, s: Assert) -> None:

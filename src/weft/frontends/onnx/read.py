@@ -39,7 +39,7 @@ def read_model(model: str | Path | bytes | ModelProto) -> Source:
     if isinstance(model, bytes):
         return _parse(memoryview(model), "the model given as bytes")
     path = _existing(model)
-    return _parse(memoryview(path.read_bytes()), str(path), path.parent)
+    return _parse(_mapped(path), str(path), path.parent)
 
 
 def _existing(model: str | Path) -> Path:

@@ -79,7 +79,7 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     x, shape = node.inputs[0], node.output.static_shape
     if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
         return None
-    outputs, inputs, *kernel = w.array.shape
+    outputs, inputs, *kernel = w.extents
     lanes = shape[4]
     if kernel != [3, 3] or x.static_shape[4] != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
         return None
@@ -101,11 +101,18 @@ def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
     n = m + layer.kernel - 1
     tiles = -(-layer.height // m) * -(-layer.width // m)
     products = n * n * tiles * layer.inputs * layer.outputs / (lanes * max(1, target.fma_per_cycle))
-    weights = 4 * n * n * layer.inputs * layer.outputs
-    speed = LAST_CACHE_BYTES_PER_CYCLE if weights < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
-    streaming = weights / speed if weights > target.l2 / 2 else 0.0
+    streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target)
     vectors = tiles * (n * n + n * m) * (layer.inputs + layer.outputs) / lanes
     return max(products, streaming) + vectors * TRANSFORM_CYCLES
+
+
+def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
+    """Returns the cycles that it takes to read *weights* bytes, from where they are found when they are used again.
+
+    The *others* are read in between, so that the last cache has to hold them too, with room for all that is not weights.
+    """
+    speed = LAST_CACHE_BYTES_PER_CYCLE if weights + others < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    return weights / speed if weights > target.l2 / 2 else 0.0
 
 
 def sampled_error(w: Array, m: int) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.graph.graph import Constant, Graph, Node, Parameter, Value
+from weft.graph.graph import Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.graph.text import attribute_text
 
@@ -42,5 +42,7 @@ class _Constants:
         """Returns the constant that stands for all with the contents of *c*; a parameter stands for itself."""
         if isinstance(c, Parameter):
             return c
-        contents = c.array.tobytes() if c.array.nbytes <= SMALL else id(c.array)
+        if isinstance(c, Deferred):
+            return c
+        contents = c.array.tobytes() if c.nbytes <= SMALL else id(c.array)
         return self.first.setdefault((c.type, contents), c)

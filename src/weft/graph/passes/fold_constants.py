@@ -2,7 +2,7 @@
 
     y = mul(x, sqrt(2.0))     becomes     y = mul(x, 1.4142135)
 
-A reshape of a constant is a view of the same memory.
+A reshape of a constant is a view of the same memory. Large results may be left to be computed when they are needed.
 """
 
 from __future__ import annotations
@@ -12,45 +12,67 @@ from math import prod
 
 from weft.graph.evaluator import Evaluator
 from weft.graph.facts import is_rename
-from weft.graph.graph import Array, Constant, Graph, Node, Parameter, Value
+from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.groups import symbols_in
 from weft.graph.rewriting import Inputs, rewrite_graph
 
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
 
-PREPARED = frozenset({"pack_winograd_weight"})
+PREPARED = frozenset(
+    {"pack_conv_transpose_weight", "pack_transposed_winograd_weight", "pack_winograd_weight", "phase_weight"}
+)
 """Operators that a pass chose knowing how large their results are: computing them at run time would defeat the purpose."""
 
 VIEWS = frozenset({"unpack_matrix"})
 """Operators that read a large constant as another one; to fold them would hold its elements twice."""
 
 
-def fold_constants(graph: Graph, evaluator: Evaluator) -> Graph:
-    """Returns *graph* with each call on constants (parameters excepted) replaced by its results."""
+DEFERRED = 1 << 16
+"""Bytes from which on a result is rather computed once, where it is needed, than held until then."""
+
+
+def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -> Graph:
+    """Returns *graph* with each call on constants (parameters excepted) replaced by its results.
+
+    With *defer*, large ones are constants whose elements are computed when asked for: right where nothing looks at them any more.
+    """
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         if not all(v is None or (isinstance(v, Constant) and not isinstance(v, Parameter)) for v in inputs):
             return None
-        arrays = [v.array if isinstance(v, Constant) else None for v in inputs]
+        given = [v if isinstance(v, Constant) else None for v in inputs]
         shapes = [v.static_shape for v in node.outputs]
-        if any(s is None for s in shapes) or symbols_in(node.attributes) or _grows(node, arrays):
+        if any(s is None for s in shapes) or symbols_in(node.attributes) or _grows(node, given):
             return None
-        results = _results(node, arrays, evaluator)
+        if is_rename(node) and given[0] is not None:
+            return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
+        if defer and len(node.outputs) == 1 and _bytes(node) >= DEFERRED:
+            return [_deferred(node, given, evaluator)]
+        results = evaluator.evaluate(node.operator, _arrays(given), node.keywords)
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
 
     return rewrite_graph(graph, fold)
 
 
-def _grows(node: Node, arrays: Sequence[Array | None]) -> bool:
+def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
     if node.op in PREPARED:
         return False
-    before = sum(a.nbytes for a in arrays if a is not None)
-    after = sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
-    return after > (LARGEST_GROWTH if node.op in VIEWS else 2 * before + LARGEST_GROWTH)
+    before = sum(v.nbytes for v in given if v is not None)
+    return _bytes(node) > (LARGEST_GROWTH if node.op in VIEWS else 2 * before + LARGEST_GROWTH)
 
 
-def _results(node: Node, arrays: Sequence[Array | None], evaluator: Evaluator) -> list[Array]:
-    if is_rename(node) and arrays[0] is not None:
-        return [arrays[0].reshape(node.output.static_shape or ())]
-    return evaluator.evaluate(node.operator, arrays, node.keywords)
+def _bytes(node: Node) -> int:
+    """Returns the bytes of what a node computes, of known size."""
+    return sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
+
+
+def _deferred(node: Node, given: Sequence[Constant | None], evaluator: Evaluator) -> Deferred:
+    """Returns what a node computes of constants, to be computed later."""
+    types = [None if v is None else v.type for v in given]
+    fill = evaluator.prepare(node.operator, types, node.keywords)
+    return Deferred(node.output.name, node.output.type, lambda out: fill(_arrays(given), [out]))
+
+
+def _arrays(given: Sequence[Constant | None]) -> list[Array | None]:
+    return [None if v is None else v.array for v in given]

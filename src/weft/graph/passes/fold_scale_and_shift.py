@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.graph.graph import Array, Constant, Graph, Node, Parameter, Value
+from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import Const, as_expr
 
@@ -106,14 +106,14 @@ def _channel_axis(producer: Node | None) -> int:
 def _per_channel(constant: Value | None, y: Value) -> Array | None:
     """Returns the values of a constant that differs along the channels of *y* only, or not at all; else None."""
     assert isinstance(constant, Constant)
-    if constant.array.size == 1:
+    if constant.size == 1:
         return _double(constant).reshape(1)
     if constant.rank > y.rank or y.rank < 2:
         return None
     axis = _channel_axis(y.producer) % y.rank
-    shape = (1,) * (y.rank - constant.rank) + constant.array.shape
+    shape = (1,) * (y.rank - constant.rank) + constant.extents
     others = [n for d, n in enumerate(shape) if d != axis]
-    if set(others) - {1} or y.shape[axis] is not as_expr(constant.array.size):
+    if set(others) - {1} or y.shape[axis] is not as_expr(constant.size):
         return None
     return _double(constant).reshape(-1)
 
@@ -131,7 +131,7 @@ def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value,
     if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
         return None
     if scales:
-        weight = Constant(weight.name, _scaled(made, weight.array, affine.scale))
+        weight = _scaled(made, weight, affine.scale)
     if made.op == "matmul":
         return _after_matmul(new, node, affine, weight) if scales else None
     return _with_bias(new, node, made, weight, bias * affine.scale + affine.shift)
@@ -142,7 +142,7 @@ def _bias_of(made: Node) -> Array | None:
     bias = made.inputs[BIAS] if len(made.inputs) > BIAS else None
     if bias is None:
         return np.zeros(1)
-    if not isinstance(bias, Constant) or not _is_known(bias) or set(bias.array.shape[:-1]) - {1}:
+    if not isinstance(bias, Constant) or not _is_known(bias) or set(bias.extents[:-1]) - {1}:
         return None
     return _double(bias).reshape(-1) * (made.attribute("beta") if made.op == "gemm" else 1.0)
 
@@ -162,7 +162,7 @@ def _with_bias(new: Graph, node: Node, made: Node, weight: Constant, bias: Array
     size = made.output.shape[_channel_axis(made)]
     if not isinstance(size, Const):
         return None
-    vector = Constant(f"{weight.name}_bias", np.broadcast_to(bias, (int(size.value),)).astype(weight.array.dtype))
+    vector = Constant(f"{weight.name}_bias", np.broadcast_to(bias, (int(size.value),)).astype(weight.dtype.numpy))
     attributes = {**made.keywords, **({"beta": 1.0} if made.op == "gemm" else {})}
     source = ", ".join(s for s in (made.source, node.source) if s)
     return new.add(made.op, [made.inputs[0], weight, vector], source=source, name=node.output.name, **attributes)
@@ -176,15 +176,19 @@ def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
     return new.add("add", [y, new.constant(shift)], source=node.source, name=node.output.name)
 
 
-def _scaled(made: Node, w: Array, scale: Array) -> Array:
-    """Returns a contraction's weight times *scale*, computed in double and rounded once, a piece that fits a cache at a time."""
+def _scaled(made: Node, weight: Constant, scale: Array) -> Constant:
+    """Returns a contraction's weight times *scale*."""
+    return Deferred(weight.name, weight.type, lambda out: _scale(made, weight.array, scale, out))
+
+
+def _scale(made: Node, w: Array, scale: Array, out: Array) -> None:
+    """Writes a weight times *scale*, computed in double and rounded once, a piece that fits a cache at a time."""
     view, factor = _CHANNELS[made.op](made, w, scale)
-    scaled: Array = np.empty(view.shape, w.dtype)
+    scaled = out.reshape(view.shape)
     rows = max(1, PIECE * len(view) // max(1, view.size))
     for begin in range(0, len(view), rows):
         piece = slice(begin, begin + rows)
         scaled[piece] = view[piece].astype(np.float64) * (factor[piece] if len(factor) > 1 else factor)
-    return scaled.reshape(w.shape)
 
 
 def _along(axis: int, w: Array, scale: Array) -> tuple[Array, Array]:

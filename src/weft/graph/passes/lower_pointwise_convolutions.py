@@ -31,7 +31,7 @@ def _is_pointwise(node: Node) -> bool:
     w = node.inputs[1]
     if node.op != "conv2d" or not isinstance(w, Constant) or node.attribute("group") != 1:
         return False
-    return w.array.shape[2:] == (1, 1) and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))
+    return w.extents[2:] == (1, 1) and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))
 
 
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
@@ -40,7 +40,7 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     assert x is not None  # a convolution reads something
     assert isinstance(w, Constant)  # _is_pointwise asks for it
     n, channels, height, width = x.shape
-    matrix = w.reshaped(w.array.shape[:2], f"{w.name}_matrix")
+    matrix = w.reshaped(w.extents[:2], f"{w.name}_matrix")
     if height is ONE and width is ONE:
         rows = new.add("reshape", [x], shape=(n, channels))
         y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.graph.facts import facts_of, is_rename
-from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr
 from weft.targets.target import Target
@@ -133,7 +133,7 @@ def _known(e: Expr) -> int:
 
 
 def _is_zero(v: Value | None) -> bool:
-    return v is None or (isinstance(v, Constant) and not v.array.any())
+    return v is None or (isinstance(v, Constant) and not isinstance(v, Deferred) and not v.array.any())
 
 
 def _scaled(new: Graph, v: Value, factor: float) -> Value:

@@ -77,7 +77,7 @@ def _scalar(v: Value | None, absent: float | None = None) -> float | None:
     """Returns the one element of a constant; *absent* where there is no value, None where it is not known."""
     if v is None:
         return absent
-    return float(v.array.item()) if isinstance(v, Constant) and v.array.size == 1 else None
+    return float(v.array.item()) if isinstance(v, Constant) and v.size == 1 else None
 
 
 def _is_vector(v: Value | None, x: Value) -> bool:

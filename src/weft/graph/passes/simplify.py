@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from weft.graph.facts import is_plain_map, is_rename, keeps_order
-from weft.graph.graph import Constant, Graph, Node, Parameter, Value
+from weft.graph.graph import Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, Rule, rewrite_graph
 from weft.ir.expr import Const, Expr
 
@@ -143,7 +143,7 @@ def _split(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
 def _gather(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Makes a gather at one known index a slice."""
     x, at = inputs
-    if x is None or not isinstance(at, Constant) or at.array.size != 1:
+    if x is None or not isinstance(at, Constant) or at.size != 1:
         return None
     axis = node.attribute("axis") % x.rank
     size = x.shape[axis]
@@ -180,10 +180,10 @@ def _neutral(element: float) -> Simplify:
 
 def _all_equal(v: Value | None) -> float | None:
     """Returns the value of each element of a constant; None where they differ or are not known."""
-    if not isinstance(v, Constant) or isinstance(v, Parameter) or v.array.size == 0:
+    if not isinstance(v, Constant) or isinstance(v, Parameter | Deferred) or v.size == 0:
         return None
     first = v.array.flat[0]
-    return float(first) if v.array.size == 1 or bool((v.array == first).all()) else None
+    return float(first) if v.size == 1 or bool((v.array == first).all()) else None
 
 
 def _power(new: Graph, node: Node, inputs: Inputs) -> Value | None:

@@ -21,9 +21,9 @@ def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | fl
     path = loop_path(fn, target) if isinstance(target, LoopRef) else block_path(fn, target)
     old = path[-1]
     if not key.isidentifier():
-        refuse(f"{key!r} is not a name", old)
+        refuse(f"{key!r} is not a name", old, "a key is a name such as parallel_grain")
     if key in _RESERVED:
-        refuse(f"the annotation {key} is made by the primitive that it belongs to", old)
+        refuse(f"the annotation {key} is made by the primitive that it belongs to", old, "call that primitive instead")
     return Change(fn.with_body(replace(path, _noted(old, key, value)))), None
 
 

@@ -29,7 +29,11 @@ def bind(fn: Function, loop: LoopRef, thread: str) -> tuple[Change, None]:
         check_constant_extent(fn, loop)
     for s in (*path[:-1], *statements(old.body)):
         if isinstance(s, For) and thread != "vthread" and dict(s.annotations).get("thread") == thread:
-            refuse(f"the loop {called(s.var)} is bound to {thread} already", s)
+            refuse(
+                f"the loop {called(s.var)} is bound to {thread} already",
+                s,
+                "use another thread axis, or fuse the two loops",
+            )
     own = check_independent(fn, loop, private=True)
     fn = set_kind(fn, loop, LoopKind.BOUND)
     path = loop_path(fn, loop)

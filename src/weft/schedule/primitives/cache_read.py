@@ -12,8 +12,9 @@ from weft.loop.nodes import Buffer, Function, Stmt, seq
 from weft.loop.visit import replace_buffer
 from weft.schedule.dependence import check_structured
 from weft.schedule.nest import copy_nest, fresh_block_name, top_level
-from weft.schedule.placing import read_buffers, written_buffers
+from weft.schedule.placing import check_outermost, read_buffers, written_buffers
 from weft.schedule.primitive import primitive
+from weft.schedule.scopes import check_scope_name
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import add_alloc, block_path, blocks_in, replace, the_block
 
@@ -24,9 +25,11 @@ def cache_read(fn: Function, block: BlockRef, buffer: str, scope: str) -> tuple[
 
     The copy is of the whole buffer, before the nest of *block*. Refused where the buffer is written inside that nest.
     """
+    check_scope_name(scope)
     path = block_path(fn, block)
     consumer = the_block(path)
     check_structured(fn.body)
+    check_outermost(path)
     known = read_buffers(consumer)
     named = [b for b in known if b.name == buffer]
     if len(named) != 1:

@@ -8,13 +8,19 @@ for i in range(0, 8):          ->           B_local[i] = A[i] + 1
 
 from __future__ import annotations
 
-from weft.loop.nodes import Buffer, Function, seq
+from weft.ir.bounds import Bounds
+from weft.ir.expr import TRUE
+from weft.ir.iter_map import detect
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import Block, Buffer, Function, Region, seq
 from weft.loop.visit import replace_buffer
 from weft.schedule.bijection import instance_map
 from weft.schedule.dependence import check_structured
+from weft.schedule.filling import element_of, fills
 from weft.schedule.nest import copy_nest, fresh_block_name, top_level
-from weft.schedule.placing import axis_of_index, check_movable, readers, written_buffers
+from weft.schedule.placing import check_movable, readers, written_buffers
 from weft.schedule.primitive import primitive
+from weft.schedule.scopes import check_scope_name
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import Path, add_alloc, block_path, blocks_in, regions_of, replace, the_block
 
@@ -25,19 +31,28 @@ def cache_write(fn: Function, block: BlockRef, scope: str) -> tuple[Change, Bloc
 
     The copy is of the whole buffer, after the nest of *block*. Refused where the result is read inside that nest.
     """
+    check_scope_name(scope)
     path = block_path(fn, block)
     producer = the_block(path)
     check_structured(fn.body)
     check_movable(fn, path, producer)
     written = written_buffers(producer)
     if len(written) != 1:
-        refuse(f"{producer.name} writes {len(written)} buffers, not one", producer)
+        refuse(
+            f"{producer.name} writes {len(written)} buffers, not one",
+            producer,
+            "only a block with one result can write to a copy",
+        )
     source = written[0]
     _check_whole(fn, path, source)
     nest = top_level(path)
     for reader in readers(fn, producer):
         if reader in blocks_in(nest[-1]):
-            refuse(f"{reader.name} reads {source.name} in the nest that writes it", reader)
+            refuse(
+                f"{reader.name} reads {source.name} in the nest that writes it",
+                reader,
+                "cache_write before placing its readers",
+            )
     target = Buffer(fresh_block_name(fn, f"{source.name}_{scope}"), source.shape, source.dtype, scope)
     name = fresh_block_name(fn, f"{source.name}_write")
     new = replace(path[len(nest) - 1 :], replace_buffer(producer, {source: target}))
@@ -49,8 +64,16 @@ def _check_whole(fn: Function, path: Path, source: Buffer) -> None:
     """Refuses a block that leaves some elements as they are: the copy would overwrite them."""
     producer = the_block(path)
     found = instance_map(fn, path)
-    extents = {a.var: a.extent for a in producer.axes}
-    axes = [axis_of_index(producer, r) for r in regions_of(producer.writes, source)]
-    whole = len(axes) == 1 and [extents.get(v) for v in axes[0] if v is not None] == list(source.shape)
-    if any(r.buffer is source for r in producer.reads) or found is None or not found.surjective or not whole:
-        refuse(f"{producer.name} may not write all of {source.name}", producer)
+    regions = regions_of(producer.writes, source)
+    updates = any(r.buffer is source for r in producer.reads)
+    if updates or found is None or not found.surjective or len(regions) != 1 or not _covers(producer, regions[0]):
+        refuse(f"{producer.name} may not write all of {source.name}", producer, "the copy would overwrite the rest")
+
+
+def _covers(producer: Block, region: Region) -> bool:
+    """Tells whether the instances of *producer* together store to every element of the buffer of *region*."""
+    indices, elements = element_of(region)
+    loops = {a.var: a.extent for a in producer.axes} | {f.var: f.extent for f in elements}
+    used = {v: loops[v] for i in indices for v in free_vars(i) if v in loops}
+    found = detect(indices, used, TRUE, region.buffer.shape, Bounds())
+    return found is not None and found.surjective and fills(producer, region)

@@ -15,9 +15,10 @@ from weft.schedule.dependence import check_structured, is_before
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
-    axis_of_index,
     check_intermediate,
     check_movable,
+    check_outermost,
+    is_placeable,
     ranges_for,
     readers,
     written_buffers,
@@ -63,16 +64,30 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
     check_structured(fn.body)
     check_intermediate(fn, producer)
     target = the_loop(loop_path(fn, loop))
+    check_outermost(loop_path(fn, loop))
+    check_outermost(path)
     if target in path:
-        refuse(f"{producer.name} is in the loop {called(target.var)} already", target)
+        refuse(
+            f"{producer.name} is in the loop {called(target.var)} already",
+            target,
+            "choose a loop of a consumer, or compute_root first",
+        )
     if not is_before(path, loop_path(fn, loop)):
-        refuse(f"{producer.name} comes after the loop {called(target.var)}", producer)
+        refuse(
+            f"{producer.name} comes after the loop {called(target.var)}",
+            producer,
+            "choose a loop after it; reverse_compute_at moves a block to an earlier one",
+        )
     if not reduces_all(fn, path):
-        refuse(f"{producer.name} may not run over all of what it reduces", producer)
+        refuse(
+            f"{producer.name} may not run over all of what it reduces",
+            producer,
+            "a reduction moves as a whole: its loops must take all values of its axes",
+        )
     inside = set(blocks_in(target))
     users = readers(fn, producer)
     if not users:
-        refuse(f"nothing reads what {producer.name} computes", producer)
+        refuse(f"nothing reads what {producer.name} computes", producer, "compute_inline removes what is never read")
     for user in users:
         if user not in inside:
             refuse(
@@ -81,8 +96,12 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
                 "choose a loop around all consumers",
             )
     for region in producer.writes:
-        if None in axis_of_index(producer, region):
-            refuse(f"{producer.name} does not write {region.buffer.name} at its plain axes", producer)
+        if not is_placeable(producer, region):
+            refuse(
+                f"{producer.name} does not write {region.buffer.name} at its plain axes",
+                producer,
+                "a block can move if its axes are the indices of what it writes",
+            )
 
 
 def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range]:

@@ -17,7 +17,7 @@ from weft.schedule.inputs import check_inputs
 from weft.schedule.placing import check_intermediate, check_movable, readers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import map_blocks
-from weft.schedule.state import BlockRef, Change, refuse
+from weft.schedule.state import BlockRef, Change
 from weft.schedule.tree import block_path, drop_alloc, replace, the_block
 
 
@@ -25,7 +25,8 @@ from weft.schedule.tree import block_path, drop_alloc, replace, the_block
 def compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
     """Computes *block* wherever it is read, and removes it.
 
-    Legal for a block that is one assignment at its plain axes, neither a reduction nor an output of the function.
+    Legal for a block that is one assignment at its plain axes, neither a reduction nor an output of the function. One that is
+    never read just goes away.
     """
     path = block_path(fn, block)
     producer = the_block(path)
@@ -34,8 +35,6 @@ def compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
     store = check_plain(fn, path)
     axes = axes_written(producer, store)
     users = readers(fn, producer)
-    if not users:
-        refuse(f"nothing reads what {producer.name} computes", producer)
 
     def value(indices: tuple[Expr, ...]) -> Expr:
         return substitute(store.value, dict(zip(axes, indices, strict=True)))

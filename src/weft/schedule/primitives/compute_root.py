@@ -13,7 +13,7 @@ from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import nest_over, own_nest, top_level
-from weft.schedule.placing import axis_of_index, check_intermediate, check_movable, written_buffers
+from weft.schedule.placing import check_intermediate, check_movable, is_placeable, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import (
@@ -51,12 +51,20 @@ def _check(fn: Function, path: Path, producer: Block) -> None:
     check_structured(fn.body)
     check_intermediate(fn, producer)
     if own_nest(path) == top_level(path):
-        refuse(f"{producer.name} is outside of all other loops already", producer)
+        refuse(f"{producer.name} is outside of all other loops already", producer, "there is nothing to move it out of")
     if not reduces_all(fn, path):
-        refuse(f"{producer.name} may not run over all of what it reduces", producer)
+        refuse(
+            f"{producer.name} may not run over all of what it reduces",
+            producer,
+            "a reduction moves as a whole: its loops must take all values of its axes",
+        )
     for region in producer.writes:
-        if None in axis_of_index(producer, region):
-            refuse(f"{producer.name} does not write {region.buffer.name} at its plain axes", producer)
+        if not is_placeable(producer, region):
+            refuse(
+                f"{producer.name} does not write {region.buffer.name} at its plain axes",
+                producer,
+                "a block can move if its axes are the indices of what it writes",
+            )
 
 
 def _with_allocations(body: Stmt, producer: Block, place: Path) -> Stmt:

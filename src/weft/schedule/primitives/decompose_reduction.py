@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from weft.ir.expr import TRUE, Expr, Var
 from weft.ir.iter_map import detect
 from weft.ir.rewrite import substitute
-from weft.loop.nodes import Axis, AxisKind, Block, For, Function, Stmt, seq
+from weft.loop.nodes import TENSOR, Axis, AxisKind, Block, For, Function, Stmt, seq
 from weft.loop.regions import make_block
 from weft.loop.visit import loads
 from weft.schedule.bijection import is_injective, mixed_loops, starts_first
@@ -24,7 +24,7 @@ from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
 from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
-from weft.schedule.tree import Path, alloc_of, block_path, blocks_in, bounds_on, loops_on, replace, the_block
+from weft.schedule.tree import Path, alloc_of, block_path, bounds_on, loops_on, outer_blocks, replace, the_block
 
 
 @primitive
@@ -38,44 +38,82 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
     loops = loops_on(path)
     depth = next((n for n, f in enumerate(loops) if f.var is loop.var), None)
     if update.init is None:
-        refuse(f"{update.name} has no initialisation", update)
+        refuse(
+            f"{update.name} has no initialisation",
+            update,
+            "only a reduction that starts itself can be decomposed, once",
+        )
     if depth is None:
-        refuse(f"the loop {called(loop.var)} is not around {update.name}", update)
+        refuse(f"the loop {called(loop.var)} is not around {update.name}", update, "choose a loop around the reduction")
     reduced = reduce_loops(path)
     outside = [f for f in loops[:depth] if f in reduced]
     if outside:
-        refuse(f"the reduction runs over {called(outside[0].var)} too, which is outside", outside[0])
+        refuse(
+            f"the reduction runs over {called(outside[0].var)} too, which is outside",
+            outside[0],
+            "choose that loop, or one further out",
+        )
     _check(fn, path, update, update.init, loops[depth])
     _check_places(fn, update, loops[depth:])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(path, update.init, name, loops[depth:])
-    rest = make_block(
-        update.name, update.axes, update.bindings, update.body, None, update.predicate, update.annotations
-    )  # fmt: skip
+    rest = _without_init(update)
     start = path.index(loops[depth])
     new = seq(init, replace(path[start:], rest))
     return Change(fn.with_body(replace(path[: start + 1], new))), BlockRef(name)
+
+
+def _without_init(b: Block) -> Block:
+    """Returns the block *b* as it goes on from what is there: it reads what it writes."""
+    if TENSOR in dict(b.annotations):
+        reads = tuple(dict.fromkeys([*b.writes, *b.reads]))
+        return Block(b.name, b.axes, b.bindings, b.predicate, reads, b.writes, None, b.body, b.annotations)
+    return make_block(b.name, b.axes, b.bindings, b.body, None, b.predicate, b.annotations)
 
 
 def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> None:
     """Refuses a loop in which the initialisation is not the first that happens to each result, once."""
     check_structured(loop)
     if mixed := mixed_loops(path):
-        refuse(f"{called(mixed[0].var)} runs over the reduction and its results together", mixed[0])
+        refuse(
+            f"{called(mixed[0].var)} runs over the reduction and its results together",
+            mixed[0],
+            "fuse loops of the reduction only",
+        )
     if not starts_first(path):
-        refuse(f"{update.name} does not start in the first iteration of its loops", update)
+        refuse(
+            f"{update.name} does not start in the first iteration of its loops",
+            update,
+            "each reduced axis must begin at 0 with its loops",
+        )
     if not is_injective(fn, path, loop):
-        refuse(f"{called(loop.var)} computes some results of {update.name} more than once", loop)
+        refuse(
+            f"{called(loop.var)} computes some results of {update.name} more than once",
+            loop,
+            "choose a loop inside the one that repeats them",
+        )
     written = set(written_buffers(update))
-    order = blocks_in(loop)
+    order = outer_blocks(loop)
     for n, b in enumerate(order):
         used = [r.buffer for r in b.writes] + [r.buffer for r in b.reads if n < order.index(update)]
         if b is not update and written & set(used):
-            refuse(f"{b.name} uses the results of {update.name} in the loop, too", b)
+            refuse(
+                f"{b.name} uses the results of {update.name} in the loop, too",
+                b,
+                "choose a loop inside the one that both are in",
+            )
     if any(x.buffer not in written for x in loads(init)):
-        refuse(f"the initialisation of {update.name} reads other results", update)
+        refuse(
+            f"the initialisation of {update.name} reads other results",
+            update,
+            "only a start from values that stay as they are can be moved",
+        )
     if any(alloc_of(loop, b) is not None for b in written):
-        refuse(f"each iteration of {called(loop.var)} has its own results of {update.name}", loop)
+        refuse(
+            f"each iteration of {called(loop.var)} has its own results of {update.name}",
+            loop,
+            "choose a loop inside it",
+        )
 
 
 def _check_places(fn: Function, update: Block, moving: Sequence[For]) -> None:
@@ -91,7 +129,11 @@ def _check_places(fn: Function, update: Block, moving: Sequence[For]) -> None:
             continue
         found = detect(indices, axes, TRUE, region.buffer.shape, bounds_on((), fn))
         if found is None or not found.injective:
-            refuse(f"results of {update.name} take turns in one place of {region.buffer.name}", update)
+            refuse(
+                f"results of {update.name} take turns in one place of {region.buffer.name}",
+                update,
+                "choose a loop inside the one along which they take turns",
+            )
 
 
 def _init_nest(path: Path, init: Stmt, name: str, loops: Sequence[For]) -> Stmt:

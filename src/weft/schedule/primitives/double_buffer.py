@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, LoopKind
 from weft.loop.visit import statements
-from weft.schedule.dependence import check_structured, unfed_read, uses_under
+from weft.schedule.dependence import check_flat, check_structured, unfed_read, uses_under
 from weft.schedule.kinds import is_private, with_own_buffers
 from weft.schedule.placing import written_buffers
 from weft.schedule.primitive import primitive
@@ -32,16 +32,25 @@ def double_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change,
     path = loop_path(fn, loop)
     target = the_loop(path)
     if target not in block_path(fn, block):
-        refuse(f"{producer.name} is not in the loop {called(target.var)}", producer)
+        refuse(f"{producer.name} is not in the loop {called(target.var)}", producer, "compute_at it there first")
     if target.kind is not LoopKind.SERIAL:
-        refuse(f"the loop {called(target.var)} is {target.kind}: its iterations do not take turns", target)
+        refuse(
+            f"the loop {called(target.var)} is {target.kind}: its iterations do not take turns",
+            target,
+            "choose a serial loop",
+        )
     check_structured(target)
+    check_flat(target)
     buffer = _buffer(fn, producer, target)
     if alloc_of(target, buffer) is None:
         uses = uses_under(path)[buffer]
         unfed = unfed_read(fn, uses)
         if unfed is not None or not is_private(fn, path, uses, buffer):
-            refuse(f"an iteration of {called(target.var)} may use what another one leaves in {buffer.name}", producer)
+            refuse(
+                f"an iteration of {called(target.var)} may use what another one leaves in {buffer.name}",
+                producer,
+                "only what is made anew in each iteration can have two places",
+            )
         fn = with_own_buffers(fn, loop, [buffer])
         path = loop_path(fn, loop)
         target = the_loop(path)
@@ -52,12 +61,16 @@ def double_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change,
 def _buffer(fn: Function, producer: Block, target: For) -> Buffer:
     written = written_buffers(producer)
     if len(written) != 1 or alloc_of(fn.body, written[0]) is None:
-        refuse(f"{producer.name} does not write one intermediate result", producer)
+        refuse(
+            f"{producer.name} does not write one intermediate result",
+            producer,
+            "cache_read or cache_write makes an intermediate buffer",
+        )
     same = [s for s in statements(fn.body) if isinstance(s, Alloc) and s.buffer.name == written[0].name]
     if len(same) != 1:
-        refuse(f"there are {len(same)} buffers called {written[0].name}", producer)
+        refuse(f"there are {len(same)} buffers called {written[0].name}", producer, "give them different names first")
     if written[0].name in _names(target):
-        refuse(f"{written[0].name} has two places already", target)
+        refuse(f"{written[0].name} has two places already", target, "once is enough")
     return written[0]
 
 

@@ -44,12 +44,24 @@ def fuse(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, LoopRef]:
 def _check(nest: Sequence[For]) -> None:
     for outer, inner in pairwise(nest):
         if outer.body is not inner:
-            refuse(f"there is something else between the loops {called(outer.var)} and {called(inner.var)}", outer)
+            refuse(
+                f"there is something else between the loops {called(outer.var)} and {called(inner.var)}",
+                outer,
+                "move it out of the outer loop first",
+            )
     for f in nest:
         if f.kind is not LoopKind.SERIAL or f.begin is not ZERO:
-            refuse(f"the loop {called(f.var)} is {f.kind} already, or does not begin at 0", f)
+            refuse(
+                f"the loop {called(f.var)} is {f.kind} already, or does not begin at 0",
+                f,
+                "fuse before choosing how a loop runs",
+            )
         if any(uses(f.extent, g.var) for g in nest):
-            refuse(f"the extent of {called(f.var)} depends on another of the loops", f)
+            refuse(
+                f"the extent of {called(f.var)} depends on another of the loops",
+                f,
+                "only loops with fixed ranges can be fused",
+            )
 
 
 def _positions(nest: Sequence[For], var: Var) -> dict[Var, Expr]:

@@ -10,7 +10,7 @@ for j in range(0, 64):                            for ax1 in range(0, 16):
 from __future__ import annotations
 
 from weft.loop.nodes import Buffer, Function, Load, seq
-from weft.schedule.dependence import check_structured
+from weft.schedule.dependence import check_flat, check_structured
 from weft.schedule.index_map import parse_index_map
 from weft.schedule.nest import fresh_block_name, top_level
 from weft.schedule.placing import read_buffers, written_buffers
@@ -27,12 +27,13 @@ def pack(
     """Lets *block* read *buffer* from a copy in *scope*, laid out by *index_map*; returns the block that copies.
 
     The map is a text such as `k, j -> j // 16, k // 4, j % 16, k % 4`, one-to-one; the copy is made in the order of its
-    results. Where it pads, the padding is filled with *pad*, or not written if that is None. Refused where the buffer is
+    results. Where it pads, the padding is filled with *pad*, or with zeros if that is None. Refused where the buffer is
     written inside the nest of *block*.
     """
     path = block_path(fn, block)
     consumer = the_block(path)
     check_structured(fn.body)
+    check_flat(fn.body)
     known = read_buffers(consumer)
     named = [b for b in known if b.name == buffer]
     if len(named) != 1:
@@ -47,6 +48,6 @@ def pack(
     name = fresh_block_name(fn, f"{buffer}_packed")
     target = Buffer(name, layout.to, source.dtype, scope)
     new = relaid(consumer, source, target, layout, bounds_on((), fn))
-    copy = filled_nest(fn, target, layout, name, lambda i: Load(source, tuple(i)), pad)
+    copy = filled_nest(fn, target, layout, name, lambda i: Load(source, tuple(i)), pad or 0)
     body = replace(nest, seq(copy, replace(path[len(nest) - 1 :], new)))
     return Change(fn.with_body(add_alloc(body, target))), BlockRef(name)

@@ -53,7 +53,7 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
 def _points(old: For, points: Sequence[int], bounds: Bounds) -> list[Expr]:
     """Returns the numbers of the iterations to cut before; refuses any that are not inside the loop, in order."""
     if not points:
-        refuse("no points to cut at were given", old)
+        refuse("no points to cut at were given", old, "name the number of at least one iteration")
     found = [simplify(old.extent + index(p), bounds) if p < 0 else index(p) for p in points]
     for a, b in pairwise([ZERO, *found, old.extent]):
         if not prove(a < b, bounds):

@@ -46,5 +46,9 @@ def _read(loop: For, name: str) -> Buffer:
         listed = ", ".join(b.name for b in known) or "nothing"
         refuse(f"the loop {called(loop.var)} does not read one buffer called {name}", loop, f"it reads {listed}")
     if not known[named[0]]:
-        refuse(f"each iteration of {called(loop.var)} reads the same of {name}", loop)
+        refuse(
+            f"each iteration of {called(loop.var)} reads the same of {name}",
+            loop,
+            "choose a loop that the indices depend on",
+        )
     return named[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from weft.ir.expr import Var
+from weft.ir.expr import ONE, Var
 from weft.loop.nodes import AxisKind, Block, For, Function, Stmt
 from weft.schedule.bijection import is_injective, starts_first
 from weft.schedule.chain import chain
@@ -32,19 +32,34 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
     path, nest = chain(fn, loops)
     for outer, inner in pairwise(nest):
         if outer.body is not inner:
-            refuse(f"there is something else between the loops {called(outer.var)} and {called(inner.var)}", outer)
+            refuse(
+                f"there is something else between the loops {called(outer.var)} and {called(inner.var)}",
+                outer,
+                "move it out of the outer loop first",
+            )
     by_var = {f.var: f for f in nest}
     wanted = iter([by_var[r.var] for r in loops])
     named = {r.var for r in loops}
     order = [next(wanted) if f.var in named else f for f in nest]
     _check_extents(order)
+    if _moving(order) == _moving(nest):
+        return Change(fn.with_body(replace(path, _nested(order, nest[-1].body)))), None
     _check_blocks(fn, path, nest, order)
     kept = next((n for n, (a, b) in enumerate(zip(nest, order, strict=True)) if a is not b), len(nest))
     _check_flow(fn, (*path[:-1], *nest), {f.var for f in (*loops_on(path), *nest[:kept])})
-    body: Stmt = nest[-1].body
-    for f in reversed(order):
+    return Change(fn.with_body(replace(path, _nested(order, nest[-1].body)))), None
+
+
+def _moving(loops: Sequence[For]) -> list[For]:
+    """Returns those of *loops* that run more than once: where the others stand makes no difference."""
+    return [f for f in loops if f.extent is not ONE]
+
+
+def _nested(loops: Sequence[For], body: Stmt) -> Stmt:
+    """Returns *loops* around *body*, outermost first."""
+    for f in reversed(loops):
         body = For(f.var, f.begin, f.extent, f.kind, body, f.annotations)
-    return Change(fn.with_body(replace(path, body))), None
+    return body
 
 
 def _check_extents(order: Sequence[For]) -> None:
@@ -52,7 +67,11 @@ def _check_extents(order: Sequence[For]) -> None:
     for n, f in enumerate(order):
         for inner in order[n + 1 :]:
             if uses(f.extent, inner.var) or uses(f.begin, inner.var):
-                refuse(f"the range of {called(f.var)} depends on {called(inner.var)}, which must stay outside it", f)
+                refuse(
+                    f"the range of {called(f.var)} depends on {called(inner.var)}, which must stay outside it",
+                    f,
+                    "leave the loops in this order",
+                )
 
 
 def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[For]) -> None:
@@ -64,9 +83,13 @@ def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[Fo
         block = the_block(whole)
         kept = [f.var for f in old if f in _fixed_loops(whole)]
         if kept != [f.var for f in new if f.var in kept]:
-            refuse(f"the block {block.name} must run in the order of {', '.join(v.name for v in kept)}", block)
+            refuse(
+                f"the block {block.name} must run in the order of {', '.join(v.name for v in kept)}",
+                block,
+                "leave these loops in their order",
+            )
         if any(a.kind is AxisKind.REDUCE for a in block.axes) and not is_injective(fn, whole, old[0]):
-            refuse(f"the block {block.name} may combine a value twice", block)
+            refuse(f"the block {block.name} may combine a value twice", block, "leave the loop that repeats it outside")
 
 
 def _fixed_loops(path: Path) -> list[For]:
@@ -89,8 +112,16 @@ def _check_flow(fn: Function, path: Path, around: Collection[Var]) -> None:
     for buffer, found in uses_under(path).items():
         unfed = unfed_read(fn, found, around)
         if unfed is not None and found.writes:
-            refuse(f"{unfed.block.name} may use what another iteration writes to {buffer.name}", unfed.block)
+            refuse(
+                f"{unfed.block.name} may use what another iteration writes to {buffer.name}",
+                unfed.block,
+                "leave the loop between the two where it is, or compute it where it is used",
+            )
         for r in found.own_reads:
             early = reordered_read(fn, Uses(found.writes, (), (r,)), around, _fixed_loops(r.path))
             if early is not None:
-                refuse(f"{early.block.name} may read {buffer.name} before the instance that writes it", early.block)
+                refuse(
+                    f"{early.block.name} may read {buffer.name} before the instance that writes it",
+                    early.block,
+                    "leave the loops over steps outside",
+                )

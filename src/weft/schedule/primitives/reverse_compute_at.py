@@ -17,9 +17,10 @@ from weft.schedule.dependence import check_structured, is_before
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
-    axis_of_index,
     check_movable,
+    check_outermost,
     check_untouched,
+    is_placeable,
     ranges_for,
     read_buffers,
     written_buffers,
@@ -68,12 +69,22 @@ def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Ch
 def _check(fn: Function, path: Path, consumer: Block, loop: LoopRef) -> None:
     check_structured(fn.body)
     target = the_loop(loop_path(fn, loop))
+    check_outermost(loop_path(fn, loop))
+    check_outermost(path)
     if target in path:
-        refuse(f"{consumer.name} is in the loop {called(target.var)} already", consumer)
+        refuse(f"{consumer.name} is in the loop {called(target.var)} already", consumer, "choose a loop of a producer")
     if not is_before(loop_path(fn, loop), path):
-        refuse(f"{consumer.name} comes before the loop {called(target.var)}", consumer)
+        refuse(
+            f"{consumer.name} comes before the loop {called(target.var)}",
+            consumer,
+            "choose a loop before it; compute_at moves a block to a later one",
+        )
     if not is_bijective(fn, path):
-        refuse(f"{consumer.name} may run some of its instances never or twice", consumer)
+        refuse(
+            f"{consumer.name} may run some of its instances never or twice",
+            consumer,
+            "only a block whose loops run each instance once can move",
+        )
     check_untouched(fn, consumer, target)
 
 
@@ -83,7 +94,11 @@ def _made_in(consumer: Block, target_path: Path) -> list[Buffer]:
     wanted = read_buffers(consumer)
     found = [x for b in blocks_in(target) for x in written_buffers(b) if x in wanted]
     if not found:
-        refuse(f"nothing in the loop {called(target.var)} makes what {consumer.name} reads", target)
+        refuse(
+            f"nothing in the loop {called(target.var)} makes what {consumer.name} reads",
+            target,
+            "choose a loop of a producer",
+        )
     return list(dict.fromkeys(found))
 
 
@@ -94,8 +109,12 @@ def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_pat
     ranges: dict[Var, Range] = {}
     for buffer in made_here:
         for region in regions_of(consumer.reads, buffer):
-            if None in axis_of_index(consumer, region):
-                refuse(f"{consumer.name} does not read {buffer.name} at its plain axes", consumer)
+            if not is_placeable(consumer, region):
+                refuse(
+                    f"{consumer.name} does not read {buffer.name} at its plain axes",
+                    consumer,
+                    "a block can move to its producers if its axes are the indices of what it reads",
+                )
         box = touched(target.body, buffer, bounds, symbols_of(fn), writes=True)
         if box is not None:
             ranges = ranges_for(consumer, consumer.reads, buffer, box, ranges)
@@ -105,6 +124,14 @@ def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_pat
 def _check_moved(fn: Function, consumer: Block, path: Path, loop: str) -> None:
     """Refuses the block at its new place if it would not run as before there."""
     if not is_bijective(fn, path):
-        refuse(f"the iterations of {loop} would not run each instance of {consumer.name} exactly once", consumer)
+        refuse(
+            f"the iterations of {loop} would not run each instance of {consumer.name} exactly once",
+            consumer,
+            "choose a loop whose iterations make separate boxes, such as whole tiles",
+        )
     if consumer.init is not None and not starts_first(path):
-        refuse(f"{consumer.name} could combine values there before it starts from its initial ones", consumer)
+        refuse(
+            f"{consumer.name} could combine values there before it starts from its initial ones",
+            consumer,
+            "choose a loop outside of those that the reduction depends on",
+        )

@@ -12,43 +12,32 @@ After Suriana, Adams and Kamil, "Parallel associative reductions in Halide" (CGO
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from weft.ir.expr import Add, And, Binary, BitAnd, BitOr, BitXor, Expr, Max, Min, Mul, Or, Select, Var
+from weft.ir.expr import Expr, Var, all_of, select
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes, substitute
 from weft.loop.nodes import Axis, AxisKind, Block, Buffer, For, Function, Load, Stmt, Store, for_, seq
 from weft.loop.regions import make_block
-from weft.loop.visit import loads
 from weft.schedule.bijection import is_injective, mixed_loops, reduces_all, starts_first
 from weft.schedule.dependence import check_structured
 from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import check_movable, reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
-from weft.schedule.rebind import uses
+from weft.schedule.rebind import conjuncts, uses
+from weft.schedule.reducers import Combination, assign, assignments, combination_of
 from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
-from weft.schedule.tree import (
-    Path,
-    add_alloc,
-    block_path,
-    blocks_in,
-    loops_on,
-    plain_store,
-    replace,
-    the_block,
-    the_loop,
-)
-
-_ASSOCIATIVE = (Add, Mul, Max, Min, And, Or, BitAnd, BitOr, BitXor)
+from weft.schedule.tree import Path, add_alloc, block_path, blocks_in, loops_on, replace, the_block, the_loop
 
 
 @primitive
-def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, BlockRef]:
+def rfactor(fn: Function, block: BlockRef, loop: LoopRef, axis: int | None = None) -> tuple[Change, BlockRef]:
     """Computes *block* as partial results, one for each value of its reduction loop *loop*; returns their block.
 
-    The partial results are the last dimension of a new buffer. Sums are reassociated. Legal for a single assignment by a binary
-    reducer, not yet decomposed, whose guard does not depend on *loop*.
+    The partial results are one more dimension, number *axis* (by default the last), of a new buffer for each result. Sums are
+    reassociated. Legal for a reduction by operators known to be associative, not yet decomposed.
     """
     path = block_path(fn, block)
     old = the_block(path)
@@ -56,59 +45,97 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, Block
     reduced = reduce_loops(path)
     factor = next((f for f in reduced if f.var is loop.var), None)
     if factor is None:
-        refuse(f"{old.name} does not reduce over {called(loop.var)}", old)
-    if uses(old.predicate, factor.var):
-        refuse(f"the guard of {old.name} depends on {called(factor.var)}", old, "split by a factor that divides")
-    store = _update(old)
+        loops = ", ".join(f.var.name for f in reduced) or "none"
+        refuse(f"{old.name} does not reduce over {called(loop.var)}", old, f"the loops that it reduces over: {loops}")
+    if old.init is None:
+        refuse(f"{old.name} has no initialisation", old, "rfactor before decompose_reduction")
     start = min(path.index(f) for f in reduced)
     _check_loops(fn, path, old, the_loop(path[: start + 1]))
-    result = store.buffer
+    partial = _partial(old, factor, axis)
     name = fresh_block_name(fn, f"{old.name}_rf")
-    partial = Buffer(name, (*result.shape, factor.extent), result.dtype)
     inner = [f for f in loops_on(path) if path.index(f) >= start]
-    first = replace(path[start:], _partial_block(old, store, partial, name, reduced, factor))
-    second = _final_nest(path, store, partial, inner, factor)
-    body = replace(path[: start + 1], seq(first, second))
-    return Change(fn.with_body(add_alloc(body, partial))), BlockRef(name)
+    first = replace(path[start:], _partial_block(path, partial, name, reduced))
+    body = replace(path[: start + 1], seq(first, _final_nest(path, partial, inner)))
+    for b in reversed(list(partial.buffers.values())):
+        body = add_alloc(body, b)
+    return Change(fn.with_body(body)), BlockRef(name)
 
 
 def _check_loops(fn: Function, path: Path, old: Block, outermost: For) -> None:
     """Refuses loops that do not keep the reduction apart from its results, or compute some of them twice."""
     check_structured(outermost)
     if mixed := mixed_loops(path):
-        refuse(f"{called(mixed[0].var)} runs over the reduction and its results together", mixed[0])
+        refuse(
+            f"{called(mixed[0].var)} runs over the reduction and its results together",
+            mixed[0],
+            "fuse loops of the reduction only",
+        )
     if not starts_first(path) or not reduces_all(fn, path):
-        refuse(f"{old.name} does not reduce over whole loops", old)
+        refuse(
+            f"{old.name} does not reduce over whole loops",
+            old,
+            "each reduced axis must begin at 0 with its loops, and take all of its values in them",
+        )
     if not is_injective(fn, path, outermost):
-        refuse(f"{called(outermost.var)} computes some results of {old.name} more than once", outermost)
+        refuse(
+            f"{called(outermost.var)} computes some results of {old.name} more than once",
+            outermost,
+            "move the loop that repeats them outside",
+        )
     written = set(written_buffers(old))
     for b in blocks_in(outermost):
         if b is not old and any(r.buffer in written for r in (*b.reads, *b.writes)):
-            refuse(f"{b.name} uses the results of {old.name} in the loop, too", b)
+            refuse(
+                f"{b.name} uses the results of {old.name} in the loop, too",
+                b,
+                f"move {b.name} out of the loop {outermost.var.name}",
+            )
 
 
-def _update(block: Block) -> Store:
-    """Returns the assignment `C = C op x` of a reduction that can be cut."""
-    store = plain_store(block)
-    if block.init is None:
-        refuse(f"{block.name} has no initialisation", block, "rfactor before decompose_reduction")
-    _combined(block, store)
-    return store
+@dataclass(frozen=True)
+class _Partial:
+    """The partial results along the loop *factor*: a buffer for each result, of which they are one more dimension."""
+
+    found: Combination
+    factor: For
+    position: int
+    buffers: Mapping[Buffer, Buffer]
+
+    def at(self, indices: Sequence[Expr], lane: Expr) -> tuple[Expr, ...]:
+        """Returns the indices of a partial result."""
+        return (*indices[: self.position], lane, *indices[self.position :])
+
+    def redirect(self, root: Stmt, lane: Var) -> Stmt:
+        """Returns *root* reading and writing the partial results at *lane* instead of the results."""
+
+        def change(n: Node) -> Node | None:
+            if isinstance(n, Load) and n.buffer in self.buffers:
+                return Load(self.buffers[n.buffer], self.at(n.indices, lane))
+            if isinstance(n, Store) and n.buffer in self.buffers:
+                return Store(self.buffers[n.buffer], self.at(n.indices, lane), n.value, n.mask)
+            return None
+
+        return map_nodes(root, change)
 
 
-def _combined(block: Block, store: Store) -> Binary:
-    """Returns the `C op x` in the update of *block*; refuses one of another form."""
-    value = store.value.then if isinstance(store.value, Select) else store.value
-    so_far = Load(store.buffer, store.indices)
-    if not isinstance(value, _ASSOCIATIVE) or value.a is not so_far:
-        refuse(f"{block.name} is not of the form C = C op x", block)
-    if any(x.buffer is store.buffer for x in loads(value.b)):
-        refuse(f"{block.name} reads what it writes in more than one place", block)
-    return value
+def _partial(block: Block, factor: For, axis: int | None) -> _Partial:
+    """Returns the partial results of *block*; refuses a dimension that they can't be."""
+    found = combination_of(block)
+    buffers: dict[Buffer, Buffer] = {}
+    rank = min(s.buffer.rank for s in found.stores)
+    position = rank if axis is None else axis
+    if not 0 <= position <= rank:
+        refuse(f"the partial results can't be dimension {axis}", block, f"choose an axis from 0 to {rank}")
+    for s in found.stores:
+        b = s.buffer
+        shape = (*b.shape[:position], factor.extent, *b.shape[position:])
+        buffers[b] = Buffer(f"{b.name}_rf", shape, b.dtype)
+    return _Partial(found, factor, position, buffers)
 
 
-def _partial_block(old: Block, store: Store, partial: Buffer, name: str, reduced: list[For], factor: For) -> Block:
-    """Returns the block of the partial results: spatial along *factor*, a reduction along the other loops."""
+def _partial_block(path: Path, partial: _Partial, name: str, reduced: Sequence[For]) -> Block:
+    """Returns the block of the partial results: spatial along the factor, a reduction along the other loops."""
+    old, factor = the_block(path), partial.factor
     spatial = {a.var: Var(a.var.name) for a in old.axes if a.kind is AxisKind.SPATIAL}
     over = {f.var: Var(f"v{f.var.name}") for f in reduced}
     values: dict[Var, Expr] = dict(spatial)
@@ -116,38 +143,60 @@ def _partial_block(old: Block, store: Store, partial: Buffer, name: str, reduced
         if a.kind is AxisKind.REDUCE:
             values[a.var] = substitute(b, over)
     lane = over[factor.var]
-    axes = [Axis(spatial[a.var], a.extent, a.kind) for a in old.axes if a.var in spatial]
-    axes.append(Axis(lane, factor.extent, AxisKind.SPATIAL))
-    axes += [Axis(over[f.var], f.extent, AxisKind.REDUCE) for f in reduced if f is not factor]
-    bindings = [b for a, b in zip(old.axes, old.bindings, strict=True) if a.var in spatial]
-    bindings += [factor.var, *[f.var for f in reduced if f is not factor]]
-    body = _redirect(substitute(old.body, values), store.buffer, partial, lane)
-    init = _redirect(substitute(old.init, values), store.buffer, partial, lane) if old.init is not None else None
-    return make_block(name, tuple(axes), tuple(bindings), body, init, old.predicate)
+    kept = [(spatial[a.var], a.extent, b) for a, b in zip(old.axes, old.bindings, strict=True) if a.var in spatial]
+    rest = [f for f in reduced if f is not factor]
+    axes = [Axis(v, extent, AxisKind.SPATIAL) for v, extent, _ in kept]
+    axes += [Axis(lane, factor.extent, AxisKind.SPATIAL), *[Axis(over[f.var], f.extent, AxisKind.REDUCE) for f in rest]]
+    bindings = [*[b for _, _, b in kept], factor.var, *[f.var for f in rest]]
+    own, shared = _guards(path, factor, reduced)
+    guarded = [
+        Store(s.buffer, s.indices, select(substitute(own, over), s.value, Load(s.buffer, s.indices)), None)
+        for s in partial.found.stores
+    ]
+    body = partial.redirect(substitute(assign(guarded), values), lane)
+    init = partial.redirect(substitute(assign(_starts(old, partial.found)), values), lane)
+    return make_block(name, axes, bindings, body, init, shared)
 
 
-def _redirect(root: Stmt, old: Buffer, new: Buffer, lane: Var) -> Stmt:
-    """Returns *root* reading and writing *new*, at *lane* of its last dimension, instead of *old*."""
+def _guards(path: Path, factor: For, reduced: Sequence[For]) -> tuple[Expr, Expr]:
+    """Returns the part of the guard that the loop *factor* has a say in, and the rest.
 
-    def change(n: Node) -> Node | None:
-        if isinstance(n, Load) and n.buffer is old:
-            return Load(new, (*n.indices, lane))
-        if isinstance(n, Store) and n.buffer is old:
-            return Store(new, (*n.indices, lane), n.value, n.mask)
-        return None
+    Where the first fails, a partial result takes nothing in, but still has to start. Refuses one that loops over the results
+    have a say in, too.
+    """
+    block = the_block(path)
+    parts = conjuncts(block.predicate)
+    own = [c for c in parts if uses(c, factor.var)]
+    for f in loops_on(path):
+        if f not in reduced and any(uses(c, f.var) for c in own):
+            refuse(
+                f"the guard of {block.name} depends on {called(factor.var)} and {called(f.var)} together",
+                block,
+                "split by a factor that divides the extent",
+            )
+    return all_of(own), all_of([c for c in parts if c not in own])
 
-    return map_nodes(root, change)
+
+def _starts(block: Block, found: Combination) -> list[Store]:
+    """Returns the stores that partial results start with: what the results start with only if that may be combined again."""
+    init = {} if block.init is None else {s.buffer: s for s in assignments(block, block.init)}
+    return [
+        init[s.buffer] if neutral is None else Store(s.buffer, s.indices, neutral, None)
+        for s, neutral in zip(found.stores, found.neutral, strict=True)
+    ]
 
 
-def _final_nest(path: Path, store: Store, partial: Buffer, loops: Sequence[For], factor: For) -> Stmt:
+def _final_nest(path: Path, partial: _Partial, loops: Sequence[For]) -> Stmt:
     """Returns the loops and the block that combine the partial results."""
-    old = the_block(path)
+    old, factor = the_block(path), partial.factor
     lane, over = Var(f"v{factor.var.name}"), Var(factor.var.name)
-    op = type(_combined(old, store))
 
     def build(variables: dict[Var, Var], axes: list[Axis], bindings: list[Expr], guard: Expr) -> Stmt:
-        where = tuple([substitute(i, variables) for i in store.indices])
-        update = Store(store.buffer, where, op(Load(store.buffer, where), Load(partial, (*where, lane))), None)
+        places = [(s.buffer, tuple([substitute(i, variables) for i in s.indices])) for s in partial.found.stores]
+        so_far = [Load(b, i) for b, i in places]
+        new = [Load(partial.buffers[b], partial.at(i, lane)) for b, i in places]
+        combined = partial.found.combine(so_far, new)
+        update = assign([Store(b, i, v, None) for (b, i), v in zip(places, combined, strict=True)])
         init = None if old.init is None else substitute(old.init, variables)
         every = Axis(lane, factor.extent, AxisKind.REDUCE)
         block = make_block(old.name, [*axes, every], [*bindings, over], update, init, guard, old.annotations)

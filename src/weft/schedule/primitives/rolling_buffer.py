@@ -21,7 +21,7 @@ from weft.ir.simplify import simplify
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, LoopKind, Range, seq
 from weft.loop.visit import rename_fresh
 from weft.schedule.bijection import reduces_all
-from weft.schedule.dependence import check_structured, is_before
+from weft.schedule.dependence import check_flat, check_structured, is_before
 from weft.schedule.folding import folded
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import fresh_block_name, nest_over, own_nest
@@ -99,28 +99,49 @@ class _Window:
 
 def _check(fn: Function, path: Path, producer: Block, target: For) -> None:
     check_structured(fn.body)
+    check_flat(fn.body)
     check_intermediate(fn, producer)
     if target not in path:
         refuse(f"{producer.name} is not in the loop {called(target.var)}", producer, "compute it there first")
     if target.kind is not LoopKind.SERIAL or target.begin is not ZERO:
-        refuse(f"the loop {called(target.var)} is {target.kind}, or does not begin at 0", target)
+        refuse(
+            f"the loop {called(target.var)} is {target.kind}, or does not begin at 0", target, "choose a serial loop"
+        )
     if len(own_nest(path, [target])) > path.index(target) + 3:
-        refuse(f"{producer.name} is in another loop inside {called(target.var)}, too", producer)
+        refuse(
+            f"{producer.name} is in another loop inside {called(target.var)}, too",
+            producer,
+            "choose the innermost loop around the block",
+        )
     if len(producer.writes) != 1 or None in axis_of_index(producer, producer.writes[0]):
-        refuse(f"{producer.name} does not write one buffer at its plain axes", producer)
+        refuse(
+            f"{producer.name} does not write one buffer at its plain axes",
+            producer,
+            "only a block whose axes are the indices of its result can roll",
+        )
     if not reduces_all(fn, path):
-        refuse(f"{producer.name} may not run over all of what it reduces", producer)
+        refuse(
+            f"{producer.name} may not run over all of what it reduces",
+            producer,
+            "a reduction moves as a whole: its loops must take all values of its axes",
+        )
     inside = set(blocks_in(target))
     for user in readers(fn, producer):
         if user not in inside or not is_before(path, block_path(fn, BlockRef(user.name))):
-            refuse(f"its consumer {user.name} does not come after it in the loop {called(target.var)}", user)
+            refuse(
+                f"its consumer {user.name} does not come after it in the loop {called(target.var)}",
+                user,
+                "compute_at the block there first",
+            )
 
 
 def _needed(fn: Function, producer: Block, buffer: Buffer, target_path: Path) -> dict[Var, Range]:
     target = the_loop(target_path)
     box = touched(target.body, buffer, bounds_on(target_path, fn), symbols_of(fn), writes=False)
     if box is None:
-        refuse(f"nothing reads what {producer.name} computes", producer)
+        refuse(
+            f"nothing reads what {producer.name} computes", producer, "compute_at it in a loop of its consumer first"
+        )
     return ranges_for(producer, producer.writes, buffer, box, {})
 
 
@@ -128,14 +149,26 @@ def _window(producer: Block, target: For, ranges: Mapping[Var, Range]) -> _Windo
     """Returns the window that moves along with *target*; refuses any that does not overlap with the next, or moves otherwise."""
     moving = [v for v, r in ranges.items() if uses(r.begin, target.var)]
     if len(moving) != 1:
-        refuse(f"what is needed of {producer.name} moves along {len(moving)} of its axes, not one", producer)
+        refuse(
+            f"what is needed of {producer.name} moves along {len(moving)} of its axes, not one",
+            producer,
+            "choose a loop that moves the window along one axis",
+        )
     needed = ranges[moving[0]]
     found = linear_terms(needed.begin, [target.var])
     step = None if found is None else found[0][target.var]
     if not isinstance(step, Const) or not isinstance(needed.extent, Const) or int(step.value) < 1:
-        refuse(f"what is needed of {producer.name} does not move by a constant step", producer)
+        refuse(
+            f"what is needed of {producer.name} does not move by a constant step",
+            producer,
+            "choose a loop that moves the window by the same step each time",
+        )
     if int(step.value) >= int(needed.extent.value):
-        refuse(f"no two iterations of {called(target.var)} need the same of {producer.name}", producer)
+        refuse(
+            f"no two iterations of {called(target.var)} need the same of {producer.name}",
+            producer,
+            "there is nothing to keep from one iteration to the next",
+        )
     return _Window(moving[0], int(needed.extent.value), int(step.value))
 
 

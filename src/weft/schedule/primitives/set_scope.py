@@ -9,6 +9,7 @@ from weft.loop.nodes import Alloc, Buffer, Function
 from weft.loop.visit import replace_buffer
 from weft.schedule.placing import written_buffers
 from weft.schedule.primitive import primitive
+from weft.schedule.scopes import check_scope_name
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import alloc_of, block_path, replace, the_block
 
@@ -16,6 +17,7 @@ from weft.schedule.tree import alloc_of, block_path, replace, the_block
 @primitive
 def set_scope(fn: Function, block: BlockRef, scope: str) -> tuple[Change, None]:
     """Puts the buffer that *block* writes into *scope*; legal for a buffer that is allocated in the function."""
+    check_scope_name(scope)
     producer = the_block(block_path(fn, block))
     body = fn.body
     for old in written_buffers(producer):

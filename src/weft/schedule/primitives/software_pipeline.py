@@ -21,7 +21,7 @@ from weft.ir.simplify import simplify
 from weft.loop.nodes import Alloc, Buffer, For, Function, LoopKind, Stmt, for_, seq
 from weft.schedule.bijection import is_told_apart
 from weft.schedule.copies import copied, settled
-from weft.schedule.dependence import Uses, check_structured, unfed_read, uses_under
+from weft.schedule.dependence import Uses, check_flat, check_structured, unfed_read, uses_under
 from weft.schedule.folding import folded
 from weft.schedule.kinds import is_private
 from weft.schedule.nest import parts_of
@@ -54,6 +54,7 @@ def software_pipeline(fn: Function, loop: LoopRef, stages: Sequence[int]) -> tup
     old = the_loop(path)
     parts, last = _stages(old, stages, bounds_on(path[:-1], fn))
     check_structured(old)
+    check_flat(old)
     passed = _passed(fn, path, parts, stages)
     bounds = bounds_on(path[:-1], fn)
     taken = {b.name for b in blocks_in(fn.body)}
@@ -96,9 +97,13 @@ def _stages(old: For, stages: Sequence[int], bounds: Bounds) -> tuple[Sequence[S
     """Returns the statements of the loop, and the last stage; refuses stages that do not fit."""
     parts = parts_of(old)
     if old.kind is not LoopKind.SERIAL or old.begin is not ZERO:
-        refuse(f"the loop {called(old.var)} is {old.kind}, or does not begin at 0", old)
+        refuse(f"the loop {called(old.var)} is {old.kind}, or does not begin at 0", old, "choose a serial loop")
     if len(parts) != len(stages):
-        refuse(f"the loop {called(old.var)} has {len(parts)} statements, but {len(stages)} stages were given", old)
+        refuse(
+            f"the loop {called(old.var)} has {len(parts)} statements, but {len(stages)} stages were given",
+            old,
+            "give a stage for each statement of the loop",
+        )
     if stages[0] != 0 or stages[-1] == 0 or any(b < a for a, b in pairwise(stages)):
         refuse(
             f"the stages {list(stages)} do not go from 0 upwards",
@@ -106,7 +111,11 @@ def _stages(old: For, stages: Sequence[int], bounds: Bounds) -> tuple[Sequence[S
             "a statement's stage is no less than those before",
         )
     if not prove(index(stages[-1]) < old.extent, bounds):
-        refuse(f"the loop {called(old.var)} is not known to run longer than {stages[-1]} iterations", old)
+        refuse(
+            f"the loop {called(old.var)} is not known to run longer than {stages[-1]} iterations",
+            old,
+            "use fewer stages, or a longer loop",
+        )
     return parts, stages[-1]
 
 
@@ -125,7 +134,11 @@ def _passed(fn: Function, path: Path, parts: Sequence[Stmt], stages: Sequence[in
                 continue
             for b in written[q] & used[p]:
                 block = next(k for k in blocks_in(late) if any(r.buffer is b for r in k.writes))
-                refuse(f"{block.name} writes {b.name}, which is used in a stage before", block)
+                refuse(
+                    f"{block.name} writes {b.name}, which is used in a stage before",
+                    block,
+                    "give it the stage of its first use",
+                )
             for b in written[p] & used[q]:
                 passed[b] = max(passed.get(b, 0), stages[q] - stages[p])
     found = uses_under(path)
@@ -141,9 +154,17 @@ def _check_passed(fn: Function, target: For, buffer: Buffer, found: Uses) -> Non
     unfed = unfed_read(fn, found)
     if unfed is not None or not own:
         at = first.block if unfed is None else unfed.block
-        refuse(f"{at.name} may use what another iteration writes to {buffer.name}", at)
+        refuse(
+            f"{at.name} may use what another iteration writes to {buffer.name}",
+            at,
+            "only what an iteration makes itself can wait for a later stage",
+        )
     if not any(a.var in indices and is_told_apart(fn, first.path, target, a.var) for a in first.block.axes):
-        refuse(f"its iterations write the same elements of {buffer.name}", first.block)
+        refuse(
+            f"its iterations write the same elements of {buffer.name}",
+            first.block,
+            "only what is made anew in each iteration can be kept for a later stage",
+        )
 
 
 def _places(fn: Function, path: Path, buffer: Buffer, distance: int) -> tuple[int, int] | None:

@@ -37,7 +37,7 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
     for v, size in zip(made, sizes, strict=True):
         bounds = bounds.bind(v, ZERO, size - ONE)
         position = position * size + v
-    inside = position < old.extent
+    inside = simplify(position, bounds) < old.extent
     guard = TRUE if prove(inside, bounds) else inside
     body = rebind(old.body, {old.var: old.begin + position}, bounds, guard)
     for v, size in zip(reversed(made), reversed(sizes), strict=True):
@@ -50,9 +50,11 @@ def _sizes(old: For, factors: Sequence[int | None], bounds: Bounds) -> list[Expr
     if old.kind is not LoopKind.SERIAL:
         refuse(f"the loop is {old.kind} already", old, "split before choosing how a loop runs")
     if len(factors) < 2 or factors.count(None) > 1:
-        refuse("a split takes two or more factors, of which at most one is None", old)
+        refuse("a split takes two or more factors, of which at most one is None", old, "give a list such as [None, 8]")
     if any(f is not None and f < 1 for f in factors):
-        refuse(f"the factors {list(factors)} are not all positive", old)
+        refuse(
+            f"the factors {list(factors)} are not all positive", old, "a factor is the number of iterations of a loop"
+        )
     known = index(math.prod(f for f in factors if f is not None))
     if None not in factors and not prove(old.extent <= known, bounds):
         refuse(f"the factors {list(factors)} cover fewer iterations than the loop has", old, "make one factor None")

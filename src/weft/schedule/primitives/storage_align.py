@@ -25,7 +25,11 @@ def storage_align(fn: Function, block: BlockRef, axis: int, factor: int, offset:
     producer = the_block(block_path(fn, block))
     old = _target(fn, producer)
     if not 0 <= axis < old.rank:
-        refuse(f"{old.name} has {old.rank} dimensions, so that there is no dimension {axis}", producer)
+        refuse(
+            f"{old.name} has {old.rank} dimensions, so that there is no dimension {axis}",
+            producer,
+            "dimensions count from 0",
+        )
     if factor < 1 or not 0 <= offset < factor:
         refuse(f"a stride can't be a multiple of {factor} plus {offset}", producer, "the offset is below the factor")
     new = Buffer(old.name, old.shape, old.dtype, old.scope, _strides(old, axis, factor, offset))
@@ -38,11 +42,15 @@ def storage_align(fn: Function, block: BlockRef, axis: int, factor: int, offset:
 def _target(fn: Function, producer: Block) -> Buffer:
     written = written_buffers(producer)
     if len(written) != 1:
-        refuse(f"{producer.name} writes {len(written)} buffers, not one", producer)
+        refuse(
+            f"{producer.name} writes {len(written)} buffers, not one",
+            producer,
+            "only a block with one result can be aligned",
+        )
     if alloc_of(fn.body, written[0]) is None:
         refuse(f"{written[0].name} is a parameter of the function", producer, "cache_write makes a buffer of its own")
     if written[0].strides is not None:
-        refuse(f"{written[0].name} has strides already", producer)
+        refuse(f"{written[0].name} has strides already", producer, "once is enough")
     return written[0]
 
 

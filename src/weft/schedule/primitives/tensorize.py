@@ -56,7 +56,7 @@ def _tensorized(fn: Function, block: Block, wanted: TensorIntrinsic, name: str) 
         inside = inside.bind(f.var, f.begin, f.begin + f.extent - 1)
     given = nest_of(loops, inner, inside)
     if given is None:
-        refuse(f"{inner.name} is not a single assignment", inner)
+        refuse(f"{inner.name} is not a single assignment", inner, "tensorize loops around one assignment")
     try:
         found = match(wanted, given, inside)
     except Mismatch as e:

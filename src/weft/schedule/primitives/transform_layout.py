@@ -13,7 +13,7 @@ from weft.ir.expr import Expr
 from weft.ir.rewrite import substitute
 from weft.loop.nodes import Alloc, Block, Buffer, Function
 from weft.schedule.bijection import instance_map
-from weft.schedule.dependence import check_structured
+from weft.schedule.dependence import check_flat, check_structured
 from weft.schedule.index_map import IndexMap, parse_index_map
 from weft.schedule.inlining import axes_written, check_plain
 from weft.schedule.nest import own_nest
@@ -36,6 +36,7 @@ def transform_layout(
     an assignment to each element, runs over the new layout instead, and fills the padding with *pad*.
     """
     check_structured(fn.body)
+    check_flat(fn.body)
     user = the_block(block_path(fn, block))
     old = _named(user, buffer)
     path = alloc_of(fn.body, old)
@@ -69,12 +70,18 @@ def _writer(fn: Function, buffer: Buffer) -> Block:
     """Returns the one block that writes *buffer*; refuses one that can't run over another layout."""
     writers = [b for b in blocks_in(fn.body) if buffer in written_buffers(b)]
     if len(writers) != 1:
-        refuse(f"{len(writers)} blocks write {buffer.name}, not one", writers[-1] if writers else None)
+        refuse(
+            f"{len(writers)} blocks write {buffer.name}, not one",
+            writers[-1] if writers else None,
+            "leave the padding alone: without pad",
+        )
     path = block_path(fn, BlockRef(writers[0].name))
     axes_written(writers[0], check_plain(fn, path))
     found = instance_map(fn, path)
     if found is None or not found.surjective:
-        refuse(f"{writers[0].name} may not write all of {buffer.name}", writers[0])
+        refuse(
+            f"{writers[0].name} may not write all of {buffer.name}", writers[0], "leave the padding alone: without pad"
+        )
     if loops_on(own_nest(path)):
         refuse(f"{writers[0].name} shares loops with other blocks", writers[0], "choose the layout before placing it")
     return writers[0]

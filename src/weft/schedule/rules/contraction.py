@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from weft.ir.expr import Const, Var
+from weft.ir.expr import ONE, Const, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block
 from weft.schedule.rules.facts import (
@@ -32,10 +33,14 @@ from weft.targets.target import Target
 
 @dataclass(frozen=True)
 class Roles:
-    """What the spatial axes of a reduction are good for, by position: `row` and `column` are tiled beside the last."""
+    """What the spatial axes of a reduction are good for, by position: `row` and `column` are tiled beside the last.
+
+    Where a tile has room for all of `row`, it may hold several of `outer_row` too.
+    """
 
     row: int | None
     column: int | None
+    outer_row: int | None = None
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -45,7 +50,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     roles = _roles(block)
     tile = _tile(block, roles, target)
     axes = spatial_axes(block)
-    sizes = {roles.row: tile.rows, roles.column: tile.columns}
+    sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
     outer: list[LoopRef] = []
     inner: list[LoopRef] = []
     for n, loop in enumerate(loops[:-1]):
@@ -85,15 +90,24 @@ def _roles(block: Block) -> Roles:
     if not rows and not columns:
         shared = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
         return Roles(shared[-1] if shared else None, None)
-    return Roles(rows[-1] if rows else None, columns[-1] if columns else None)
+    row, column = (x[-1] if x else None for x in (rows, columns))
+    return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
 
 
 def _tile(block: Block, roles: Roles, target: Target) -> Tile:
     axes = spatial_axes(block)
-    row, column = (size_of(axes[n].extent) if n is not None else 1 for n in (roles.row, roles.column))
-    width, depth = size_of(axes[-1].extent), elements(reduce_axes(block))
-    is_open = roles.row is not None and not isinstance(axes[roles.row].extent, Const)
-    problem = Problem(row, column, width, depth, block.writes[0].buffer.dtype.bytes, is_open)
+    row, column, outer = (axes[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
+    found, written = contraction_of(block), block.writes[0].buffer
+    problem = Problem(
+        row=size_of(row),
+        column=size_of(column),
+        last=size_of(axes[-1].extent),
+        depth=elements(reduce_axes(block)),
+        element_bytes=written.dtype.bytes,
+        open_row=not isinstance(row, Const),
+        outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
+        right_bytes=0 if found is None else prod(map(size_of, found.right.buffer.shape)) * written.dtype.bytes,
+    )
     return choose_tile(problem, target)
 
 

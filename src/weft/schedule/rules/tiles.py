@@ -7,6 +7,7 @@ What is minimised is the cycles of the *whole* grid of tiles, the last and small
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.targets.target import Target
@@ -28,21 +29,27 @@ L2_SHARE = 0.7
 LAST_CACHE_BYTES_PER_CYCLE = 24
 """What one core reads of the last-level cache."""
 
+MEMORY_BYTES_PER_CYCLE = 8
+"""What one core reads of memory."""
+
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile of `rows` x `columns` vectors of `width` elements."""
+    """A tile of `rows` x `columns` vectors of `width` elements, for each of `outer_rows`."""
 
     rows: int
     columns: int
     width: int
+    outer_rows: int = 1
 
 
 @dataclass(frozen=True)
 class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
-    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are.
+    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are. The *outer_row* is
+    another axis of which a tile may hold several, with all of the row. The right factor has *right_bytes* in all, for whatever
+    other axes it has, too.
     """
 
     row: int
@@ -51,34 +58,69 @@ class Problem:
     depth: int
     element_bytes: int
     open_row: bool = False
+    outer_row: int = 1
+    right_bytes: int = 0
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
-    """Returns the cheapest tile; its width is the last axis in vectors, all of it if that is not many."""
+    """Returns the cheapest tile; its width is the last axis in vectors, all of it if that is not many.
+
+    One of several outer rows must be worth it with the wait for the right factor counted, which is all that it can save.
+    """
     lanes = target.lanes(problem.element_bytes * 8)
     width = min(problem.last, lanes * 4)
     while problem.last % width and width > lanes:
         width -= lanes
-    vectors = -(-width // lanes)
-    room = target.vector_registers - 2
-    best: tuple[float, Tile] | None = None
-    for c in [c for c in (1, 2, 3, 4) if problem.column % c == 0 and vectors * c <= 6]:
-        for r in range(1, problem.row + 1):
-            if r * c * vectors + c * vectors + 1 > room and (r, c) != (1, 1):
+    costs = [(_grid_cost(problem, t, target), t) for t in _tiles_that_fit(problem, width, target)]
+    best = _cheapest([c for c in costs if c[1].outer_rows == 1])
+    taller = [c for c in costs if c[1].outer_rows > 1]
+    return _cheapest([(cost + _first_touch(problem, t, target), t) for cost, t in (best, *taller)])[1]
+
+
+def _cheapest(costs: Sequence[tuple[float, Tile]]) -> tuple[float, Tile]:
+    """Returns the first tile that no other is clearly cheaper than."""
+    best = costs[0]
+    for c in costs[1:]:
+        if c[0] < best[0] * 0.999:
+            best = c
+    return best
+
+
+def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
+    """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all."""
+    vectors = -(-width // target.lanes(p.element_bytes * 8))
+    rows = [(r, 1) for r in range(1, p.row + 1) if not p.open_row or r & (r - 1) == 0]
+    rows += [(p.row, o) for o in range(2, p.outer_row + 1)]
+    yield Tile(1, 1, width)
+    for c in [c for c in (1, 2, 3, 4) if p.column % c == 0 and vectors * c <= 6]:
+        for r, o in rows:
+            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 2:
                 break
-            if problem.open_row and r & (r - 1):
-                continue
-            cost = _grid_cost(problem, r, c * vectors, target) * (problem.column / c)
-            if best is None or cost < best[0] * 0.999:
-                best = (cost, Tile(r, c, width))
-    return best[1] if best else Tile(1, 1, width)
+            yield Tile(r, c, width, o)
 
 
-def _grid_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
-    """Returns the cycles for a row of tiles, a smaller one at the end included."""
-    full, rest = divmod(p.row, rows)
-    last = _tile_cost(p, rest, vectors, target) if rest else 0
-    return full * _tile_cost(p, rows, vectors, target) + last
+def _grid_cost(p: Problem, tile: Tile, target: Target) -> float:
+    """Returns the cycles for the whole grid of tiles, smaller ones at the ends included."""
+    vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
+    (full, rest), (many, few) = divmod(p.row, tile.rows), divmod(p.outer_row, tile.outer_rows)
+    cost = many * full * _tile_cost(p, tile.rows * tile.outer_rows, vectors, target)
+    if rest:
+        cost += many * _tile_cost(p, rest, vectors, target)
+    if few:
+        cost += _tile_cost(p, tile.rows * few, vectors, target)
+    return cost * p.column / tile.columns
+
+
+def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
+    """Returns the cycles that the first tile with each panel waits for a right factor too large for the second-level cache."""
+    if p.right_bytes <= target.l2:
+        return 0.0
+    speed = LAST_CACHE_BYTES_PER_CYCLE if p.right_bytes < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
+    waiting = vectors * target.vector_bits / 8 / speed - tile.rows * tile.outer_rows * vectors / max(
+        1, target.fma_per_cycle
+    )
+    return max(0.0, waiting) * p.depth * p.column / tile.columns
 
 
 def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:

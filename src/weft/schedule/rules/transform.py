@@ -8,10 +8,13 @@ of another such block is computed just before, in registers.
 
 from __future__ import annotations
 
-from weft.ir.expr import Const, Eq, Expr, FloorMod, Select, Var
+from dataclasses import dataclass
+
+from weft.ir.expr import Const, Eq, Expr, FloorDiv, FloorMod, Select, Var
 from weft.ir.rewrite import post_order
 from weft.loop.nodes import Block, Store
 from weft.schedule.placing import readers
+from weft.schedule.rules.apart import move_apart
 from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, size_of
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.schedule import Schedule
@@ -20,8 +23,17 @@ from weft.schedule.tree import alloc_of
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
 
-Choices = dict[Var, int]
-"""The axes that a formula chooses by: `v`, with its extent, or `v % c`, with c."""
+
+@dataclass(frozen=True)
+class Digit:
+    """The part of an axis that a formula chooses by, `v // unit % size`: all of it where *unit* is 1 and *size* its extent."""
+
+    size: int
+    unit: int = 1
+
+
+Choices = dict[Var, Digit]
+"""The axes that a formula chooses by."""
 
 LARGEST = 8
 """More values than this are not worth writing out."""
@@ -47,15 +59,19 @@ def choices_of(block: Block) -> Choices:
             chosen = _chosen(n.cond.a, extents)
             if chosen is not None:
                 found[chosen[0]] = chosen[1]
-    return {v: size for v, size in found.items() if size <= LARGEST}
+    return {v: digit for v, digit in found.items() if digit.size <= LARGEST}
 
 
-def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, int] | None:
+def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, Digit] | None:
     if isinstance(e, Var) and e in extents:
-        return e, extents[e]
-    if isinstance(e, FloorMod) and isinstance(e.a, Var) and e.a in extents and isinstance(e.b, Const):
-        return e.a, int(e.b.value)
-    return None
+        return e, Digit(extents[e])
+    if not isinstance(e, FloorMod) or not isinstance(e.b, Const):
+        return None
+    if isinstance(e.a, FloorDiv) and isinstance(e.a.b, Const):
+        v, unit = e.a.a, int(e.a.b.value)
+    else:
+        v, unit = e.a, 1
+    return (v, Digit(int(e.b.value), unit)) if isinstance(v, Var) and v in extents else None
 
 
 def _schedule(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -68,14 +84,16 @@ def _schedule(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     loops = list(s.loops(ref))
     lanes = target.lanes(block.writes[0].buffer.dtype.bits)
     for axis, loop in zip(block.axes[:-1], loops[:-1], strict=True):
-        size = chosen.get(axis.var)
-        if size is None:
+        digit = chosen.get(axis.var)
+        if digit is None:
             outer.append(loop)
-        elif size == size_of(axis.extent):
+        elif digit.size == size_of(axis.extent):
             inner.append(loop)
         else:
-            rest, piece = s.split(loop, [None, size])
-            outer.append(rest)
+            rest, piece, *units = s.split(
+                loop, [None, digit.size] if digit.unit == 1 else [None, digit.size, digit.unit]
+            )
+            outer += [rest, *units]
             inner.append(piece)
     last = loops[-1]
     if size_of(block.axes[-1].extent) > lanes:
@@ -87,6 +105,7 @@ def _schedule(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
         s.set_scope(p, "register")
         _unroll(s, list(s.loops(p))[len(outer) :])
     _unroll(s, [*inner, last])
+    move_apart(s, ref, producers, [v for r in (ref, *producers) for v in choices_of(block_of(s, r))], target)
     parallelize(s, outer, elements(block.axes), target)
     return {ref, *producers}
 
@@ -113,7 +132,7 @@ def _inherited(s: Schedule, block: Block, producers: list[BlockRef]) -> Choices:
         for load in inputs_of(block):
             if load.buffer is producer.writes[0].buffer:
                 chosen = [_chosen(i, extents) for i, c in zip(load.indices, where, strict=True) if c]
-                found |= {c[0]: c[1] for c in chosen if c is not None}
+                found.update(c for c in chosen if c is not None)
     return found
 
 

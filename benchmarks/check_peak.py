@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Check that `weft bench --peak` agrees with peak.c, a program of its own, both measured in turn.
+
+    ../.venv/bin/python check_peak.py [--rounds 5] [--tol 0.03]
+
+Each program runs once in a round; the best of the rounds is compared, for a disturbance only ever lowers a rate. Exits
+with 1 where a figure of one core differs by more than --tol.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from weft.driver.limits import Limit, measure_limits
+
+HERE = Path(__file__).resolve().parent
+ARITHMETIC = {
+    "f32 multiply-add, 512-bit vectors": "fp32 fma zmm GFLOP/s",
+    "f32 multiply-add, 256-bit vectors": "fp32 fma ymm GFLOP/s",
+}
+
+
+def their_name(limit: Limit) -> str:
+    """Return what peak.c calls a limit."""
+    return f"read bw {limit.nbytes >> 10} KiB" if limit.nbytes else ARITHMETIC.get(limit.name, "")
+
+
+def run_theirs(program: Path) -> dict[str, tuple[float, float]]:
+    """Return peak.c's figures of one core and of two, by name."""
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"^(.*): 1c (\S+) 2c (\S+)", printed, re.M)
+    return {name: (float(one), float(two)) for name, one, two in found}
+
+
+def best(rounds: list[dict[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """Return the best of each figure."""
+    return {n: (max(r[n][0] for r in rounds), max(r[n][1] for r in rounds)) for n in rounds[0]}
+
+
+def measure(rounds: int) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
+    """Return the best figures of Weft and of peak.c."""
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as directory:
+        program = Path(directory) / "peak"
+        subprocess.run(["cc", "-O2", "-march=native", "-pthread", HERE / "peak.c", "-o", program], check=True)
+        for _ in range(rounds):
+            ours.append({their_name(x): (x.one_core, x.all_cores) for x in measure_limits(rounds=1)})
+            theirs.append(run_theirs(program))
+    return best(ours), best(theirs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tol", type=float, default=0.03)
+    options = parser.parse_args()
+    ours, theirs = measure(options.rounds)
+    failed = 0
+    for name in [n for n in ours if n in theirs]:
+        (one, all_), (their_one, their_two) = ours[name], theirs[name]
+        wrong = abs(one / their_one - 1) > options.tol
+        failed += wrong
+        verdict = "DIFFERS" if wrong else "ok"
+        print(f"{name:<22} one core {one:7.1f} peak.c {their_one:7.1f} {one / their_one - 1:+6.1%} {verdict:<8}"
+              f" all {all_:7.1f} peak.c {their_two:7.1f} {all_ / their_two - 1:+6.1%}")  # fmt: skip
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

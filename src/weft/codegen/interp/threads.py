@@ -1,0 +1,403 @@
+"""Runs the programs of threads: all threads of a grid in step, statement by statement, each statement for all of them at once.
+
+    counters = run_threads(lower(program, target), {"A": a, "C": c}, target)
+
+Beside what the program computes, it finds what no execution on one machine could show for certain: data races, and with them
+missing barriers, and barriers that only some threads of a block come by; and it counts what a grid costs, see `Counters`. The
+threads of a warp have consecutive numbers, x being fastest. Functions that are not kernels are the host's, which has one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.codegen.interp.counters import Counters, count_sectors, count_turns
+from weft.codegen.interp.faults import ExecutionError
+from weft.codegen.interp.lanes import Lanes, Mask, Memo
+from weft.codegen.interp.machine import Value, bind_inputs
+from weft.codegen.interp.memory import Array, span, undefined
+from weft.codegen.interp.races import Clock, DivergenceError, Race, RaceError, Shadow
+from weft.ir.expr import Expr, Var
+from weft.loop.intrinsics import BARRIER, PREFETCH, WARP_BARRIER
+from weft.loop.nodes import (
+    KERNEL,
+    Address,
+    Alloc,
+    Assert,
+    Buffer,
+    Call,
+    Eval,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Program,
+    Seq,
+    Stmt,
+    Store,
+    While,
+)  # fmt: skip
+from weft.loop.printer import print_stmt
+from weft.support.errors import LoweringError, RuntimeFailure
+from weft.targets.scopes import Sight, sight_of
+from weft.targets.target import Target, ThreadFacts
+
+_LINES: Final = 3
+
+
+def run_threads(
+    program: Program,
+    inputs: Mapping[str, Value] | Sequence[Value],
+    target: Target,
+    function: str | None = None,
+) -> Counters:
+    """Runs a function of *program*, by default the entry, with its kernels; arrays are changed in place.
+
+    *inputs* are those of `run`. Raises `RaceError` and `DivergenceError` for programs that are wrong whatever they compute, and
+    else what `run` raises.
+    """
+    f = program.entry if function is None else program[function]
+    bound = bind_inputs(f, inputs)
+    counters = Counters()
+    given = list(zip(f.params, bound.arguments, strict=True))
+    memories = {p: Memory(p, x[0], Sight.GRID) for p, x in given if isinstance(p, Buffer)}
+    values: dict[Var, Any] = {v: np.int64(n) for v, n in bound.sizes.items()}
+    values |= {p: p.dtype.numpy.type(x) for p, x in given if isinstance(p, Var)}
+    run = _Run(program, target.threads or ThreadFacts(), counters)
+    with np.errstate(all="ignore"):
+        run.function(f, memories, values)
+    bound.copy_back()
+    return counters
+
+
+class Memory:
+    """The memory of a buffer: one row for each that has it to itself, be it the grid, a block, a warp or a thread."""
+
+    def __init__(self, buffer: Buffer, flat: Array, sight: Sight) -> None:
+        self.buffer = buffer
+        self.flat = flat
+        self.sight = sight
+        self.shadow: Shadow | None = None
+
+
+class _Grid:
+    """The threads that run now: which block and warp each is in, and the barriers they have passed."""
+
+    def __init__(self, count: int, blocks: int, facts: ThreadFacts) -> None:
+        self.count, self.blocks = count, blocks
+        self.of_block = count // blocks
+        numbers = np.arange(count)
+        self.block = numbers // self.of_block
+        self.warps_of_block = -(-self.of_block // facts.warp)
+        self.warp = self.block * self.warps_of_block + numbers % self.of_block // facts.warp
+        self.warps = blocks * self.warps_of_block
+        self.clock = Clock(self.block, self.warp, np.zeros(blocks, np.int64), np.zeros(self.warps, np.int64))
+        self.numbers = numbers
+
+    def rows(self, sight: Sight) -> tuple[Array, int]:
+        """Returns which row of a memory each thread has, and how many there are."""
+        if sight is Sight.GRID:
+            return np.zeros(self.count, np.int64), 1
+        if sight is Sight.BLOCK:
+            return self.block, self.blocks
+        return (self.warp, self.warps) if sight is Sight.WARP else (self.numbers, self.count)
+
+
+class _Run:
+    """Runs statements for all threads of a grid."""
+
+    def __init__(self, program: Program, facts: ThreadFacts, counters: Counters) -> None:
+        self.program = program
+        self.facts = facts
+        self.counters = counters
+        self.memories: dict[Buffer, Memory] = {}
+        self.grid = _Grid(1, 1, facts)
+        self.lanes = Lanes(1, self.read)
+        self.in_kernel = False
+        self.at: Stmt = Seq(())
+        self.seen: list[Stmt] = []
+        self.numbers: dict[Stmt, int] = {}
+
+    # -- functions, loops over threads ------------------------------------------------------------------------------
+
+    def function(self, f: Function, memories: Mapping[Buffer, Memory], values: Mapping[Var, Any]) -> None:
+        """Runs a function whose parameters are *memories* and *values*."""
+        outer = self.memories, self.grid, self.lanes, self.in_kernel
+        self.memories, self.in_kernel = dict(memories), KERNEL in dict(f.annotations)
+        self.grid, self.lanes = _Grid(1, 1, self.facts), Lanes(1, self.read)
+        self.lanes.values.update(values)
+        if self.in_kernel:
+            for m in self.memories.values():
+                m.shadow = Shadow(len(m.flat))
+        self.run(f.body, None)
+        self.memories, self.grid, self.lanes, self.in_kernel = outer
+
+    def expand(self, s: For, mask: Mask) -> None:
+        """Runs a loop over blocks or threads: each thread that there is becomes as many as the loop has iterations."""
+        begin, extent = self.uniform(s.begin), self.uniform(s.extent)
+        if mask is not None or extent <= 0:
+            if extent > 0:
+                raise LoweringError(f"the loop {s.var.name} over threads is under a condition")
+            return
+        grid, lanes = self.grid, self.lanes
+        over_blocks = str(dict(s.annotations).get("thread")).startswith("blockIdx")
+        if over_blocks and grid.count != grid.blocks:
+            raise LoweringError(f"the loop {s.var.name} over blocks is inside a loop over threads")
+        self.grid = _Grid(grid.count * extent, grid.blocks * (extent if over_blocks else 1), self.facts)
+        self.lanes = Lanes(self.grid.count, self.read)
+        for v, x in lanes.values.items():
+            self.lanes.values[v] = np.repeat(x, extent) if np.ndim(x) else x
+        self.lanes.values[s.var] = np.tile(np.arange(begin, begin + extent), grid.count)
+        self.run(s.body, None)
+        self.grid, self.lanes = grid, lanes
+
+    def uniform(self, e: Expr) -> int:
+        """Returns the value of *e*, which must be the same for all threads."""
+        value = self.lanes.evaluate(e, None)
+        if np.ndim(value):
+            raise LoweringError("the number of threads is not the same for all blocks")
+        return int(value)
+
+    # -- statements -------------------------------------------------------------------------------------------------
+
+    def run(self, s: Stmt, mask: Mask) -> None:
+        """Runs *s* in the threads of *mask*."""
+        while isinstance(s, Let | Alloc | Seq):
+            self.at = s
+            if isinstance(s, Let):
+                self.lanes.values[s.var] = self.lanes.evaluate(s.value, mask)
+                s = s.body
+            elif isinstance(s, Alloc):
+                self.memories[s.buffer] = Memory(s.buffer, np.empty(0), sight_of(s.buffer.scope))
+                s = s.body
+            elif s.body:
+                for part in s.body[:-1]:
+                    self.run(part, mask)
+                s = s.body[-1]
+            else:
+                return
+        self.at = s
+        if type(s) not in _RUNNERS:
+            raise LoweringError(f"a {type(s).__name__} cannot be run by threads", hint="lower the program first")
+        _RUNNERS[type(s)](self, s, mask)
+
+    def both_ways(self, taken: Array, mask: Mask) -> None:
+        """Counts the warps of which some active threads are in *taken* and others are not."""
+        active = np.ones(self.grid.count, bool) if mask is None else mask
+        some = np.bincount(self.grid.warp[taken], minlength=self.grid.warps) > 0
+        others = np.bincount(self.grid.warp[active & ~taken], minlength=self.grid.warps) > 0
+        self.counters.divergent += int((some & others).sum())
+
+    def narrowed(self, cond: Any, mask: Mask) -> Array:
+        """Returns the active threads in which *cond* holds."""
+        holds: Array = np.broadcast_to(cond, self.grid.count)
+        return holds if mask is None else holds & mask
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+
+    def where(self, buffer: Buffer, indices: tuple[Expr, ...], mask: Mask, memo: Memo) -> tuple[Memory, Array, Array]:
+        """Returns the memory of *buffer*, the active threads, and the element of the memory that each of them touches."""
+        memory = self.memories[buffer]
+        active = self.grid.numbers if mask is None else np.flatnonzero(mask)
+        shape = [self.lanes.evaluate(e, mask) for e in buffer.shape]
+        strides = [self.lanes.evaluate(e, mask) for e in buffer.row_major_strides()]
+        element = np.zeros(len(active), np.int64)
+        for d, (e, size, stride) in enumerate(zip(indices, shape, strides, strict=True)):
+            i = np.broadcast_to(self.lanes.evaluate(e, mask, memo), self.grid.count)[active]
+            self._check_inside(buffer, d, i, active, int(size))
+            element = element + i * int(stride)
+        size = span(buffer.dtype, [int(n) for n in shape], [int(n) for n in strides])
+        if memory.sight is not Sight.GRID or len(memory.flat) == 0:
+            row, rows = self.grid.rows(memory.sight)
+            if len(memory.flat) != rows * size:
+                memory.flat, memory.shadow = undefined(buffer.dtype, rows * size), None
+            element = element + row[active] * size
+        if memory.shadow is None and self.in_kernel and memory.sight is not Sight.THREAD:
+            memory.shadow = Shadow(len(memory.flat))
+        return memory, active, element
+
+    def _check_inside(self, buffer: Buffer, d: int, i: Array, active: Array, size: int) -> None:
+        outside = (i < 0) | (i >= size)
+        if outside.any():
+            k = int(np.flatnonzero(outside)[0])
+            raise ExecutionError(
+                f"the index {i[k]} of dimension {d} of {buffer.name} is outside of 0 .. {size - 1}, in"
+                f" {self._called(int(active[k]))}\n{_shown(self.at)}"
+            )
+
+    def read(self, e: Load, lanes: Lanes, mask: Mask, memo: Memo) -> Array:
+        """Loads an element for each active thread."""
+        memory, active, element = self.where(e.buffer, e.indices, mask, memo)
+        if memory.shadow is not None and self.in_kernel:
+            race = memory.shadow.read(element, active, self.grid.clock, self._number())
+            self._check_race(race, memory)
+        self._count(memory, active, element, writes=False)
+        made = np.zeros(self.grid.count, e.buffer.dtype.numpy)
+        made[active] = memory.flat[element]
+        return made if self.grid.count > 1 else made[0]
+
+    def write(self, s: Store, mask: Mask) -> None:
+        """Stores an element for each active thread."""
+        memo: Memo = {}
+        if s.mask is not None:
+            mask = self.narrowed(self.lanes.evaluate(s.mask, mask, memo), mask)
+        value = np.broadcast_to(self.lanes.evaluate(s.value, mask, memo), self.grid.count)
+        memory, active, element = self.where(s.buffer, s.indices, mask, memo)
+        if memory.shadow is not None and self.in_kernel:
+            self._check_race(memory.shadow.write(element, active, self.grid.clock, self._number()), memory)
+        self._count(memory, active, element, writes=True)
+        memory.flat[element] = value[active]
+
+    def _count(self, memory: Memory, active: Array, element: Array, *, writes: bool) -> None:
+        if not self.in_kernel or not len(active):
+            return
+        c, warps, size = self.counters, self.grid.warp[active], memory.flat.itemsize
+        if memory.sight is Sight.GRID:
+            moved = count_sectors(self.facts, warps, element, size)
+            c.loads += 0 if writes else moved
+            c.stores += moved if writes else 0
+            c.of_buffer[memory.buffer.name] += moved
+        elif memory.sight is Sight.BLOCK:
+            inside = element % (len(memory.flat) // self.grid.blocks)
+            accesses, turns, ways = count_turns(self.facts, warps, inside, size)
+            c.accesses, c.turns, c.ways = c.accesses + accesses, c.turns + turns, max(c.ways, ways)
+
+    # -- what goes wrong --------------------------------------------------------------------------------------------
+
+    def _number(self) -> int:
+        number = self.numbers.setdefault(self.at, len(self.seen))
+        if number == len(self.seen):
+            self.seen.append(self.at)
+        return number
+
+    def _called(self, thread: int) -> str:
+        grid = self.grid
+        return f"thread {thread % grid.of_block} of block {grid.block[thread]}"
+
+    def _check_race(self, race: Race | None, memory: Memory) -> None:
+        if race is None:
+            return
+        size = len(memory.flat) // self.grid.rows(memory.sight)[1]
+        raise RaceError(
+            f"{self._called(race.thread)} {race.verbs[0]} element {race.element % size} of {memory.buffer.name}, which"
+            f" {self._called(race.other)} {race.verbs[1]}, with no barrier between them\n  now\n{_shown(self.at)}"
+            f"  before\n{_shown(self.seen[race.other_statement])}",
+            hint="insert a barrier, or let one thread alone touch the element",
+        )
+
+    def meet(self, mask: Mask, groups: Array, count: int, what: str) -> Array:
+        """Returns the groups of threads that come by a barrier; refuses those of which only some do."""
+        if mask is None:
+            return np.arange(count)
+        here = np.bincount(groups[mask], minlength=count)
+        partly = (here > 0) & (here < np.bincount(groups, minlength=count))
+        if partly.any():
+            k = int(np.flatnonzero(partly)[0])
+            raise DivergenceError(
+                f"only {here[k]} of the {int((groups == k).sum())} threads of {what} {k} come by a barrier",
+                hint="put the condition inside, around what it guards",
+            )
+        return np.flatnonzero(here)
+
+
+def _shown(s: Stmt) -> str:
+    lines = print_stmt(s).splitlines()
+    return "\n".join([f"    {x}" for x in lines[:_LINES]] + ["    ..."] * (len(lines) > _LINES)) + "\n"
+
+
+def _for(r: _Run, s: For, mask: Mask) -> None:
+    if s.kind is LoopKind.BOUND:
+        r.expand(s, mask)
+        return
+    begin, extent = r.lanes.evaluate(s.begin, mask), r.lanes.evaluate(s.extent, mask)
+    if not np.ndim(extent):
+        for k in range(int(extent)):
+            r.lanes.values[s.var] = begin + np.int64(k)
+            r.run(s.body, mask)
+        return
+    for k in range(int(extent.max())):
+        taken = r.narrowed(k < extent, mask)
+        r.both_ways(taken, mask)
+        if not taken.any():
+            return
+        r.lanes.values[s.var] = begin + np.int64(k)
+        mask = taken
+        r.run(s.body, mask)
+
+
+def _while(r: _Run, s: While, mask: Mask) -> None:
+    while True:
+        r.at = s
+        cond = r.lanes.evaluate(s.cond, mask)
+        if np.ndim(cond):
+            taken = r.narrowed(cond, mask)
+            r.both_ways(taken, mask)
+            mask = taken
+        if not (np.any(cond) if mask is None else mask.any()):
+            return
+        r.run(s.body, mask)
+
+
+def _if(r: _Run, s: If, mask: Mask) -> None:
+    cond = r.lanes.evaluate(s.cond, mask)
+    if not np.ndim(cond):
+        if cond:
+            r.run(s.then, mask)
+        elif s.other is not None:
+            r.run(s.other, mask)
+        return
+    taken, left = r.narrowed(cond, mask), r.narrowed(~cond, mask)
+    r.both_ways(taken, mask)
+    if taken.any():
+        r.run(s.then, taken)
+    if s.other is not None and left.any():
+        r.run(s.other, left)
+
+
+def _call(r: _Run, s: Call, mask: Mask) -> None:
+    if s.callee == PREFETCH:
+        return
+    clock = r.grid.clock
+    if s.callee == BARRIER:
+        came = r.meet(mask, r.grid.block, r.grid.blocks, "block")
+        clock.of_block[came] += 1
+        clock.of_warp[np.isin(np.arange(r.grid.warps) // r.grid.warps_of_block, came)] += 1
+        r.counters.barriers += len(came)
+    elif s.callee == WARP_BARRIER:
+        came = r.meet(mask, r.grid.warp, r.grid.warps, "warp")
+        clock.of_warp[came] += 1
+        r.counters.warp_barriers += len(came)
+    else:
+        _launch(r, s)
+
+
+def _launch(r: _Run, s: Call) -> None:
+    callee = next((f for f in r.program.functions if f.name == s.callee), None)
+    if callee is None or r.in_kernel:
+        raise ExecutionError(f"there is no function {s.callee!r} that could be called here")
+    memories: dict[Buffer, Memory] = {}
+    values: dict[Var, Any] = {}
+    for p, a in zip(callee.params, s.args, strict=True):
+        if isinstance(p, Var):
+            values[p] = r.lanes.evaluate(a, None)
+        elif isinstance(a, Address):
+            given, _, first = r.where(a.buffer, a.indices, None, {})
+            memories[p] = Memory(p, given.flat[int(first[0]) :], Sight.GRID)
+    r.function(callee, memories, values)
+
+
+def _assert(r: _Run, s: Assert, mask: Mask) -> None:
+    holds = np.broadcast_to(r.lanes.evaluate(s.cond, mask), r.grid.count)
+    if not (holds if mask is None else holds[mask]).all():
+        raise RuntimeFailure(s.message.format(*[r.lanes.evaluate(v, mask) for v in s.values]))
+
+
+_RUNNERS: Final[dict[type[Stmt], Callable[[_Run, Any, Mask], None]]] = {
+    For: _for, While: _while, If: _if, Call: _call, Assert: _assert, Store: _Run.write,
+    Eval: lambda r, s, mask: r.lanes.evaluate(s.value, mask),
+}  # fmt: skip

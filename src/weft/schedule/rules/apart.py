@@ -1,0 +1,57 @@
+"""Keeping what is used together in different sets of a cache, by the strides of intermediate buffers.
+
+A transform writes or reads a vector of each of many matrices, one after another. Where the matrices lie a power of two apart, all
+these vectors fall into the same few sets of the first-level cache, and drive one another out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weft.ir.expr import Const, Expr, Var
+from weft.loop.nodes import Block, Buffer
+from weft.schedule.rules.facts import block_of, inputs_of
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef
+from weft.schedule.tree import alloc_of
+from weft.targets.target import Target
+
+
+def move_apart(
+    s: Schedule, ref: BlockRef, producers: Sequence[BlockRef], chosen: Iterable[Var], target: Target
+) -> None:
+    """Gives the intermediate buffers in memory that a transform uses strides of an odd number of cache lines.
+
+    *producers* are the transforms computed inside *ref*, *chosen* the axes that any of them chooses by. The stride is that of the
+    last dimension along which elements are used together: one of those axes, or constants, index it.
+    """
+    blocks = [block_of(s, r) for r in (ref, *producers)]
+    together = {*chosen, *[v for b in blocks for v in _read_by_constants(b, blocks)]}
+    for block in blocks:
+        uses = [(w.buffer, [r.begin for r in w.ranges]) for w in block.writes]
+        uses += [(x.buffer, list(x.indices)) for x in inputs_of(block)]
+        for buffer, dim in {b: d for b, i in uses if (d := _last_used_together(i, together)) is not None}.items():
+            _align(s, buffer, dim, target)
+
+
+def _read_by_constants(block: Block, users: Sequence[Block]) -> list[Var]:
+    """Returns the axes of *block* for whose values *users* read what it writes by constants."""
+    [written] = block.writes
+    loads = [x for u in users for x in inputs_of(u) if x.buffer is written.buffer]
+    pairs = [(r.begin, x.indices[d]) for x in loads for d, r in enumerate(written.ranges)]
+    return [v for v, i in pairs if isinstance(v, Var) and isinstance(i, Const)]
+
+
+def _last_used_together(indices: Sequence[Expr], chosen: set[Var]) -> int | None:
+    """Returns the last dimension but for the very last one that is indexed by a chosen axis or a constant."""
+    found = [d for d, i in enumerate(indices[:-1]) if i in chosen or isinstance(i, Const)]
+    return found[-1] if found else None
+
+
+def _align(s: Schedule, buffer: Buffer, dim: int, target: Target) -> None:
+    if buffer.scope != "global" or buffer.strides is not None or alloc_of(s.function.body, buffer) is None:
+        return
+    writer = next((r for r in s.blocks() if any(w.buffer is buffer for w in block_of(s, r).writes)), None)
+    if writer is not None:
+        line = target.cache_line // buffer.dtype.bytes
+        s.storage_align(writer, dim, 2 * line, line)

@@ -1,0 +1,61 @@
+"""Every kernel of a model keeps its loops and the steps that made them, and the steps make the loops again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from tests.models import lstm_step, mlp, tiny_bert_layer, tiny_dcgan, tiny_resnet
+
+import weft
+from weft.driver import kernel
+from weft.driver.build import Compilation
+from weft.driver.cache import Cache
+from weft.driver.kernel import Request
+from weft.driver.options import Options
+from weft.loop.parser import parse_program
+from weft.loop.printer import print_function
+from weft.lower.serialize_loops import serialize_loops
+from weft.schedule import Schedule
+from weft.targets.cpu import host
+from weft.targets.target import Target
+from weft.te import to_program
+
+MODELS: list[Callable[[], onnx.ModelProto]] = [mlp, tiny_resnet, tiny_dcgan, lstm_step, tiny_bert_layer]
+
+
+def built(path: Path, cache: Cache) -> Compilation:
+    return weft.build(str(path), host(), Options(), None, cache)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda f: str(f.__name__))
+def test_the_steps_make_the_loops_again(
+    model: Callable[[], onnx.ModelProto], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(model().SerializeToString())
+    requests: dict[str, Request] = {}
+    original = kernel.make_kernel
+
+    def noting(request: Request, target: Target, cache: Cache | None, *others: object, **named: object) -> object:
+        requests[request.name] = request
+        return original(request, target, cache, *others, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("weft.driver.build.make_kernel", noting)
+    first = built(tmp_path / "model.onnx", Cache(tmp_path / "cache"))
+    again = built(tmp_path / "model.onnx", Cache(tmp_path / "cache"))
+    assert len({k.name for k in again.kernels.values()}) == len(again.kernels) > 0
+    for key, found in again.kernels.items():  # they come from the cache
+        made = first.kernels[key]
+        assert (found.scheduled, found.trace, found.flat) == (made.scheduled, made.trace, made.flat)
+        assert loops_made_by(found.trace, requests[found.name]) == found.scheduled
+        parse_program(found.scheduled)
+
+
+def loops_made_by(trace: str, request: Request) -> str:
+    """The text of the loops that a trace, run as the script that it is, makes of a kernel's formulas."""
+    s = Schedule(to_program(*request.tensors(), request.name, request.sizes))
+    exec(trace, {"s": s})
+    program = s.program if request.parallel else serialize_loops(s.program)
+    return print_function(program.entry)

@@ -1,0 +1,69 @@
+"""What a process holds while it compiles, and after."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.models import mlp
+
+WIDTH, LAYERS = 2048, 6
+WEIGHTS = 4 * WIDTH * WIDTH * LAYERS
+
+SCRIPT = """
+import json, sys
+import numpy as np
+import weft
+import weft.driver.build
+
+def held(what):
+    line = next(s for s in open("/proc/self/status") if s.startswith(what))
+    return int(line.split()[1]) << 10
+
+def parts():  # bytes of each kind of memory, by what it is a map of
+    found, name = {}, ""
+    for line in open("/proc/self/smaps"):
+        first = line.split()[0]
+        if not first.endswith(":"):
+            name = line.split(maxsplit=5)[5].strip() if len(line.split()) > 5 else ""
+        elif first == "Rss:":
+            found[name] = found.get(name, 0) + (int(line.split()[1]) << 10)
+    return found
+
+before = held("VmRSS")
+model = weft.compile(sys.argv[1], cache=sys.argv[2] == "cache")
+after = held("VmRSS")
+result = {"before": before, "peak": held("VmHWM"), "after": after, "file": parts().get(sys.argv[1], 0)}
+model(np.ones((1, model.inputs[0].shape[1]), np.float32))
+print(json.dumps(result))
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "large.onnx"
+    path.write_bytes(mlp(1, (WIDTH,) * (LAYERS + 1)).SerializeToString())
+    return path
+
+
+def measure(model: Path, cache: str) -> dict[str, int]:
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(model), cache], capture_output=True, text=True, check=True)
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def test_weights_are_held_once_and_compiling_takes_little_more(model: Path) -> None:
+    found = measure(model, "fresh")
+    assert found["peak"] <= found["before"] + 2.2 * WEIGHTS + (150 << 20)
+    assert found["after"] <= found["before"] + WEIGHTS + (60 << 20)
+    assert found["file"] == 0
+
+
+def test_a_known_model_takes_its_weights_and_little_more(model: Path) -> None:
+    measure(model, "cache")
+    found = measure(model, "cache")
+    assert found["peak"] <= found["before"] + WEIGHTS + (10 << 20)
+    assert found["file"] == 0

@@ -1,0 +1,75 @@
+"""Schedules that the fuzzing has found to go wrong once, each reduced to the few steps that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.schedule import programs
+from tests.schedule.compiling import check_compiled
+from tests.schedule.products import product
+from tests.schedule.programs import gather, matmul, stencil
+from tests.schedule.running import check
+
+from weft import te
+from weft.ir.expr import all_of, select
+from weft.loop.nodes import For, LoopKind
+from weft.loop.visit import statements
+from weft.schedule import Schedule
+from weft.support.dtypes import f32
+from weft.support.errors import ScheduleError
+
+
+def test_a_padded_copy_is_placed() -> None:
+    """The copy was guarded, and placing it lost the guard: it read beyond its source."""
+    case = gather(6, 5)
+    s = Schedule(case.program)
+    block = s.block("A")
+    copy = s.pack(block, "X", "i -> i // 4, i % 4", "local")
+    s.compute_at(copy, s.loops(block)[0])
+    check(case, s.program)
+
+
+def test_a_padded_copy_of_a_stencil_is_placed() -> None:
+    case = stencil(7)
+    s = Schedule(case.program)
+    block = s.block("B")
+    copy = s.pack(block, "A", "i -> i % 4, i // 4", "local")
+    s.compute_at(copy, s.loops(block)[0])
+    check(case, s.program)
+
+
+def test_results_of_bound_loops_are_started_by_the_same_threads() -> None:
+    """The loop that starts the results was bound, to no axis."""
+    case = matmul()
+    s = Schedule(case.program)
+    block = s.block("C")
+    i, j, _ = s.loops(block)
+    s.bind(i, "blockIdx.x")
+    s.bind(j, "threadIdx.x")
+    s.decompose_reduction(block, i)
+    check(case, s.program)
+    bound = [f for f in statements(s.function.body) if isinstance(f, For) and f.kind is LoopKind.BOUND]
+    assert [dict(f.annotations)["thread"] for f in bound] == ["blockIdx.x", "threadIdx.x"] * 2
+
+
+def test_a_consumer_that_reads_beyond_its_producer_stays() -> None:
+    """A padded read covers a box that is larger than what is made: in the producer's loops, the rest was never written."""
+    x = te.placeholder((4,), f32, "X")
+    a = te.compute((4,), lambda i: x[i] + 1.0, "A")
+    b = te.compute((7,), lambda i: select(all_of([i >= 2, i < 6]), a[i - 2], -5.0), "B")
+    case = programs.case([x], [b], lambda v: [np.pad(v + 1, (2, 1), constant_values=-5)])
+    s = Schedule(case.program)
+    with pytest.raises(ScheduleError, match="B does not read each element of a box of A once"):
+        s.reverse_compute_inline(s.block("B"))
+
+
+def test_vectors_in_a_vectorized_loop() -> None:
+    """Lanes of the inner loop were taken for those of the outer, where both have the same number."""
+    case = product(3, 16, 8)
+    s = Schedule(case.program)
+    block = s.block("C")
+    _, j, k = s.loops(block)
+    s.vectorize(j)
+    s.rfactor(block, k)
+    s.vectorize(k)
+    check_compiled(case, s.program)

@@ -1,0 +1,32 @@
+"""Register tiles: how many rows, columns and outer rows are held at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.schedule.rules.tiles import Problem, Tile, choose_tile
+from weft.targets.cpu import cpu
+
+WIDE = replace(cpu("avx512"), fma_per_cycle=2, l2=1 << 20, l3=32 << 20)
+SMALL_PLANE = Problem(row=4, column=16, last=16, depth=2048, element_bytes=4, outer_row=4)
+
+
+def test_a_small_plane_takes_several_rows_where_weights_come_from_afar() -> None:
+    assert choose_tile(SMALL_PLANE, WIDE) == Tile(4, 4, 16)
+    afar = choose_tile(replace(SMALL_PLANE, right_bytes=8 << 20), WIDE)
+    assert (afar.rows, afar.outer_rows) == (4, 2)
+    assert afar.columns < 4
+
+
+def test_a_tile_with_its_operands_fits_the_registers() -> None:
+    for target in (WIDE, cpu("avx2"), cpu("sse4")):
+        for row in (1, 3, 7, 28):
+            p = replace(SMALL_PLANE, row=row, outer_row=row, right_bytes=64 << 20)
+            t = choose_tile(p, target)
+            vectors = t.columns * -(-t.width // target.lanes(32))
+            assert (t.rows * t.outer_rows + 1) * vectors + 1 <= target.vector_registers
+            assert t.outer_rows == 1 or t.rows == row
+
+
+def test_rows_of_unknown_number_are_taken_by_powers_of_two() -> None:
+    assert choose_tile(replace(SMALL_PLANE, row=64, open_row=True, outer_row=1), WIDE).rows in (1, 2, 4, 8)
