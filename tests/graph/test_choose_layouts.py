@@ -40,7 +40,7 @@ def built(build: Callable[[Graph, Value], Value], channels: int = 8) -> Graph:
 
 def test_blocks() -> None:
     assert [output_block(c, 16) for c in (1, 3, 8, 12, 16, 24, 1000)] == [1, 4, 8, 16, 16, 16, 16]
-    assert [input_block(c, 16) for c in (1, 3, 8, 16, 24)] == [1, 3, 8, 16, 16]
+    assert [input_block(c, 16) for c in (1, 3, 8, 16, 24)] == [1, 1, 1, 16, 16]
     assert [group_block(c, 16) for c in ((32, 16), (4, 8), (2, 2))] == [16, 4, None]
 
 
@@ -119,7 +119,8 @@ def test_between_convolutions_nothing_is_unpacked(what: str) -> None:
 def test_channels_that_fill_no_block(taken: int, made: int) -> None:
     graph = built(lambda g, x: g.add("tanh", [conv(g, g.add("relu", [conv(g, x, 6)]), made)]), taken)
     found = ops(apply_pass(graph, layouts))
-    assert found == ["pack_channels", "conv2d_blocked", "relu", "conv2d_blocked", "tanh", "unpack_channels"]
+    first = "reshape" if taken < 4 else "pack_channels"  # they fill no vector, and are read one at a time
+    assert found == [first, "conv2d_blocked", "relu", "conv2d_blocked", "tanh", "unpack_channels"]
 
 
 def test_padding_channels_never_meet_what_is_not_finite_at_zero() -> None:

@@ -53,7 +53,7 @@ def groups(name: str) -> list[str]:
 
 def test_kernels_of_a_residual_network() -> None:
     assert groups("tiny_resnet") == [
-        "pack_channels+conv2d_blocked+relu",
+        "conv2d_blocked+relu",
         "max_pool2d",
         "conv2d_winograd+relu",
         "conv2d_winograd+add+relu",

@@ -32,8 +32,11 @@ def output_block(channels: int, lanes: int) -> int:
 
 
 def input_block(channels: int, lanes: int) -> int:
-    """Returns the block for *channels* that a convolution only reads, where any number will do: an image has three."""
-    return min(channels, lanes)
+    """Returns the block for *channels* that a convolution only reads: where they fill no vector, each stays alone.
+
+    An image has three; a convolution takes their elements one at a time in any layout, so that packing them buys nothing.
+    """
+    return lanes if channels >= lanes else 1
 
 
 def group_block(per_group: Iterable[int], lanes: int) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from weft.ir.expr import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
 from weft.loop.nodes import Alloc, Buffer, For, If, LoopKind, Program
-from weft.lower.partition_loops import uses_registers
+from weft.lower.guards import uses_registers
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 
 

@@ -20,7 +20,7 @@ from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.loop.nodes import NOTHING, For, If, LoopKind, Program, Stmt
 from weft.loop.visit import bound_vars, own_exprs, rename_fresh, statements
-from weft.lower.partition_loops import Guards, stores_in
+from weft.lower.guards import Guards, stores_in
 from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 

@@ -57,7 +57,9 @@ class _Layouts:
     def blocked(self, new: Graph, x: Value, block: int) -> Value:
         """Returns the twin of *x* in blocks of *block* channels, packed if it is not there yet."""
         key = (x, block)
-        if key not in self.twins:
+        if key not in self.twins and block == 1:
+            self.twins[key] = new.add("reshape", [x], shape=(*x.shape, ONE))
+        elif key not in self.twins:
             self.twins[key] = new.add("pack_channels", [x], block=block)
         return self.twins[key]
 

@@ -10,6 +10,7 @@ from weft.schedule.rules.inline import inline_blocks
 from weft.schedule.rules.rows import schedule_rows
 from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
+from weft.schedule.rules.window import moving_axes, schedule_window
 from weft.schedule.schedule import Schedule
 from weft.targets.target import Target
 
@@ -25,7 +26,8 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     placed = schedule_scans(s, target)
     for ref in s.blocks():
         if ref not in placed and is_reduction(block_of(s, ref)) and is_tileable(s, ref):
-            placed |= schedule_tiled(s, ref, target)
+            schedule = schedule_window if moving_axes(block_of(s, ref)) else schedule_tiled
+            placed |= schedule(s, ref, target)
     placed |= schedule_transforms(s, target)
     placed |= schedule_rows(s, target, placed)
     for ref in s.blocks():

@@ -11,27 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from weft.ir.expr import ONE, Const, Expr, Var
+from weft.ir.expr import ONE, Const, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block
-from weft.schedule.placing import readers
 from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
     elements,
-    inputs_of,
-    is_reduction,
     reduce_axes,
     size_of,
     spatial_axes,
-    split_index,
     uses_axis,
 )  # fmt: skip
+from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import alloc_of
 from weft.targets.target import Target
 
 
@@ -50,7 +46,7 @@ class Roles:
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
     block = block_of(s, ref)
-    finish, loops = _finishing_block(s, ref)
+    finish, loops = finishing_block(s, ref)
     roles = _roles(block)
     tile = _tile(block, roles, target)
     axes = spatial_axes(block)
@@ -79,53 +75,6 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     s.vectorize(last)
     parallelize(s, outer, elements(block.axes), target)
     return {ref, finish}
-
-
-def _finishing_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]]:
-    """Returns the element-wise block that finishes a reduction, and its loops, one for each spatial axis of the reduction.
-
-    It is the one reader of the result where that reads it in matching order, else a copy made for the purpose.
-    """
-    block = block_of(s, ref)
-    users = readers(s.function, block)
-    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
-    if intermediate and len(users) == 1 and not is_reduction(users[0]):
-        found = BlockRef(users[0].name)
-        loops = _aligned(s, block, found)
-        if loops is not None:
-            return found, loops
-    copy = s.cache_write(ref, "register")
-    return copy, list(s.loops(copy))
-
-
-def _aligned(s: Schedule, block: Block, user: BlockRef) -> list[LoopRef] | None:
-    """Returns the user's loops in the order of the axes of *block*; None if it reads the result in another order.
-
-    Two axes may together be one loop of the user, which is then split: a panel and a column in it, a phase and a position.
-    """
-    reader = block_of(s, user)
-    written = block.writes[0].buffer
-    reads = [x for x in inputs_of(reader) if x.buffer is written]
-    axes = [a.var for a in spatial_axes(reader)]
-    if len(reads) != 1 or len(axes) != len(reader.axes):
-        return None
-    parts = [(i, None) if isinstance(i, Var) else split_index(i) for i in reads[0].indices]
-    sizes = dict(p for p in parts if p is not None)
-    if None in parts or set(sizes) != set(axes) or not all(_is_whole(reads[0].indices, v, c) for v, c in sizes.items()):
-        return None
-    made: dict[Expr, LoopRef] = {}
-    for v, loop in zip(axes, s.loops(user), strict=True):
-        size = sizes[v]
-        names, pieces = ([v], [loop]) if size is None else ([v // size, v % size], list(s.split(loop, [None, size])))
-        made |= zip(names, pieces, strict=True)
-    return [made[i] for i in reads[0].indices]
-
-
-def _is_whole(indices: Sequence[Expr], v: Var, size: int | None) -> bool:
-    """Tells whether *indices* have *v* once, as it is or, where there is a *size*, as a quotient and a remainder."""
-    wanted = {v} if size is None else {v // size, v % size}
-    found = [i for i in indices if v in free_vars(i)]
-    return len(found) == len(wanted) and set(found) == wanted
 
 
 def _roles(block: Block) -> Roles:

@@ -14,7 +14,7 @@ from weft.targets.target import Target
 
 def schedule_injective(s: Schedule, ref: BlockRef, target: Target) -> None:
     """Vectorises the innermost loop around a block and runs the outer ones in parallel, if there is work enough."""
-    loops = list(s.loops(ref))
+    loops = [f for f in s.loops(ref) if s.extent(f) != 1]
     if not loops or not _is_serial(s, ref) or schedule_transposed(s, ref, target):
         return
     dtype = block_of(s, ref).writes[0].buffer.dtype

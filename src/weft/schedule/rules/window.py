@@ -1,0 +1,224 @@
+"""The rule for windows: each result is reduced from a small window of the input that moves along with it.
+
+Depthwise convolutions and pooling do little with each element they load, so that loads bound them. A tile of neighbouring
+results is computed in registers with the reduction written out: elements that windows share are loaded once for all of them,
+and the borders are decided when compiling. So no padded copy of the input is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from weft.ir.expr import Const, Expr, Select, Var
+from weft.ir.prove import linear_terms
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import Axis, Block, Load, Store
+from weft.schedule.placing import readers
+from weft.schedule.rules.facts import (
+    block_of,
+    elements,
+    inputs_of,
+    is_reduction,
+    reduce_axes,
+    size_of,
+    spatial_axes,
+    uses_axis,
+)  # fmt: skip
+from weft.schedule.rules.finish import finishing_block
+from weft.schedule.rules.parallel import parallelize
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.tree import alloc_of
+from weft.support.errors import ScheduleError
+from weft.targets.target import Target
+
+MOST_TAPS = 128
+"""Windows of more elements are not worth a rule of their own: their reduction is long enough to be a contraction's."""
+
+MOST_STATEMENTS = 288
+"""How many combinations a tile may be written out as; beyond, only the window's last axis is."""
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input."""
+
+    position: int
+    axis: Axis
+    tap: Axis
+    stride: int
+    dilation: int
+
+    def touched(self, count: int) -> int:
+        """Returns how many positions of the input the windows of *count* neighbours touch."""
+        taps = range(0, size_of(self.tap.extent) * self.dilation, self.dilation)
+        return len({n * self.stride + t for n in range(count) for t in taps})
+
+
+def moving_axes(block: Block) -> list[Moving]:
+    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window."""
+    reduced = reduce_axes(block)
+    if not all(isinstance(a.extent, Const) for a in reduced) or elements(reduced) > MOST_TAPS:
+        return []
+    spatial = spatial_axes(block)
+    for load in inputs_of(block):
+        found = [m for i in load.indices if (m := _moving(i, spatial, reduced)) is not None]
+        every = all(uses_axis(load, a.var) for a in spatial if size_of(a.extent) > 1)
+        if every and {m.tap.var for m in found} == {a.var for a in reduced}:
+            return found
+    return []
+
+
+def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | None:
+    """Recognises `spatial * stride + reduced * dilation + constant`."""
+    used = free_vars(index)
+    moved = [n for n, a in enumerate(spatial) if a.var in used]
+    taps = [a for a in reduced if a.var in used]
+    if len(moved) != 1 or len(taps) != 1:
+        return None
+    axis, tap = spatial[moved[0]], taps[0]
+    found = linear_terms(index, [axis.var, tap.var])
+    factors = [] if found is None else [found[0].get(v) for v in (axis.var, tap.var)]
+    if found is None or free_vars(found[1]) or not all(isinstance(f, Const) for f in factors):
+        return None
+    stride, dilation = (int(f.value) for f in factors if isinstance(f, Const))
+    return Moving(moved[0], axis, tap, stride, dilation)
+
+
+def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
+    """Schedules a reduction over windows with its finishing block; returns the blocks that are now in place."""
+    _inline_borders(s, ref)
+    finish, loops = finishing_block(s, ref)
+    block = block_of(s, ref)
+    moving = moving_axes(block)
+    lanes = target.lanes(block.writes[0].buffer.dtype.bits)
+    sizes = _tile(block, moving, lanes, target)
+    outer: list[LoopRef] = []
+    inner: list[LoopRef] = []
+    for n, (loop, axis) in enumerate(zip(loops, spatial_axes(block), strict=True)):
+        size = sizes.get(n, 1)
+        if size == 1:
+            outer.append(loop)
+        elif size >= size_of(axis.extent) and isinstance(axis.extent, Const):
+            inner.append(loop)
+        else:
+            rest, piece = s.split(loop, [None, size])
+            outer.append(rest)
+            inner.append(piece)
+    s.reorder([*outer, *inner])
+    if outer:
+        s.compute_at(ref, outer[-1])
+    s.set_scope(ref, "register")
+    _write_out(s, ref, len(outer), inner)
+    parallelize(s, outer, elements(block.axes), target)
+    return {ref, finish}
+
+
+def _inline_borders(s: Schedule, ref: BlockRef) -> None:
+    """Takes in what pads the input, so that each load knows whether it is inside."""
+    block = block_of(s, ref)
+    read = {x.buffer for x in inputs_of(block)}
+    for other in s.blocks():
+        made = block_of(s, other)
+        if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]:
+            try:
+                s.compute_inline(other)
+            except ScheduleError:  # not of the form that can be inlined: the padded copy is made
+                continue
+
+
+def _is_border(s: Schedule, block: Block) -> bool:
+    """Tells whether *block* is a padded copy: an element of something, or a constant."""
+    value = block.body.value if isinstance(block.body, Store) and not is_reduction(block) else None
+    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
+    return (
+        intermediate and isinstance(value, Select) and isinstance(value.then, Load) and isinstance(value.other, Const)
+    )
+
+
+def _tile(block: Block, moving: list[Moving], lanes: int, target: Target) -> dict[int, int]:
+    """Returns the sizes of a tile by the positions of its axes: the last axis, and the last two that windows move along.
+
+    Of the tiles that leave half of the registers for loaded elements, the one with the fewest cycles for the whole result.
+    """
+    axes = spatial_axes(block)
+    last = len(axes) - 1
+    width = min(size_of(axes[last].extent), lanes)
+    tiled = [m for m in moving if m.position != last][-2:]
+    along = next((m for m in moving if m.position == last), None)
+    room = target.vector_registers // 2 - 1
+    best: tuple[float, dict[int, int]] | None = None
+    choices = [_counts(size_of(m.axis.extent), room) for m in tiled]
+    vectors = _counts(-(-size_of(axes[last].extent) // lanes), min(room, 8)) if along is not None else [1]
+    for *counts, v in product(*choices, vectors):
+        sums = v
+        for n in counts:
+            sums *= n
+        if sums > room:
+            continue
+        cost = _cost(block, tiled, counts, along, v, target) * _tiles(axes, tiled, counts, v * width)
+        if best is None or cost < best[0] * 0.999:
+            best = cost, {**{m.position: n for m, n in zip(tiled, counts, strict=True)}, last: v * width}
+    return best[1] if best is not None else {last: width}
+
+
+def _counts(size: int, most: int) -> list[int]:
+    """Returns the tile sizes worth trying along an axis: those that cut it into pieces as even as can be."""
+    return sorted({-(-size // pieces) for pieces in range(1, size + 1) if -(-size // pieces) <= most})
+
+
+def _tiles(axes: list[Axis], tiled: list[Moving], counts: list[int], width: int) -> int:
+    total = -(-size_of(axes[-1].extent) // width)
+    for m, n in zip(tiled, counts, strict=True):
+        total *= -(-size_of(m.axis.extent) // n)
+    return total
+
+
+def _cost(
+    block: Block, tiled: list[Moving], counts: list[int], along: Moving | None, vectors: int, target: Target
+) -> float:
+    """Returns the cycles of one tile: bound by arithmetic or by loads, and a part of what the other takes."""
+    taps = elements(reduce_axes(block))
+    sums = vectors
+    loads = vectors if along is None else vectors * size_of(along.tap.extent) * UNALIGNED
+    for m, n in zip(tiled, counts, strict=True):
+        sums *= n
+        loads *= m.touched(n)
+    weights = taps if len(inputs_of(block)) > 1 else 0
+    arithmetic = taps * sums / max(1, target.fma_per_cycle)
+    loading = (loads + weights) / LOADS_PER_CYCLE
+    return max(arithmetic, loading, taps * LATENCY) + PRESSURE * min(arithmetic, loading) + sums
+
+
+UNALIGNED = 1.5
+"""What a load costs that crosses from one cache line into the next, as every other one does along a row."""
+
+LOADS_PER_CYCLE = 2
+LATENCY = 4
+PRESSURE = 0.5
+"""The part that shows of what loads and arithmetic do at the same time."""
+
+
+def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef]) -> None:
+    """Puts the reduction outside the tile and unrolls both, or the tile and the window's last axis if that is long."""
+    own = list(s.loops(ref))[depth:]
+    count = len([f for f in own if _is_reduced(s, ref, f)])
+    spatial, reduced = own[: len(own) - count], own[len(own) - count :]
+    s.reorder([*reduced, *spatial])
+    start = s.decompose_reduction(ref, reduced[0])
+    size = 1
+    for f in [*spatial[:-1], *reduced]:
+        size *= s.extent(f) or 1
+    for f in reduced if size <= MOST_STATEMENTS else reduced[-1:]:
+        s.unroll(f)
+    for nest in (list(s.loops(start))[depth:], spatial, finished):
+        for f in nest[:-1]:
+            s.unroll(f)
+        s.vectorize(nest[-1])
+
+
+def _is_reduced(s: Schedule, ref: BlockRef, loop: LoopRef) -> bool:
+    block = block_of(s, ref)
+    reduced: set[Var] = {a.var for a in reduce_axes(block)}
+    return any(a.var in reduced and loop.var in free_vars(b) for a, b in zip(block.axes, block.bindings, strict=True))
