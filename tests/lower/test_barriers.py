@@ -131,6 +131,13 @@ def test_one_of_an_inner_loop_serves_the_outer_one() -> None:
     assert lowered("for m in range(0, 2):\n" + indented(inner))[1] == 2 * 4 * 2
 
 
+def test_a_loop_that_may_not_run_is_no_barrier() -> None:
+    """Block 0 does not run the loop, so that a barrier in it would be none between what comes before and after."""
+    inner = phase("x", "T[p] = A[i, p]", var="p") + phase("x", "C[i, q] = T[63 - q]", var="q")
+    text, _ = lowered(WRITE + "for k in range(0, i):\n" + indented(inner) + READ, needed=False)
+    assert text.count("weft.barrier") == 3
+
+
 def test_a_sum_over_a_tree_of_threads(golden: Golden) -> None:
     """Half of the threads add what the other half has; the last two barriers are for one thread and all that read."""
     steps = "".join(
