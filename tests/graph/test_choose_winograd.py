@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.graph.checks import apply_pass, constant, random_array
@@ -20,7 +22,7 @@ def convolution(kernel: int, stride: int, channels: int = 16, size: int = 16) ->
     x = g.input("x", (1, channels, size, size), f32)
     scale = np.float32((2 / (channels * kernel**2)) ** 0.5)  # so that the outputs are about as large as the inputs
     w = g.constant(random_array((16, channels, kernel, kernel)) * scale, "w")
-    attributes = {"strides": (stride, stride), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
+    attributes: dict[str, Any] = {"strides": (stride, stride), "pads": (1, 1, 1, 1), "dilations": (1, 1), "group": 1}
     g.output(g.add("conv2d", [x, w, constant(g, 16)], **attributes), "y")
     return g
 
