@@ -125,7 +125,7 @@ def test_refused_for_one_loop() -> None:
     refused(
         lambda: s.tile(s.loops(s.block("C"))[:1], [2]),
         "1 loops and 1 sizes were given",
-        "for i in range(0, 5)",
+        None,
         "a tile takes two or more loops, a size each",
     )
 
