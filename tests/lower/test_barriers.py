@@ -270,6 +270,18 @@ def test_refused_too_much_shared_memory(golden: Golden) -> None:
     golden(refused(body, shared="f32[20000]"))
 
 
+def test_refused_too_many_registers(golden: Golden) -> None:
+    inside = [f"        R[{m}] = A[i, (t + {m}) % 64]\n" for m in range(3)]
+    inside += [
+        "        for m in range(0, 400):\n            R[m] = R[(m * 7) % 400] + 1.0\n",
+        "        C[i, t] = R[t]\n",
+    ]
+    body = 'for t in bound(0, 64, thread="threadIdx.x"):\n    with alloc("register", f32[400]) as R:\n' + "".join(
+        inside
+    )
+    golden(refused(body))
+
+
 def test_refused_memory_that_the_machine_has_not(golden: Golden) -> None:
     body = 'with alloc("acc", f32[64]) as L:\n' + indented(
         phase("x", "L[t] = A[i, t]") + phase("x", "C[i, u] = L[u]", var="u")
