@@ -94,3 +94,24 @@ def test_what_threads_have_is_combined_once() -> None:
     s.cross_thread_reduce(block, k0, "threadIdx.y")
     with pytest.raises(ScheduleError, match="top combines what threads have already"):
         s.cross_thread_reduce(block, s.loops(block)[1], "threadIdx.y")
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+def test_two_places_stay_within_iterations_that_run_apart(kind: str) -> None:
+    """The places were made outside of a loop inside, whose iterations then shared them."""
+    case = programs.bias_relu(4, 6, 3)
+    s = Schedule(case.program)
+    c, (i, j) = s.block("C"), s.loops(s.block("D"))
+    s.compute_at(c, j)
+    s.double_buffer(c, j)
+    s.apply(kind, i)
+    s.reorder([j, i])
+    check_compiled(case, s.program)
+
+
+def test_a_block_inside_another_is_not_inlined_into_what_came_before() -> None:
+    s = Schedule(matmul().program)
+    block = s.block("C")
+    s.blockize(s.loops(block)[1])
+    with pytest.raises(ScheduleError, match="it is inside the block C_o"):
+        s.reverse_compute_inline(s.block("C_init"))

@@ -56,7 +56,7 @@ SCHEDULE: Final = (
     ),
     _schedule(
         "dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
-        "a write after a read counts as feeding it", "reorder", "parallel", "reverse_compute_at", "random",
+        "a write after a read counts as feeding it", "order_of_accesses",
     ),
     _schedule(
         "dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
