@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,9 @@ def test_main_calls_every_group_in_order() -> None:
 def test_kernels_are_given_their_workspaces_in_the_arena() -> None:
     g = Graph()
     x = g.input("x", (1, 16, 64, 64), f32)
-    g.output(g.add("max_pool2d", [x], kernel=(3, 3), strides=(1, 1), pads=(1, 1, 1, 1)), "y")
+    w = g.constant(np.random.default_rng(1).standard_normal((16, 16, 5, 5)).astype(np.float32), "w")
+    attributes: dict[str, Any] = {"strides": (1, 1), "pads": (2, 2, 2, 2), "dilations": (1, 1), "group": 1}
+    g.output(g.add("conv2d", [x, w], **attributes), "y")
     made = weft.build(g)
     assert sum(map(len, made.plan.workspaces.values())) > 0
     assert all(made.plan.locations[v].place is Place.ARENA for vs in made.plan.workspaces.values() for v in vs)
@@ -93,9 +96,10 @@ def test_kernels_are_given_their_workspaces_in_the_arena() -> None:
     assert f"{first.name}(" in first.flat
     assert 'alloc("global"' not in first.flat
     values = np.random.default_rng(0).standard_normal((1, 16, 64, 64)).astype(np.float32)
-    padded = np.pad(values, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
-    wanted = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3)).max((4, 5))
-    assert np.array_equal(np.asarray(Model(made.package)(values)), wanted)
+    padded = np.pad(values, [(0, 0), (0, 0), (2, 2), (2, 2)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), (2, 3))
+    wanted = np.einsum("nchwyx,ocyx->nohw", windows, w.array)
+    np.testing.assert_allclose(np.asarray(Model(made.package)(values)), wanted, rtol=1e-3, atol=1e-3)
 
 
 def test_a_size_that_no_input_shows_is_refused() -> None:
