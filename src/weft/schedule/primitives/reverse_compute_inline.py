@@ -23,7 +23,6 @@ from weft.schedule.placing import (
     check_intermediate,
     check_movable,
     check_outermost,
-    check_outermost,
     check_untouched,
     read_buffers,
     readers,
