@@ -34,3 +34,18 @@ def test_an_iteration_has_no_memory_of_its_own_for_it() -> None:
     s = Schedule(parse_program(DELAYED))
     with pytest.raises(ScheduleError, match="may use what another"):
         s.double_buffer(s.block("A"), LoopRef(s.loops(s.block("B"))[0].var))
+
+
+NEIGHBOURS = """
+def main(S: f32[4, 4]):
+    for i in range(0, 4):
+        for t in range(0, 3):
+            with block("S", vt=ordered(3, t), vi=spatial(4, i)):
+                S[vt + 1, vi] = S[vt, 3 - vi] + 1.0
+"""
+
+
+def test_a_step_that_needs_what_another_iteration_made() -> None:
+    s = Schedule(parse_program(NEIGHBOURS))
+    with pytest.raises(ScheduleError, match="its iterations write the same elements of S"):
+        s.parallel(s.loops(s.block("S"))[0])

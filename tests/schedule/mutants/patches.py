@@ -67,12 +67,12 @@ SCHEDULE: Final = (
         "a loop that a sum runs over may be parallel", "parallel", "vectorize",
     ),
     _schedule(
-        "kinds", "    if not is_defined(first) or any(", "    if any(",
-        "memory that keeps old values may become an iteration's own", "parallel", "random",
+        "kinds", "v in indices and is_told_apart(fn, write.path, target, v) for v in axes", "v in indices for v in axes",
+        "iterations that write the same elements count as apart", "parallel", "polyhedral",
     ),
     _schedule(
         "recurrence", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in", "any(w.path != r.path for w in",
-        "a recurrence may run in parallel", "parallel", "random",
+        "a recurrence may run in parallel", "order_of_accesses",
     ),
     _schedule(
         "inputs", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
