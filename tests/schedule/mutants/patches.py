@@ -133,7 +133,7 @@ LOWER: Final = (
     ),
     _lower(
         "widen", "divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO", "divisor % a.lanes",
-        "a vector that starts in the middle of a row ends there",
+        "a vector that starts in the middle of a row ends there", "schedule/test_found_by_fuzzing.py",
     ),
     _lower(
         "shrink_loops", "return int(c.b.value) + isinstance(c, Le)", "return int(c.b.value)",
