@@ -103,12 +103,11 @@ def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
     if extent >= lanes:
         parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))
     done = extent // lanes * lanes
-    left = extent - done
-    if masks and left.bit_count() > 1:
-        body, var = rename_fresh(loop.body) if parts else loop.body, loop.var
-        inside = If(var < loop.begin + extent, body, None)
-        return seq(*parts, _widened(loop, inside, loop.begin + done, 1 << left.bit_length(), bounds))
-    for width in _powers_of_two(left):
+    rest = extent - done
+    if masks and rest.bit_count() > 1:
+        inside = If(loop.var < loop.begin + extent, rename_fresh(loop.body) if parts else loop.body, None)
+        return seq(*parts, _widened(loop, inside, loop.begin + done, 1 << rest.bit_length(), bounds))
+    for width in _powers_of_two(rest):
         body = rename_fresh(loop.body) if parts else loop.body
         first = loop.begin + done
         parts.append(_widened(loop, body, first, width, bounds) if width > 1 else substitute(body, {loop.var: first}))

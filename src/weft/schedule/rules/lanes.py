@@ -92,6 +92,7 @@ def _reduce_in_lanes(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], run: 
     extent = s.extent(last) or FALLBACK_SIZE
     if extent < SHORTEST:
         return
+    lanes = min(lanes, 1 << (extent - 1).bit_length())
     width = lanes * vectors_for(extent, lanes)
     steps, lane = s.split(last, [None, width])
     _vectors(s, s.rfactor(ref, lane), [*outer, steps], lane)

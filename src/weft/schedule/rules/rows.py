@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from weft.loop.nodes import Block
 from weft.schedule.rules.facts import block_of, elements, is_reduction, reduce_axes, spatial_axes
-from weft.schedule.rules.lanes import reduce_in_lanes
+from weft.schedule.rules.lanes import SHORTEST, reduce_in_lanes
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
@@ -97,6 +97,6 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, target: Target) -> 
     if not loops:
         return
     if not is_reduction(block):
-        vectorize_last(s, loops, lanes)
+        vectorize_last(s, loops, lanes, shortest=SHORTEST)
     else:
         reduce_in_lanes(s, ref, loops[-len(reduce_axes(block)) :], lanes)
