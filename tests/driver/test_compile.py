@@ -102,7 +102,7 @@ def test_levels_do_what_they_say() -> None:
     }
     assert operators[0] == [["conv2d"], ["batch_norm"], ["relu"]]
     assert operators[1] == operators[2] == [["conv2d", "relu"]]
-    assert operators[3] == [["pack_channels", "conv2d_blocked", "relu"], ["unpack_channels"]]
+    assert operators[3] == [["conv2d_blocked", "relu"], ["unpack_channels"]]
     dense = {level: str(build(mlp(), options=Options(opt_level=level)).fused) for level in range(4)}
     assert "matmul_packed" not in dense[1]
     assert "matmul_packed" in dense[2]

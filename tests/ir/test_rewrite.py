@@ -4,7 +4,7 @@ import pytest
 
 from weft.ir.expr import Add, Const, Expr, FloorDiv, Mul, Var, index
 from weft.ir.node import Node
-from weft.ir.rewrite import Rules, free_vars, map_nodes, post_order, rewrite, substitute
+from weft.ir.rewrite import Rules, free_vars, map_nodes, mentions, post_order, rewrite, substitute
 
 X, Y, Z = Var("x"), Var("y"), Var("z")
 RULES = Rules()
@@ -81,6 +81,7 @@ def test_post_order_yields_children_first_and_once() -> None:
 def test_free_variables_come_in_order_of_use() -> None:
     assert free_vars(Add(Mul(Y, X), Add(Z, Y))) == [Y, X, Z]
     assert free_vars(Const(3, X.dtype)) == []
+    assert [mentions(Add(Mul(Y, X), Y), v) for v in (X, Y, Z)] == [True, True, False]
 
 
 def test_deep_chains_need_no_stack() -> None:

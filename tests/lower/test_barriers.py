@@ -227,6 +227,25 @@ def test_refused_to_read_another_threads_memory(golden: Golden) -> None:
     golden(refused(body))
 
 
+def in_warp_memory(index: str, width: int) -> str:
+    """Rows of threads each of which writes to warp memory, and another loop that reads it at *index*."""
+    write = phase("x", "W[t] = A[i, y * 8 + t % 8]", count=width)
+    read = phase("x", f"C[i, z * 8 + u % 8] = W[{index}]", var="u", count=8)
+    rows = 'for y in bound(0, 2, thread="threadIdx.y"):\n' + indented(write)
+    return f'with alloc("warp", f32[{width}]) as W:\n' + indented(
+        rows + 'for z in bound(0, 2, thread="threadIdx.y"):\n' + indented(read)
+    )
+
+
+def test_refused_warp_memory_of_several_rows(golden: Golden) -> None:
+    """Written by two rows, which in turn would see the last; it is the two that conflict, not the values."""
+    golden(refused(in_warp_memory("31 - u", 32)))
+
+
+def test_refused_warp_memory_where_rows_are_no_warps(golden: Golden) -> None:
+    golden(refused(in_warp_memory("15 - u", 16)))
+
+
 def test_refused_to_loop_differently_around_a_barrier(golden: Golden) -> None:
     inside = "for k in range(0, y + 1):\n" + indented(
         phase("x", "S[t] = A[i, t]") + phase("x", "C[i, u] = S[63 - u]", var="u")
@@ -249,6 +268,18 @@ def test_refused_too_many_threads(golden: Golden) -> None:
 def test_refused_too_much_shared_memory(golden: Golden) -> None:
     body = phase("x", "S[t * 300] = A[i, t]", var="t") + phase("x", "C[i, u] = S[18900 - u * 300]", var="u")
     golden(refused(body, shared="f32[20000]"))
+
+
+def test_refused_too_many_registers(golden: Golden) -> None:
+    inside = [f"        R[{m}] = A[i, (t + {m}) % 64]\n" for m in range(3)]
+    inside += [
+        "        for m in range(0, 400):\n            R[m] = R[(m * 7) % 400] + 1.0\n",
+        "        C[i, t] = R[t]\n",
+    ]
+    body = 'for t in bound(0, 64, thread="threadIdx.x"):\n    with alloc("register", f32[400]) as R:\n' + "".join(
+        inside
+    )
+    golden(refused(body))
 
 
 def test_refused_memory_that_the_machine_has_not(golden: Golden) -> None:

@@ -85,6 +85,27 @@ def test_several_rows_at_once(threads: int, at_once: int) -> None:
     assert (counters.warp_barriers > 0) == (threads == 32)
 
 
+def test_rows_that_all_read_one_result() -> None:
+    """One row of threads reduces, and all rows use the result: not through the memory of a warp."""
+    n, m = 2, 64
+    x, k = te.placeholder((n, m), f32, "X"), te.reduce_axis(m, "k")
+    t = te.compute((n,), lambda i: te.sum_(x[i, k], [k]), "total")
+    y = te.compute((n, m), lambda i, j: x[i, j] - t[i], "Y")
+    shape = case([x], [y], lambda a: [a - a.sum(1, keepdims=True)])
+    for scope in ("local", "shared"):
+        s = Schedule(shape.program)
+        i, j = s.loops(s.block("Y"))
+        row, lane = s.split(j, [2, 32])
+        total = s.block("total")
+        s.compute_at(total, i)
+        s.set_scope(total, scope)
+        s.cross_thread_reduce(total, s.split(s.loops(total)[1], [None, 32])[1])
+        for f, axis in ((row, "threadIdx.y"), (lane, "threadIdx.x"), (i, "blockIdx.x")):
+            s.bind(f, axis)
+        counters = check_threads(shape, s.program)
+        assert counters.warp_barriers == 0
+
+
 def softmax_of_threads(s: Schedule, last: str, middle: str | None, threads: int, reductions: tuple[str, ...]) -> None:
     """A row a block: every step of it by the threads of the block."""
     i, j = s.loops(s.block(last))

@@ -67,6 +67,20 @@ def test_without_either_barrier_it_races(number: int) -> None:
         run_case(shape, without_barrier(flat, number))
 
 
+def test_tiles_in_two_places_need_half_the_barriers() -> None:
+    """What is multiplied is not where the next tiles go, and those after them come behind the next barrier."""
+    shape = matmul(48, 32, 64)
+    s = tiled_matmul(shape)
+    for name in ("A_shared", "B_shared"):
+        s.double_buffer(s.block(name), s.loops(s.block(name))[2])
+    flat = lower(s.program, GENERIC_THREADS, verify=True)
+    counters = run_case(shape, flat)
+    assert (len(barriers(flat)), counters.barriers) == (1, 3 * 2 * 4)
+    assert launch_of(flat.functions[1]).shared == 2 * 2 * 16 * 16 * 4
+    with pytest.raises(RaceError):
+        run_case(shape, without_barrier(flat, 0))
+
+
 @pytest.mark.parametrize("shape", [(33, 47, 20), (17, 5, 18), (16, 16, 17), (50, 16, 33)])
 def test_extents_that_tiles_do_not_divide(shape: tuple[int, int, int]) -> None:
     found = matmul(*shape)

@@ -258,6 +258,15 @@ def test_partition_loops_peels_the_borders_of_a_window(golden: Golden) -> None:
     golden(before_and_after(PADDED, partitioned))
 
 
+def test_partition_loops_tests_the_digits_of_a_fused_loop(golden: Golden) -> None:
+    text = """
+def main(A: f32[3, 10], C: f32[3, 10]):
+    for cy in parallel(0, 30):
+        C[cy // 10, cy % 10] = select(1 <= cy % 10 and cy % 10 < 9, A[cy // 10, cy % 10 - 1], 0.0)
+"""
+    golden(before_and_after(text, partitioned))
+
+
 def test_partition_loops_of_a_parallel_loop_tests_it(golden: Golden) -> None:
     golden(before_and_after(PADDED.replace("for i in range", "for i in parallel"), partitioned))
 

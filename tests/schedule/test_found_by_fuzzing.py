@@ -1,4 +1,4 @@
-"""Schedules that the fuzzing has found to go wrong once, each reduced to the few steps that it takes."""
+"""Schedules that the fuzzing, or a planted bug, has found to go wrong once, each reduced to the few steps that it takes."""
 
 from __future__ import annotations
 
@@ -94,3 +94,35 @@ def test_what_threads_have_is_combined_once() -> None:
     s.cross_thread_reduce(block, k0, "threadIdx.y")
     with pytest.raises(ScheduleError, match="top combines what threads have already"):
         s.cross_thread_reduce(block, s.loops(block)[1], "threadIdx.y")
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+def test_two_places_stay_within_iterations_that_run_apart(kind: str) -> None:
+    """The places were made outside of a loop inside, whose iterations then shared them."""
+    case = programs.bias_relu(4, 6, 3)
+    s = Schedule(case.program)
+    c, (i, j) = s.block("C"), s.loops(s.block("D"))
+    s.compute_at(c, j)
+    s.double_buffer(c, j)
+    s.apply(kind, i)
+    s.reorder([j, i])
+    check_compiled(case, s.program)
+
+
+def test_a_block_inside_another_is_not_inlined_into_what_came_before() -> None:
+    s = Schedule(matmul().program)
+    block = s.block("C")
+    s.blockize(s.loops(block)[1])
+    with pytest.raises(ScheduleError, match="it is inside the block C_o"):
+        s.reverse_compute_inline(s.block("C_init"))
+
+
+def test_vectors_that_begin_in_the_middle_of_a_row() -> None:
+    """A vector of four from the element 18 on crosses the row's end at 20, although rows hold whole vectors."""
+    x = te.placeholder((4, 6), f32, "X")
+    y = te.compute((24,), lambda i: x[i % 4, i // 4] + 1.0, "Y")
+    case = programs.case([x], [y], lambda v: [v.T.reshape(-1) + 1])
+    s = Schedule(case.program)
+    _, rest = s.partition(s.loops(s.block("Y"))[0], [2])
+    s.vectorize(rest)
+    check_compiled(case, s.program)

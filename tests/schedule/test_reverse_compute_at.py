@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.schedule.compiling import check_compiled
 from tests.schedule.programs import (
     CASES,
     bias_relu,
@@ -13,10 +14,11 @@ from tests.schedule.programs import (
     row_sums,
     rows,
     symbolic_matmul,
+    symbolic_rows,
     symmetric,
     two_outputs,
 )
-from tests.schedule.running import check, loop, refusal, transition
+from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
 from weft.schedule import Schedule
@@ -92,6 +94,79 @@ def test_after_two_producers_of_which_one_is_further_out() -> None:
     s.reverse_compute_at(s.block("out"), i)
     assert s.loops(s.block("out"))[0] == i
     check(case, s.program)
+
+
+def test_rows_of_symbolic_size() -> None:
+    case = symbolic_rows(5, 7)
+    s = Schedule(case.program)
+    s.reverse_compute_at(s.block("B"), s.loops(s.block("S"))[0])
+    s.parallel(s.loops(s.block("S"))[0])
+    check_compiled(case, s.program)
+
+
+def test_tiles_of_symbolic_rows() -> None:
+    case = symbolic_matmul(7)
+    s = Schedule(case.program)
+    i0, _ = s.split(s.loops(s.block("C"))[0], [None, 4])
+    s.reverse_compute_at(s.block("D"), i0)
+    check_compiled(case, s.program)
+
+
+def test_one_after_another() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    i, j, _ = s.loops(s.block("C"))
+    s.reverse_compute_at(s.block("D"), j)
+    s.reverse_compute_at(s.block("E"), i)
+    assert [len(s.loops(s.block(b))) for b in "DE"] == [2, 2]
+    check_compiled(case, s.program)
+
+
+def test_further_in() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    i, j, _ = s.loops(s.block("C"))
+    s.reverse_compute_at(s.block("D"), i)
+    s.reverse_compute_at(s.block("D"), j)
+    assert s.loops(s.block("D")) == (i, j)
+    check_compiled(case, s.program)
+
+
+def test_in_a_loop_that_counts_down() -> None:
+    text = COUNTED.replace("spatial(10, i)", "spatial(10, 9 - i)")
+    s = Schedule(parse_program(text))
+    before = s.program
+    s.reverse_compute_at(s.block("B"), s.split(loop(s, "i"), [None, 5])[0])
+    same_results(before, s.program)
+
+
+def test_in_a_loop_of_one_iteration() -> None:
+    s = Schedule(parse_program(COUNTED))
+    before = s.program
+    s.reverse_compute_at(s.block("B"), s.split(loop(s, "i"), [1, None])[0])
+    same_results(before, s.program)
+
+
+def test_its_loops_run_in_lanes() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    i, _, _ = s.loops(s.block("C"))
+    s.reverse_compute_at(s.block("D"), i)
+    s.vectorize(s.loops(s.block("D"))[1])
+    s.parallel(i)
+    check_compiled(case, s.program)
+
+
+COUNTED = """
+def main(X: f32[10], B: f32[10]):
+    A = alloc("global", f32[10])
+    for i in range(0, 10):
+        with block("A", v=spatial(10, i)):
+            A[v] = X[v] * 2.0
+    for j in range(0, 10):
+        with block("B", v=spatial(10, j)):
+            B[v] = A[v] + 1.0
+"""
 
 
 def test_refused_where_only_a_sum_is_finished(golden: Callable[[str], None]) -> None:

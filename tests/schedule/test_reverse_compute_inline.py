@@ -312,3 +312,25 @@ def test_refused_for_an_output_as_the_producer() -> None:
         'with block("T"',
         "only an intermediate result can move to its use",
     )
+
+
+def test_refused_inside_a_block_of_loops() -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    s.blockize(s.loops(s.block("E"))[1])
+    refused(
+        lambda: s.reverse_compute_inline(s.block("E")),
+        "it is inside the block E_o",
+        'with block("E"',
+        "place E_o as a whole, or take this step before blockize",
+    )
+
+
+def test_refused_into_a_block_of_loops() -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    s.blockize(s.loops(s.block("D"))[1])
+    refused(
+        lambda: s.reverse_compute_inline(s.block("E")),
+        "D_o is not a single assignment",
+        'with block("D_o"',
+        "only a block that is one unconditional assignment will do",
+    )

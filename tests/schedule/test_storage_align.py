@@ -106,6 +106,50 @@ def test_columns_of_rows_4_kib_apart_no_longer_share_a_set() -> None:
     assert missed == [32 * 1024, 32 * 1024 // 16]
 
 
+def test_rows_that_are_aligned_already_stay() -> None:
+    s = Schedule(transposed(4, 16).program)
+    s.storage_align(s.block("T"), 0, 16)
+    assert "strides=(16, 1)" in str(s)
+
+
+def test_symbolic_rows() -> None:
+    n = Var("n")
+    x = te.placeholder((3, n), f32, "X")
+    t = te.compute((3, n), lambda i, j: x[i, j] * 2.0, "T")
+    of_rows = case([x], [te.compute((n, 3), lambda j, i: t[i, j], "Y")], lambda v: [2 * v.T], n=5)
+    s = Schedule(of_rows.program)
+    s.storage_align(s.block("T"), 0, 8)
+    check_compiled(of_rows, s.program)
+
+
+def test_of_a_copy_and_of_a_result() -> None:
+    of_product = matmul(4, 6, 5)
+    s = Schedule(of_product.program)
+    s.storage_align(s.cache_read(s.block("C"), "B", "local"), 0, 8)
+    s.cache_write(s.block("C"), "local")
+    s.storage_align(s.block("C"), 0, 4, 1)
+    check_compiled(of_product, s.program)
+
+
+def test_in_a_parallel_loop() -> None:
+    of_rows = bias_relu()
+    s = Schedule(of_rows.program)
+    i, _ = s.loops(s.block("D"))
+    s.compute_at(s.block("C"), i)
+    s.parallel(i)
+    s.storage_align(s.block("C"), 0, 16)
+    check_compiled(of_rows, s.program)
+
+
+def test_before_another_memory_is_chosen() -> None:
+    of_rows = bias_relu()
+    s = Schedule(of_rows.program)
+    s.storage_align(s.block("C"), 0, 16)
+    s.set_scope(s.block("C"), "local")
+    assert 'alloc("local", f32[5, 7], strides=(16, 1))' in str(s)
+    check_compiled(of_rows, s.program)
+
+
 def test_refused_twice(golden: Callable[[str], None]) -> None:
     s = Schedule(transposed(4, 8).program)
     s.storage_align(s.block("T"), 0, 16)

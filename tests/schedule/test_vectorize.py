@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.schedule.programs import matmul, stencil, symbolic_matmul
-from tests.schedule.running import check, loop, refusal, transition
+import pytest
+from tests.schedule.compiling import check_compiled
+from tests.schedule.programs import CASES, matmul, stencil, symbolic_matmul, symbolic_rows, two_outputs
+from tests.schedule.refusing import refused
+from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
 from weft.schedule import Schedule
@@ -39,6 +42,94 @@ def test_a_producer_whose_outer_iterations_overlap() -> None:
     s.compute_at(s.block("B"), outer)
     s.vectorize(s.split(s.loops(s.block("B"))[-1], [None, 4])[1])
     check(case, s.program)
+
+
+def test_lanes_under_a_guard() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    s.vectorize(s.split(s.loops(s.block("C"))[1], [None, 4])[1])
+    check_compiled(case, s.program)
+
+
+def test_a_whole_row_of_any_length() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.vectorize(s.loops(s.block("E"))[1])
+    check_compiled(case, s.program)
+
+
+def test_one_lane() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    s.vectorize(s.split(s.loops(s.block("C"))[1], [None, 1])[1])
+    check_compiled(case, s.program)
+
+
+def test_rows_whose_elements_lie_apart() -> None:
+    case = two_outputs()
+    s = Schedule(case.program)
+    s.vectorize(s.loops(s.block("B"))[0])
+    check_compiled(case, s.program)
+
+
+def test_lanes_that_count_down() -> None:
+    text = "def main(X: f32[8], B: f32[8]):\n    for i in range(0, 8):\n"
+    text += '        with block("B", v=spatial(8, 7 - i)):\n            B[v] = X[7 - v] + 1.0\n'
+    s = Schedule(parse_program(text))
+    before = s.program
+    s.vectorize(loop(s, "i"))
+    same_results(before, s.program)
+
+
+def test_gathered_lanes() -> None:
+    case = CASES["gather"]()
+    s = Schedule(case.program)
+    s.vectorize(s.loops(s.block("B"))[0])
+    check_compiled(case, s.program)
+
+
+def test_a_choice_in_each_lane() -> None:
+    case = CASES["conv2d"]()
+    s = Schedule(case.program)
+    s.vectorize(s.loops(s.block("P"))[2])
+    check_compiled(case, s.program)
+
+
+def test_the_start_of_a_reduction() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([i, k, j])
+    start = s.decompose_reduction(s.block("C"), k)
+    s.vectorize(s.loops(start)[1])
+    s.vectorize(j)
+    check_compiled(case, s.program)
+
+
+def test_a_loop_around_others() -> None:
+    case = matmul(4, 8, 3)
+    s = Schedule(case.program)
+    i, j, k = s.loops(s.block("C"))
+    s.reorder([i, j, k])
+    s.vectorize(j)
+    s.unroll(k)
+    check_compiled(case, s.program)
+
+
+def test_pieces_of_fused_symbolic_loops() -> None:
+    case = symbolic_rows(3, 5)
+    s = Schedule(case.program)
+    s.vectorize(s.split(s.fuse(s.loops(s.block("A"))), [None, 4])[1])
+    check_compiled(case, s.program)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize", "unroll"])
+def test_refused_for_a_loop_with_a_kind(kind: str) -> None:
+    s = Schedule(matmul().program)
+    i = s.loops(s.block("C"))[0]
+    s.apply(kind, i)
+    shown = {"parallel": "parallel", "vectorize": "vectorized", "unroll": "unrolled"}[kind]
+    refused(lambda: s.vectorize(i), f"the loop is {shown} already", f"for i in {shown}(0, 5)", "choose a serial loop")
 
 
 def test_refused_for_a_symbolic_loop(golden: Callable[[str], None]) -> None:

@@ -26,6 +26,9 @@ ROUNDS: Final = 3
 """How often everything is measured, one after the other; the best counts, for a disturbance only ever lowers a rate."""
 
 DRAM_BYTES: Final = 512 << 20
+DRAM_REPEATS, CACHE_REPEATS = 10, 50
+"""Readings of a round: of caches they are short, and whoever shares the core spoils many."""
+
 _NAMES: Final = {f32: "f32 multiply-add", bf16: "bf16 dot product", u8: "int8 dot product"}
 
 
@@ -88,7 +91,8 @@ def memory(target: Target) -> Iterator[Quantity]:
     reading = ReadBandwidth(target)
     levels = {"L1": target.l1 // 2, "L2": target.l2 * 3 // 4, "L3": target.l3 // 4}
     for name, nbytes in {**levels, "DRAM": max(DRAM_BYTES, 8 * target.l3)}.items():
-        yield Quantity(f"{name} read", "GB/s", partial(reading.rate, nbytes), nbytes)
+        repeats = DRAM_REPEATS if name == "DRAM" else CACHE_REPEATS
+        yield Quantity(f"{name} read", "GB/s", partial(reading.rate, nbytes, repeats), nbytes)
 
 
 def on_all_cores(rate: Callable[[], float]) -> float:

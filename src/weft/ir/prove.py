@@ -10,7 +10,7 @@ from weft.ir.elimination import extreme
 from weft.ir.expr import And, Expr, Or, Var
 from weft.ir.fold import constant_value
 from weft.ir.linear import Poly, add_to, build, poly_of
-from weft.ir.rewrite import free_vars
+from weft.ir.rewrite import free_vars, mentions
 from weft.ir.simplify import Simplifier, simplify
 
 _DEGREE: Final = 4  # of polynomials whose extremes are sought
@@ -64,7 +64,7 @@ def _without(v: Var, p: Poly, top: bool, context: Simplifier) -> Poly | None:
 
 
 def _mentions(p: Poly, v: Var) -> bool:
-    return any(v in free_vars(atom) for m in p for atom in m)
+    return any(mentions(atom, v) for m in p for atom in m)
 
 
 def linear_terms(e: Expr, variables: Collection[Var]) -> tuple[dict[Var, Expr], Expr] | None:

@@ -136,6 +136,13 @@ def free_vars(root: Expr) -> list[Var]:
     return list(_variables(root))
 
 
+def mentions(root: Expr, v: Var) -> bool:
+    """Tells whether *v* is among the variables of an expression."""
+    if not _is_known(root):
+        _find_variables(root)
+    return v in _variables(root)
+
+
 def _find_variables(root: Node) -> None:
     """Lets *root*, and each node under it, remember its variables."""
     stack: list[Node] = [root]

@@ -32,15 +32,24 @@ def conflicts(
     private = sight_of(a.buffer.scope) is Sight.THREAD
     if a.buffer is not b.buffer or not (a.writes if private else a.writes or b.writes) or (private and b.writes):
         return False
-    common = meet(a.spot, b.spot) if carrier is None else carrier.parent
-    decided = {axis_of(p.stmt) for p in common.above()} if common is not None else set()
-    open_axes = {x: n for x, n in axes.items() if x not in decided and n > 1}
-    if not open_axes:
+    free = open_axes(a, b, carrier, axes)
+    if not free:
         return False
     if a.indices is None or b.indices is None:
         return True
-    pair = _Pair(a, b, common, bounds, carrier, next_only=next_only)
-    return not (pair.is_apart() or pair.is_of_one_thread(open_axes) or pair.is_same_place_of_one(open_axes))
+    pair = _Pair(a, b, _common(a, b, carrier), bounds, carrier, next_only=next_only)
+    return not (pair.is_apart() or pair.is_of_one_thread(free) or pair.is_same_place_of_one(free))
+
+
+def open_axes(a: Access, b: Access, carrier: Spot | None, axes: Mapping[str, int]) -> dict[str, int]:
+    """Returns the axes of *axes* along which the two may be different threads: those that no loop around both is over."""
+    common = _common(a, b, carrier)
+    decided = {axis_of(p.stmt) for p in common.above()} if common is not None else set()
+    return {x: n for x, n in axes.items() if x not in decided and n > 1}
+
+
+def _common(a: Access, b: Access, carrier: Spot | None) -> Spot | None:
+    return meet(a.spot, b.spot) if carrier is None else carrier.parent
 
 
 class _Pair:

@@ -23,30 +23,33 @@ from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO
 from weft.ir.prove import prove
 from weft.loop.intrinsics import BARRIER, WARP_BARRIER
-from weft.loop.nodes import Alloc, Call, For, If, Let, LoopKind, Program, Seq, Stmt, View, While, seq
-from weft.lower.conflicts import conflicts
-from weft.lower.grid import is_over_blocks
+from weft.loop.nodes import Alloc, Buffer, Call, For, If, Let, LoopKind, Program, Seq, Stmt, Store, View, While, seq
+from weft.lower.conflicts import conflicts, open_axes
+from weft.lower.grid import THREADS, is_over_blocks
 from weft.lower.phases import Access, Spot, accesses, meet, thread_extents, tree, within
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions, size_bounds
 from weft.support.errors import LoweringError
 from weft.targets.scopes import Sight, sight_of
+from weft.targets.target import Target
 
 
-def insert_barriers(program: Program) -> Program:
-    """Returns *program* with barriers in its grids; refuses one whose threads touch each other's own memory."""
-    return map_functions(program, lambda f: _Insert(size_bounds(f)).rewrite(f.body))
+def insert_barriers(program: Program, target: Target) -> Program:
+    """Returns *program* with barriers in its grids; refuses one whose threads, or warps, touch each other's own memory."""
+    warp = target.threads.warp if target.threads else 1
+    return map_functions(program, lambda f: _Insert(size_bounds(f), warp).rewrite(f.body))
 
 
 class _Insert(StmtRewriter):
     """Looks at each grid as a whole."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, warp: int) -> None:
         self.bounds = bounds
+        self.warp = warp
 
     def visit(self, s: Stmt) -> Visited:
         if not is_over_blocks(s):
             return super().visit(s)
-        return _Put(_Plan(s, self.bounds).made()).rewrite(s)
+        return _Put(_Plan(s, self.bounds, self.warp).made()).rewrite(s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,9 @@ class Barriers:
 class _Plan:
     """Finds the dependences of a grid, and where barriers are to stand."""
 
-    def __init__(self, root: Stmt, bounds: Bounds) -> None:
+    def __init__(self, root: Stmt, bounds: Bounds, warp: int) -> None:
         self.bounds = bounds
+        self.warp = warp
         self.spots = tree(root)
         self.axes = thread_extents(root)
         self.barriers = Barriers()
@@ -88,6 +92,7 @@ class _Plan:
             by_sight.setdefault(sight_of(d.source.buffer.scope), []).append(d)
         if private := by_sight.get(Sight.THREAD):
             _refuse(private[0])
+        self.check_warps(by_sight.get(Sight.WARP, []))
         self.place([*by_sight.get(Sight.GRID, []), *by_sight.get(Sight.BLOCK, [])], BARRIER)
         self.place(by_sight.get(Sight.WARP, []), WARP_BARRIER)
         return self.barriers
@@ -112,6 +117,23 @@ class _Plan:
                     far = steps and not conflicts(a, b, carrier, self.axes, self.bounds, next_only=True)
                     made.append(Dependence(a, b, carrier, far))
         return made
+
+    def check_warps(self, found: list[Dependence]) -> None:
+        """Refuses memory of warps in blocks whose rows of threads are not warps, and that one row has from another."""
+        width, rest = self.axes.get(THREADS[-1], 1), [n for x, n in self.axes.items() if x != THREADS[-1] and n > 1]
+        used = [s.stmt.buffer for s in self.spots if isinstance(s.stmt, Store) and _is_of_warp(s.stmt.buffer)]
+        if used and not (width == self.warp or (width < self.warp and not rest)):
+            shape = " x ".join([str(n) for n in self.axes.values()])
+            raise LoweringError(
+                f"{used[0].name} is in warp memory, but a row of a block of {shape} threads is not a warp",
+                hint=f"bind a loop of {self.warp} iterations to {THREADS[-1]}, or use shared memory",
+            )
+        for d in found:
+            if open_axes(d.source, d.sink, d.carrier, self.axes).keys() - {THREADS[-1]}:
+                raise LoweringError(
+                    f"{d.source.buffer.name} is in warp memory, but threads of several warps use it",
+                    hint='put it into "shared" memory',
+                )
 
     def place(self, wanted: list[Dependence], intrinsic: str) -> None:
         """Puts barriers for the dependences *wanted*, the innermost first."""
@@ -189,6 +211,10 @@ def _refuse(d: Dependence) -> None:
         f"{b.name} is in {b.scope} memory, which each thread has for itself, but one thread uses what another wrote there",
         hint='put it into "shared" memory, or bind the loops of all that use it to the same threads',
     )
+
+
+def _is_of_warp(b: Buffer) -> bool:
+    return sight_of(b.scope) is Sight.WARP
 
 
 def _is_serial(s: Stmt) -> bool:

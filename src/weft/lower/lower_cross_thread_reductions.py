@@ -40,7 +40,7 @@ from weft.loop.nodes import (
     seq,
 )  # fmt: skip
 from weft.loop.visit import loads, rename_fresh, stores
-from weft.lower.grid import THREADS, is_over_blocks
+from weft.lower.grid import THREADS, axis_of, is_over_blocks
 from weft.lower.phases import thread_extents
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 from weft.targets.target import Target
@@ -125,6 +125,7 @@ class _Lower(StmtRewriter):
     def __init__(self, target: Target) -> None:
         self.target = target
         self.extents: dict[str, int] = {}
+        self.around: set[str | None] = set()
 
     def visit_for(self, s: For) -> Visited:
         found = _combination(s)
@@ -133,11 +134,12 @@ class _Lower(StmtRewriter):
         return self._tree(found, str(dict(s.body.annotations)[CROSS_THREAD]))
 
     def _loop(self, s: For) -> Steps:
-        outer = self.extents
+        outer, around = self.extents, self.around
         if is_over_blocks(s):
             self.extents = thread_extents(s)
+        self.around = around | {axis_of(s)}
         body = yield s.body
-        self.extents = outer
+        self.extents, self.around = outer, around
         return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
 
     def _tree(self, c: _Combination, axis: str) -> Stmt:
@@ -157,10 +159,11 @@ class _Lower(StmtRewriter):
         return body if c.predicate is TRUE else If(c.predicate, body, None)
 
     def _scope(self, axis: str, count: int) -> str:
-        """Returns the memory that the threads exchange values through."""
+        """Returns the memory that the threads exchange values through: that of a warp, if all who read it are of that warp."""
         facts = self.target.threads
-        is_warp = facts is not None and count == facts.warp and axis == THREADS[-1] and self.extents.get(axis) == count
-        return "warp" if is_warp and self.target.scope("warp") is not None else "shared"
+        rows = {a for a, n in self.extents.items() if a != axis and n > 1}
+        is_warp = facts is not None and axis == THREADS[-1] and count == facts.warp == self.extents.get(axis)
+        return "warp" if is_warp and rows <= self.around and self.target.scope("warp") is not None else "shared"
 
 
 def _phase(axis: str, t: Var, count: int, body: Stmt) -> Stmt:

@@ -18,10 +18,11 @@ from weft.ir.expr import Expr, index
 from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.loop.nodes import Address, Alloc, Buffer, For, Load, LoopKind, Program, Seq, Stmt, Store, View, seq
-from weft.loop.visit import statements
+from weft.loop.visit import statements, sub_statements
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 
 KEY: Final = "double_buffer"
+_APART: Final = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND)
 
 
 def rotate_buffers(program: Program) -> Program:
@@ -52,9 +53,17 @@ class _Rotate(StmtRewriter):
 
 
 def _allocated(body: Stmt) -> list[Buffer]:
-    """Returns the buffers allocated in *body*, without those that a view looks into."""
+    """Returns the buffers allocated in *body*, without those that a view looks into, and those of loops that run apart."""
     seen = {s.source for s in statements(body) if isinstance(s, View)}
-    return [s.buffer for s in statements(body) if isinstance(s, Alloc) and s.buffer not in seen]
+    found: list[Buffer] = []
+    stack = [body]
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Alloc) and s.buffer not in seen:
+            found.append(s.buffer)
+        if not (isinstance(s, For) and s.kind in _APART):
+            stack += reversed(sub_statements(s))
+    return found
 
 
 def _doubled(b: Buffer) -> Buffer:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from weft.ir.expr import ONE, ZERO, Const, Expr
 from weft.loop.nodes import KERNEL, Address, Alloc, Buffer, Call, For, Function, Program, Stmt
+from weft.loop.visit import statements
 from weft.lower.grid import axis_of, is_over_blocks
 from weft.lower.outline_tasks import captured
 from weft.lower.walk import StmtRewriter, Visited
@@ -81,26 +82,29 @@ def launch_of(kernel: Function) -> Launch:
     return Launch((x, y, z), (i, j, k), sum([_bytes(b) for b in shared]))
 
 
-def _constant(e: Expr) -> int:
+def _constant(e: Expr, what: str = "the number of threads of a block") -> int:
     if not isinstance(e, Const):
-        raise LoweringError(f"a block of {e} threads has no constant size")
+        raise LoweringError(f"{what} is {e}, which is not a constant", hint="split by a constant factor")
     return int(e.value)
 
 
 def _bytes(b: Buffer) -> int:
-    size = b.dtype.bytes
-    if b.strides is not None and b.shape:
-        return size * (1 + sum([(_constant(n) - 1) * _constant(s) for n, s in zip(b.shape, b.strides, strict=True)]))
-    for n in b.shape:
-        size *= _constant(n)
-    return size
+    what = f"a size of {b.name}, which is in {b.scope} memory,"
+    last = [_constant((n - ONE) * s, what) for n, s in zip(b.shape, b.row_major_strides(), strict=True)]
+    return b.dtype.bytes * (1 + sum(last))
 
 
 def _check_memory(kernel: Function, target: Target) -> None:
-    needed, scope = launch_of(kernel).shared, target.scope("shared")
-    have = 0 if scope is None else scope.bytes
-    if have is not None and needed > have:
-        raise LoweringError(
-            f"a block of {kernel.name} needs {needed} bytes of shared memory, but {target.name} has {have}",
-            hint="use smaller tiles",
-        )
+    """Refuses a kernel that allocates more memory of a scope than *target* has."""
+    needed: dict[str, int] = {}
+    for s in statements(kernel.body):
+        if isinstance(s, Alloc):
+            needed[s.buffer.scope] = needed.get(s.buffer.scope, 0) + _bytes(s.buffer)
+    for name, count in needed.items():
+        scope = target.scope(name)
+        if scope is not None and scope.bytes is not None and count > scope.bytes:
+            who = "a block" if scope.sight is Sight.BLOCK else "a thread"
+            raise LoweringError(
+                f"{who} of {kernel.name} needs {count} bytes of {name} memory, but {target.name} has {scope.bytes}",
+                hint="use smaller tiles",
+            )

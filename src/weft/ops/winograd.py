@@ -27,6 +27,9 @@ from weft.te import Tensor, compute, reduce_axis, sum_
 POINTS = (0.0, 2**-0.5, -(2**-0.5), 2**0.5, -(2**0.5), 1.0, -1.0)
 """Finite points in the order of use; the first five make F(4, 3) about as accurate as a direct convolution."""
 
+OWN_POINTS = {2: (0.0, 1.0), 3: (0.0, 1.0, -1.0), 6: (0.0, 0.5, -0.5, 1.0, -1.0, 2.0)}
+"""Those of numbers of points where `POINTS` would leave one without its opposite; the six are the best of a few for F(4, 4)."""
+
 Matrix = tuple[tuple[float, ...], ...]
 
 
@@ -50,10 +53,10 @@ def matrices(m: int, r: int) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def finite_points(count: int) -> list[float]:
-    """Returns *count* points: with so few that one of a pair were left alone, the ones that need no multiplications."""
+    """Returns *count* points; raises `TypeMismatch` where there are not as many."""
     if count > len(POINTS):
         raise TypeMismatch(f"there are {len(POINTS)} points, which are too few for {count}")
-    return [0.0, 1.0, -1.0][:count] if count <= 3 else list(POINTS[:count])
+    return list(OWN_POINTS.get(count, POINTS[:count]))
 
 
 def _plain(x: np.ndarray) -> Matrix:
@@ -129,9 +132,13 @@ def conv2d_winograd(
     tile: int,
     kernel: int,
     channels: int,
+    block: int,
     pads: Ints = (0, 0, 0, 0),
 ) -> Tensor:
-    """Convolution at stride 1 of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/c, OH, OW, c]; bias [OC/c, c]."""
+    """Convolution at stride 1 of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
+
+    *kernel* x *kernel* taps in tiles of *tile* x *tile* outputs; *channels* is OC; bias [OC/block, block].
+    """
     m, n = tile, tile + kernel - 1
     size = sized(kernel)[0]
     oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], size, 1, 1)
@@ -145,7 +152,7 @@ def conv2d_winograd(
 
     product = compute((n, n, v.shape[2], u.shape[2], u.shape[4]), contraction, "winograd_product", dtype=x.dtype)
     _, _, a = matrices(m, kernel)
-    lanes, panel = x.shape[4], u.shape[4]
+    panel = u.shape[4]
 
     def by_rows(i: Expr, q: Expr, t: Expr, oc: Expr) -> Expr:
         return choose(i, times_vector(a, [product[p, q, t, oc // panel, oc % panel] for p in range(n)]))
@@ -153,12 +160,12 @@ def conv2d_winograd(
     half = compute((m, n, v.shape[2], sized(channels)[0]), by_rows, "winograd_rows", dtype=x.dtype)
 
     def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        t, oc = (b * rows + y // m) * columns + z // m, ocb * lanes + c
+        t, oc = (b * rows + y // m) * columns + z // m, ocb * block + c
         e = choose(z % m, times_vector(a, [half[y % m, q, t, oc] for q in range(n)]))
         return e if bias is None else e + bias[ocb, c]
 
-    blocks = sized(ceil_div(channels, lanes))[0]
-    return compute((x.shape[0], blocks, oh, ow, lanes), finished, "conv2d_winograd", dtype=x.dtype)
+    shape = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
+    return compute(shape, finished, "conv2d_winograd", dtype=x.dtype)
 
 
 def _transformed_input(x: Tensor, pads: Ints, m: int, r: int, grid: tuple[Expr, Expr]) -> Tensor:
@@ -171,7 +178,7 @@ def _transformed_input(x: Tensor, pads: Ints, m: int, r: int, grid: tuple[Expr, 
         inside = all_of([h >= 0, h < x.shape[2], w >= 0, w < x.shape[3]])
         return select(inside, x[b, cb, h, w, c], const(0, x.dtype))
 
-    p = compute(shape, padded, "pad", dtype=x.dtype)
+    p = x if tuple(shape) == tuple(x.shape) else compute(shape, padded, "pad", dtype=x.dtype)
     matrix, _, _ = matrices(m, r)
 
     def by_columns(i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:

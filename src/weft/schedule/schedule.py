@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from weft.ir.expr import Const, Var
 from weft.ir.names import Names
-from weft.loop.nodes import Block, Buffer, Function, Program, Stmt
+from weft.loop.nodes import Block, Buffer, For, Function, Program, Stmt
 from weft.loop.printer import print_function
 from weft.loop.visit import bound_vars, statements
 from weft.schedule.instruction import check_instructions
@@ -148,11 +148,15 @@ class Schedule(PrimitiveMethods):
 
 
 def _as_now(fn: Function, at: Stmt | None) -> Stmt | None:
-    """Returns the statement to point at: for a block as it would have become, the block as it is."""
-    if not isinstance(at, Block):
+    """Returns the statement to point at: for a loop or a block as it would have become, what it is now."""
+    if not isinstance(at, Block | For):
         return at
-    found = [b for b in blocks_in(fn.body) if b is at or b.name == at.name]
-    return at if at in found else next(iter(found), None)
+    now = list(statements(fn.body))
+    if at in now:
+        return at
+    if isinstance(at, For):
+        return next((s for s in now if isinstance(s, For) and s.var is at.var), None)
+    return next((s for s in now if isinstance(s, Block) and s.name == at.name), None)
 
 
 def _named(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,7 +31,6 @@ from weft.schedule.nest import parts_of
 from weft.schedule.placing import read_buffers, readers, reduce_loops, written_buffers
 from weft.schedule.tree import block_path, blocks_in, loop_path, the_loop
 from weft.support.dtypes import DType
-from weft.support.errors import ScheduleError
 from weft.targets.cpu import can_run, host
 from weft.targets.intrinsics import intrinsics_of
 from weft.targets.tensor_intrinsic import TensorIntrinsic
@@ -394,13 +392,3 @@ def _prepare_product(s: Schedule, block: BlockRef, columns: int, group: int, r: 
     short = f"interleave_{source.dtype}_{columns}x{group}"
     if r.random() < 0.3 and short in _KNOWN:
         s.tensorize(_refs(around(s, block_of(s, copy)))[2], short)
-
-
-def step(s: Schedule, r: random.Random) -> bool:
-    """Tries one step; tells whether the program changed. Any error but `ScheduleError` is a bug and is let through."""
-    names = list(STEPS)
-    chosen = r.choices(names, [STEPS[n].weight for n in names])[0]
-    before = s.program
-    with suppress(ScheduleError):
-        STEPS[chosen].move(s, r)
-    return s.program is not before

@@ -56,7 +56,7 @@ SCHEDULE: Final = (
     ),
     _schedule(
         "dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
-        "a write after a read counts as feeding it", "reorder", "parallel", "reverse_compute_at", "random",
+        "a write after a read counts as feeding it", "order_of_accesses",
     ),
     _schedule(
         "dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
@@ -67,12 +67,12 @@ SCHEDULE: Final = (
         "a loop that a sum runs over may be parallel", "parallel", "vectorize",
     ),
     _schedule(
-        "kinds", "    if not is_defined(first) or any(", "    if any(",
-        "memory that keeps old values may become an iteration's own", "parallel", "random",
+        "kinds", "v in indices and is_told_apart(fn, write.path, target, v) for v in axes", "v in indices for v in axes",
+        "iterations that write the same elements count as apart", "parallel", "polyhedral",
     ),
     _schedule(
         "recurrence", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in", "any(w.path != r.path for w in",
-        "a recurrence may run in parallel", "parallel", "random",
+        "a recurrence may run in parallel", "order_of_accesses",
     ),
     _schedule(
         "inputs", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
@@ -133,7 +133,7 @@ LOWER: Final = (
     ),
     _lower(
         "widen", "divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO", "divisor % a.lanes",
-        "a vector that starts in the middle of a row ends there",
+        "a vector that starts in the middle of a row ends there", "schedule/test_found_by_fuzzing.py",
     ),
     _lower(
         "shrink_loops", "return int(c.b.value) + isinstance(c, Le)", "return int(c.b.value)",

@@ -16,10 +16,11 @@ import numpy as np
 
 from weft.codegen.interp.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.faults import ExecutionError
+from weft.codegen.interp.grid import Grid, Memory
 from weft.codegen.interp.lanes import Lanes, Mask, Memo
 from weft.codegen.interp.machine import Value, bind_inputs
 from weft.codegen.interp.memory import Array, span, undefined
-from weft.codegen.interp.races import Clock, DivergenceError, Race, RaceError, Shadow
+from weft.codegen.interp.races import DivergenceError, Race, RaceError, Shadow
 from weft.ir.expr import Expr, Var
 from weft.loop.intrinsics import BARRIER, PREFETCH, WARP_BARRIER
 from weft.loop.nodes import (
@@ -75,39 +76,6 @@ def run_threads(
     return counters
 
 
-class Memory:
-    """The memory of a buffer: one row for each that has it to itself, be it the grid, a block, a warp or a thread."""
-
-    def __init__(self, buffer: Buffer, flat: Array, sight: Sight) -> None:
-        self.buffer = buffer
-        self.flat = flat
-        self.sight = sight
-        self.shadow: Shadow | None = None
-
-
-class _Grid:
-    """The threads that run now: which block and warp each is in, and the barriers they have passed."""
-
-    def __init__(self, count: int, blocks: int, facts: ThreadFacts) -> None:
-        self.count, self.blocks = count, blocks
-        self.of_block = count // blocks
-        numbers = np.arange(count)
-        self.block = numbers // self.of_block
-        self.warps_of_block = -(-self.of_block // facts.warp)
-        self.warp = self.block * self.warps_of_block + numbers % self.of_block // facts.warp
-        self.warps = blocks * self.warps_of_block
-        self.clock = Clock(self.block, self.warp, np.zeros(blocks, np.int64), np.zeros(self.warps, np.int64))
-        self.numbers = numbers
-
-    def rows(self, sight: Sight) -> tuple[Array, int]:
-        """Returns which row of a memory each thread has, and how many there are."""
-        if sight is Sight.GRID:
-            return np.zeros(self.count, np.int64), 1
-        if sight is Sight.BLOCK:
-            return self.block, self.blocks
-        return (self.warp, self.warps) if sight is Sight.WARP else (self.numbers, self.count)
-
-
 class _Run:
     """Runs statements for all threads of a grid."""
 
@@ -116,7 +84,7 @@ class _Run:
         self.facts = facts
         self.counters = counters
         self.memories: dict[Buffer, Memory] = {}
-        self.grid = _Grid(1, 1, facts)
+        self.grid = Grid(1, 1, facts)
         self.lanes = Lanes(1, self.read)
         self.in_kernel = False
         self.at: Stmt = Seq(())
@@ -129,7 +97,7 @@ class _Run:
         """Runs a function whose parameters are *memories* and *values*."""
         outer = self.memories, self.grid, self.lanes, self.in_kernel
         self.memories, self.in_kernel = dict(memories), KERNEL in dict(f.annotations)
-        self.grid, self.lanes = _Grid(1, 1, self.facts), Lanes(1, self.read)
+        self.grid, self.lanes = Grid(1, 1, self.facts), Lanes(1, self.read)
         self.lanes.values.update(values)
         if self.in_kernel:
             for m in self.memories.values():
@@ -148,7 +116,7 @@ class _Run:
         over_blocks = str(dict(s.annotations).get("thread")).startswith("blockIdx")
         if over_blocks and grid.count != grid.blocks:
             raise LoweringError(f"the loop {s.var.name} over blocks is inside a loop over threads")
-        self.grid = _Grid(grid.count * extent, grid.blocks * (extent if over_blocks else 1), self.facts)
+        self.grid = Grid(grid.count * extent, grid.blocks * (extent if over_blocks else 1), self.facts)
         self.lanes = Lanes(self.grid.count, self.read)
         for v, x in lanes.values.items():
             self.lanes.values[v] = np.repeat(x, extent) if np.ndim(x) else x
@@ -186,13 +154,6 @@ class _Run:
             raise LoweringError(f"a {type(s).__name__} cannot be run by threads", hint="lower the program first")
         _RUNNERS[type(s)](self, s, mask)
 
-    def both_ways(self, taken: Array, mask: Mask) -> None:
-        """Counts the warps of which some active threads are in *taken* and others are not."""
-        active = np.ones(self.grid.count, bool) if mask is None else mask
-        some = np.bincount(self.grid.warp[taken], minlength=self.grid.warps) > 0
-        others = np.bincount(self.grid.warp[active & ~taken], minlength=self.grid.warps) > 0
-        self.counters.divergent += int((some & others).sum())
-
     def narrowed(self, cond: Any, mask: Mask) -> Array:
         """Returns the active threads in which *cond* holds."""
         holds: Array = np.broadcast_to(cond, self.grid.count)
@@ -227,7 +188,7 @@ class _Run:
             k = int(np.flatnonzero(outside)[0])
             raise ExecutionError(
                 f"the index {i[k]} of dimension {d} of {buffer.name} is outside of 0 .. {size - 1}, in"
-                f" {self._called(int(active[k]))}\n{_shown(self.at)}"
+                f" {self.grid.called(int(active[k]))}\n{_shown(self.at)}"
             )
 
     def read(self, e: Load, lanes: Lanes, mask: Mask, memo: Memo) -> Array:
@@ -275,17 +236,13 @@ class _Run:
             self.seen.append(self.at)
         return number
 
-    def _called(self, thread: int) -> str:
-        grid = self.grid
-        return f"thread {thread % grid.of_block} of block {grid.block[thread]}"
-
     def _check_race(self, race: Race | None, memory: Memory) -> None:
         if race is None:
             return
         size = len(memory.flat) // self.grid.rows(memory.sight)[1]
         raise RaceError(
-            f"{self._called(race.thread)} {race.verbs[0]} element {race.element % size} of {memory.buffer.name}, which"
-            f" {self._called(race.other)} {race.verbs[1]}, with no barrier between them\n  now\n{_shown(self.at)}"
+            f"{self.grid.called(race.thread)} {race.verbs[0]} element {race.element % size} of {memory.buffer.name}, which"
+            f" {self.grid.called(race.other)} {race.verbs[1]}, with no barrier between them\n  now\n{_shown(self.at)}"
             f"  before\n{_shown(self.seen[race.other_statement])}",
             hint="insert a barrier, or let one thread alone touch the element",
         )
@@ -322,7 +279,7 @@ def _for(r: _Run, s: For, mask: Mask) -> None:
         return
     for k in range(int(extent.max())):
         taken = r.narrowed(k < extent, mask)
-        r.both_ways(taken, mask)
+        r.counters.divergent += r.grid.split(taken, mask)
         if not taken.any():
             return
         r.lanes.values[s.var] = begin + np.int64(k)
@@ -336,7 +293,7 @@ def _while(r: _Run, s: While, mask: Mask) -> None:
         cond = r.lanes.evaluate(s.cond, mask)
         if np.ndim(cond):
             taken = r.narrowed(cond, mask)
-            r.both_ways(taken, mask)
+            r.counters.divergent += r.grid.split(taken, mask)
             mask = taken
         if not (np.any(cond) if mask is None else mask.any()):
             return
@@ -352,7 +309,7 @@ def _if(r: _Run, s: If, mask: Mask) -> None:
             r.run(s.other, mask)
         return
     taken, left = r.narrowed(cond, mask), r.narrowed(~cond, mask)
-    r.both_ways(taken, mask)
+    r.counters.divergent += r.grid.split(taken, mask)
     if taken.any():
         r.run(s.then, taken)
     if s.other is not None and left.any():
@@ -362,15 +319,13 @@ def _if(r: _Run, s: If, mask: Mask) -> None:
 def _call(r: _Run, s: Call, mask: Mask) -> None:
     if s.callee == PREFETCH:
         return
-    clock = r.grid.clock
     if s.callee == BARRIER:
         came = r.meet(mask, r.grid.block, r.grid.blocks, "block")
-        clock.of_block[came] += 1
-        clock.of_warp[np.isin(np.arange(r.grid.warps) // r.grid.warps_of_block, came)] += 1
+        r.grid.pass_barrier(came)
         r.counters.barriers += len(came)
     elif s.callee == WARP_BARRIER:
         came = r.meet(mask, r.grid.warp, r.grid.warps, "warp")
-        clock.of_warp[came] += 1
+        r.grid.clock.of_warp[came] += 1
         r.counters.warp_barriers += len(came)
     else:
         _launch(r, s)

@@ -1,6 +1,8 @@
-"""Chooses, for each 3x3 convolution in channel blocks, between computing it directly and by Winograd's method.
+"""Chooses, for each convolution in channel blocks, between computing it directly and by Winograd's method.
 
     y = conv2d_blocked(x, pack_conv_weight(w), b)     becomes     y = conv2d_winograd(x, pack_winograd_weight(w), b)
+
+One with strides becomes one at stride 1 over the phases of its input, which are channels then.
 
 The choice is by cost: arithmetic of the products (with tiles that overhang the edge), the transforms, and the transformed
 weights, which are larger and may have to come from memory. A layer is left alone where the method would cost accuracy: its error,
@@ -34,15 +36,29 @@ LAST_CACHE_BYTES_PER_CYCLE = 24.0
 MEMORY_BYTES_PER_CYCLE = 8.0
 
 
+TAPS = (2, 3, 4)
+"""Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
+
+
 @dataclass(frozen=True)
 class Layer:
-    """A convolution at stride 1, by its sizes."""
+    """A convolution by its sizes: its outputs, channels and taps at stride 1, the taps that it has, and its strides.
+
+    *inputs* are the channels at stride 1, the phases included.
+    """
 
     height: int
     width: int
     inputs: int
     outputs: int
-    kernel: int
+    taps: int
+    multiplications: int
+    strides: tuple[int, int]
+
+    @property
+    def phases(self) -> int:
+        """How many phases the input has."""
+        return self.strides[0] * self.strides[1]
 
 
 def choose_winograd(graph: Graph, target: Target) -> Graph:
@@ -50,29 +66,44 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         found = _layer(node)
-        if found is None:
+        if found is None or inputs[0] is None:
             return None
         layer, w = found
         tile = best_tile(layer, target)
-        if tile is None or sampled_error(w.array, tile) > LARGEST_ERROR:
+        if tile is None or sampled_error(phase_weight(w.array, layer.strides), tile) > LARGEST_ERROR:
             return None
-        block = min(4 * target.lanes(32), _rounded(layer.outputs, target.lanes(32)))
-        u = new.add("pack_winograd_weight", [w], tile=tile, block=block, name=f"{w.name}_winograd")
+        lanes = target.lanes(32)
+        x, weight, pads = _at_stride_one(new, node, layer, inputs[0], w, lanes)
+        panel = min(4 * lanes, _rounded(layer.outputs, lanes))
+        u = new.add("pack_winograd_weight", [weight], tile=tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
         made = new.add(
-            "conv2d_winograd", [inputs[0], u, bias], source=node.source, name=node.output.name,
-            tile=tile, kernel=layer.kernel, channels=layer.outputs, pads=node.attribute("pads"),
+            "conv2d_winograd", [x, u, bias], source=node.source, name=node.output.name,
+            tile=tile, kernel=layer.taps, channels=layer.outputs, block=lanes, pads=pads,
         )  # fmt: skip
         return [made]
 
     return rewrite_graph(graph, rule)
 
 
+def _at_stride_one(
+    new: Graph, node: Node, layer: Layer, x: Value, w: Constant, lanes: int
+) -> tuple[Value, Value, tuple[int, ...]]:
+    """Returns the input, the weight and the pads of a convolution at stride 1 that computes the same."""
+    if layer.phases == 1:
+        return x, w, node.attribute("pads")
+    strides = layer.strides
+    split = new.add(
+        "split_phases", [x], source=node.source, kernel=w.extents[2:], strides=strides, pads=node.attribute("pads"),
+        block=lanes,
+    )  # fmt: skip
+    weight = new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=strides)
+    return split, weight, (0, 0, 0, 0)
+
+
 def _layer(node: Node) -> tuple[Layer, Constant] | None:
     """Returns a convolution that the method applies to, and its weight as the model has it."""
     if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
-        return None
-    if set(node.attribute("strides")) != {1} or set(node.attribute("dilations")) != {1}:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
@@ -80,16 +111,23 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
         return None
     outputs, inputs, *kernel = w.extents
-    lanes = shape[4]
-    if kernel != [3, 3] or x.static_shape[4] != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
+    strides, lanes, block = node.attribute("strides"), shape[4], x.static_shape[4]
+    phases = strides[0] * strides[1]
+    taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    if len(taps) > 1 or not taps <= set(TAPS) or set(node.attribute("dilations")) != {1}:
         return None
-    return Layer(shape[0] * shape[2], shape[3], inputs, outputs, 3), w
+    if block != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
+        return None
+    found = Layer(
+        shape[0] * shape[2], shape[3], inputs * phases, outputs, taps.pop(), inputs * kernel[0] * kernel[1], strides
+    )
+    return found, w
 
 
 def best_tile(layer: Layer, target: Target) -> int | None:
     """Returns the tile size that is cheapest, or None where a direct convolution is."""
     rate = target.lanes(32) * max(1, target.fma_per_cycle)
-    direct = layer.height * layer.width * layer.inputs * layer.outputs * layer.kernel**2 / rate
+    direct = layer.height * layer.width * layer.outputs * layer.multiplications / rate
     costs = {m: winograd_cycles(layer, m, target) for m in TILES}
     cheapest = min(costs, key=costs.__getitem__)
     return cheapest if costs[cheapest] < 0.9 * direct else None
@@ -98,12 +136,15 @@ def best_tile(layer: Layer, target: Target) -> int | None:
 def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
     """Returns the estimated cycles of a layer with tiles of *m* x *m* outputs on one core."""
     lanes = target.lanes(32)
-    n = m + layer.kernel - 1
+    n = m + layer.taps - 1
     tiles = -(-layer.height // m) * -(-layer.width // m)
     products = n * n * tiles * layer.inputs * layer.outputs / (lanes * max(1, target.fma_per_cycle))
     streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target)
-    vectors = tiles * (n * n + n * m) * (layer.inputs + layer.outputs) / lanes
-    return max(products, streaming) + vectors * TRANSFORM_CYCLES
+    vectors = tiles * (n * n + n * m) * (_rounded(layer.inputs, lanes) + layer.outputs) / lanes
+    split = layer.height * layer.width * layer.inputs / lanes if layer.phases > 1 else 0.0
+    moved = 4 * n * n * tiles * (_rounded(layer.inputs, lanes) + layer.outputs)
+    spilled = 2 * moved / LAST_CACHE_BYTES_PER_CYCLE if moved > target.l2 else 0.0
+    return max(products, streaming) + (vectors + split) * TRANSFORM_CYCLES + spilled
 
 
 def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
@@ -134,6 +175,16 @@ def sampled_error(w: Array, m: int) -> float:
     parts = [x[:, :, i : i + m, j : j + m].transpose(0, 2, 3, 1) @ chosen[:, :, i, j].T for i, j in taps]
     wanted = np.sum(parts, axis=0).transpose(0, 3, 1, 2)  # tile, OC, i, j
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
+
+
+def phase_weight(w: Array, strides: tuple[int, int]) -> Array:
+    """Returns the weight [OC, sh * sw * IC, r, r] of the same convolution at stride 1, as `split_weight_phases` makes it."""
+    sh, sw = strides
+    rows, columns = (-(-k // s) for k, s in zip(w.shape[2:], strides, strict=True))
+    wide = np.zeros((*w.shape[:2], rows * sh, columns * sw), w.dtype)
+    wide[:, :, : w.shape[2], : w.shape[3]] = w
+    parts = wide.reshape(*w.shape[:2], rows, sh, columns, sw).transpose(0, 3, 5, 1, 2, 4)
+    return parts.reshape(w.shape[0], sh * sw * w.shape[1], rows, columns)
 
 
 def _rounded(value: int, unit: int) -> int:

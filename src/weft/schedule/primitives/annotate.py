@@ -6,13 +6,13 @@ for i in range(0, 64):                  for i in range(0, 64, prefetch=2):
 
 from __future__ import annotations
 
-from weft.loop.nodes import TENSOR, Annotation, Block, For, Function, Stmt
-from weft.schedule.primitive import primitive
+from weft.loop.nodes import CROSS_THREAD, TENSOR, Annotation, Block, For, Function, Stmt
+from weft.schedule.primitive import PRIMITIVES, primitive
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
 from weft.schedule.tree import block_path, loop_path, replace
 
-_RESERVED = (TENSOR,)
-"""Annotations that primitives make, and vouch for."""
+_RESERVED = (TENSOR, CROSS_THREAD, "thread")
+"""Annotations that primitives make, and vouch for, besides those of their own names."""
 
 
 @primitive
@@ -22,7 +22,7 @@ def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | fl
     old = path[-1]
     if not key.isidentifier():
         refuse(f"{key!r} is not a name", old, "a key is a name such as parallel_grain")
-    if key in _RESERVED:
+    if key in _RESERVED or key in PRIMITIVES or key.startswith("prefetch_"):
         refuse(f"the annotation {key} is made by the primitive that it belongs to", old, "call that primitive instead")
     return Change(fn.with_body(replace(path, _noted(old, key, value)))), None
 

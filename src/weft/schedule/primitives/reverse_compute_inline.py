@@ -22,6 +22,7 @@ from weft.schedule.inputs import check_inputs
 from weft.schedule.placing import (
     check_intermediate,
     check_movable,
+    check_outermost,
     check_untouched,
     read_buffers,
     readers,
@@ -54,6 +55,7 @@ def reverse_compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]
     path = block_path(fn, block)
     consumer = the_block(path)
     check_structured(fn.body)
+    check_outermost(path)
     write = check_plain(fn, path)
     if not _runs_all(fn, path):
         refuse(

@@ -22,7 +22,7 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     row by row; what is left is element-wise and vectorised. The steps of a recurrence are scheduled apart, in vectors.
     """
     s = Schedule(program)
-    inline_blocks(s)
+    inline_blocks(s, target)
     placed = schedule_scans(s, target)
     for ref in s.blocks():
         if ref not in placed and is_reduction(block_of(s, ref)) and is_tileable(s, ref):

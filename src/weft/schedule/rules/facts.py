@@ -95,6 +95,7 @@ def is_tileable(s: Schedule, ref: BlockRef) -> bool:
     axes = spatial_axes(block)
     return (
         bool(axes)
+        and elements(reduce_axes(block)) > 1
         and len({r.buffer for r in block.writes}) == 1
         and size_of(axes[-1].extent) > 1
         and any(uses_axis(x, axes[-1].var) for x in inputs_of(block))

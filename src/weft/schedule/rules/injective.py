@@ -37,4 +37,4 @@ def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef]) -> list[LoopRef
     shapes = [a.extent for a in block.axes]
     regions = [*block.reads, *block.writes]
     flat = all([r.begin for r in x.ranges] == axes and list(x.buffer.shape) == shapes for x in regions)
-    return [s.fuse(loops)] if flat and len(loops) > 1 else loops
+    return [s.fuse(list(s.loops(ref)))] if flat and len(loops) > 1 else loops

@@ -1,0 +1,62 @@
+"""The threads of a grid that is being run, and the memories that they have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.codegen.interp.memory import Array
+from weft.codegen.interp.races import Clock, Shadow
+from weft.loop.nodes import Buffer
+from weft.targets.scopes import Sight
+from weft.targets.target import ThreadFacts
+
+
+class Memory:
+    """The memory of a buffer: one row for each that has it to itself, be it the grid, a block, a warp or a thread."""
+
+    def __init__(self, buffer: Buffer, flat: Array, sight: Sight) -> None:
+        self.buffer = buffer
+        self.flat = flat
+        self.sight = sight
+        self.shadow: Shadow | None = None
+
+
+class Grid:
+    """The threads that run now: which block and warp each is in, and the barriers they have passed.
+
+    Threads are numbered block by block, and warp by warp in a block; the last warp of a block may be incomplete.
+    """
+
+    def __init__(self, count: int, blocks: int, facts: ThreadFacts) -> None:
+        self.count, self.blocks = count, blocks
+        self.of_block = count // blocks
+        self.numbers = np.arange(count)
+        self.block = self.numbers // self.of_block
+        self.warps_of_block = -(-self.of_block // facts.warp)
+        self.warp = self.block * self.warps_of_block + self.numbers % self.of_block // facts.warp
+        self.warps = blocks * self.warps_of_block
+        self.clock = Clock(self.block, self.warp, np.zeros(blocks, np.int64), np.zeros(self.warps, np.int64))
+
+    def rows(self, sight: Sight) -> tuple[Array, int]:
+        """Returns which row of a memory each thread has, and how many there are."""
+        if sight is Sight.GRID:
+            return np.zeros(self.count, np.int64), 1
+        if sight is Sight.BLOCK:
+            return self.block, self.blocks
+        return (self.warp, self.warps) if sight is Sight.WARP else (self.numbers, self.count)
+
+    def split(self, cond: Array, mask: Array | None) -> int:
+        """Returns of how many warps some active threads are in *cond*, and others are not."""
+        active = np.ones(self.count, bool) if mask is None else mask
+        some = np.bincount(self.warp[cond], minlength=self.warps) > 0
+        others = np.bincount(self.warp[active & ~cond], minlength=self.warps) > 0
+        return int((some & others).sum())
+
+    def called(self, thread: int) -> str:
+        """Returns the name of a thread in messages."""
+        return f"thread {thread % self.of_block} of block {self.block[thread]}"
+
+    def pass_barrier(self, blocks: Array) -> None:
+        """Lets the threads of *blocks* pass a barrier."""
+        self.clock.of_block[blocks] += 1
+        self.clock.of_warp[np.isin(np.arange(self.warps) // self.warps_of_block, blocks)] += 1

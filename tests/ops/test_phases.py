@@ -1,0 +1,51 @@
+"""A strided convolution is one at stride 1 over the phases of its input, directly or by Winograd's method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.ops.naive import Array, blocks, conv
+from tests.support.reference import run_operator
+
+CASES = [
+    ((3, 3), (2, 2), (1, 1, 1, 1), (9, 8)),
+    ((2, 3), (1, 2), (0, 1, 0, 0), (6, 7)),
+    ((5, 5), (3, 3), (2, 2, 1, 3), (11, 13)),
+    ((4, 4), (2, 2), (0, 0, 0, 0), (8, 10)),
+]
+
+
+def floats(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def run(op: str, *inputs: Array | None, **attributes: Any) -> Array:
+    (made,) = run_operator(op, inputs, **attributes)
+    return made
+
+
+@pytest.mark.parametrize(("kernel", "strides", "pads", "size"), CASES)
+def test_phases_are_channels(
+    kernel: tuple[int, int], strides: tuple[int, int], pads: tuple[int, int, int, int], size: tuple[int, int]
+) -> None:
+    x, w = floats(2, 4, *size), floats(3, 4, *kernel)
+    split = run("split_phases", blocks(x, 1, 4), kernel=kernel, strides=strides, pads=pads, block=4)
+    weight = run("split_weight_phases", w, strides=strides)
+    plain = np.moveaxis(split, 4, 2).reshape(2, -1, *split.shape[2:4])
+    wanted = conv(x, w, None, strides, pads, (1, 1), 1)
+    np.testing.assert_allclose(conv(plain, weight, None, (1, 1), (0, 0, 0, 0), (1, 1), 1), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("tile", [2, 3, 4])
+@pytest.mark.parametrize("taps", [2, 3, 4])
+def test_winograd_at_stride_one(taps: int, tile: int) -> None:
+    x, w, b = floats(1, 4, 7, 9), floats(8, 4, taps, taps), floats(8)
+    u = run("pack_winograd_weight", w, tile=tile, block=8)
+    y = run(
+        "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=taps, channels=8, block=4,
+        pads=(1, 1, 0, 1),
+    )  # fmt: skip
+    wanted = conv(x, w, b, (1, 1), (1, 1, 0, 1), (1, 1), 1)
+    np.testing.assert_allclose(y, blocks(wanted, 1, 4), atol=2e-4)

@@ -1,0 +1,101 @@
+"""The rule for windows: whatever their sizes, strides and borders, the result is that of the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.codegen.interp import run
+from weft.driver.function import build_function
+from weft.loop.nodes import AxisKind, Buffer
+from weft.loop.verify import verify
+from weft.ops import OPERATORS
+from weft.schedule import Schedule
+from weft.schedule.rules import schedule_program
+from weft.schedule.rules.window import moving_axes
+from weft.schedule.tree import blocks_in
+from weft.support.dtypes import f32
+from weft.targets.cpu import cpu
+from weft.te import Tensor, placeholder, to_program
+
+LEVELS = ("avx512", "avx2", "sse4")
+
+
+def depthwise(draw: st.DataObject) -> tuple[str, list[Tensor | None], dict[str, Any]]:
+    kernel = draw.draw(st.tuples(st.integers(1, 5), st.integers(1, 4)))
+    attributes = window(draw)
+    shape = [draw.draw(st.integers(1, 2)), draw.draw(st.integers(1, 2)), *size(draw, kernel, attributes), 4]
+    w = placeholder((shape[1], *kernel, 4), f32, "w")
+    return "depthwise_conv2d_blocked", [placeholder(tuple(shape), f32, "x"), w], attributes
+
+
+def rows(draw: st.DataObject) -> tuple[str, list[Tensor | None], dict[str, Any]]:
+    kernel = draw.draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    attributes = window(draw)
+    channels = draw.draw(st.integers(1, 3))
+    x = placeholder((1, channels, *size(draw, kernel, attributes)), f32, "x")
+    return "conv2d", [x, placeholder((channels, 1, *kernel), f32, "w")], {**attributes, "group": channels}
+
+
+def pool(draw: st.DataObject) -> tuple[str, list[Tensor | None], dict[str, Any]]:
+    kernel = draw.draw(st.tuples(st.integers(1, 4), st.integers(1, 3)))
+    attributes = window(draw)
+    attributes["pads"] = tuple(min(p, k - 1) for p, k in zip(attributes["pads"], (*kernel, *kernel), strict=True))
+    x = placeholder((1, 2, *size(draw, kernel, attributes), 4), f32, "x")
+    return "max_pool2d", [x], {**attributes, "kernel": kernel}
+
+
+def window(draw: st.DataObject) -> dict[str, Any]:
+    pair = st.tuples(st.integers(1, 2), st.integers(1, 2))
+    pads = draw.draw(st.tuples(*[st.integers(0, 2)] * 4))
+    return {"strides": draw.draw(pair), "dilations": draw.draw(pair), "pads": pads}
+
+
+def size(draw: st.DataObject, kernel: tuple[int, int], attributes: dict[str, Any]) -> list[int]:
+    least = [d * (k - 1) + 1 for d, k in zip(attributes["dilations"], kernel, strict=True)]
+    return [n + draw.draw(st.integers(0, 11)) for n in least]
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.sampled_from([depthwise, rows, pool]), st.sampled_from(LEVELS), st.data())
+def test_it_means_the_same(make: Any, level: str, data: st.DataObject) -> None:
+    name, inputs, attributes = make(data)
+    given_ = [x for x in inputs if x is not None]
+    program = to_program(given_, OPERATORS[name](inputs, attributes))
+    scheduled = schedule_program(program, cpu(level)).program
+    verify(scheduled)
+    rng = np.random.default_rng(1)
+    arrays = [
+        rng.integers(-4, 5, [int(getattr(s, "value", 0)) for s in b.shape]).astype(np.float32)
+        for b in program.entry.params
+        if isinstance(b, Buffer)
+    ]
+    outputs = []
+    for p in (program, scheduled):
+        copies = [a.copy() for a in arrays]
+        run(p, copies)
+        outputs.append(copies[-1])
+    compiled = [a.copy() for a in arrays]
+    build_function(scheduled)(*compiled)
+    np.testing.assert_array_equal(outputs[1], outputs[0])
+    np.testing.assert_array_equal(compiled[-1], outputs[0])
+
+
+def test_borders_are_part_of_the_window() -> None:
+    x, w = placeholder((1, 2, 14, 14, 16), f32, "x"), placeholder((2, 3, 3, 16), f32, "w")
+    made = OPERATORS["depthwise_conv2d_blocked"]([x, w], {"pads": (1, 1, 1, 1)})
+    names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu("avx512")).function.body)]
+    assert not [n for n in names if "pad" in n]
+
+
+@pytest.mark.parametrize(("op", "shapes"), [("matmul", [(8, 8), (8, 8)]), ("conv2d", [(1, 4, 8, 8), (4, 4, 3, 3)])])
+def test_contractions_are_no_windows(op: str, shapes: list[tuple[int, ...]]) -> None:
+    inputs = [placeholder(s, f32, f"x{n}") for n, s in enumerate(shapes)]
+    s = Schedule(to_program(inputs, OPERATORS[op](list(inputs), {})))
+    reductions = [b for b in blocks_in(s.function.body) if any(a.kind is AxisKind.REDUCE for a in b.axes)]
+    assert reductions
+    assert not [b for b in reductions if moving_axes(b)]
