@@ -128,7 +128,7 @@ LOWER: Final = (
         "vectors of vectors", "schedule/test_found_by_fuzzing.py",
     ),
     _lower(
-        "vectorize", "for width in _powers_of_two(extent - done):", "for width in _powers_of_two(extent - done - 1):",
+        "vectorize", "for width in _powers_of_two(rest):", "for width in _powers_of_two(rest - 1):",
         "the last iteration of a remainder is lost",
     ),
     _lower(
