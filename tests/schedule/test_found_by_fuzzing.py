@@ -123,6 +123,6 @@ def test_vectors_that_begin_in_the_middle_of_a_row() -> None:
     y = te.compute((24,), lambda i: x[i % 4, i // 4] + 1.0, "Y")
     case = programs.case([x], [y], lambda v: [v.T.reshape(-1) + 1])
     s = Schedule(case.program)
-    _, rest = s.partition(s.loops(s.block("Y"))[0], [2])
-    s.vectorize(rest)
+    _, middle, _ = s.partition(s.loops(s.block("Y"))[0], [2, 22])
+    s.vectorize(middle)
     check_compiled(case, s.program)
