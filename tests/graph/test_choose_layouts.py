@@ -49,7 +49,7 @@ def test_blocks_of_groups() -> None:
     assert [group_blocks(r, 32, 16) for r in (32, 22, 8, 1)] == [(16, 16), (22, 16), (8, 16), None]
     assert [group_blocks(26, m, 16) for m in (12, 10, 25, 3)] == [(26, 16), (26, 16), (26, 32), None]
     assert [group_blocks(c, c, 16) for c in (2, 4, 8, 24)] == [None, (4, 4), (8, 8), (24, 32)]
-    assert [group_blocks(72, m, 16) for m in (72, 67)] == [(8, 8), None]
+    assert [group_blocks(72, m, 16) for m in (72, 33, 6, 4)] == [(72, 80), (72, 48), None, (4, 4)]
 
 
 def test_text_before_and_after() -> None:

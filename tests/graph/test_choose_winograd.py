@@ -48,8 +48,8 @@ def test_windows_of_other_sizes_stay(kernel: int, stride: int) -> None:
 
 def test_weights_that_come_from_memory_count() -> None:
     target = cpu("avx512")
-    large = Layer(14, 14, 512, 256, 2, 128 * 9, (2, 2))  # 13 MB of transformed weights for 49 tiles
-    small = Layer(28, 28, 256, 128, 2, 64 * 9, (2, 2))
+    large = Layer(14, 14, 512, 256, 2, 128 * 9, (2, 2), 16)  # 13 MB of transformed weights for 49 tiles
+    small = Layer(28, 28, 256, 128, 2, 64 * 9, (2, 2), 16)
     assert best_tile(small, target) == 4
     assert best_tile(large, target) is None
 

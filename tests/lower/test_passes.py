@@ -136,6 +136,21 @@ def test_compact_buffers(golden: Golden) -> None:
     golden(before_and_after(STAGED, lambda p: compact_buffers(place_allocations(p))))
 
 
+TWO_PARTS = """
+def main(A: f32[8, 8], C: f32[4]):
+    for i in range(0, 4):
+        T = alloc("local", f32[12])
+        T[i + 3] = A[i, 0]
+        for j in range(0, 8):
+            T[i + j] = A[i, j]
+        C[i] = T[i + 2] + T[i + 6]
+"""
+
+
+def test_compact_buffers_to_what_spans_all_parts(golden: Golden) -> None:
+    golden(before_and_after(TWO_PARTS, compact_buffers))
+
+
 WINDOW = """
 def main(A: f32[18], C: f32[8]):
     B = alloc("global", f32[18])
@@ -321,6 +336,21 @@ def test_remove_noops(golden: Golden) -> None:
     golden(before_and_after(NOOPS, remove_noops))
 
 
+READ_LATER = """
+def main(A: f32[8], C: f32[8]):
+    T = alloc("local", f32[8])
+    for i in range(0, 8):
+        T[i] = A[i] + 1.0
+    for j in range(0, 8):
+        C[j] = T[7 - j]
+"""
+
+
+def test_remove_noops_keeps_what_is_read() -> None:
+    before, after = before_and_after(READ_LATER, remove_noops).split("\n->\n\n")
+    assert before == after
+
+
 LANES = """
 def main(A: f32[70], s: f32[1], C: f32[70]):
     for j in vectorized(0, 70):
@@ -437,6 +467,18 @@ def main(A: f32[8], C: f32[8], n: i64):
 
 def test_shrink_loops(golden: Golden) -> None:
     golden(before_and_after(GUARDED_TAIL, lambda p: shrink_loops(simplify_program(p)), {"n": 3}))
+
+
+UP_TO_AND_WITH = """
+def main(A: f32[8], C: f32[8]):
+    for i in range(0, 8):
+        if i <= 4:
+            C[i] = A[i]
+"""
+
+
+def test_shrink_loops_to_a_last_iteration(golden: Golden) -> None:
+    golden(before_and_after(UP_TO_AND_WITH, shrink_loops))
 
 
 ONE_LANE = """

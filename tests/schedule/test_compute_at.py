@@ -86,6 +86,33 @@ def test_an_alignment_is_positive() -> None:
         s.compute_at(s.block("B"), s.loops(s.block("C"))[0], align=0)
 
 
+STRIDED = """
+def main(X: f32[2, 16], B: f32[2, 7]):
+    A = alloc("global", f32[2, 16])
+    for n in range(0, 2):
+        for i in range(0, 16):
+            with block("A", vn=spatial(2, n), vi=spatial(16, i)):
+                A[vn, vi] = X[vn, vi] * 2.0
+    for m in range(0, 2):
+        for j in range(0, 7):
+            for k in range(0, 3):
+                with block("B", vn=spatial(2, m), vj=spatial(7, j), vk=reduce(3, k)):
+                    with init():
+                        B[vn, vj] = 0.0
+                    B[vn, vj] = B[vn, vj] + A[vn, vj * 2 + vk]
+"""
+
+
+def test_what_a_guard_cuts_off_may_be_read_by_another_window() -> None:
+    """The guard keeps out j = 7, which reads A[14] first; but j = 6 reads A[14], too, as the last of its window."""
+    before = parse_program(STRIDED)
+    s = Schedule(before)
+    s.split(loop(s, "j"), [None, 4])
+    s.compute_at(s.block("A"), loop(s, "m"))
+    assert [s.extent(f) for f in s.loops(s.block("A"))] == [2, 15]
+    same_results(before, s.program)
+
+
 def test_into_two_levels() -> None:
     case = blur()
     s = Schedule(case.program)
@@ -368,6 +395,38 @@ def test_refused_out_of_a_loop_in_which_its_input_changes(golden: Callable[[str]
         s.compute_inline(s.block("P"))
     with pytest.raises(ScheduleError, match="S, which comes later, writes what Q reads"):
         s.compute_inline(s.block("Q"))
+
+
+WRITTEN_TWICE = """
+def main(X: f32[3], U: f32[4, 3], C: f32[4, 3]):
+    Q = alloc("global", f32[3])
+    T = alloc("global", f32[3])
+    P = alloc("global", f32[4, 3])
+    for a in range(0, 3):
+        with block("Q", vi=spatial(3, a)):
+            Q[vi] = X[vi]
+    for t in range(0, 4):
+        for i in range(0, 3):
+            with block("T", vi=spatial(3, i)):
+                T[vi] = Q[vi] + 1.0
+        for j in range(0, 3):
+            with block("P", vt=spatial(4, t), vi=spatial(3, j)):
+                P[vt, vi] = T[vi] * U[vt, vi]
+        for k in range(0, 3):
+            with block("Q2", vi=spatial(3, k)):
+                Q[vi] = X[vi] * 2.0
+    for u in range(0, 4):
+        for v in range(0, 3):
+            with block("C", vt=spatial(4, u), vi=spatial(3, v)):
+                C[vt, vi] = P[vt, vi]
+"""
+
+
+def test_refused_out_of_a_loop_that_overwrites_what_its_input_is_made_of() -> None:
+    """T is made of the first Q in the first iteration, of the second one in all others."""
+    s = Schedule(parse_program(WRITTEN_TWICE))
+    with pytest.raises(ScheduleError, match="T may have changed what P reads when it runs there"):
+        s.compute_at(s.block("P"), loop(s, "u"))
 
 
 def test_refused_out_of_a_loop_that_sums_its_input(golden: Callable[[str], None]) -> None:

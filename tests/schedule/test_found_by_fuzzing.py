@@ -1,4 +1,4 @@
-"""Schedules that the fuzzing has found to go wrong once, each reduced to the few steps that it takes."""
+"""Schedules that the fuzzing, or a planted bug, has found to go wrong once, each reduced to the few steps that it takes."""
 
 from __future__ import annotations
 
@@ -115,3 +115,14 @@ def test_a_block_inside_another_is_not_inlined_into_what_came_before() -> None:
     s.blockize(s.loops(block)[1])
     with pytest.raises(ScheduleError, match="it is inside the block C_o"):
         s.reverse_compute_inline(s.block("C_init"))
+
+
+def test_vectors_that_begin_in_the_middle_of_a_row() -> None:
+    """A vector of four from the element 18 on crosses the row's end at 20, although rows hold whole vectors."""
+    x = te.placeholder((4, 6), f32, "X")
+    y = te.compute((24,), lambda i: x[i % 4, i // 4] + 1.0, "Y")
+    case = programs.case([x], [y], lambda v: [v.T.reshape(-1) + 1])
+    s = Schedule(case.program)
+    _, rest = s.partition(s.loops(s.block("Y"))[0], [2])
+    s.vectorize(rest)
+    check_compiled(case, s.program)

@@ -74,8 +74,9 @@ def _show(found: Sequence[Standing], roofs: Roofs) -> None:
 
 
 def _cells(s: Standing, total: float) -> list[str]:
+    share = f"{s.calls * s.seconds / total:.1%}" if total else "-"  # a model may be too small for the clock
     return [
-        s.name, str(s.calls), f"{s.seconds * 1e6:.1f}", f"{s.calls * s.seconds / total:.1%}", f"{s.operations / 1e6:.2f}",
+        s.name, str(s.calls), f"{s.seconds * 1e6:.1f}", share, f"{s.operations / 1e6:.2f}",
         f"{s.nbytes / 1e6:.3f}", f"{s.intensity:.1f}", f"{s.rate:.1f}", s.bound, s.source,
     ]  # fmt: skip
 

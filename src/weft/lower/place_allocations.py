@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import Expr, Var
+from weft.ir.expr import ONE, ZERO, Expr, Var
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq
@@ -49,7 +49,7 @@ class Span:
 
 def _span(buffer: Buffer, uses: Uses) -> Span:
     mine = uses.of[buffer]
-    target = innermost_legal(mine, uses.allocs[buffer])
+    target = innermost_legal(buffer, mine, uses.allocs[buffer])
     if not isinstance(target.stmt, Seq):
         return Span(buffer, target.order, 0, 0)
     parts = [_part_below(u.place, target) for u in mine]
@@ -62,13 +62,13 @@ def _part_below(place: Place, ancestor: Place) -> int:
     return place.child
 
 
-def innermost_legal(uses: list[Use], alloc: Place) -> Place:
-    """Returns the innermost place that may hold the allocation of the buffer of *uses*."""
+def innermost_legal(buffer: Buffer, uses: list[Use], alloc: Place) -> Place:
+    """Returns the innermost place that may hold the allocation of *buffer*, with all its *uses*."""
     target = common_place(uses)
     inside = [p for p in reversed([*target.above()]) if p.depth > alloc.depth]
     if not any(isinstance(p.stmt, For | While | Block) for p in inside):
         return target
-    covers = [[w.reduced for w in uses if _covers(w, r)] for r in uses if r.reads]
+    covers = [[w.reduced for w in uses if _covers(buffer, w, r)] for r in uses if r.reads]
     for p in inside:
         if isinstance(p.stmt, While | Block) or (isinstance(p.stmt, For) and _carries(covers, p)):
             return p
@@ -84,7 +84,7 @@ def _carries(covers: list[list[frozenset[Var]]], loop: Place) -> bool:
     return any(not any(reduced.isdisjoint(fixed) for reduced in writes) for writes in covers)
 
 
-def _covers(w: Use, r: Use) -> bool:
+def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     """Answers whether *w* surely writes all that *r* reads, before *r* in each run of what is around both.
 
     A reduction with an init covers what it reads of itself.
@@ -96,7 +96,8 @@ def _covers(w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
-    return all(_includes(a, b) for a, b in zip(relaxed(w, around), relaxed(r, around), strict=True))
+    ranges = zip(relaxed(w, around), relaxed(r, around), buffer.shape, strict=True)
+    return all(_includes(a, b, size) for a, b, size in ranges)
 
 
 End = tuple[Expr, Expr, Bounds]
@@ -121,12 +122,13 @@ def _extremes(e: Expr, variables: list[Var], bounds: Bounds) -> tuple[Expr, Expr
     return extremes(e, variables, bounds) if any(v in variables for v in free_vars(e)) else (e, e)
 
 
-def _includes(outer: End | None, inner: End | None) -> bool:
+def _includes(outer: End | None, inner: End | None, size: Expr) -> bool:
+    """Tells whether a range includes another one as far as that lies in a dimension of *size*; nothing beyond it is touched."""
     if outer is None or inner is None:
         return False
-    bounds = outer[2]
-    return (outer[0] is inner[0] or prove(outer[0] <= inner[0], bounds)) and (
-        outer[1] is inner[1] or prove(inner[1] <= outer[1], bounds)
+    first, last, bounds = outer
+    return (first is inner[0] or prove(first <= inner[0], bounds) or prove(first <= ZERO, bounds)) and (
+        last is inner[1] or prove(inner[1] <= last, bounds) or prove(size - ONE <= last, bounds)
     )
 
 

@@ -39,6 +39,7 @@ from weft.loop.nodes import (
     seq,
 )  # fmt: skip
 from weft.loop.visit import loads, own_exprs, rename_fresh, statements, stores
+from weft.lower.guards import uses_registers
 from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.widen import NotVectorizable, Widen
@@ -75,7 +76,7 @@ class _Vectorize(StmtRewriter):
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
     lanes = 1 if _has_vectors(loop.body) else target.lanes(_widest(loop.body))
     try:
-        return _pieces(loop, lanes, bounds)
+        return _pieces(loop, lanes, bounds, masks=target.masked_memory and not uses_registers(loop.body))
     except NotVectorizable:
         return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.annotations)
 
@@ -85,8 +86,11 @@ def _has_vectors(body: Stmt) -> bool:
     return any(s.value.dtype.lanes > s.buffer.dtype.lanes for s in stores(body))
 
 
-def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:
-    """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop."""
+def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
+    """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop.
+
+    With *masks*, a remainder that would take several vectors is one, in some of whose lanes nothing happens.
+    """
     if lanes == 1:
         raise NotVectorizable
     if not isinstance(loop.extent, Const):
@@ -99,7 +103,11 @@ def _pieces(loop: For, lanes: int, bounds: Bounds) -> Stmt:
     if extent >= lanes:
         parts.append(_run(loop, loop.body, index(extent // lanes), lanes, bounds))
     done = extent // lanes * lanes
-    for width in _powers_of_two(extent - done):
+    rest = extent - done
+    if masks and rest.bit_count() > 1:
+        inside = If(loop.var < loop.begin + extent, rename_fresh(loop.body) if parts else loop.body, None)
+        return seq(*parts, _widened(loop, inside, loop.begin + done, 1 << rest.bit_length(), bounds))
+    for width in _powers_of_two(rest):
         body = rename_fresh(loop.body) if parts else loop.body
         first = loop.begin + done
         parts.append(_widened(loop, body, first, width, bounds) if width > 1 else substitute(body, {loop.var: first}))

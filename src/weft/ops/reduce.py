@@ -113,7 +113,8 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     top = reduce_over(x, d, True, max_, "softmax_max")
     moved = map_tensors("softmax_exp", lambda e, m: apply("exp", e - m), x, top)
     total = reduce_over(moved, d, True, sum_, "softmax_sum")
-    return map_tensors("softmax", lambda e, s: e / s, moved, total)
+    scale = map_tensors("softmax_scale", lambda s: 1 / s, total)  # of at least 1, since the largest element adds that
+    return map_tensors("softmax", lambda e, s: e * s, moved, scale)
 
 
 @operator("log_softmax")

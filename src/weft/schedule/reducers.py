@@ -34,6 +34,7 @@ from weft.ir.rewrite import substitute
 from weft.loop.nodes import Block, Let, Load, Seq, Stmt, Store, seq
 from weft.loop.visit import loads
 from weft.schedule.state import refuse
+from weft.support.dtypes import DType
 
 Values = Sequence[Expr]
 Combine = Callable[[Values, Values], list[Expr]]
@@ -119,8 +120,13 @@ def _elementwise(values: Values, results: Values) -> tuple[Combine, tuple[Expr |
         if x is None or not _is_apart(x, results):
             return None
         ops.append(type(value))
-    neutral = [None if op in _IDEMPOTENT else const(_NEUTRAL[op], r.dtype) for op, r in zip(ops, results, strict=True)]
+    neutral = [None if op in _IDEMPOTENT else _neutral(op, r.dtype) for op, r in zip(ops, results, strict=True)]
     return lambda a, b: [op(x, y) for op, x, y in zip(ops, a, b, strict=True)], tuple(neutral)
+
+
+def _neutral(op: type[Binary], dtype: DType) -> Expr:
+    """Returns what changes nothing: adding 0.0 would turn -0.0 into 0.0."""
+    return const(-0.0 if op is Add and dtype.is_float else _NEUTRAL[op], dtype)
 
 
 def _best(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, ...]] | None:

@@ -21,8 +21,8 @@ from weft.codegen.llvm.memory import (
 )
 from weft.codegen.llvm.transpose import transpose_tile
 from weft.codegen.llvm.types import memory_type, register_type
-from weft.ir.expr import INDEX
-from weft.loop.nodes import Load
+from weft.ir.expr import INDEX, Const
+from weft.loop.nodes import Buffer, Load
 from weft.support.dtypes import DType
 
 MAX_STRIDE = 4
@@ -35,8 +35,16 @@ def load(f: Emitter, e: Load) -> Operand:
     memory, index = memory_of(f, e.buffer), flat_index(f, e.buffer, e.indices)
     if isinstance(index, Lanes) and f.mask is None and f.unrolled and needs_gather(index):
         transpose_tile(f, e.indices[0], memory, e.dtype, index)
-    made = load_at(f, memory, e.buffer.dtype, index, f.mask)
+    made = load_at(f, memory, e.buffer.dtype, index, None if _is_inside(e.buffer, index) else f.mask)
     return Affine(0, {made: 1}) if e.dtype is INDEX else made
+
+
+def _is_inside(buffer: Buffer, index: Affine | Lanes) -> bool:
+    """Tells whether all lanes lie in a buffer of registers, which LLVM keeps in registers only if no access to it is masked."""
+    if buffer.scope != "register" or not isinstance(index, Lanes) or step_of(index) != 1 or not index.base.is_constant:
+        return False
+    [size] = buffer.shape
+    return isinstance(size, Const) and 0 <= index.base.constant <= int(size.value) - index.count
 
 
 def load_at(f: Emitter, memory: Memory, element: DType, index: Affine | Lanes, mask: str | None) -> str:

@@ -144,6 +144,9 @@ def _float_extremum(f: Emitter, e: Binary, x: str, y: str) -> str:
     if _checked_operand(e) is e.b:
         x, y = y, x
     x, y = widen(f, x, dtype), widen(f, y, dtype)
+    start = filled(float("-inf" if isinstance(e, Max) else "inf"), widened(dtype))
+    if start in (x, y):
+        return narrow(f, y if x == start else x, dtype)
     better = f.build.pure(f"fcmp {order} {kind} {x}, {y}", x, y)
     made = f.build.pure(f"select {flags} {better}, {kind} {x}, {kind} {y}", better, x, y)
     if not (never_nan(e.a) or never_nan(e.b)):

@@ -42,9 +42,10 @@ TAPS = (2, 3, 4)
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution by its sizes: its outputs, channels and taps at stride 1, the taps that it has, and its strides.
+    """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
 
-    *inputs* are the channels at stride 1, the phases included.
+    *inputs* are the channels at stride 1, the phases included, in blocks of *block*; *multiplications* are those that a direct
+    computation takes for each output.
     """
 
     height: int
@@ -54,6 +55,7 @@ class Layer:
     taps: int
     multiplications: int
     strides: tuple[int, int]
+    block: int
 
     @property
     def phases(self) -> int:
@@ -72,30 +74,28 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
         tile = best_tile(layer, target)
         if tile is None or sampled_error(phase_weight(w.array, layer.strides), tile) > LARGEST_ERROR:
             return None
+        x, weight, pads = _at_stride_one(new, node, layer, inputs[0], w)
         lanes = target.lanes(32)
-        x, weight, pads = _at_stride_one(new, node, layer, inputs[0], w, lanes)
         panel = min(4 * lanes, _rounded(layer.outputs, lanes))
         u = new.add("pack_winograd_weight", [weight], tile=tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
         made = new.add(
             "conv2d_winograd", [x, u, bias], source=node.source, name=node.output.name,
-            tile=tile, kernel=layer.taps, channels=layer.outputs, block=lanes, pads=pads,
+            tile=tile, kernel=layer.taps, channels=layer.outputs, block=layer.block, pads=pads,
         )  # fmt: skip
         return [made]
 
     return rewrite_graph(graph, rule)
 
 
-def _at_stride_one(
-    new: Graph, node: Node, layer: Layer, x: Value, w: Constant, lanes: int
-) -> tuple[Value, Value, tuple[int, ...]]:
+def _at_stride_one(new: Graph, node: Node, layer: Layer, x: Value, w: Constant) -> tuple[Value, Value, tuple[int, ...]]:
     """Returns the input, the weight and the pads of a convolution at stride 1 that computes the same."""
     if layer.phases == 1:
         return x, w, node.attribute("pads")
     strides = layer.strides
     split = new.add(
         "split_phases", [x], source=node.source, kernel=w.extents[2:], strides=strides, pads=node.attribute("pads"),
-        block=lanes,
+        block=layer.block,
     )  # fmt: skip
     weight = new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=strides)
     return split, weight, (0, 0, 0, 0)
@@ -111,17 +111,16 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
         return None
     outputs, inputs, *kernel = w.extents
-    strides, lanes, block = node.attribute("strides"), shape[4], x.static_shape[4]
+    strides, block = node.attribute("strides"), shape[4]
     phases = strides[0] * strides[1]
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or set(node.attribute("dilations")) != {1}:
         return None
-    if block != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
+    if block != x.static_shape[4] or outputs % block or inputs != x.static_shape[1] * block:
         return None
-    found = Layer(
-        shape[0] * shape[2], shape[3], inputs * phases, outputs, taps.pop(), inputs * kernel[0] * kernel[1], strides
-    )
-    return found, w
+    multiplications = inputs * kernel[0] * kernel[1]
+    height, width = shape[0] * shape[2], shape[3]
+    return Layer(height, width, inputs * phases, outputs, taps.pop(), multiplications, strides, block), w
 
 
 def best_tile(layer: Layer, target: Target) -> int | None:
@@ -140,9 +139,9 @@ def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
     tiles = -(-layer.height // m) * -(-layer.width // m)
     products = n * n * tiles * layer.inputs * layer.outputs / (lanes * max(1, target.fma_per_cycle))
     streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target)
-    vectors = tiles * (n * n + n * m) * (_rounded(layer.inputs, lanes) + layer.outputs) / lanes
+    vectors = tiles * (n * n + n * m) * (layer.inputs + layer.outputs) / lanes
     split = layer.height * layer.width * layer.inputs / lanes if layer.phases > 1 else 0.0
-    moved = 4 * n * n * tiles * (_rounded(layer.inputs, lanes) + layer.outputs)
+    moved = 4 * n * n * tiles * (layer.inputs + layer.outputs)
     spilled = 2 * moved / LAST_CACHE_BYTES_PER_CYCLE if moved > target.l2 else 0.0
     return max(products, streaming) + (vectors + split) * TRANSFORM_CYCLES + spilled
 

@@ -7,20 +7,43 @@ intermediate lives in the cache, one row at a time.
 from __future__ import annotations
 
 from weft.loop.nodes import Block
-from weft.schedule.rules.facts import block_of, elements, is_reduction, size_of, spatial_axes
+from weft.schedule.rules.facts import block_of, elements, is_reduction, reduce_axes, spatial_axes
+from weft.schedule.rules.lanes import SHORTEST, reduce_in_lanes
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.tree import block_path, blocks_in, loops_on
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
 
 
 def schedule_rows(s: Schedule, target: Target, placed: set[BlockRef]) -> set[BlockRef]:
-    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns those it placed."""
-    refs = [r for r in s.blocks() if r not in placed]
-    if not any(is_reduction(block_of(s, r)) for r in refs) or placed & set(s.blocks()):
-        return set()
+    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns those that are in place now.
+
+    Beside nests that are in place each reduction is one of its own.
+    """
+    before = s.blocks()
+    refs = [r for r in before if r not in placed]
+    reductions = [r for r in refs if is_reduction(block_of(s, r))]
+    if placed.intersection(before):
+        refs = [r for r in reductions if _is_apart(s, r)]
+        nests = [[r] for r in refs]
+    else:
+        nests = [refs] if reductions else []
+    for nest in nests:
+        _schedule_together(s, nest, target)
+    return {r for nest in nests for r in nest} | set(s.blocks()).difference(before)
+
+
+def _is_apart(s: Schedule, ref: BlockRef) -> bool:
+    """Tells whether a block has loops of its own, as it was made, around it alone."""
+    loops = loops_on(block_path(s.function, ref))
+    return len(loops) == len(block_of(s, ref).axes) and all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
+
+
+def _schedule_together(s: Schedule, refs: list[BlockRef], target: Target) -> None:
+    """Shares the rows of the last of *refs* among threads, and computes for each row what it needs of the others."""
     final = refs[-1]
     rows = _row_loops(s, refs, final)
     if rows:
@@ -31,7 +54,6 @@ def schedule_rows(s: Schedule, target: Target, placed: set[BlockRef]) -> set[Blo
     for ref in refs:
         _schedule_in_row(s, ref, depth if _is_inside(s, ref, rows) else 0, target)
     parallelize(s, rows, work, target)
-    return set(refs)
 
 
 def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
@@ -75,22 +97,6 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, target: Target) -> 
     if not loops:
         return
     if not is_reduction(block):
-        vectorize_last(s, loops, lanes)
-    elif size_of(block.axes[-1].extent) >= 2 * lanes and len(block.writes) == 1:
-        reduce_in_lanes(s, ref, loops[-1], lanes)
-
-
-def reduce_in_lanes(s: Schedule, ref: BlockRef, loop: LoopRef, lanes: int) -> None:
-    """Splits a reduction's last loop into *lanes* partial results, combined at the end."""
-    extent = s.extent(loop)
-    if extent is None or extent % lanes:
-        return
-    _, lane = s.split(loop, [None, lanes])
-    partial = s.rfactor(ref, lane)
-    inner = s.loops(partial)
-    s.set_scope(partial, "register")
-    steps = inner[-2]
-    s.reorder([steps, inner[-1]])
-    start = s.decompose_reduction(partial, steps)
-    s.vectorize(s.loops(start)[-1])
-    s.vectorize(s.loops(partial)[-1])
+        vectorize_last(s, loops, lanes, shortest=SHORTEST)
+    else:
+        reduce_in_lanes(s, ref, loops[-len(reduce_axes(block)) :], lanes)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from weft.ir.expr import Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import AxisKind
-from weft.schedule.rules.facts import FALLBACK_SIZE, block_of, is_reduction, is_tileable, reduce_axes, size_of
+from weft.schedule.rules.facts import FALLBACK_SIZE, block_of, is_reduction, is_tileable, reduce_axes
+from weft.schedule.rules.lanes import reduce_in_lanes
 from weft.schedule.rules.parallel import parallelize
-from weft.schedule.rules.rows import reduce_in_lanes
 from weft.schedule.rules.vector import MAX_VECTORS, vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -24,13 +24,14 @@ def schedule_scans(s: Schedule, target: Target) -> set[BlockRef]:
     """Schedules the blocks of each step of a recurrence; returns those that are in place, none if there is no recurrence."""
     time = _time_loops(s)
     placed: set[BlockRef] = set()
-    for ref in s.blocks() if time else ():
+    before = s.blocks()
+    for ref in before if time else ():
         loops = list(s.loops(ref))
         depth = max([n + 1 for n, f in enumerate(loops) if f.var in time], default=0)
         if depth or (is_reduction(block_of(s, ref)) and not is_tileable(s, ref)):
             _schedule(s, ref, loops[depth:], target)
             placed.add(ref)
-    return placed
+    return placed | set(s.blocks()).difference(before)
 
 
 def _time_loops(s: Schedule) -> set[Var]:
@@ -52,8 +53,8 @@ def _schedule(s: Schedule, ref: BlockRef, loops: list[LoopRef], target: Target) 
         parallelize(s, vectorize_last(s, loops, lanes), work, target)
     elif is_tileable(s, ref):
         parallelize(s, _several_vectors(s, ref, loops, lanes), work, target)
-    elif size_of(block.axes[-1].extent) >= 2 * lanes and len(block.writes) == 1:
-        reduce_in_lanes(s, ref, loops[-1], lanes)
+    else:
+        reduce_in_lanes(s, ref, loops[-len(reduce_axes(block)) :], lanes)
 
 
 def _several_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:
