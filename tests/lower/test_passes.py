@@ -282,6 +282,16 @@ def main(A: f32[3, 10], C: f32[3, 10]):
     golden(before_and_after(text, partitioned))
 
 
+def test_partition_loops_leaves_remainders_of_data(golden: Golden) -> None:
+    text = """
+def main(Y: i32[8], C: i32[8]):
+    for i in parallel(0, 8):
+        Y[i] = Y[i] + i32(1)
+        C[i] = select(i32(1) <= Y[i] % i32(12), Y[i], i32(0))
+"""
+    golden(before_and_after(text, partitioned))
+
+
 def test_partition_loops_of_a_parallel_loop_tests_it(golden: Golden) -> None:
     golden(before_and_after(PADDED.replace("for i in range", "for i in parallel"), partitioned))
 

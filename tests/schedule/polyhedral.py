@@ -172,7 +172,7 @@ class Model:
             for s in self.statements
         ]
         end = f"{END}[] -> [{', '.join(['1000000'] + ['0'] * (longest - 1))}]"
-        return isl.UnionMap("{ " + "; ".join([*parts, end]) + " }")
+        return _relation([*parts, end])
 
     def instances(self, rename: Mapping[str, str]) -> Any:
         """What each iteration computes; blocks that a step has copied are called as *rename* says."""
@@ -189,7 +189,7 @@ class Model:
             at = [f"a{d}" for d in range(p.rank)]
             where = " and ".join([f"0 <= {a} < {text(n, {})}" for a, n in zip(at, p.shape, strict=True)]) or "0=0"
             parts.append(f"{END}[] -> {p.name}[{', '.join(_padded([]) + at)}] : {where}")
-        return isl.UnionMap("{ " + "; ".join(parts) + " }")
+        return _relation(parts)
 
     def _is_written(self, p: Buffer) -> bool:
         return any(r.buffer is p for s in self.statements for r in s.block.writes)
@@ -198,7 +198,7 @@ class Model:
         """What updates write, or all other statements."""
         chosen = [s for s in self.statements if s.is_update is updates]
         parts = [a for s in chosen for a in s.accesses(s.block.writes)]
-        return isl.UnionMap("{ " + "; ".join(parts) + " }")
+        return _relation(parts)
 
     @cached_property
     def flow(self) -> Any:
@@ -272,6 +272,11 @@ class Model:
                     where = " and ".join([*same, f"i{depth} {sign} j{depth}"])
                     parts.append(f"{a.name}[{', '.join(left)}] -> {b.name}[{', '.join(right)}] : {where}")
         return isl.UnionMap("{ " + "; ".join(parts) + " }")
+
+
+def _relation(parts: Sequence[str]) -> Any:
+    """The union of *parts*. Equalities that hold in it are made explicit: isl's flow misses sources in divisions otherwise."""
+    return isl.UnionMap("{ " + "; ".join(parts) + " }").detect_equalities()
 
 
 def _maps(u: Any) -> list[Any]:

@@ -219,6 +219,23 @@ def test_the_analysis_tells_right_from_wrong() -> None:
     assert same_sources(model, Model(moved))
 
 
+DIVIDED = """
+def main(X: f32[4, 6], B: f32[4, 6]):
+    for i in range(0, 2):
+        for u in range(0, 2):
+            for f in range(0, 32):
+                with block("B", vi=spatial(4, i * 3 + f // 8), vj=spatial(6, f % 8), where=(
+                        i * 3 + f // 8 < 4 and f % 8 < 6 and u < 1 and f // 8 < 3)):
+                    B[vi, vj] = X[vi, vj]
+"""
+
+
+def test_the_analysis_finds_all_sources_where_indices_are_divided() -> None:
+    model = Model(parse_program(DIVIDED).entry)
+    found = model.flow.range().unwrap().range()
+    assert found.is_equal(model.writes(updates=False).range())
+
+
 def test_what_a_loop_carries() -> None:
     s = Schedule(recurrence().program)
     model = Model(s.function)

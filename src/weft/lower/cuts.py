@@ -19,11 +19,11 @@ from weft.ir.expr import (
     Le,
     Lt,
     Var,
-    const,
     maximum,
     minimum,
 )
 from weft.ir.linear import build, poly_of
+from weft.ir.node import Node
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
@@ -63,16 +63,19 @@ class Digit:
 
 
 def digits_of(guards: Iterable[Expr], loop: For) -> list[Digit]:
-    """Returns the digits of the loop's variable in *guards*: remainders, and the leading quotient of a loop from zero."""
+    """Returns the digits of the loop's variable v in *guards*: `v % c`, `v // b % c`, and `v // c` of a loop from zero."""
     found: dict[Expr, Expr] = {}
     for n in [n for g in guards for n in post_order(g)]:
-        if isinstance(n, FloorMod | FloorDiv) and isinstance(n.b, Const) and free_vars(n.a) == [loop.var]:
-            size = int(n.b.value)
-            if isinstance(n, FloorMod):
-                found[n] = n.b
-            elif n.a is loop.var and loop.begin is ZERO and isinstance(loop.extent, Const):
-                found[n] = const(-(-int(loop.extent.value) // size), INDEX)
+        if isinstance(n, FloorMod) and isinstance(n.b, Const) and loop.var in (n.a, _quotient_of(n.a)):
+            found[n] = n.b
+        elif isinstance(n, FloorDiv) and _quotient_of(n) is loop.var and loop.begin is ZERO:
+            found[n] = simplify((loop.extent + (n.b - ONE)) // n.b)
     return [Digit(i, e) for i, e in found.items()]
+
+
+def _quotient_of(n: Node) -> Expr | None:
+    """Returns v of `v // c`."""
+    return n.a if isinstance(n, FloorDiv) and isinstance(n.b, Const) else None
 
 
 def range_of(guard: Expr, loop: For, bounds: Bounds) -> Cut | None:
