@@ -9,7 +9,7 @@ from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
 from tests.graph.oracle import Oracle
 
 from weft.graph import Graph, Value, print_graph
-from weft.graph.layout import group_block, input_block, output_block
+from weft.graph.layout import group_block, group_blocks, input_block, output_block
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.support.dtypes import f32
@@ -42,6 +42,14 @@ def test_blocks() -> None:
     assert [output_block(c, 16) for c in (1, 3, 8, 12, 16, 24, 1000)] == [1, 4, 8, 16, 16, 16, 16]
     assert [input_block(c, 16) for c in (1, 3, 8, 16, 24)] == [1, 1, 1, 16, 16]
     assert [group_block(c, 16) for c in ((32, 16), (4, 8), (2, 2))] == [16, 4, None]
+
+
+def test_blocks_of_groups() -> None:
+    """What is read takes any block; what is computed whole vectors, one padded block, or a common block that fills as much."""
+    assert [group_blocks(r, 32, 16) for r in (32, 22, 8, 1)] == [(16, 16), (22, 16), (8, 16), None]
+    assert [group_blocks(26, m, 16) for m in (12, 10, 25, 3)] == [(26, 16), (26, 16), (26, 32), None]
+    assert [group_blocks(c, c, 16) for c in (2, 4, 8, 24)] == [None, (4, 4), (8, 8), (24, 32)]
+    assert [group_blocks(72, m, 16) for m in (72, 33, 6, 4)] == [(72, 80), (72, 48), None, (4, 4)]
 
 
 def test_text_before_and_after() -> None:
@@ -121,6 +129,20 @@ def test_channels_that_fill_no_block(taken: int, made: int) -> None:
     found = ops(apply_pass(graph, layouts))
     first = "reshape" if taken < 4 else "pack_channels"  # they fill no vector, and are read one at a time
     assert found == [first, "conv2d_blocked", "relu", "conv2d_blocked", "tanh", "unpack_channels"]
+
+
+@pytest.mark.parametrize(
+    ("channels", "made", "group", "bias"), [(10, 10, 2, True), (12, 14, 2, False), (18, 21, 3, True)]
+)
+def test_groups_that_fill_no_block(channels: int, made: int, group: int, bias: bool) -> None:
+    graph = built(lambda g, x: g.add("tanh", [conv(g, x, made, group=group, bias=bias)]), channels)
+    assert ops(apply_pass(graph, layouts)) == ["pack_channels", "conv2d_blocked", "unpack_channels", "tanh"]
+
+
+def test_a_group_reads_the_blocks_that_are_there() -> None:
+    graph = built(lambda g, x: conv(g, conv(g, x, 16), 10, group=2))
+    found = ops(apply_pass(graph, layouts))
+    assert found == ["pack_channels", "conv2d_blocked", "conv2d_blocked", "unpack_channels"]
 
 
 def test_padding_channels_never_meet_what_is_not_finite_at_zero() -> None:

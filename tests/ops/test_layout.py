@@ -32,6 +32,12 @@ def test_channels_in_blocks(channels: int) -> None:
     np.testing.assert_array_equal(run("unpack_channels", packed, channels=channels), x)
 
 
+def test_the_first_channels_of_each_block() -> None:
+    x = floats(2, 3, 3, 2, 4)
+    wanted = np.moveaxis(x[..., :3], -1, 2).reshape(2, 9, 3, 2)
+    np.testing.assert_array_equal(run("unpack_channels", x, channels=9, kept=3), wanted)
+
+
 @pytest.mark.parametrize("size", [4, 6])
 def test_vectors_in_blocks(size: int) -> None:
     np.testing.assert_array_equal(run("pack_vector", floats(size), block=4), blocks(floats(size), 0, 4))

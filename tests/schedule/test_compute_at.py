@@ -68,6 +68,24 @@ def test_what_a_guard_leaves_out_is_not_computed() -> None:
     check(case, s.program)
 
 
+def test_whole_vectors_where_a_guard_leaves_some_out() -> None:
+    """Aligned to 4, the box of 7 is computed as 8; to 16, the box ends with the axis."""
+    for align, length in ((1, 7), (4, 8), (16, 11)):
+        case = stencil()
+        s = Schedule(case.program)
+        outer, inner = s.split(s.loops(s.block("C"))[0], [None, 5])
+        s.split(inner, [None, 3])
+        s.compute_at(s.block("B"), outer, align=align)
+        assert s.extent(s.loops(s.block("B"))[-1]) == length
+        check(case, s.program)
+
+
+def test_an_alignment_is_positive() -> None:
+    s = Schedule(stencil().program)
+    with pytest.raises(ScheduleError, match="no length is a multiple of 0"):
+        s.compute_at(s.block("B"), s.loops(s.block("C"))[0], align=0)
+
+
 STRIDED = """
 def main(X: f32[2, 16], B: f32[2, 7]):
     A = alloc("global", f32[2, 16])

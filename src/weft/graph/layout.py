@@ -15,6 +15,9 @@ from weft.ir.expr import Const
 SMALLEST_GROUP_BLOCK = 4
 """Channels; grouped convolutions with fewer in common blocks are left as they are."""
 
+LEAST_FILLED = 1 / 2
+"""The part of a group's padded block that must be channels; with fewer the plain layout is faster (measured: 6 of 16)."""
+
 FINITE_AT_ZERO = frozenset(
     {
         "abs", "add", "avg_pool2d", "clip", "elu", "erf", "gelu", "hard_sigmoid", "identity", "leaky_relu", "max_pool2d",
@@ -43,6 +46,22 @@ def group_block(per_group: Iterable[int], lanes: int) -> int | None:
     """Returns the block that divides the channels of each group; None where it would be too small to help."""
     block = gcd(lanes, *per_group)
     return block if block >= SMALLEST_GROUP_BLOCK else None
+
+
+def group_blocks(read: int, made: int, lanes: int) -> tuple[int, int] | None:
+    """Returns the blocks of the channels that each group reads and computes; None where no blocks help.
+
+    What is read is taken one element at a time, so that any block will do that divides it. What is computed fills vectors: a
+    common block that does so less than one padded block a group would, is not taken. A group with a padded block has one.
+    """
+    shared = group_block((read, made), lanes)
+    if made % lanes == 0 and read >= SMALLEST_GROUP_BLOCK:
+        return (lanes if read % lanes == 0 else read), lanes
+    padded = -(-made // lanes) * lanes if made > lanes else output_block(made, lanes)
+    filled = made / max(padded, lanes)
+    if read >= SMALLEST_GROUP_BLOCK and filled >= LEAST_FILLED and filled > (shared or 0) / lanes:
+        return (lanes if read % lanes == 0 else read), padded
+    return None if shared is None else (shared, shared)
 
 
 def prefers_blocks(blocked: Iterable[Value], plain: Iterable[Value]) -> bool:

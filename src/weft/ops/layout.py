@@ -35,9 +35,9 @@ def pack_channels(x: Tensor, *, block: int) -> Tensor:
 
 
 @operator("unpack_channels")
-def unpack_channels(x: Tensor, *, channels: int) -> Tensor:
-    """[N, C/b, *S, b] to [N, channels, *S]: the inverse of `pack_channels`."""
-    block = x.shape[-1]
+def unpack_channels(x: Tensor, *, channels: int, kept: int | None = None) -> Tensor:
+    """[N, C/b, *S, b] to [N, channels, *S]: the inverse of `pack_channels`, of each block the first *kept*, or all."""
+    block = x.shape[-1] if kept is None else index(kept)
     shape = (x.shape[0], index(channels), *x.shape[2:-1])
     return compute(shape, lambda *i: x[(i[0], i[1] // block, *i[2:], i[1] % block)], "unpack_channels", dtype=x.dtype)
 

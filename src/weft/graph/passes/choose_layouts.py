@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.layout import FINITE_AT_ZERO, group_block, input_block, output_block, prefers_blocks
+from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block, prefers_blocks
 from weft.graph.regions import convolution_regions
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr, as_expr
@@ -91,16 +91,37 @@ class _Layouts:
         blocks = self._conv_blocks(x, channels, made, group)
         if blocks is None:
             return None
+        attributes["group"] = group
+        if group > 1 and made // group % blocks[1]:
+            return self._padded_groups(new, node, inputs, blocks, attributes)
         weight = new.add("pack_conv_weight", [w], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
-        return self._contract(new, node, inputs, "conv2d_blocked", weight, blocks, {**attributes, "group": group})
+        return self._contract(new, node, inputs, "conv2d_blocked", weight, blocks, attributes)
+
+    def _padded_groups(
+        self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
+    ) -> Value:
+        """Returns a grouped convolution that computes a padded block for each group, which nothing else keeps."""
+        x, w, bias = (*inputs, None)[:3]
+        assert x is not None  # conv asks for both
+        assert w is not None
+        made = _int(w.shape[0])
+        kept = made // attributes["group"]
+        filled = _in_groups(new, w, kept, blocks[1])
+        filled = new.add("reshape", [filled], shape=(as_expr(made // kept * blocks[1]), *w.shape[1:]))
+        weight = new.add("pack_conv_weight", [filled], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
+        packed = None if bias is None else _in_groups(new, bias, kept, blocks[1])
+        operands = [self.blocked(new, x, blocks[0]), weight, packed]
+        twin = new.add("conv2d_blocked", operands, source=node.source, **attributes)
+        return new.add("unpack_channels", [twin], channels=made, kept=kept, name=node.output.name)
 
     def _conv_blocks(self, x: Value, channels: int, made: int, group: int) -> tuple[int, int] | None:
         """Returns the blocks of the channels read and computed."""
         lanes = self.lanes(x.dtype)
         if group == 1:
             return self.block_of.get(x, input_block(channels, lanes)), output_block(made, lanes)
-        block = group_block((channels // group, made // group), lanes)
-        return None if block is None else (block, block)
+        read, there = channels // group, self.block_of.get(x)
+        blocks = group_blocks(read, made // group, lanes)
+        return blocks if blocks is None or there is None or read % there else (there, blocks[1])
 
     def conv_transpose(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the transposed convolution in blocks; grouped and dilated ones have none."""
@@ -218,6 +239,14 @@ def _is_as_good_plain(node: Node, target: Target) -> bool:
         return False
     alone = x.shape[1] is as_expr(node.attribute("group")) is node.output.shape[1]
     return alone and set(node.attribute("strides")) == {1}
+
+
+def _in_groups(new: Graph, v: Value, kept: int, block: int) -> Value:
+    """Returns *v* with its first dimension in groups of *kept*, each filled up with zeros to *block*."""
+    inner = v.shape[1:]
+    apart = new.add("reshape", [v], shape=(as_expr(_int(v.shape[0]) // kept), as_expr(kept), *inner))
+    nothing = (0,) * len(inner)
+    return new.add("pad", [apart], pads=(0, 0, *nothing, 0, block - kept, *nothing))
 
 
 def _int(e: Expr) -> int:

@@ -8,8 +8,8 @@ for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
 
 from __future__ import annotations
 
-from weft.ir.expr import Var
-from weft.loop.nodes import NOTHING, Block, Function, Range, Stmt
+from weft.ir.expr import Const, Var, index
+from weft.loop.nodes import NOTHING, AxisKind, Block, Function, Range, Stmt
 from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured, is_before
 from weft.schedule.inputs import check_inputs
@@ -40,16 +40,20 @@ from weft.schedule.tree import (
 
 
 @primitive
-def compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, None]:
+def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> tuple[Change, None]:
     """Moves *block* to just before its first consumer in *loop*, where it computes the box that an iteration needs.
 
     Legal if all consumers are in the loop, the block writes no output of the function, and nothing that it reads changes
-    in between. Elements that several iterations need are computed anew by each. The block's own loops are new ones.
+    in between. Elements that several iterations need are computed anew by each. The block's own loops are new ones. The box
+    is as long along the block's last spatial axis as a multiple of *align* or all of the axis, so that vectors are whole.
     """
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer, loop)
+    if align < 1:
+        refuse(f"no length is a multiple of {align}", producer, "align is a number of elements, such as a vector's")
     ranges = _needed(fn, producer, loop_path(fn, loop))
+    ranges = ranges if align == 1 else _aligned(producer, ranges, align)
     without = fn.with_body(replace(check_movable(fn, path, producer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
@@ -114,6 +118,18 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
         if box is not None:
             ranges = ranges_for(producer, producer.writes, buffer, box, ranges, bounds)
     return ranges
+
+
+def _aligned(producer: Block, ranges: dict[Var, Range], align: int) -> dict[Var, Range]:
+    """Returns *ranges* with that of the last spatial axis made longer, up to a multiple of *align* or all of the axis."""
+    last = [a for a in producer.axes if a.kind is AxisKind.SPATIAL][-1:]
+    if not last or last[0].var not in ranges:
+        return ranges
+    axis, needed = last[0], ranges[last[0].var]
+    if not isinstance(needed.extent, Const) or not isinstance(axis.extent, Const):
+        return ranges
+    longer = -(-int(needed.extent.value) // align) * align
+    return ranges | {axis.var: Range(needed.begin, index(min(longer, int(axis.extent.value))))}
 
 
 def _reads(part: Stmt, producer: Block) -> bool:

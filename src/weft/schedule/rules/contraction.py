@@ -67,7 +67,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
         outer.append(rest)
     outer = _outer_order(outer, axes, roles)
     s.reorder([*outer, *inner, last])
-    s.compute_at(ref, outer[-1])
+    s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
     _schedule_tile(s, ref, len(outer), spatial_axes(block), roles)
     for piece in inner:
