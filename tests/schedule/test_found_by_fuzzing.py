@@ -126,3 +126,30 @@ def test_vectors_that_begin_in_the_middle_of_a_row() -> None:
     _, middle, _ = s.partition(s.loops(s.block("Y"))[0], [2, 22])
     s.vectorize(middle)
     check_compiled(case, s.program)
+
+
+def test_a_guard_for_a_part_stays_with_its_loops() -> None:
+    """New loops ran all instances, of which the guard had left one: the last of them won."""
+    x = te.placeholder((4, 5), f32, "X")
+    first = te.compute((1, 5), lambda q, i: x[0, i], "first")
+    y = te.compute((3, 5), lambda p, i: first[0, i] + x[p, i], "Y")
+    case = programs.case([x], [y], lambda v: [v[:1] + v[:3]])
+    s = Schedule(case.program)
+    copy = s.cache_read(s.block("first"), "X", "global")
+    s.reverse_compute_inline(s.block("first"))
+    check(case, s.program)
+    with pytest.raises(ScheduleError, match="leaves out instances that new loops would run"):
+        s.compute_at(copy, s.loops(s.block("Y"))[0])
+
+
+def test_lanes_without_memory_of_their_own_do_nothing() -> None:
+    """A remainder of five became eight masked lanes, three of which read memory that no iteration has."""
+    x = te.placeholder((5, 3), f32, "X")
+    y = te.compute((5, 3), lambda i, j: x[i, j] + 1.0, "Y")
+    z = te.compute((5, 3), lambda i, j: y[i, j] * 2.0 + y[4 - i, j], "Z")
+    case = programs.case([x], [z], lambda v: [(v + 1) * 2 + (v + 1)[::-1]])
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("Z"))
+    s.compute_at(s.block("Y"), i)
+    s.vectorize(i)
+    check_compiled(case, s.program)

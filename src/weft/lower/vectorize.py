@@ -75,8 +75,9 @@ class _Vectorize(StmtRewriter):
 
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:
     lanes = 1 if _has_vectors(loop.body) else target.lanes(_widest(loop.body))
+    own = uses_registers(loop.body) or any(isinstance(s, Alloc) for s in statements(loop.body))
     try:
-        return _pieces(loop, lanes, bounds, masks=target.masked_memory and not uses_registers(loop.body))
+        return _pieces(loop, lanes, bounds, masks=target.masked_memory and not own)
     except NotVectorizable:
         return For(loop.var, loop.begin, loop.extent, LoopKind.SERIAL, loop.body, loop.annotations)
 
@@ -89,7 +90,8 @@ def _has_vectors(body: Stmt) -> bool:
 def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
     """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop.
 
-    With *masks*, a remainder that would take several vectors is one, in some of whose lanes nothing happens.
+    With *masks*, a remainder that would take several vectors is one, in some of whose lanes nothing happens. Memory of the
+    iterations' own has no room for those lanes.
     """
     if lanes == 1:
         raise NotVectorizable

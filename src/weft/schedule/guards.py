@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, Const, Expr, Le, Lt, Var, index
+from weft.ir.expr import ONE, ZERO, Const, Expr, Le, Lt, Var, index
 from weft.ir.prove import extremes, linear_terms, prove
 from weft.ir.rewrite import free_vars
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Block
+from weft.loop.nodes import Block, Function
 from weft.schedule.rebind import conjuncts
+from weft.schedule.state import refuse
+from weft.schedule.tree import Path, bounds_on, loops_on, the_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,23 @@ def _ratio(e: Expr, slack: Expr, moving: Collection[Var]) -> int | None:
             return None
         return int(by.value) // int(step.value)
     return None
+
+
+def check_ends_only(fn: Function, path: Path) -> None:
+    """Refuses a block whose guard leaves out more than what is beyond its axes: new loops around it would lose that."""
+    block = the_block(path)
+    bounds = bounds_on(path, fn)
+    loops = [f.var for f in loops_on(path)]
+    kept: set[Expr] = set()
+    for axis, binding in zip(block.axes, block.bindings, strict=True):
+        for found in limits(block, binding, loops, bounds):
+            beyond = found.last is not None and prove(found.last >= axis.extent - ONE, bounds)
+            before = found.first is not None and prove(found.first <= ZERO, bounds)
+            if found.exact and (beyond or before):
+                kept.add(found.condition)
+    if any(c not in kept for c in conjuncts(block.predicate)):
+        refuse(
+            f"the guard of {block.name} leaves out instances that new loops would run",
+            block,
+            "move it before what gives it the guard, such as inlining a reader of a part",
+        )

@@ -12,6 +12,7 @@ from weft.ir.expr import Const, Var, index
 from weft.loop.nodes import NOTHING, AxisKind, Block, Function, Range, Stmt
 from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured, is_before
+from weft.schedule.guards import check_ends_only
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
@@ -50,6 +51,7 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> 
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer, loop)
+    check_ends_only(fn, path)
     if align < 1:
         refuse(f"no length is a multiple of {align}", producer, "align is a number of elements, such as a vector's")
     ranges = _needed(fn, producer, loop_path(fn, loop))

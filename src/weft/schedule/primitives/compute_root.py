@@ -11,6 +11,7 @@ from __future__ import annotations
 from weft.loop.nodes import NOTHING, Alloc, Block, Function, Stmt, seq
 from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured
+from weft.schedule.guards import check_ends_only
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import nest_over, own_nest, top_level
 from weft.schedule.placing import check_intermediate, check_movable, is_placeable, written_buffers
@@ -38,6 +39,7 @@ def compute_root(fn: Function, block: BlockRef) -> tuple[Change, None]:
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer)
+    check_ends_only(fn, path)
     place = top_level(path)
     whole = nest_over(producer, {}, bounds_on(place[:-1], fn))
     check_movable(fn, path, producer)

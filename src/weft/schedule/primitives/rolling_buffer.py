@@ -23,6 +23,7 @@ from weft.loop.visit import rename_fresh
 from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_flat, check_structured, is_before
 from weft.schedule.folding import folded
+from weft.schedule.guards import check_ends_only
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import fresh_block_name, nest_over, own_nest
 from weft.schedule.placing import (
@@ -62,6 +63,7 @@ def rolling_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer, the_loop(loop_path(fn, loop)))
+    check_ends_only(fn, path)
     check_movable(fn, path, producer)
     buffer = written_buffers(producer)[0]
     bare = fn.with_body(drop_alloc(fn.body, buffer))
