@@ -151,5 +151,6 @@ def test_lanes_without_memory_of_their_own_do_nothing() -> None:
     s = Schedule(case.program)
     i, _ = s.loops(s.block("Z"))
     s.compute_at(s.block("Y"), i)
+    s.double_buffer(s.block("Y"), i)
     s.vectorize(i)
     check_compiled(case, s.program)
