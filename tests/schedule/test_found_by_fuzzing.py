@@ -11,7 +11,7 @@ from tests.schedule.programs import gather, matmul, stencil
 from tests.schedule.running import check
 
 from weft import te
-from weft.ir.expr import all_of, select
+from weft.ir.expr import Var, all_of, select
 from weft.loop.nodes import For, LoopKind
 from weft.loop.visit import statements
 from weft.schedule import Schedule
@@ -153,4 +153,21 @@ def test_lanes_without_memory_of_their_own_do_nothing() -> None:
     s.compute_at(s.block("Y"), i)
     s.double_buffer(s.block("Y"), i)
     s.vectorize(i)
+    check_compiled(case, s.program)
+
+
+def test_a_guard_on_sizes_alone_is_no_bound_of_a_loop() -> None:
+    """What a pipeline finishes with was guarded by the size alone, from which a loop of no digits was made."""
+    n = Var("n")
+    x = te.placeholder((n, 4), f32, "X")
+    c = te.compute((n, 4), lambda i, j: x[i, j] * 2.0, "C")
+    d = te.compute((n, 4), lambda i, j: c[i, j] + 1.0, "D")
+    case = programs.case([x], [d], lambda v: [v * 2 + 1], n=5)
+    s = Schedule(case.program)
+    i, _ = s.loops(s.block("D"))
+    i0, i1 = s.split(i, [None, 2])
+    s.compute_at(s.block("C"), i1)
+    s.software_pipeline(s.fuse([i0, i1]), [0, 1])
+    [j] = s.loops(s.block("D_1"))
+    s.vectorize(j)
     check_compiled(case, s.program)

@@ -202,6 +202,8 @@ class Reader:
             raise NotAffine
         if self.context.is_at_least(plus(limit, count, -1), 0):
             return
+        if not s.terms:  # a condition on sizes alone: all instances run or none
+            raise NotAffine
         if not self.context.is_at_least(plus(count, limit, -1), 0) or not self.context.is_at_least(limit, 0):
             raise NotAffine
         self.bounded.append(Fused(self._ordered(s.terms), build(limit, INDEX)))
