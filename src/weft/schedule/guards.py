@@ -11,6 +11,7 @@ from weft.ir.prove import extremes, linear_terms, prove
 from weft.ir.rewrite import free_vars
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Block, Function
+from weft.schedule.bijection import reduces_all
 from weft.schedule.rebind import conjuncts
 from weft.schedule.state import refuse
 from weft.schedule.tree import Path, bounds_on, loops_on, the_block
@@ -84,9 +85,18 @@ def _ratio(e: Expr, slack: Expr, moving: Collection[Var]) -> int | None:
     return None
 
 
-def check_ends_only(fn: Function, path: Path) -> None:
-    """Refuses a block whose guard leaves out more than what is beyond its axes: new loops around it would lose that."""
+def check_renewable(fn: Function, path: Path) -> None:
+    """Refuses a block around which new loops, over boxes of its axes, would run other instances than its own do.
+
+    A reduction has to run over all that it reduces, and a guard to leave out only what is beyond the block's axes.
+    """
     block = the_block(path)
+    if not reduces_all(fn, path):
+        refuse(
+            f"{block.name} may not run over all of what it reduces",
+            block,
+            "a reduction moves as a whole: its loops must take all values of its axes",
+        )
     bounds = bounds_on(path, fn)
     loops = [f.var for f in loops_on(path)]
     kept: set[Expr] = set()

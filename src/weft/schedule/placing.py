@@ -11,7 +11,7 @@ from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Range, Regio
 from weft.schedule.nest import own_nest
 from weft.schedule.rebind import uses
 from weft.schedule.state import refuse
-from weft.schedule.tree import Path, alloc_of, loops_on, outer_blocks, regions_of
+from weft.schedule.tree import Path, alloc_of, blocks_in, loops_on, outer_blocks, regions_of
 
 
 def written_buffers(block: Block) -> list[Buffer]:
@@ -117,6 +117,30 @@ def is_placeable(block: Block, region: Region) -> bool:
     whole = full_region(region.buffer).ranges
     steps = steps_of_index(block, region)
     return all(p is not None or r is w for p, r, w in zip(steps, region.ranges, whole, strict=True))
+
+
+def check_placeable(producer: Block) -> None:
+    """Refuses a block that does not write at its plain axes: what of it a part of its result takes could not be told."""
+    for region in producer.writes:
+        if not is_placeable(producer, region):
+            refuse(
+                f"{producer.name} does not write {region.buffer.name} at its plain axes",
+                producer,
+                "a block can move if its axes are the indices of what it writes",
+            )
+
+
+def source_named(consumer: Block, name: str, nest: Stmt) -> Buffer:
+    """Returns the one buffer called *name* that *consumer*, in *nest*, reads; refuses one that the nest writes."""
+    known = read_buffers(consumer)
+    named = [b for b in known if b.name == name]
+    if len(named) != 1:
+        names = ", ".join(b.name for b in known) or "nothing"
+        refuse(f"{consumer.name} does not read one buffer called {name}", consumer, f"it reads {names}")
+    for b in blocks_in(nest):
+        if named[0] in written_buffers(b):
+            refuse(f"{name} is written in the nest that reads it", b, "make the copy before placing its producer")
+    return named[0]
 
 
 def ranges_for(

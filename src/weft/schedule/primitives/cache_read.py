@@ -12,11 +12,11 @@ from weft.loop.nodes import Buffer, Function, Stmt, seq
 from weft.loop.visit import replace_buffer
 from weft.schedule.dependence import check_structured
 from weft.schedule.nest import copy_nest, fresh_block_name, top_level
-from weft.schedule.placing import check_outermost, read_buffers, written_buffers
+from weft.schedule.placing import check_outermost, source_named
 from weft.schedule.primitive import primitive
 from weft.schedule.scopes import check_scope_name
-from weft.schedule.state import BlockRef, Change, refuse
-from weft.schedule.tree import add_alloc, block_path, blocks_in, replace, the_block
+from weft.schedule.state import BlockRef, Change
+from weft.schedule.tree import add_alloc, block_path, replace, the_block
 
 
 @primitive
@@ -30,16 +30,8 @@ def cache_read(fn: Function, block: BlockRef, buffer: str, scope: str) -> tuple[
     consumer = the_block(path)
     check_structured(fn.body)
     check_outermost(path)
-    known = read_buffers(consumer)
-    named = [b for b in known if b.name == buffer]
-    if len(named) != 1:
-        names = ", ".join(b.name for b in known) or "nothing"
-        refuse(f"{consumer.name} does not read one buffer called {buffer}", consumer, f"it reads {names}")
-    source = named[0]
     nest = top_level(path)
-    for b in blocks_in(nest[-1]):
-        if source in written_buffers(b):
-            refuse(f"{buffer} is written in the nest that reads it", b, "make the copy before placing its producer")
+    source = source_named(consumer, buffer, nest[-1])
     name = fresh_block_name(fn, f"{buffer}_{scope}")
     target = Buffer(name, source.shape, source.dtype, scope)
     new = replace_buffer_reads(consumer, source, target)

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from weft.ir.expr import Const, Var, index
 from weft.loop.nodes import NOTHING, AxisKind, Block, Function, Range, Stmt
-from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured, is_before
-from weft.schedule.guards import check_ends_only
+from weft.schedule.guards import check_renewable
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
     check_intermediate,
     check_movable,
     check_outermost,
-    is_placeable,
+    check_placeable,
     ranges_for,
     readers,
     written_buffers,
@@ -51,7 +50,6 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> 
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer, loop)
-    check_ends_only(fn, path)
     if align < 1:
         refuse(f"no length is a multiple of {align}", producer, "align is a number of elements, such as a vector's")
     ranges = _needed(fn, producer, loop_path(fn, loop))
@@ -84,12 +82,7 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
             producer,
             "choose a loop after it; reverse_compute_at moves a block to an earlier one",
         )
-    if not reduces_all(fn, path):
-        refuse(
-            f"{producer.name} may not run over all of what it reduces",
-            producer,
-            "a reduction moves as a whole: its loops must take all values of its axes",
-        )
+    check_renewable(fn, path)
     inside = set(blocks_in(target))
     users = readers(fn, producer)
     if not users:
@@ -101,13 +94,7 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
                 user,
                 "choose a loop around all consumers",
             )
-    for region in producer.writes:
-        if not is_placeable(producer, region):
-            refuse(
-                f"{producer.name} does not write {region.buffer.name} at its plain axes",
-                producer,
-                "a block can move if its axes are the indices of what it writes",
-            )
+    check_placeable(producer)
 
 
 def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range]:

@@ -9,12 +9,11 @@ for i in range(0, 6):                   for i in range(0, 8):
 from __future__ import annotations
 
 from weft.loop.nodes import NOTHING, Alloc, Block, Function, Stmt, seq
-from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_structured
-from weft.schedule.guards import check_ends_only
+from weft.schedule.guards import check_renewable
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import nest_over, own_nest, top_level
-from weft.schedule.placing import check_intermediate, check_movable, is_placeable, written_buffers
+from weft.schedule.placing import check_intermediate, check_movable, check_placeable, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import (
@@ -39,7 +38,6 @@ def compute_root(fn: Function, block: BlockRef) -> tuple[Change, None]:
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer)
-    check_ends_only(fn, path)
     place = top_level(path)
     whole = nest_over(producer, {}, bounds_on(place[:-1], fn))
     check_movable(fn, path, producer)
@@ -54,19 +52,8 @@ def _check(fn: Function, path: Path, producer: Block) -> None:
     check_intermediate(fn, producer)
     if own_nest(path) == top_level(path):
         refuse(f"{producer.name} is outside of all other loops already", producer, "there is nothing to move it out of")
-    if not reduces_all(fn, path):
-        refuse(
-            f"{producer.name} may not run over all of what it reduces",
-            producer,
-            "a reduction moves as a whole: its loops must take all values of its axes",
-        )
-    for region in producer.writes:
-        if not is_placeable(producer, region):
-            refuse(
-                f"{producer.name} does not write {region.buffer.name} at its plain axes",
-                producer,
-                "a block can move if its axes are the indices of what it writes",
-            )
+    check_renewable(fn, path)
+    check_placeable(producer)
 
 
 def _with_allocations(body: Stmt, producer: Block, place: Path) -> Stmt:

@@ -13,11 +13,11 @@ from weft.loop.nodes import Buffer, Function, Load, seq
 from weft.schedule.dependence import check_flat, check_structured
 from weft.schedule.index_map import parse_index_map
 from weft.schedule.nest import fresh_block_name, top_level
-from weft.schedule.placing import read_buffers, written_buffers
+from weft.schedule.placing import source_named
 from weft.schedule.primitive import primitive
 from weft.schedule.relayout import filled_nest, relaid
-from weft.schedule.state import BlockRef, Change, refuse
-from weft.schedule.tree import add_alloc, block_path, blocks_in, bounds_on, replace, the_block
+from weft.schedule.state import BlockRef, Change
+from weft.schedule.tree import add_alloc, block_path, bounds_on, replace, the_block
 
 
 @primitive
@@ -34,16 +34,8 @@ def pack(
     consumer = the_block(path)
     check_structured(fn.body)
     check_flat(fn.body)
-    known = read_buffers(consumer)
-    named = [b for b in known if b.name == buffer]
-    if len(named) != 1:
-        names = ", ".join(b.name for b in known) or "nothing"
-        refuse(f"{consumer.name} does not read one buffer called {buffer}", consumer, f"it reads {names}")
-    source = named[0]
     nest = top_level(path)
-    for b in blocks_in(nest[-1]):
-        if source in written_buffers(b):
-            refuse(f"{buffer} is written in the nest that reads it", b, "make the copy before placing its producer")
+    source = source_named(consumer, buffer, nest[-1])
     layout = parse_index_map(index_map, source.shape, bounds_on((), fn))
     name = fresh_block_name(fn, f"{buffer}_packed")
     target = Buffer(name, layout.to, source.dtype, scope)

@@ -14,7 +14,6 @@ from weft.ir.expr import Var
 from weft.loop.nodes import NOTHING, Block, Buffer, Function, Range
 from weft.schedule.bijection import is_bijective, starts_first
 from weft.schedule.dependence import check_structured, is_before
-from weft.schedule.guards import check_ends_only
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
@@ -53,7 +52,6 @@ def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Ch
     path = block_path(fn, block)
     consumer = the_block(path)
     _check(fn, path, consumer, loop)
-    check_ends_only(fn, path)
     target_path = loop_path(fn, loop)
     made_here = _made_in(consumer, target_path)
     ranges = _consumed(fn, consumer, made_here, target_path)

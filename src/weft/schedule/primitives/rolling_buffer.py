@@ -20,10 +20,9 @@ from weft.ir.rewrite import substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, LoopKind, Range, seq
 from weft.loop.visit import rename_fresh
-from weft.schedule.bijection import reduces_all
 from weft.schedule.dependence import check_flat, check_structured, is_before
 from weft.schedule.folding import folded
-from weft.schedule.guards import check_ends_only
+from weft.schedule.guards import check_renewable
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import fresh_block_name, nest_over, own_nest
 from weft.schedule.placing import (
@@ -63,7 +62,6 @@ def rolling_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer, the_loop(loop_path(fn, loop)))
-    check_ends_only(fn, path)
     check_movable(fn, path, producer)
     buffer = written_buffers(producer)[0]
     bare = fn.with_body(drop_alloc(fn.body, buffer))
@@ -121,12 +119,7 @@ def _check(fn: Function, path: Path, producer: Block, target: For) -> None:
             producer,
             "only a block whose axes are the indices of its result can roll",
         )
-    if not reduces_all(fn, path):
-        refuse(
-            f"{producer.name} may not run over all of what it reduces",
-            producer,
-            "a reduction moves as a whole: its loops must take all values of its axes",
-        )
+    check_renewable(fn, path)
     inside = set(blocks_in(target))
     for user in readers(fn, producer):
         if user not in inside or not is_before(path, block_path(fn, BlockRef(user.name))):
