@@ -1,5 +1,5 @@
 /* What a compiler would emit, written by hand: kernels and models for the tests of the runtime. */
-#include "weft.h"
+#include "weft_abi.h"
 
 /* ---- kernels ---- */
 

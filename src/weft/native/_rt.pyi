@@ -9,6 +9,14 @@ from typing_extensions import Buffer as _Buffer
 Buffer: TypeAlias = _Buffer | np.ndarray[Any, Any]
 
 ABI: Final[int]
+FORMAT: Final[int]
+"""The version of saved files."""
+MACHINE: Final[str]
+"""This processor's architecture, such as `x86_64`; empty for one that Weft has no name for."""
+NOT_A_MODEL: Final[int]
+OTHER_VERSION: Final[int]
+DAMAGED: Final[int]
+OTHER_MACHINE: Final[int]
 ALIGN: Final[int]
 FAILED_ASSERT: Final[int]
 NO_MEMORY: Final[int]
@@ -17,6 +25,40 @@ DTYPES: Final[dict[str, int]]
 
 class Failed(Exception):
     """Generated code returned a status; `args` are (status, entry, failed_assert, detail)."""
+
+class LoadError(Exception):
+    """A file was refused; `args` are (status, text)."""
+
+class Artifact:
+    """A saved model, from a file (by its path) or from memory, checked by the runtime's loader; raises `LoadError`.
+
+    The image and the constants keep it alive. Rows of inputs and outputs are (name, dtype code, sizes).
+    """
+
+    def __init__(self, source: str | Buffer, threads: int = 0, copy: bool = False, verify: bool = True) -> None: ...
+    @property
+    def image(self) -> Image: ...
+    @property
+    def constants(self) -> Block: ...
+    @property
+    def plan(self) -> int: ...
+    @property
+    def main(self) -> int: ...
+    @property
+    def readonly(self) -> int: ...
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes that a call works in; -1 where that depends on its shapes."""
+    @property
+    def inputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    @property
+    def outputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    @property
+    def checks(self) -> dict[int, str]: ...
+    @property
+    def features(self) -> list[str]: ...
+    @property
+    def notes(self) -> dict[str, str]: ...
 
 class Block:
     """Memory aligned to 64 bytes; from 2 MiB on, aligned to 2 MiB and in huge pages. Not zeroed."""
@@ -32,6 +74,8 @@ class Image:
     """A mapped image: [0, readonly) executable, the rest readable only, nothing writable; all code unless told."""
 
     def __init__(self, blob: Buffer, readonly: int | None = None) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
 
@@ -95,6 +139,9 @@ def checksum(data: Buffer) -> int:
 
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
+
+def has_feature(cpuinfo: str, feature: str) -> bool:
+    """Tells whether the text of /proc/cpuinfo names a processor's feature, whatever its punctuation; True if it names none."""
 
 def cpus() -> int:
     """Returns how many processors this process may use: its affinity, bounded by its control group's quota."""

@@ -30,7 +30,7 @@ class Model:
         self.outputs = package.outputs
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
-            _rt.Image(package.image, package.readonly),
+            package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly),
             package.plan,
             package.main,
             self.package.constants,
@@ -98,6 +98,11 @@ def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
     return [(spec.dtype.code, len(spec.shape)) for spec in specs]
 
 
-def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
-    """Loads a saved model; needs no compiler. Raises `ArtifactError` for a damaged file, or one made for another machine."""
-    return Model(read_artifact(path), threads=threads)
+def load(path: str | os.PathLike[str], *, threads: int | None = None, copy: bool = False, verify: bool = True) -> Model:
+    """Loads a saved model; needs no compiler.
+
+    Its weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy* they
+    become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights is
+    not computed; all else is always checked. Raises `ArtifactError` for a damaged file, or one made for another machine.
+    """
+    return Model(read_artifact(path, threads=threads, copy=copy, verify=verify), threads=threads)

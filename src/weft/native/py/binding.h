@@ -4,21 +4,23 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "weft.h"
+extern "C" {
+#include "weft_abi.h"
+}
 
 namespace nb = nanobind;
 
-// Bytes per value, the format letters that the buffer protocol may name it by, and NumPy's name, by dtype code.
+// The format letters that the buffer protocol may name a value by, and NumPy's name, by dtype code.
 struct Scalar {
-    const char *name;
-    int64_t bytes;
     const char *formats;
     const char *numpy;
 };
@@ -39,10 +41,14 @@ struct Block {
 // A mapped image; the entries in it live as long as it does.
 struct Image {
     weft_image map{};
+    nb::object owner;  // none: the image unmaps itself
 
     Image(nb::handle blob, std::optional<int64_t> readonly);
+    Image(weft_image map, nb::object owner) : map(map), owner(std::move(owner)) {}
     Image(const Image &) = delete;
-    ~Image() { weft_image_unmap(&map); }
+    ~Image() {
+        if (!owner.is_valid()) weft_image_unmap(&map);
+    }
 
     template <typename F> F entry(int64_t offset) const {
         if (offset < 0 || offset >= map.bytes) throw nb::value_error("an entry's offset lies outside of the image");
@@ -75,6 +81,7 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
 // Raises weft.native._rt.Failed(status, entry, failed_assert, detail).
 [[noreturn]] void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx);
 
+void bind_artifact(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);

@@ -87,7 +87,7 @@ class Model {
     static bool fits(const Py_buffer &view, const Spec &spec) {
         const char *format = view.format == nullptr ? "B" : view.format;
         if (*format == '=' || *format == '<' || *format == '@') format++;
-        return view.ndim == spec.second && view.itemsize == SCALARS[spec.first].bytes && names(format, spec.first);
+        return view.ndim == spec.second && view.itemsize == weft_dtype_bytes(spec.first) && names(format, spec.first);
     }
 
     // The buffer protocol has no bfloat16: it comes as two bytes of nothing in particular.
@@ -98,7 +98,7 @@ class Model {
 
     static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
         nb::object shape = nb::steal(PyTuple_New(tensor.ndim));
-        int64_t bytes = SCALARS[tensor.dtype].bytes;
+        int64_t bytes = weft_dtype_bytes(tensor.dtype);
         for (int32_t i = 0; i < tensor.ndim; i++) {
             int64_t extent = tensor.shape[i];
             if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
