@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_module
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
+from weft.driver.lock import Claim
 from weft.ir.expr import Var
 from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
@@ -102,12 +104,23 @@ def make_kernel(
     LLVM needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With *verify*, each
     program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
-    found = cache.get("kernel", request.key(target)) if cache is not None and not verify else None
+    store = None if verify else cache
+    key = request.key(target) if cache is not None else ""
+    found = store.get("kernel", key) if store is not None else None
+    claim = store.claim("kernel", key) if store is not None and found is None else Claim()
+    if store is not None and claim.waited:  # for whoever made it meanwhile
+        found = store.get("kernel", key)
     if found is not None:
+        claim.release()
         return _done(Kernel.from_bytes(found))
-    with _naming(request):
-        lowered = _lowered(request, target, verify)
-    return _done(lowered.emit(target, cache)) if pool is None else pool.submit(lowered.emit, target, cache)
+    try:
+        with _naming(request):
+            lowered = _lowered(request, target, verify)
+        emit = partial(lowered.emit, target, cache, key, claim)
+        return _done(emit()) if pool is None else pool.submit(emit)
+    except BaseException:
+        claim.release()
+        raise
 
 
 def _done(kernel: Kernel) -> Future[Kernel]:
@@ -153,16 +166,20 @@ class _Lowered:
     workspaces: tuple[int, ...]
     seconds: float
 
-    def emit(self, target: Target, cache: Cache | None) -> Kernel:
-        """Compiles the flat program, and keeps the result."""
+    def emit(self, target: Target, cache: Cache | None, key: str, claim: Claim) -> Kernel:
+        """Compiles the flat program, keeps the result as *key* in *cache*, and lets others at it."""
+        with claim:
+            made = self._compiled(target)
+            if cache is not None:
+                cache.put("kernel", key, made.to_bytes())
+        return made
+
+    def _compiled(self, target: Target) -> Kernel:
         start = perf_counter()
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
         seconds = self.seconds + perf_counter() - start
-        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
-        if cache is not None:
-            cache.put("kernel", self.request.key(target), made.to_bytes())
-        return made
+        return Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
 
 
 @contextmanager
