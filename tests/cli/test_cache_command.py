@@ -101,6 +101,7 @@ def test_what_killed_processes_left_goes_too(cli: Cli, folder: Path) -> None:
     assert os.listdir(folder) == [".new-2"]
 
 
+@pytest.mark.filterwarnings("always::weft.driver.cache.CacheWarning")
 def test_a_limit_that_is_none(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CACHE_LIMIT", "much")
     done = cli("cache", "size", "--json")
