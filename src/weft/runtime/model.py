@@ -82,17 +82,18 @@ class Model:
         """Runs the model; those outputs that can't be written where they are to be are copied there."""
         arrays = fit_outputs(out, self.outputs)
         direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
+        fitting = fit_inputs(inputs, self.inputs)
         try:
-            made = self._run(fit_inputs(inputs, self.inputs), inputs, direct, stop)
+            made = self._run(fitting, inputs, direct, stop)
         except (TypeError, ValueError) as error:
             if _is_from_a_handler(error):
                 raise
-            raise InputError(f"{error}", hint=f"the model makes ({', '.join(map(str, self.outputs))})") from None
-        for k, array in enumerate(arrays):
+            made = self._run(fitting, inputs, None, stop)  # some array has a wrong shape: the right ones name it
+        for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
             if array is None:
                 continue
-            if direct[k] is None:
-                check_same_shape(array, made[k], self.outputs[k])
+            if made[k] is not direct[k]:
+                check_same_shape(array, made[k], spec)
                 array[...] = made[k]
             made[k] = array
         return made
