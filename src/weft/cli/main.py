@@ -16,6 +16,7 @@ from weft.cli.compile import compile_command
 from weft.cli.console import err
 from weft.cli.demo import demo
 from weft.cli.inspect import inspect
+from weft.cli.report.command import report
 from weft.cli.run import run
 from weft.cli.targets import targets
 from weft.support.errors import WeftError
@@ -33,6 +34,7 @@ app.command("compile")(compile_command)
 app.command()(run)
 app.command()(bench)
 app.command()(inspect)
+app.command()(report)
 app.command()(targets)
 app.command()(demo)
 
