@@ -10,8 +10,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from weft.cli.asked import Asked
 from weft.driver.compile import compile
-from weft.driver.options import Options
 from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model, load
@@ -30,24 +30,16 @@ class Opened:
     seconds: float
 
 
-def open_model(
-    path: Path,
-    target: str,
-    threads: int | None,
-    options: Options,
-    *,
-    cache: bool = True,
-    shapes: Mapping[str, int] | None = None,
-    progress: Progress | None = None,
-) -> Opened:
+def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress | None = None) -> Opened:
     """Loads a compiled model, or compiles a model file."""
     start = perf_counter()
     if is_artifact(path):
         model = load(path, threads=threads)
     else:
+        options = asked.options
         model = compile(
-            str(path), target, threads, opt_level=options.opt_level, precision=options.precision,
-            verify=options.verify, cache=cache, shapes=shapes, progress=progress,
+            str(path), asked.target, threads, opt_level=options.opt_level, precision=options.precision,
+            verify=options.verify, cache=not asked.no_cache, shapes=asked.sizes, progress=progress, without=options.without,
         )  # fmt: skip
     return Opened(model, perf_counter() - start)
 

@@ -10,45 +10,24 @@ from typing import IO, Annotated
 import numpy as np
 import typer
 
-from weft.cli.console import (
-    Json,
-    NoCache,
-    OptLevel,
-    Precision,
-    Quiet,
-    Shape,
-    Target,
-    Threads,
-    Verify,
-    human_seconds,
-    out,
-    parse_shapes,
-    print_json,
-    progress_bar,
-)
+from weft.cli.asked import Asked, Model, compiling
+from weft.cli.console import Threads, human_seconds, out, print_json
 from weft.cli.files import check_folder, write_output
 from weft.cli.models import open_model, random_inputs, read_inputs
-from weft.driver.options import check_options
 from weft.support.errors import InputError
 
 
+@compiling
 def run(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    model: Model,
+    asked: Asked,
     given: Annotated[
         list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE.npy", help="An input; repeatable.")
     ] = None,
     random: Annotated[bool, typer.Option("--random", help="Make up the inputs that are not given.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of --random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of --random.")] = 0,
     save: Annotated[Path | None, typer.Option("--save", help="A folder for the outputs, as NAME.npy.")] = None,
-    target: Target = "cpu",
     threads: Threads = None,
-    shape: Shape = None,
-    opt_level: OptLevel = 3,
-    precision: Precision = "model",
-    verify: Verify = False,
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Run MODEL once and show its outputs.
 
@@ -60,16 +39,13 @@ def run(
 
         weft run model.weft --random --shape batch=8 --json
     """
-    options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
     if save is not None:
         check_folder(save)
     arrays = read_inputs(given or [])
-    with progress_bar(quiet or as_json) as progress:
-        opened = open_model(
-            model, target, threads, options, cache=not no_cache, shapes=sizes, progress=progress
-        )  # fmt: skip
+    with asked.progress() as progress:
+        opened = open_model(model, asked, threads, progress)
     if random:
-        arrays = {**random_inputs(opened.model.inputs, seed, sizes), **arrays}
+        arrays = {**random_inputs(opened.model.inputs, seed, asked.sizes), **arrays}
     missing = [s for s in opened.model.inputs if s.name not in arrays]
     if missing:
         raise InputError(
@@ -82,11 +58,11 @@ def run(
     outputs = dict(zip([s.name for s in opened.model.outputs], made, strict=True))
     if save is not None:
         _save(save, outputs)
-    if as_json:
+    if asked.as_json:
         facts = {n: _facts(a) for n, a in outputs.items()}
         print_json({"model": str(model), "seconds": seconds, "load_seconds": opened.seconds, "outputs": facts})
         return
-    if not quiet:
+    if not asked.quiet:
         out.print(f"ready in {human_seconds(opened.seconds)}, ran in {human_seconds(seconds)}")
     for name, array in outputs.items():
         _show(name, array)

@@ -114,6 +114,8 @@ class Cache:
     def remove(self, entries: Iterable[Entry]) -> int:
         """Removes *entries*; returns the bytes that are free now."""
         freed = 0
+        with suppress(OSError):
+            _sweep(self.folder)
         for e in entries:
             with self._reporting(), suppress(FileNotFoundError):  # removed by another process
                 os.unlink(e.path)

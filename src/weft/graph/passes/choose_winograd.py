@@ -32,10 +32,6 @@ SAMPLES = 16
 TRANSFORM_CYCLES = 3.0
 """Cycles for each vector that a transform writes: its arithmetic, loads and stores."""
 
-LAST_CACHE_BYTES_PER_CYCLE = 24.0
-MEMORY_BYTES_PER_CYCLE = 8.0
-
-
 TAPS = (2, 3, 4)
 """Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
 
@@ -65,13 +61,14 @@ class Layer:
 
 def choose_winograd(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
+    held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         found = _layer(node)
         if found is None or inputs[0] is None:
             return None
         layer, w = found
-        tile = best_tile(layer, target)
+        tile = best_tile(layer, target, held - w.nbytes)
         if tile is None or sampled_error(phase_weight(w.array, layer.strides), tile) > LARGEST_ERROR:
             return None
         x, weight, pads = _at_stride_one(new, node, layer, inputs[0], w)
@@ -123,26 +120,27 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     return Layer(height, width, inputs * phases, outputs, taps.pop(), multiplications, strides, block), w
 
 
-def best_tile(layer: Layer, target: Target) -> int | None:
-    """Returns the tile size that is cheapest, or None where a direct convolution is."""
+def best_tile(layer: Layer, target: Target, others: int = 0) -> int | None:
+    """Returns the tile size that is cheapest, or None where a direct convolution is; *others* are the bytes of other weights."""
     rate = target.lanes(32) * max(1, target.fma_per_cycle)
-    direct = layer.height * layer.width * layer.outputs * layer.multiplications / rate
-    costs = {m: winograd_cycles(layer, m, target) for m in TILES}
+    weights = layer.outputs * layer.multiplications
+    direct = max(layer.height * layer.width * weights / rate, streaming_cycles(4 * weights, target, others))
+    costs = {m: winograd_cycles(layer, m, target, others) for m in TILES}
     cheapest = min(costs, key=costs.__getitem__)
     return cheapest if costs[cheapest] < 0.9 * direct else None
 
 
-def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
+def winograd_cycles(layer: Layer, m: int, target: Target, others: int = 0) -> float:
     """Returns the estimated cycles of a layer with tiles of *m* x *m* outputs on one core."""
     lanes = target.lanes(32)
     n = m + layer.taps - 1
     tiles = -(-layer.height // m) * -(-layer.width // m)
     products = n * n * tiles * layer.inputs * layer.outputs / (lanes * max(1, target.fma_per_cycle))
-    streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target)
+    streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target, others)
     vectors = tiles * (n * n + n * m) * (layer.inputs + layer.outputs) / lanes
     split = layer.height * layer.width * layer.inputs / lanes if layer.phases > 1 else 0.0
     moved = 4 * n * n * tiles * (layer.inputs + layer.outputs)
-    spilled = 2 * moved / LAST_CACHE_BYTES_PER_CYCLE if moved > target.l2 else 0.0
+    spilled = 2 * moved / target.l3_speed if moved > target.l2 else 0.0
     return max(products, streaming) + (vectors + split) * TRANSFORM_CYCLES + spilled
 
 
@@ -151,7 +149,7 @@ def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
 
     The *others* are read in between, so that the last cache has to hold them too, with room for all that is not weights.
     """
-    speed = LAST_CACHE_BYTES_PER_CYCLE if weights + others < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    speed = target.l3_speed if weights + others < target.l3 / 2 else target.memory_speed
     return weights / speed if weights > target.l2 / 2 else 0.0
 
 

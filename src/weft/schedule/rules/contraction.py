@@ -25,6 +25,7 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.streams import ask_ahead
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -69,7 +70,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
-    _schedule_tile(s, ref, len(outer), spatial_axes(block), roles)
+    ask_ahead(s, ref, _schedule_tile(s, ref, len(outer), spatial_axes(block), roles), target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
@@ -124,11 +125,11 @@ def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -
     return order
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> None:
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> LoopRef:
     """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
 
     A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
-    stay in registers and no other operand does.
+    stay in registers and no other operand does. Returns the innermost loop of the reduction.
     """
     loops = list(s.loops(ref))[depth:]
     reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
@@ -140,6 +141,7 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis],
     start = s.decompose_reduction(ref, reduced[0])
     _unroll_tile(s, list(s.loops(start))[depth:])
     _unroll_tile(s, spatial)
+    return reduced[-1]
 
 
 def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
