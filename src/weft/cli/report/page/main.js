@@ -49,14 +49,16 @@ function followSections() {
 chooseTheme();
 showSummary();
 const panes = showGraphs();
-showKernels();
 showMemory();
-showLoops();
 followSections();
 if (facts.kernels.length) {
+  showKernels();
+  showLoops();
   choose(0, null, "begin");
   const first = panes.after.drawing.boxes.findIndex((b) => b.calls.includes(chosen.calls[0]));
   showDetails(panes.after.drawing.boxes[first]);
   for (const pane of [panes.before, panes.after]) pane.begin();
+} else {
+  for (const id of ["kernels", "loops"]) byId(id).hidden = true; // the outputs are inputs or constants
 }
 document.documentElement.dataset.ready = "yes";
