@@ -86,7 +86,8 @@ class Browser:
     def middle(self, selector: str) -> tuple[float, float]:
         """Returns the middle of the first element of *selector* in the window, scrolled into sight."""
         found = self.run(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}});"
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            " e.scrollIntoView({block: 'center', behavior: 'instant'});"
             " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         return float(found[0]), float(found[1])

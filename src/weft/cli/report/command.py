@@ -46,7 +46,9 @@ def report(
     """
     check_output(output)
     if is_artifact(model):
-        raise InputError(f"{model} is compiled: it holds code, no graph and no loops", hint="report on the model itself")
+        raise InputError(
+            f"{model} is compiled: it holds code, no graph and no loops", hint="report on the model itself"
+        )
     chosen, sizes = asked.machine(), all_sizes(model, asked.sizes)
     with asked.progress() as progress:
         made = weft.build(str(model), chosen, asked.options, sizes, asked.cache(), progress)

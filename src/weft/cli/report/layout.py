@@ -21,7 +21,7 @@ Edge: TypeAlias = tuple[int, int]
 BOX_GAP = 22.0
 """Units between two boxes of a layer."""
 
-EDGE_GAP = 10.0
+EDGE_GAP = BOX_GAP / 2
 """Units between an edge that passes a layer and its neighbours there."""
 
 LAYER_GAP = 30.0
