@@ -62,11 +62,16 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "load": ("weft.runtime.model", "load"),
 }
 
+_MODULES: Final = ("backend",)
+"""Modules that are attributes without being imported."""
+
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)
 
 
 def __getattr__(name: str) -> object:
     """Imports the module that defines a public name, on first use."""
+    if name in _MODULES:
+        return importlib.import_module(f"weft.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'weft' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
     module, attribute = _PUBLIC[name]

@@ -85,11 +85,12 @@ class Browser:
 
     def middle(self, selector: str) -> tuple[float, float]:
         """Returns the middle of the first element of *selector* in the window, scrolled into sight."""
-        found = self.run(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+        script = (
+            "(selector => { const e = document.querySelector(selector);"
             " e.scrollIntoView({block: 'center', behavior: 'instant'});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })"
         )
+        found = self.run(f"{script}({json.dumps(selector)})")
         return float(found[0]), float(found[1])
 
     def mouse(self, kind: str, x: float, y: float, **more: object) -> None:

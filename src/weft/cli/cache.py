@@ -1,4 +1,4 @@
-"""`weft cache`: what the cache of compiled code holds, how much that is, and emptying it."""
+"""`weft cache`: look into the cache of compiled code, or empty it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.console import Json, Quiet, human_age, human_bytes, out, print_json, print_table
+from weft.cli.lazy import LOOKS
 from weft.driver.cache import Entry, default_cache
 from weft.driver.describe import about
 
@@ -16,7 +17,9 @@ KINDS = {"model": "models", "kernel": "kernels"}
 
 DAY = 24 * 3600.0
 
-cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of compiled code, or empty it.")
+cache_app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Look into the cache of compiled code, or empty it.", **LOOKS
+)
 
 
 @cache_app.command("ls")

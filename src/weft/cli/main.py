@@ -12,36 +12,34 @@ import typer
 from rich.markup import escape
 
 import weft
-from weft.cli.bench import bench
-from weft.cli.cache import cache_app
-from weft.cli.compile import compile_command
 from weft.cli.console import err, voice
-from weft.cli.demo import demo
-from weft.cli.inspect import inspect
-from weft.cli.report.command import report
-from weft.cli.run import run
-from weft.cli.targets import targets
+from weft.cli.lazy import LOOKS, add_commands, lazy_group
 from weft.support.errors import WeftError
+
+COMMANDS: Final = {
+    "compile": "weft.cli.compile:compile_command",
+    "run": "weft.cli.run:run",
+    "bench": "weft.cli.bench:bench",
+    "inspect": "weft.cli.inspect:inspect",
+    "report": "weft.cli.report.command:report",
+    "targets": "weft.cli.targets:targets",
+    "cache": "weft.cli.cache:cache_app",
+    "doctor": "weft.cli.doctor:doctor",
+    "demo": "weft.cli.demo:demo",
+}
+"""Where each command is."""
 
 BUG: Final = "report it with the command and what it prints with -v"
 
 app = typer.Typer(
     name="weft",
+    cls=lazy_group(COMMANDS),
     help="Weft compiles trained models to fast code with nothing behind it.",
     epilog="Begin with: weft demo",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **LOOKS,
 )
-app.command("compile")(compile_command)
-app.command()(run)
-app.command()(bench)
-app.command()(inspect)
-app.command()(report)
-app.command()(targets)
-app.command()(demo)
-app.add_typer(cache_app, name="cache")
+add_commands(app, COMMANDS)
 
 
 def _print_version(wanted: bool) -> None:

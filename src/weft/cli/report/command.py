@@ -33,10 +33,11 @@ def report(
         float, typer.Option("--seconds", min=0.0, help="How long the kernels are timed; 0: not at all.")
     ] = 2.0,
 ) -> None:
-    """Write a page that shows what MODEL becomes: its graphs, its kernels and their times, its memory, and every loop.
+    """Write a page that shows what MODEL becomes.
 
-    The page is one file that needs nothing but a browser. Kernels are timed one by one on one core; symbolic sizes
-    that are not given are 1. Code for another machine than this is shown without times.
+    It shows the graphs, the kernels and their times, the memory, and every loop, in one file that needs nothing but
+    a browser. Kernels are timed one by one on one core; symbolic sizes that are not given are 1. Code for another
+    machine than this is shown without times.
 
     Examples:
 
