@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "run": "weft.cli.run:run",
     "bench": "weft.cli.bench:bench",
     "inspect": "weft.cli.inspect:inspect",
+    "report": "weft.cli.report.command:report",
     "targets": "weft.cli.targets:targets",
     "cache": "weft.cli.cache:cache_app",
     "doctor": "weft.cli.doctor:doctor",
