@@ -60,19 +60,27 @@ def draw_calls(fused: FusedGraph) -> Drawing:
         writers.setdefault(fused.root(v), []).append((made.add(_pill(v.name, v, "input")), v))
     for step, g in enumerate(fused.groups):
         number = made.add(_call_box(g, step))
-        for v in g.inputs:
-            made.arrows += [Arrow(w, number, _shape(v)) for w in _writers_of(v, writers, fused)]
+        made.arrows += _arrows_to(number, g.inputs, writers, fused)
         for v in g.outputs:
             writers.setdefault(fused.root(v), []).append((number, v))
     for name, v in zip(fused.graph.output_names, fused.graph.outputs, strict=True):
         number = made.add(_pill(name, v, "output"))
-        made.arrows += [Arrow(w, number, _shape(v)) for w in _writers_of(v, writers, fused)]
+        made.arrows += _arrows_to(number, [v], writers, fused)
     return made
 
 
-def _writers_of(
-    v: Value, writers: Mapping[Value, Sequence[tuple[int, Value]]], fused: FusedGraph
-) -> Iterable[int]:  # fmt: skip
+def _arrows_to(
+    box: int, read: Iterable[Value], writers: Mapping[Value, Sequence[tuple[int, Value]]], fused: FusedGraph
+) -> list[Arrow]:
+    """Returns an arrow from each box that writes what is read."""
+    shapes: dict[int, list[str]] = {}
+    for v in read:
+        for writer in _writers_of(v, writers, fused):
+            shapes.setdefault(writer, []).append(_shape(v))
+    return [Arrow(writer, box, ", ".join(found)) for writer, found in shapes.items()]
+
+
+def _writers_of(v: Value, writers: Mapping[Value, Sequence[tuple[int, Value]]], fused: FusedGraph) -> Iterable[int]:
     """Returns the boxes that write the memory of *v*, of which each may write a part."""
     begin, size = fused.offset(v), _bytes(v)
     found = [
@@ -99,8 +107,8 @@ def _call_box(g: Group, step: int) -> Box:
         ("weights", _typed(weights)),
         ("writes", _typed(g.outputs)),
     ]
-    kind = KINDS[max(facts_of(n).kind for n in g.nodes)]
-    kind = "movement" if all(facts_of(n).is_rearrangement for n in g.nodes) else kind
+    computing = [facts_of(n).kind for n in g.nodes if not facts_of(n).is_rearrangement]
+    kind = KINDS[max(computing)] if computing else "movement"
     title = " + ".join(n.op for n in g.nodes)
     return Box(title, _shape(g.outputs[0]), kind, (step,), [f for f in facts if f[1]], SHARE)
 

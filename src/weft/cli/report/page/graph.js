@@ -54,6 +54,7 @@ class Pane {
     const first = this.drawing.boxes[0];
     const middle = w * this.at.k <= width - 32 || !first ? w / 2 : first.x + first.w / 2;
     this.at.x = width / 2 - middle * this.at.k;
+    if (w * this.at.k > width - 32) this.at.x = Math.min(16, Math.max(width - 16 - w * this.at.k, this.at.x));
     this.move();
   }
 
