@@ -46,15 +46,28 @@ class Roles:
 
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
-    block = block_of(s, ref)
     finish, loops = finishing_block(s, ref)
-    roles = _roles(block)
-    tile = _tile(block, roles, target)
-    axes = spatial_axes(block)
+    return tile_nest(s, ref, finish, loops, target)
+
+
+def tile_nest(
+    s: Schedule, ref: BlockRef, finish: BlockRef, loops: Sequence[LoopRef | None], target: Target, share: bool = True
+) -> set[BlockRef]:
+    """Tiles a reduction in the nest of *finish*, which may be inside other loops; returns both.
+
+    *loops* has one of that nest for each spatial axis of the reduction, None where the nest has a single value of it. Those
+    outside the tiles run in parallel if it is theirs to *share* the work.
+    """
+    block = block_of(s, ref)
+    axes = [a for a, f in zip(spatial_axes(block), loops, strict=True) if f is not None]
+    own = [f for f in loops if f is not None]
+    around = len(s.loops(finish)) - len(own)
+    roles = _roles(block, axes[:-1])
+    tile = _tile(block, axes, roles, target)
     sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
     outer: list[LoopRef] = []
     inner: list[LoopRef] = []
-    for n, loop in enumerate(loops[:-1]):
+    for n, loop in enumerate(own[:-1]):
         size = sizes.get(n, 1)
         if size > 1:
             rest, piece = s.split(loop, [None, size])
@@ -62,7 +75,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
             inner.append(piece)
         else:
             outer.append(loop)
-    last = loops[-1]
+    last = own[-1]
     if size_of(axes[-1].extent) > tile.width or not isinstance(axes[-1].extent, Const) or not outer:
         rest, last = s.split(last, [None, tile.width])
         outer.append(rest)
@@ -70,17 +83,17 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
-    ask_ahead(s, ref, _schedule_tile(s, ref, len(outer), spatial_axes(block), roles), target)
+    ask_ahead(s, ref, _schedule_tile(s, ref, around + len(outer), axes, roles), target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
-    parallelize(s, outer, elements(block.axes), target)
+    if share:
+        parallelize(s, outer, elements(block.axes), target)
     return {ref, finish}
 
 
-def _roles(block: Block) -> Roles:
-    """Chooses the axes to tile: of those before the last, one that only the left factor uses, one that only the right does."""
-    axes = spatial_axes(block)[:-1]
+def _roles(block: Block, axes: Sequence[Axis]) -> Roles:
+    """Chooses which of *axes* to tile: one that only the left factor uses, one that only the right does."""
     found = contraction_of(block)
     if found is None:
         used = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
@@ -95,8 +108,7 @@ def _roles(block: Block) -> Roles:
     return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
 
 
-def _tile(block: Block, roles: Roles, target: Target) -> Tile:
-    axes = spatial_axes(block)
+def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> Tile:
     row, column, outer = (axes[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
     problem = Problem(
