@@ -9,45 +9,22 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.console import (
-    Json,
-    NoCache,
-    OptLevel,
-    Precision,
-    Quiet,
-    Shape,
-    Target,
-    Verify,
-    human_bytes,
-    human_seconds,
-    out,
-    parse_shapes,
-    print_json,
-    progress_bar,
-)
+from weft.cli.asked import Asked, compiling
+from weft.cli.console import human_bytes, human_seconds, out, print_json
 from weft.cli.files import check_output
-from weft.driver.cache import default_cache
 from weft.driver.compile import compile_package
-from weft.driver.options import check_options
 from weft.runtime.artifact import write_artifact
 from weft.support.errors import ArtifactError
-from weft.targets.cpu import parse_target
 
 
+@compiling
 def compile_command(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", show_default=False)],
-    target: Target = "cpu",
+    asked: Asked,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Processors to divide the work for; default: all.")
     ] = None,
-    shape: Shape = None,
-    opt_level: OptLevel = 3,
-    precision: Precision = "model",
-    verify: Verify = False,
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Compile MODEL to one self-contained file, which runs without the compiler.
 
@@ -63,11 +40,11 @@ def compile_command(
     """
     start = perf_counter()
     check_output(output)
-    options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
-    cache = None if no_cache else default_cache()
-    machine = parse_target(target) if threads is None else replace(parse_target(target), cores=threads)
-    with progress_bar(quiet or as_json) as progress:
-        package = compile_package(str(model), machine, options, sizes, cache, progress)
+    options, sizes, machine = asked.options, asked.sizes, asked.machine()
+    if threads is not None:
+        machine = replace(machine, cores=threads)
+    with asked.progress() as progress:
+        package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
     try:
         write_artifact(package, output)
     except OSError as e:
@@ -80,9 +57,9 @@ def compile_command(
         "bytes": size,
         "seconds": seconds,
     }
-    if as_json:
+    if asked.as_json:
         print_json(figures)
-    elif not quiet:
+    elif not asked.quiet:
         out.print(
             f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}", markup=False
         )

@@ -9,29 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import weft
-from weft.cli.console import (
-    Json,
-    NoCache,
-    OptLevel,
-    Precision,
-    Quiet,
-    Shape,
-    Target,
-    human_bytes,
-    human_seconds,
-    out,
-    parse_shapes,
-    print_json,
-    print_table,
-    print_text,
-    progress_bar,
-)
-from weft.driver.cache import default_cache
-from weft.driver.options import check_options
+from weft.cli.asked import Asked, Model, compiling
+from weft.cli.console import human_bytes, human_seconds, out, print_json, print_table, print_text
 from weft.runtime.artifact import is_artifact, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import InputError
-from weft.targets.cpu import parse_target
 
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.driver.build import Compilation
@@ -41,8 +23,10 @@ KERNEL = "KERNEL"
 """How `--schedule` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
 
 
+@compiling
 def inspect(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    model: Model,
+    asked: Asked,
     graph: Annotated[bool, typer.Option("--graph", help="The groups of operators, each one call of a kernel.")] = False,
     kernels: Annotated[bool, typer.Option("--kernels", help="The kernels, numbered.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Where each tensor lies, and when.")] = False,
@@ -50,13 +34,6 @@ def inspect(
         str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
-    target: Target = "cpu",
-    shape: Shape = None,
-    opt_level: OptLevel = 3,
-    precision: Precision = "model",
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show what MODEL becomes. Without options, a summary.
 
@@ -69,14 +46,11 @@ def inspect(
         weft inspect resnet18.onnx --schedule 3 --asm 3
     """
     if is_artifact(model):
-        _show_artifact(model, as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
+        _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
         return
-    with progress_bar(quiet or as_json) as progress:
-        made = weft.build(
-            str(model), parse_target(target), check_options(opt_level, precision), parse_shapes(shape),
-            None if no_cache else default_cache(), progress,
-        )  # fmt: skip
-    if as_json:
+    with asked.progress() as progress:
+        made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
+    if asked.as_json:
         print_json(_facts(made))
         return
     if graph:

@@ -20,6 +20,8 @@ OTHER_MACHINE: Final[int]
 ALIGN: Final[int]
 FAILED_ASSERT: Final[int]
 NO_MEMORY: Final[int]
+STOPPED: Final[int]
+"""The status of a call that its flag stopped."""
 DTYPES: Final[dict[str, int]]
 """The code of each scalar type, by name."""
 
@@ -99,7 +101,16 @@ class Model:
     def run(self, inputs: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
         """Runs on C-contiguous buffers of the model's dtypes and ranks (bfloat16 as plain bytes, `view("V2")`).
 
-        Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`.
+        Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`. A signal that comes meanwhile is
+        handled before the next parallel loop, within about 0.1 s; if its handler raises, the call ends with that exception.
+        """
+    def run_into(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None] | None, stop: Buffer | None
+    ) -> list[Any]:
+        """Does the same, and writes those outputs that are given, C-contiguous and of the model's dtypes, where they are.
+
+        Outputs may overlap inputs, or one another: what a run reads is what was there before it. Contents are undefined
+        after a failure. Once the first byte of `stop` is not 0, the call ends with `Failed` of status `STOPPED`.
         """
 
 def pack(constants: Block | Buffer | Iterable[tuple[int, Buffer]]) -> Block:

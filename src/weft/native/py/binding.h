@@ -72,6 +72,24 @@ struct Pinned {
     ~Pinned() { PyBuffer_Release(&view); }
 };
 
+// The status of generated code whose call was asked to stop.
+constexpr int32_t STOPPED = -1;
+
+// While this lives, the call of `ctx` made by this thread stops early when a signal's handler raises (the exception is then
+// set), or when `flag`, if there is one, is no longer 0.
+class Stoppable {
+  public:
+    Stoppable(weft_ctx *ctx, const uint8_t *flag);
+    Stoppable(const Stoppable &) = delete;
+    ~Stoppable();
+    bool asked();
+
+  private:
+    const uint8_t *flag_;
+    int64_t next_look_ = 0;  // milliseconds; 0: not yet decided
+    Stoppable *outer_;       // a signal's handler may call a model while another call waits for it
+};
+
 // An Image as it is; bytes as an Image of their own.
 nb::object mapped(nb::object image);
 

@@ -36,7 +36,30 @@ class Model {
     Model(const Model &) = delete;
     ~Model() { weft_model_free(model_); }
 
-    nb::list run(nb::sequence inputs) {
+    nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
+
+    // Outputs that are given are written where they are if they are aligned, and overlap nothing; else by way of a copy.
+    nb::list run_into(nb::sequence inputs, nb::handle outputs, nb::handle stop) {
+        if (stop.is_none()) return call(inputs, outputs, nullptr);
+        Pinned flag(stop, PyBUF_SIMPLE);
+        if (flag.view.len < 1) throw nb::value_error("a flag that stops a call has one byte");
+        return call(inputs, outputs, static_cast<const uint8_t *>(flag.view.buf));
+    }
+
+  private:
+    nb::object image_, constants_;
+    std::vector<Spec> inputs_, outputs_;
+    std::vector<nb::object> dtypes_;  // of the outputs
+    size_t output_dims_ = 0;
+    weft_model *model_ = nullptr;
+
+    // An output of the caller's, and what has to be copied there after the run.
+    struct Given {
+        Pinned pinned;
+        const void *made;  // nullptr: the model writes into the caller's memory itself
+    };
+
+    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag) {
         std::vector<Pinned> pinned = pin(inputs);
         std::vector<weft_tensor> in, out;
         std::vector<int64_t> shapes(output_dims_);
@@ -56,21 +79,60 @@ class Model {
         int32_t status = weft_plan(borrowed.ctx, in.data(), out.data());
         if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
         nb::list arrays;
-        for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
-        {
-            nb::gil_scoped_release release;
-            status = weft_run(borrowed.ctx, in.data(), out.data());
+        std::vector<Given> given;
+        std::vector<nb::object> kept;
+        if (outputs.is_none()) {
+            for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
+        } else {
+            take_outputs(nb::borrow<nb::sequence>(outputs), pinned, out, arrays, given, kept);
         }
-        if (status != WEFT_OK) raise_failed(status, "main", *borrowed.ctx);
+        {
+            Stoppable stoppable(borrowed.ctx, flag);
+            nb::gil_scoped_release release;
+            status = flag != nullptr && stoppable.asked() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
+            for (const Given &g : given)
+                if (status == WEFT_OK && g.made != nullptr)
+                    std::memcpy(g.pinned.view.buf, g.made, static_cast<size_t>(g.pinned.view.len));
+        }
+        if (status != WEFT_OK) {
+            if (PyErr_Occurred() != nullptr) throw nb::python_error();
+            raise_failed(status, "main", *borrowed.ctx);
+        }
         return arrays;
     }
 
-  private:
-    nb::object image_, constants_;
-    std::vector<Spec> inputs_, outputs_;
-    std::vector<nb::object> dtypes_;  // of the outputs
-    size_t output_dims_ = 0;
-    weft_model *model_ = nullptr;
+    // Sets the data of each output: the caller's memory where that will do, new memory elsewhere.
+    void take_outputs(nb::sequence outputs, const std::vector<Pinned> &inputs, std::vector<weft_tensor> &out,
+                      nb::list &arrays, std::vector<Given> &given, std::vector<nb::object> &kept) const {
+        if (nb::len(outputs) != out.size()) throw nb::type_error("the number of outputs is not the model's");
+        given.reserve(out.size());
+        for (size_t i = 0; i < out.size(); i++) {
+            nb::object output = outputs[i];
+            if (output.is_none()) {
+                arrays.append(allocate(out[i], dtypes_[i]));
+                continue;
+            }
+            Pinned pinned(output, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE);
+            const Py_buffer &view = pinned.view;
+            if (!fits(view, outputs_[i]) || !std::equal(out[i].shape, out[i].shape + out[i].ndim, view.shape))
+                throw nb::type_error("a given output's dtype or shape is not that of the model's output");
+            bool direct = reinterpret_cast<uintptr_t>(view.buf) % WEFT_ALIGN == 0;
+            for (const Pinned &other : inputs) direct = direct && !overlap(view, other.view);
+            for (const Given &other : given) direct = direct && !overlap(view, other.pinned.view);
+            if (direct) {
+                out[i].data = view.buf;
+            } else {
+                kept.push_back(allocate(out[i], dtypes_[i]));
+            }
+            arrays.append(output);
+            given.push_back({std::move(pinned), direct ? nullptr : out[i].data});
+        }
+    }
+
+    static bool overlap(const Py_buffer &a, const Py_buffer &b) {
+        const char *x = static_cast<const char *>(a.buf), *y = static_cast<const char *>(b.buf);
+        return x < y + b.len && y < x + a.len;
+    }
 
     std::vector<Pinned> pin(nb::sequence inputs) const {
         if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
@@ -151,5 +213,6 @@ void bind_model(nb::module_ &m) {
              },
              nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
              nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0)
-        .def("run", &Model::run, nb::arg("inputs"));
+        .def("run", &Model::run, nb::arg("inputs"))
+        .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

@@ -22,6 +22,7 @@ NB_MODULE(_rt, m) {
     m.attr("ALIGN") = static_cast<int>(WEFT_ALIGN);
     m.attr("FAILED_ASSERT") = static_cast<int>(WEFT_FAILED_ASSERT);
     m.attr("NO_MEMORY") = static_cast<int>(WEFT_NO_MEMORY);
+    m.attr("STOPPED") = STOPPED;
     nb::dict codes;
     for (int code = 0; code <= WEFT_HANDLE; code++) codes[weft_dtype_name(code)] = code;
     m.attr("DTYPES") = codes;

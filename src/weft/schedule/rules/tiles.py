@@ -26,12 +26,6 @@ TILE_OVERHEAD = 12
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
 
-LAST_CACHE_BYTES_PER_CYCLE = 24
-"""What one core reads of the last-level cache."""
-
-MEMORY_BYTES_PER_CYCLE = 8
-"""What one core reads of memory."""
-
 
 @dataclass(frozen=True)
 class Tile:
@@ -115,7 +109,7 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     """Returns the cycles that the first tile with each panel waits for a right factor too large for the second-level cache."""
     if p.right_bytes <= target.l2:
         return 0.0
-    speed = LAST_CACHE_BYTES_PER_CYCLE if p.right_bytes < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    speed = target.l3_speed if p.right_bytes < target.l3 / 2 else target.memory_speed
     vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
     waiting = vectors * target.vector_bits / 8 / speed - tile.rows * tile.outer_rows * vectors / max(
         1, target.fma_per_cycle
@@ -129,6 +123,6 @@ def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     arithmetic = sums / max(1, target.fma_per_cycle)
     loads = (rows + vectors) / LOADS_PER_CYCLE
     panel = vectors * target.vector_bits // 8  # bytes of the right factor in each step
-    far = panel / LAST_CACHE_BYTES_PER_CYCLE if panel * p.depth > target.l2 * L2_SHARE else 0.0
+    far = panel / target.l3_speed if panel * p.depth > target.l2 * L2_SHARE else 0.0
     step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + 2 * far)
     return step * p.depth + TILE_OVERHEAD * sums

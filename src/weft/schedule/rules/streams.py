@@ -1,0 +1,38 @@
+"""Asks ahead for what a loop reads of a factor too large for the near caches, where the machine does not do so itself.
+
+The weights of a layer are read once, in order, from the third level of cache or from memory. Where the next lines must be under
+way long before they are used, each step of the reduction asks for the lines some steps further on; past the end of a panel those
+are the first of the next one, as panels lie in the order they are read in.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.loop.nodes import Load, LoopKind
+from weft.schedule.region import at_loops
+from weft.schedule.rules.facts import block_of, contraction_of, size_of
+from weft.schedule.rules.footprint import Access, Level
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.targets.target import Target
+
+
+def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> None:
+    """Lets *loop*, the innermost reduction around a sum of products, prefetch the right factor if that is a long stream."""
+    found = contraction_of(block_of(s, ref))
+    if found is None or not target.read_ahead:
+        return
+    right = found.right.buffer
+    if prod(map(size_of, right.shape)) * right.dtype.bytes <= target.l2:
+        return
+    step = _step(s, ref, loop, found.right) * right.dtype.bytes
+    if step == size_of(right.shape[-1]) * right.dtype.bytes:
+        s.prefetch(loop, right.name, max(1, target.read_ahead // step))
+
+
+def _step(s: Schedule, ref: BlockRef, loop: LoopRef, load: Load) -> int:
+    """Returns how many elements further *load* reads in the next iteration of *loop*."""
+    block = block_of(s, ref)
+    access = Access(load.buffer, tuple([at_loops(block, i) for i in load.indices]), False)
+    return access.stride(Level(loop.var, 2, 1, LoopKind.SERIAL))

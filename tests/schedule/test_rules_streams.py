@@ -1,0 +1,51 @@
+"""Weights that no near cache holds are asked for ahead, on machines whose programs have to, and read right all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.schedule.compiling import HERE
+from tests.schedule.running import same_results
+from tests.support.jit import load
+
+from weft import te
+from weft.loop.nodes import Program
+from weft.lower.pipeline import lower
+from weft.schedule.rules import schedule_program
+from weft.targets.target import Target
+
+ASKS = replace(HERE, l2=64 << 10, read_ahead=4096)
+
+
+def product(depth: int) -> Program:
+    """4 rows times a matrix in 6 panels of 64 columns."""
+    x, w = te.placeholder((4, depth), name="x"), te.placeholder((6, depth, 64), name="w")
+    k = te.reduce_axis(depth, "k")
+    y = te.compute((4, 6, 64), lambda i, o, j: te.sum_(x[i, k] * w[o, k, j], [k]), "y")
+    return te.to_program([x, w], [y], "product")
+
+
+def steps(program: Program, target: Target) -> str:
+    return str(schedule_program(program, target).trace)
+
+
+def test_a_long_stream_is_asked_for() -> None:
+    assert "s.prefetch(k, 'w', 16)" in steps(product(128), ASKS), "4096 bytes: 16 rows of 64 elements"
+
+
+@pytest.mark.parametrize("target", [replace(ASKS, read_ahead=0), replace(ASKS, l2=1 << 20)])
+def test_not_where_the_machine_or_the_cache_does(target: Target) -> None:
+    assert "prefetch" not in steps(product(128), target)
+
+
+def test_past_the_end_of_a_stream() -> None:
+    program = product(96)
+    scheduled = schedule_program(program, ASKS).program
+    same_results(program, scheduled)
+    made = np.random.default_rng(0)
+    x, w = made.integers(0, 5, (4, 96)).astype(np.float32), made.integers(0, 5, (6, 96, 64)).astype(np.float32)
+    y = np.empty((4, 6, 64), np.float32)
+    load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
+    np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))
