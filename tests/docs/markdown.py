@@ -91,16 +91,14 @@ def execute(block: CodeBlock, path: Path, scope: dict[str, object]) -> str:
 
 
 def shell(block: CodeBlock, path: Path) -> str:
-    """Runs a block in a shell, which must succeed, and returns what it prints on both streams."""
+    """Runs a block in a shell, which must succeed, and returns what it prints on the standard output."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
     }
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", block.text], env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{path.name}:{block.line} ends with {done.returncode}:\n{done.stdout}"
+    asked = ["bash", "-e", "-o", "pipefail", "-c", block.text]
+    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{path.name}:{block.line} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
 
 

@@ -73,3 +73,4 @@ def test_installing(tmp_path: Path) -> None:
         shutil.copyfile(ROOT / name, copy / name)
     assert any(b.file == SLOW for b in blocks(DOCS / "install.md"))
     run(DOCS / "install.md", copy, slow=True)
+    assert list(copy.glob(".venv/lib/*/site-packages/weft/cli/report/page/page.html"))
