@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ sys.stdin.readline()
 y = weft.compile(sys.argv[1], progress=lambda stage, *_: stages.append(stage))(numpy.ones((2, 24), numpy.float32))
 print("read" in stages, len(scheduled), y.tobytes().hex())
 """
+TELL = "import sys, weft; weft.compile(sys.argv[1], progress=lambda stage, *_: print(stage, flush=True))"
 CLAIM = """
 import sys, time
 from pathlib import Path
@@ -62,9 +64,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def start(code: str, *args: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "error", "-c", code, *map(str, args)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[str]]]:
+    """The processes of a test, which end with it."""
+    processes: list[subprocess.Popen[str]] = []
+    yield processes
+    for p in processes:
+        p.kill()
+        p.communicate()
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(started: list[subprocess.Popen[str]]) -> Start:
+    """Starts Python with some code and arguments."""
+
+    def begin(code: str, *args: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "error", "-c", code, *map(str, args)]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    return begin
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -72,7 +94,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def compile_at_once(*models: Path) -> list[tuple[bool, int, str]]:
+def compile_at_once(start: Start, *models: Path) -> list[tuple[bool, int, str]]:
     """Compiles each model in a process, all at the same time; returns whether it did, the kernels it made, and the output."""
     processes = [start(COMPILE, m) for m in models]
     assert [first_line(p) for p in processes] == ["ready"] * len(models)  # all is imported
@@ -85,10 +107,10 @@ def compile_at_once(*models: Path) -> list[tuple[bool, int, str]]:
     return [(compiled == "True", int(count), output) for compiled, count, output in printed]
 
 
-def test_one_compiles_and_the_others_load(folder: Path, tmp_path: Path) -> None:
+def test_one_compiles_and_the_others_load(folder: Path, tmp_path: Path, start: Start) -> None:
     model = tmp_path / "mlp.onnx"
     model.write_bytes(mlp().SerializeToString())
-    done = compile_at_once(model, model, model)
+    done = compile_at_once(start, model, model, model)
     assert sorted(compiled for compiled, _, _ in done) == [False, False, True]
     assert len({output for _, _, output in done}) == 1
     kernels = len(list(folder.glob("kernel-*")))
@@ -96,18 +118,18 @@ def test_one_compiles_and_the_others_load(folder: Path, tmp_path: Path) -> None:
     assert list(folder.glob(".*")) == []
 
 
-def test_different_models_make_each_kernel_once(folder: Path, tmp_path: Path) -> None:
+def test_different_models_make_each_kernel_once(folder: Path, tmp_path: Path, start: Start) -> None:
     models = [tmp_path / "one.onnx", tmp_path / "two.onnx"]
     for path in models:
         path.write_bytes(mlp().SerializeToString())
-    done = compile_at_once(*models)
+    done = compile_at_once(start, *models)
     assert [compiled for compiled, _, _ in done] == [True, True]
     assert sum(count for _, count, _ in done) == len(list(folder.glob("kernel-*"))) > 1
     assert len({output for _, _, output in done}) == 1
     assert list(folder.glob(".*")) == []
 
 
-def test_who_waits_says_so_and_takes_over(folder: Path, tmp_path: Path) -> None:
+def test_who_waits_says_so_and_takes_over(folder: Path, tmp_path: Path, start: Start) -> None:
     model = tmp_path / "mlp.onnx"
     model.write_bytes(mlp().SerializeToString())
     key = claim_key(model, host(), Options(), None)
@@ -119,12 +141,12 @@ def test_who_waits_says_so_and_takes_over(folder: Path, tmp_path: Path) -> None:
     )
     assert first_line(process) == "wait"
     held.release()  # without having made it
-    assert first_line(process) == "read"
+    assert first_line(process) == "read"  # for the claim was given back without a model
     process.communicate()
     assert process.returncode == 0
 
 
-def test_a_killed_process_frees_what_it_claimed(tmp_path: Path) -> None:
+def test_a_killed_process_frees_what_it_claimed(tmp_path: Path, start: Start) -> None:
     path = tmp_path / "lock"
     process = start(CLAIM, path)
     assert first_line(process) == "held"
@@ -137,7 +159,7 @@ def test_a_killed_process_frees_what_it_claimed(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_a_claim_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+def test_a_claim_is_held_by_one_at_a_time(tmp_path: Path, start: Start) -> None:
     counter = tmp_path / "count"
     counter.write_text("0")
     processes = [start(COUNT, tmp_path / "lock", counter) for _ in range(4)]

@@ -119,6 +119,15 @@ def reshaped() -> ModelProto:
 def test_values_that_decide_shapes_are_compiled_for() -> None:
     rep: Any = weft.backend.prepare(reshaped())
     x = np.arange(12, dtype=np.float32)
+    dtype, axis = TensorProto.FLOAT, np.int32(0)  # a scalar of NumPy's decides as an array of no dimensions does
+    cumsum = helper.make_node("CumSum", ["x", "axis"], ["y"])
+    infos = [
+        helper.make_tensor_value_info("x", dtype, [12]),
+        helper.make_tensor_value_info("axis", TensorProto.INT32, []),
+    ]
+    graph = helper.make_graph([cumsum], "cumsum", infos, [helper.make_tensor_value_info("y", dtype, [12])])
+    sums = weft.backend.run_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), [x, axis])
+    np.testing.assert_array_equal(sums[0], np.cumsum(x))
     for shape in ((3, 4), (2, 6), (3, 4)):
         (y,) = rep.run([x, np.array(shape)])
         np.testing.assert_array_equal(y, x.reshape(shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from weft.targets.cpu import LEVELS
 
 WIDE = 200
 """Characters to a line of what is read by a program, or from a file."""
+
+_NUMBER: Final = re.compile(r"[-+]?[\d.,e+-]+ ?[%\w]*|-")
 
 GAP = "  "
 """What is between the columns of a table."""
@@ -150,20 +153,22 @@ def _minutes(seconds: float) -> str:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
-    """Prints a table; where the terminal is too narrow for it, the column *elastic* is cut off."""
+    """Prints a table, numbers to the right; where the terminal is too narrow for it, the column *elastic* is cut off."""
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    right = [all(map(_NUMBER.fullmatch, cells)) for cells in zip(*rows, strict=True)] or [False] * len(headings)
     flexible = list(headings).index(elastic)
     room = out.width - sum(widths) + widths[flexible] - len(GAP) * len(widths)
     widths[flexible] = max(len(elastic), min(widths[flexible], room))
-    out.print(_line(headings, widths), style="bold", markup=False)
+    out.print(_line(headings, widths, right), style="bold", markup=False)
     out.print("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
     for row in rows:
-        out.print(_line(row, widths), markup=False)
+        out.print(_line(row, widths, right), markup=False)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     cut = [c if len(c) <= w else c[: w - 1] + "…" for c, w in zip(cells, widths, strict=True)]
-    return GAP.join(c.ljust(w) for c, w in zip(cut, widths, strict=True)).rstrip()
+    placed = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cut, widths, right, strict=True)]
+    return GAP.join(placed).rstrip()
 
 
 def print_json(value: object) -> None:

@@ -22,12 +22,19 @@ SYMBOLIC_SIZE = 1
 """The size of made-up inputs where the model leaves it open and nobody gives one."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
     """A model ready to run, and how long that took."""
 
     model: Model
     seconds: float
+
+    def look(self, arrays: Mapping[str, np.ndarray]) -> dict[str, object]:
+        """Measures what is to be known of runs on *arrays*, for JSON; of a plain model, nothing."""
+        return {}
+
+    def show(self) -> None:
+        """Prints what `look` found."""
 
 
 def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress | None = None) -> Opened:

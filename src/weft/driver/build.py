@@ -18,7 +18,7 @@ from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.key import Shapes
 from weft.driver.options import Options
-from weft.driver.progress import Clock, Progress
+from weft.driver.progress import Clock, Progress, Span
 from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
@@ -45,7 +45,7 @@ class Compilation:
     """Everything that compiling a model makes, for those who want to look; `package` is what runs.
 
     `kernels` are those of the groups of `fused`, by the groups' keys; `seconds` is what each stage took; `files` are those that
-    the model was read from.
+    the model was read from; `spans` tell when each stage, and each step of each kernel that was not in the cache, was done.
     """
 
     source: Graph
@@ -56,6 +56,7 @@ class Compilation:
     target: Target
     seconds: Mapping[str, float] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    spans: tuple[Span, ...] = ()
 
 
 def build(
@@ -93,7 +94,8 @@ def build(
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
         clock.end()
-    return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files)
+    spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
+    return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files, spans)
 
 
 def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
@@ -151,16 +153,21 @@ def build_kernels(
     distinct = {g.key: g for g in groups}
     shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
+    finished: list[Future[Kernel]] = []
     names: set[str] = set()
     clock.begin("kernels", len(distinct))
-    for n, (key, group) in enumerate(distinct.items()):
-        clock.step(n)
+    for key, group in distinct.items():
+        clock.step(len(finished))
         name = _unique(group.name, names)
         request = Request(
             name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
             parallel=options.uses("parallel", 0), lift=True,
         )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
+        pending[key].add_done_callback(finished.append)
+    for f in pending.values():
+        f.result()
+        clock.step(len(finished))
     return {key: f.result() for key, f in pending.items()}
 
 

@@ -17,6 +17,7 @@ from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_mod
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
 from weft.driver.lock import Claim
+from weft.driver.progress import Span
 from weft.ir.expr import Var
 from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
@@ -63,7 +64,8 @@ class Request:
 class Kernel:
     """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
 
-    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in.
+    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in. `spans` tell when each
+    step to it was done; a kernel from the cache has none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Kernel:
     object: ObjectCode
     seconds: float = 0.0
     workspaces: tuple[int, ...] = ()
+    spans: tuple[Span, ...] = ()
 
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
@@ -132,12 +135,21 @@ def _done(kernel: Kernel) -> Future[Kernel]:
 def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
     inputs, outputs = request.tensors()
-    schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
+    program = to_program(inputs, outputs, request.name, request.sizes)
+    spans = [Span("formulas to loops", "kernel", start, perf_counter())]
+    schedule = schedule_program(program, target)
+    spans.append(Span("schedule", "kernel", spans[-1].end, perf_counter()))
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
         verify_program(scheduled)
     passes: list[Report] = []
-    flat = lower(scheduled, target, verify=verify, trace=passes.append)
+
+    def note(report: Report) -> None:
+        passes.append(report)
+        now = perf_counter()
+        spans.append(Span(report.name, "pass", now - report.seconds, now, facts={"changed": report.changed}))
+
+    flat = lower(scheduled, target, verify=verify, trace=note)
     if request.may_alias:
         flat = _allow_aliases(flat)
     readable = passes[-2].program  # before mathematical functions were expanded
@@ -145,7 +157,9 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     if request.lift:
         (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
     texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
-    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), perf_counter() - start)
+    end = perf_counter()
+    spans.insert(0, Span(request.name, "kernel", start, end, facts={"for": request.source}))
+    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), end - start, tuple(spans))
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -165,6 +179,7 @@ class _Lowered:
     flat: Program
     workspaces: tuple[int, ...]
     seconds: float
+    spans: tuple[Span, ...]
 
     def emit(self, target: Target, cache: Cache | None, key: str, claim: Claim) -> Kernel:
         """Compiles the flat program, keeps the result as *key* in *cache*, and lets others at it."""
@@ -178,8 +193,11 @@ class _Lowered:
         start = perf_counter()
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
-        seconds = self.seconds + perf_counter() - start
-        return Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
+        end = perf_counter()
+        facts = {"for": self.request.source, "code_bytes": len(code.elf)}
+        spans = (*self.spans, Span(self.request.name, "LLVM", start, end, facts=facts))
+        texts = (self.request.name, self.scheduled, self.trace, self.readable)
+        return Kernel(*texts, code, self.seconds + end - start, self.workspaces, spans)
 
 
 @contextmanager

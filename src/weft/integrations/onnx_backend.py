@@ -77,7 +77,7 @@ class WeftRep(BackendRep):
         missing = [name for name in self.names if name not in given]
         if missing:
             raise InputError(f"missing inputs: {', '.join(missing)}", hint=f"give {', '.join(self.names)}")
-        return {name: np.asarray(v) if isinstance(v, int | float | list) else v for name, v in given.items()}
+        return {name: np.asarray(v) if isinstance(v, int | float | list | np.generic) else v for name, v in given.items()}
 
     def _for_values(self, feed: Mapping[str, Any]) -> Model:
         """Returns the model for the values of inputs that may decide shapes; raises the error of `__init__` if there are none."""

@@ -31,6 +31,7 @@ class Model:
         self.inputs = package.inputs
         self.outputs = package.outputs
         self.threads = _rt.threads(threads or 0)
+        self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
             _rt.Image(package.image, package.readonly),
