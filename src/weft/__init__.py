@@ -62,6 +62,9 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "load": ("weft.runtime.model", "load"),
 }
 
+_RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}
+"""What stands for a public name in the package weft-runtime, which has no compiler."""
+
 _MODULES: Final = ("backend",)
 """Modules that are attributes without being imported."""
 
@@ -70,12 +73,21 @@ __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)
 
 def __getattr__(name: str) -> object:
     """Imports the module that defines a public name, on first use."""
-    if name in _MODULES:
-        return importlib.import_module(f"weft.{name}")
-    if name not in _PUBLIC:
+    if name not in _PUBLIC and name not in _MODULES:
         raise AttributeError(f"module 'weft' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
-    module, attribute = _PUBLIC[name]
-    value: object = getattr(importlib.import_module(module), attribute)
+    module, attribute = _PUBLIC.get(name, (f"weft.{name}", ""))
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # something else is missing
+        if name not in _RUNTIME:
+            raise AttributeError(
+                f"weft.{name} needs the compiler, and only weft-runtime is installed; install weft in its place"
+            ) from None
+        module, attribute = _RUNTIME[name]
+        found = importlib.import_module(module)
+    value: object = getattr(found, attribute) if attribute else found
     globals()[name] = value
     return value
 

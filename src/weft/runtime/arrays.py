@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.native import _rt
 from weft.runtime.package import TensorSpec
-from weft.support.dtypes import bf16
 from weft.support.errors import InputError
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -48,7 +47,7 @@ def _exported(export: Callable[..., object]) -> object:
 
 def bits(array: Array) -> Array:
     """Returns the array as the native runtime takes it: bfloat16, which the buffer protocol lacks, as plain bytes."""
-    return array.view("V2") if array.dtype == bf16.numpy else array
+    return array.view("V2") if array.dtype.kind == "V" else array
 
 
 def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array]:

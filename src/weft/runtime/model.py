@@ -31,6 +31,7 @@ class Model:
         self.inputs = package.inputs
         self.outputs = package.outputs
         self.threads = _rt.threads(threads or 0)
+        self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
             package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly),
@@ -69,26 +70,26 @@ class Model:
         Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
         when it was stopped.
         """
-        if out is not None:
-            return self._run_into(inputs, out, stop)
         try:
-            return self._run(inputs, inputs, None, stop)  # arrays that fit as they are need no look from here
+            return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
         except (TypeError, ValueError, BufferError) as error:
             if _is_from_a_handler(error):
                 raise
-            return self._run(fit_inputs(inputs, self.inputs), inputs, None, stop)
+        fitting = fit_inputs(inputs, self.inputs)
+        return self._run(fitting, inputs, None, stop) if out is None else self._run_into(fitting, inputs, out, stop)
 
-    def _run_into(self, inputs: Sequence[object], out: Sequence[object], stop: _rt.Buffer | None) -> list[Array]:
+    def _run_into(
+        self, fitting: list[Array], given: Sequence[object], out: Sequence[object], stop: _rt.Buffer | None
+    ) -> list[Array]:
         """Runs the model; those outputs that can't be written where they are to be are copied there."""
         arrays = fit_outputs(out, self.outputs)
         direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
-        fitting = fit_inputs(inputs, self.inputs)
         try:
-            made = self._run(fitting, inputs, direct, stop)
+            made = self._run(fitting, given, direct, stop)
         except (TypeError, ValueError) as error:
             if _is_from_a_handler(error):
                 raise
-            made = self._run(fitting, inputs, None, stop)  # some array has a wrong shape: the right ones name it
+            made = self._run(fitting, given, None, stop)  # some array has a wrong shape: the right ones name it
         for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
             if array is None:
                 continue
@@ -102,7 +103,7 @@ class Model:
         self,
         arrays: Sequence[object],
         given: Sequence[object],
-        out: Sequence[Array | None] | None,
+        out: Sequence[object] | None,
         stop: _rt.Buffer | None,
     ) -> list[Array]:
         """Runs the native model on *arrays*, made of what was *given*."""

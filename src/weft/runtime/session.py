@@ -145,7 +145,7 @@ class InferenceSession:
         wanted = bound_outputs(iobinding)
         if not wanted:
             raise InputError("no output is bound", hint="call bind_output for each output that is wanted")
-        out = [wanted.get(s.name) for s in self._model.outputs]
+        out = [wanted.get(name) for name in self._places] if any(a is not None for a in wanted.values()) else None
         made = self._model.run(self._in_order(bound_inputs(iobinding)), out, _flag(run_options))
         fill(iobinding, dict(zip(self._places, made, strict=True)))
 

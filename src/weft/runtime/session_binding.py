@@ -25,7 +25,7 @@ class IOBinding:
         }
         self._inputs: dict[str, Array] = {}
         self._outputs: dict[str, Array | None] = {}
-        self._made: list[OrtValue] = []
+        self._made: list[Array] = []
 
     def _check(self, side: str, name: str) -> None:
         known = self._specs[side]
@@ -93,11 +93,11 @@ class IOBinding:
 
     def get_outputs(self) -> list[OrtValue]:
         """Returns the bound outputs as the last call made them, in the order they were bound in."""
-        return list(self._made)
+        return [OrtValue(array) for array in self._made]
 
     def copy_outputs_to_cpu(self) -> list[Array]:
         """Returns copies of the bound outputs as the last call made them, in the order they were bound in."""
-        return [value.numpy().copy() for value in self._made]
+        return [array.copy() for array in self._made]
 
 
 def bound_inputs(binding: IOBinding) -> dict[str, Array]:
@@ -112,4 +112,4 @@ def bound_outputs(binding: IOBinding) -> dict[str, Array | None]:
 
 def fill(binding: IOBinding, made: Mapping[str, Array]) -> None:
     """Notes what a call made."""
-    binding._made = [OrtValue(made[name]) for name in binding._outputs]
+    binding._made = [made[name] for name in binding._outputs]
