@@ -108,6 +108,7 @@ int64_t weft_arena_bytes(const weft_model *model);
 
 const char *weft_dtype_name(int32_t dtype); /* such as "f32"; "?" for none */
 int32_t weft_dtype_bytes(int32_t dtype);    /* 0 for none */
+
 /* ---- running ---- */
 
 typedef struct weft_tensor { /* contiguous, row-major, aligned to its elements */
