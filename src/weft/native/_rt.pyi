@@ -107,6 +107,9 @@ def checksum(data: Buffer) -> int:
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
 
+def running_calls() -> int:
+    """Returns how many calls of models run now, in all threads of this process."""
+
 def cpus() -> int:
     """Returns how many processors this process may use: its affinity, bounded by its control group's quota."""
 
