@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "c" / "run.c"
-NATIVE = Path(str(files("weft.native")))
-RT = NATIVE / "rt"
+RT = Path(str(files("weft.native") / "rt"))
+NATIVE = RT.parent
 RT_SOURCES = sorted(RT.glob("*.c"))
 OPEN = 3
 """The size of open dimensions in these tests."""

@@ -90,7 +90,7 @@ def test_models_from_files(name: str) -> None:
 @pytest.mark.slow  # some minutes: two thousand models are compiled
 @pytest.mark.parametrize("kind", ["NodeModel", "SimpleModel", "PyTorchConvertedModel", "PyTorchOperatorModel"])
 def test_by_the_official_runner(kind: str) -> None:
-    """Every case that is not refused, run and compared by ONNX's own code."""
+    """Every case that is not refused, run and compared by ONNX's own code; operators that Weft lacks are refused by name."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         runner = onnx.backend.test.BackendTest(weft.backend.Backend, __name__)
@@ -103,7 +103,11 @@ def test_by_the_official_runner(kind: str) -> None:
         assert suite.countTestCases() > 10
         result = unittest.TestResult()
         suite.run(result)
-    wrong = [f"{test.id()}: {text.splitlines()[-1]}" for test, text in [*result.failures, *result.errors]]
+    assert result.testsRun - len(result.skipped) - len(result.errors) > 10
+    told = [
+        (test.id(), text) for test, text in [*result.failures, *result.errors] if "UnsupportedOperators" not in text
+    ]
+    wrong = [f"{name}: {text.splitlines()[-1]}" for name, text in told]
     assert not wrong, "\n".join(wrong)
 
 

@@ -64,9 +64,7 @@ class Browser:
         colours = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=colours)
         self.call("Page.navigate", url=path.resolve().as_uri())
-        end = monotonic() + PATIENCE
-        while monotonic() < end and not self.run("document.readyState == 'complete' && document.body != null"):
-            pass
+        self.until(f"document.readyState == 'complete' && location.href == {json.dumps(path.resolve().as_uri())}")
 
     def resize(self, width: int, height: int, *, touch: bool = False) -> None:
         """Gives the window another size."""
@@ -78,6 +76,14 @@ class Browser:
         if "exceptionDetails" in made:
             raise RuntimeError(str(made["exceptionDetails"].get("exception", made["exceptionDetails"])))
         return made["result"].get("value")
+
+    def until(self, condition: str) -> None:
+        """Waits until a condition holds in the page; raises `TimeoutError` where it does not come."""
+        end = monotonic() + PATIENCE
+        while not self.run(condition):
+            if monotonic() > end:
+                raise TimeoutError(f"{condition} does not come true")
+            self.frame()
 
     def frame(self) -> None:
         """Waits until what has changed is drawn."""

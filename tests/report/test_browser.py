@@ -86,8 +86,7 @@ def test_a_call_leads_to_its_kernel(view: Browser, made: Compilation, timing: Ti
     same = [n for n, b in enumerate(facts["graphs"]["model"]["boxes"]) if 2 in b["calls"]]
     assert view.run("[...document.querySelectorAll('#before .chosen')].map(g => Number(g.dataset.box))") == same
     view.click("#details .kernel-link")
-    view.run("new Promise(done => setTimeout(done, 700))")  # it scrolls there smoothly
-    assert view.run("document.querySelector('#loops').getBoundingClientRect().top") < 300
+    view.until("document.querySelector('#code .outline').getBoundingClientRect().top < innerHeight - 50")  # it scrolls there
 
 
 def test_a_row_chooses_all_calls_of_its_kernel(view: Browser, made: Compilation, timing: Timing) -> None:
@@ -234,6 +233,17 @@ def test_a_model_that_computes_nothing(chromium: Browser, tmp_path: Path, made: 
     path.write_text(make_page(facts), encoding="utf-8")
     chromium.open(path, WIDE)
     assert (chromium.problems, chromium.run("document.documentElement.dataset.ready")) == ([], "yes")
+
+
+def test_many_inputs_are_shown_when_asked_for(chromium: Browser, tmp_path: Path, made: Compilation) -> None:
+    facts: dict[str, Any] = facts_of(made)
+    facts["inputs"] = [f"cache{n}: f32[1]" for n in range(20)]
+    path = tmp_path / "many.html"
+    path.write_text(make_page(facts), encoding="utf-8")
+    chromium.open(path, WIDE)
+    assert (count(chromium, ".signature span"), text(chromium, ".signature button")) == (7, "and 14 more")
+    chromium.click(".signature button")
+    assert count(chromium, ".signature span") == 21
 
 
 def test_names_are_texts(chromium: Browser, tmp_path: Path) -> None:

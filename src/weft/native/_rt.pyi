@@ -152,7 +152,10 @@ def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
 
 def has_feature(cpuinfo: str, feature: str) -> bool:
-    """Tells whether the text of /proc/cpuinfo names a processor's feature, whatever its punctuation; True if it names none."""
+    """Tells whether the text of /proc/cpuinfo names a processor's feature; True if it names none."""
+
+def running_calls() -> int:
+    """Returns how many calls of models run now, in all threads of this process."""
 
 def cpus() -> int:
     """Returns how many processors this process may use: its affinity, bounded by its control group's quota."""

@@ -105,8 +105,7 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
         weight = w if layer.phases == 1 else new.add(
             "split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides
         )  # fmt: skip
-        lanes = target.lanes(32)
-        panel = min(4 * lanes, -(-layer.outputs // lanes) * lanes)
+        panel = panel_of(layer.outputs, target)
         u = new.add("pack_winograd_weight", [weight], tile=plan.tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
         made = new.add(
@@ -152,6 +151,15 @@ def best_plan(layer: Layer, target: Target, others: int = 0) -> Plan | None:
     return cheapest if costs[cheapest] < GAIN * direct else None
 
 
+def panel_of(outputs: int, target: Target) -> int:
+    """Returns how many output channels a panel of transformed weights has: so few that a register tile has many rows.
+
+    Each vector of weights is then used by all these as it arrives, which takes as long as the next one is under way.
+    """
+    lanes = target.lanes(32)
+    return min(2 * lanes, -(-outputs // lanes) * lanes)
+
+
 def _plans(layer: Layer, m: int) -> list[Plan]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row."""
     rows, columns = -(-layer.height // m), -(-layer.width // m)
@@ -187,10 +195,10 @@ def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -
 
 def _steps(tiles: int, target: Target) -> float:
     """Returns the cycles of a vector's multiply-adds for *tiles* tiles: a few left over wait for their sums."""
-    rows = max(1, (target.vector_registers - 3) // 4 - 1)
+    rows = max(1, target.vector_registers // 2 - 2)
     rate = max(1, target.fma_per_cycle)
     full, rest = divmod(tiles, rows)
-    return full * rows / rate + (max(rest / rate, 1.0) if rest else 0.0)
+    return full * rows / rate + (max(rest / rate, 2.0) if rest else 0.0)
 
 
 def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:

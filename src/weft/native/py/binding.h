@@ -75,19 +75,24 @@ struct Pinned {
 // The status of generated code whose call was asked to stop.
 constexpr int32_t STOPPED = -1;
 
-// While this lives, the call of `ctx` made by this thread stops early when a signal's handler raises (the exception is then
-// set), or when `flag`, if there is one, is no longer 0.
-class Stoppable {
+// While this lives, the call of `ctx` that this thread makes stops early when a signal's handler raises (the exception is then
+// set), or when `flag`, if there is one, is no longer 0; and it shares the `processors` with the other calls of the process.
+class Running {
   public:
-    Stoppable(weft_ctx *ctx, const uint8_t *flag);
-    Stoppable(const Stoppable &) = delete;
-    ~Stoppable();
-    bool asked();
+    Running(weft_ctx *ctx, int32_t processors, const uint8_t *flag);
+    Running(const Running &) = delete;
+    ~Running();
+    bool asked_to_stop();
+
+    static void count_again();
 
   private:
+    static int32_t parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+
+    int32_t processors_, threads_;
     const uint8_t *flag_;
     int64_t next_look_ = 0;  // milliseconds; 0: not yet decided
-    Stoppable *outer_;       // a signal's handler may call a model while another call waits for it
+    Running *outer_;         // a signal's handler may call a model while another call waits for it
 };
 
 // An Image as it is; bytes as an Image of their own.
@@ -103,3 +108,4 @@ void bind_artifact(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);
+void bind_running(nb::module_ &m);

@@ -52,6 +52,7 @@ class Model {
     std::vector<nb::object> dtypes_;  // of the outputs
     size_t output_dims_ = 0;
     weft_model *model_ = nullptr;
+    int32_t processors_ = weft_cpus();
 
     // An output of the caller's, and what has to be copied there after the run.
     struct Given {
@@ -87,9 +88,9 @@ class Model {
             take_outputs(nb::borrow<nb::sequence>(outputs), pinned, out, arrays, given, kept);
         }
         {
-            Stoppable stoppable(borrowed.ctx, flag);
+            Running running(borrowed.ctx, processors_, flag);
             nb::gil_scoped_release release;
-            status = flag != nullptr && stoppable.asked() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
+            status = flag != nullptr && running.asked_to_stop() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
             for (const Given &g : given)
                 if (status == WEFT_OK && g.made != nullptr)
                     std::memcpy(g.pinned.view.buf, g.made, static_cast<size_t>(g.pinned.view.len));

@@ -43,4 +43,5 @@ NB_MODULE(_rt, m) {
     bind_memory(m);
     bind_kernel(m);
     bind_model(m);
+    bind_running(m);
 }

@@ -57,27 +57,22 @@ class Problem:
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
-    """Returns the cheapest tile; its width is the last axis in vectors, all of it if that is not many.
-
-    One of several outer rows must be worth it with the wait for the right factor counted, which is all that it can save.
-    """
+    """Returns the cheapest tile, the wait for the right factor counted; its width is all of the last axis if that is short."""
     lanes = target.lanes(problem.element_bytes * 8)
     width = min(problem.last, lanes * 4)
     while problem.last % width and width > lanes:
         width -= lanes
-    costs = [(_grid_cost(problem, t, target), t) for t in _tiles_that_fit(problem, width, target)]
-    best = _cheapest([c for c in costs if c[1].outer_rows == 1])
-    taller = [c for c in costs if c[1].outer_rows > 1]
-    return _cheapest([(cost + _first_touch(problem, t, target), t) for cost, t in (best, *taller)])[1]
+    tiles = list(_tiles_that_fit(problem, width, target))
+    return _cheapest([(_grid_cost(problem, t, target) + _first_touch(problem, t, target), t) for t in tiles])
 
 
-def _cheapest(costs: Sequence[tuple[float, Tile]]) -> tuple[float, Tile]:
+def _cheapest(costs: Sequence[tuple[float, Tile]]) -> Tile:
     """Returns the first tile that no other is clearly cheaper than."""
     best = costs[0]
     for c in costs[1:]:
         if c[0] < best[0] * 0.999:
             best = c
-    return best
+    return best[1]
 
 
 def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
@@ -88,7 +83,7 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     yield Tile(1, 1, width)
     for c in [c for c in (1, 2, 3, 4) if p.column % c == 0 and vectors * c <= 6]:
         for r, o in rows:
-            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 2:
+            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 1:
                 break
             yield Tile(r, c, width, o)
 

@@ -1,6 +1,7 @@
 // The kernels by time: a table, the roofline, and what limits the one that is chosen.
 
 const FIRST_ROWS = 14;
+const LEAST_INTENSITY = 0.01; // operations per byte: below, a kernel moves data, and would take all the width of the picture
 
 function showKernels() {
   byId("kernels-note").textContent = timed
@@ -58,7 +59,7 @@ function kernelRow(k, n) {
 }
 
 function drawRoofline(width) {
-  const shown = facts.kernels.map((k, n) => ({ k, n, t: k.timing })).filter(({ t }) => t && t.operations > 0 && t.seconds > 0)
+  const shown = facts.kernels.map((k, n) => ({ k, n, t: k.timing })).filter(({ t }) => t && t.seconds > 0 && t.operations >= LEAST_INTENSITY * t.bytes)
     .map((d) => ({ ...d, x: d.t.operations / d.t.bytes, y: d.t.operations / d.t.seconds / 1e9, share: shareOf(d.k) }));
   const height = Math.max(260, Math.min(400, width * 0.6)), edge = { left: 46, right: 12, top: 14, bottom: 40 };
   const { peak, levels } = facts.roofs;
@@ -98,7 +99,7 @@ function drawRoofline(width) {
   byId("roofline").replaceChildren(svg("svg", { width, height, class: "chart", role: "img", "aria-label": "Roofline: rate over intensity of each kernel" }, grid, roofs, dots));
   const silent = facts.kernels.length - shown.length;
   byId("roofline-note").textContent = "A dot's area is its part of the time; its number is the row in the table."
-    + (silent ? ` ${plural(silent, "kernel")} only moving data, or too short for the clock, ${silent > 1 ? "have" : "has"} no place here.` : "");
+    + (silent ? ` ${plural(silent, "kernel")} that only ${silent > 1 ? "move" : "moves"} data, or ${silent > 1 ? "are" : "is"} too short for the clock, ${silent > 1 ? "have" : "has"} no place here.` : "");
   markDots();
 }
 

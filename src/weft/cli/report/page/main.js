@@ -1,5 +1,7 @@
 // The page's head, its colours, and the order in which its parts are made.
 
+const MOST_SPECS = 8; // inputs and outputs that are shown at once
+
 function showSummary() {
   const z = facts.sizes, stages = Object.entries(facts.stages).sort((a, b) => b[1] - a[1]);
   const tiles = [
@@ -10,10 +12,13 @@ function showSummary() {
     ["Code", bytesText(z.code), `for ${facts.target}`],
     ["Compiled in", secondsText(stages.reduce((s, [, t]) => s + t, 0)), stages.slice(0, 3).map(([name, t]) => `${name} ${secondsText(t)}`).join(", ")],
   ];
-  const signature = [...facts.inputs.map((t) => ["in", t]), ...facts.outputs.map((t) => ["out", t])];
+  const signature = [...facts.inputs.map((t) => ["in", t]), ...facts.outputs.map((t) => ["out", t])]
+    .map(([side, text]) => html("span", {}, html("i", {}, side), text));
+  const rest = signature.splice(signature.length > MOST_SPECS ? MOST_SPECS - 1 : MOST_SPECS);
+  const more = html("button", { type: "button", class: "link", onclick: () => more.replaceWith(...rest) }, `and ${rest.length} more`);
   byId("summary").append(
     html("h1", {}, facts.title),
-    html("p", { class: "signature" }, signature.map(([side, text]) => html("span", {}, html("i", {}, side), text))),
+    html("p", { class: "signature" }, signature, rest.length ? more : ""),
     html("div", { class: "tiles" }, tiles.filter(Boolean).map(([name, value, note]) =>
       html("div", { class: "card tile" }, html("span", {}, name), html("strong", {}, value), html("small", {}, note)))));
   const { cpu, machine, system } = facts.machine;
