@@ -82,7 +82,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saver:
             model.save(folder / f"{name}.weft")
             sizes = {d: OPEN for s in model.inputs for d in s.shape if isinstance(d, str)}
             inputs = random_inputs(proto, sizes)
-            made[name] = Saved(folder / f"{name}.weft", model, inputs, model.run([inputs[s.name] for s in model.inputs]))
+            made[name] = Saved(
+                folder / f"{name}.weft", model, inputs, model.run([inputs[s.name] for s in model.inputs])
+            )
         return made[name]
 
     return save
