@@ -11,7 +11,7 @@ from tests.models import BUILDERS
 
 
 def run(program: Path, model: Saved, *more: str) -> subprocess.CompletedProcess[bytes]:
-    command = [program, model.path, str(OPEN), *more]
+    command: list[str | Path] = [program, model.path, str(OPEN), *more]
     return subprocess.run(command, input=model.input_bytes, capture_output=True, check=False)
 
 
