@@ -86,7 +86,9 @@ def test_a_call_leads_to_its_kernel(view: Browser, made: Compilation, timing: Ti
     same = [n for n, b in enumerate(facts["graphs"]["model"]["boxes"]) if 2 in b["calls"]]
     assert view.run("[...document.querySelectorAll('#before .chosen')].map(g => Number(g.dataset.box))") == same
     view.click("#details .kernel-link")
-    view.until("document.querySelector('#code .outline').getBoundingClientRect().top < innerHeight - 50")  # it scrolls there
+    view.until(
+        "document.querySelector('#code .outline').getBoundingClientRect().top < innerHeight - 50"
+    )  # it scrolls there
 
 
 def test_a_row_chooses_all_calls_of_its_kernel(view: Browser, made: Compilation, timing: Timing) -> None:

@@ -55,6 +55,8 @@ def test_kernels_come_by_their_time(made: Compilation, timing: Timing) -> None:
     names = [k["name"] for k in facts["kernels"]]
     keys = {key: k.name for key, k in made.kernels.items()}
     assert [names[c["kernel"]] for c in facts["calls"]] == [keys[g.key] for g in made.fused.groups]
+    inspected = {n: k.name for n, k in enumerate(made.kernels.values(), 1)}
+    assert all(inspected[k["number"]] == k["name"] for k in facts["kernels"])
     assert facts["roofs"]["levels"][-1] == {"name": "DRAM", "bandwidth": 10.0, "capacity": None}
 
 

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen.interp import run
+from weft.codegen.llvm.compile import assembly
 from weft.driver.function import build_function
 from weft.loop.nodes import AxisKind, Buffer
 from weft.loop.verify import verify
+from weft.lower.pipeline import lower
 from weft.ops import OPERATORS
 from weft.schedule import Schedule
 from weft.schedule.rules import schedule_program
@@ -99,3 +101,23 @@ def test_contractions_are_no_windows(op: str, shapes: list[tuple[int, ...]]) -> 
     reductions = [b for b in blocks_in(s.function.body) if any(a.kind is AxisKind.REDUCE for a in b.axes)]
     assert reductions
     assert not [b for b in reductions if moving_axes(b)]
+
+
+@pytest.mark.parametrize(("width", "kernel"), [(33, (5, 5)), (62, (3, 3)), (27, (7, 7)), (20, (1, 5))])
+def test_what_is_left_of_a_row_is_computed_in_registers(width: int, kernel: tuple[int, int]) -> None:
+    """Sums in some lanes of a vector are kept where whole vectors are: never on the stack, nor one by one."""
+    target = cpu("avx512")
+    x, w = placeholder((1, 3, 23, width), f32, "x"), placeholder((3, 1, *kernel), f32, "w")
+    made = OPERATORS["conv2d"]([x, w], {"group": 3})
+    text = assembly(lower(schedule_program(to_program([x, w], made), target).program, target), target)
+    assert "vfmadd" in text
+    assert not [line for line in text.splitlines() if "vfmadd" in line and ("ss\t" in line or "{%k" in line)]
+    sums = [line for line in text.splitlines() if "vmova" in line and "zmm" in line and "rsp" in line]
+    assert not sums
+
+
+def test_a_padded_copy_is_made_where_borders_are_inside_of_vectors() -> None:
+    x, w = placeholder((1, 2, 30, 41), f32, "x"), placeholder((2, 1, 5, 5), f32, "w")
+    made = OPERATORS["conv2d"]([x, w], {"pads": (2, 2, 2, 2), "group": 2})
+    names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu("avx512")).function.body)]
+    assert "pad" in names

@@ -152,13 +152,20 @@ def _minutes(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
+NARROW: Final = 9
+"""Characters of a column of texts that are shown at least."""
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
-    """Prints a table, numbers to the right; where the terminal is too narrow for it, the column *elastic* is cut off."""
+    """Prints a table, numbers to the right. On a narrow terminal the column *elastic* is cut off, then other texts."""
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
     right = [all(map(_NUMBER.fullmatch, cells)) for cells in zip(*rows, strict=True)] or [False] * len(headings)
     flexible = list(headings).index(elastic)
-    room = out.width - sum(widths) + widths[flexible] - len(GAP) * len(widths)
-    widths[flexible] = max(len(elastic), min(widths[flexible], room))
+    excess = sum(widths) + len(GAP) * len(widths) - out.width
+    texts = sorted([n for n, r in enumerate(right) if not r and n != flexible], key=lambda n: -widths[n])
+    for n in (flexible, *texts):
+        cut = min(max(0, excess), max(0, widths[n] - max(len(headings[n]), NARROW)))
+        widths[n], excess = widths[n] - cut, excess - cut
     out.print(_line(headings, widths, right), style="bold", markup=False)
     out.print("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
     for row in rows:

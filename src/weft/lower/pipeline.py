@@ -26,6 +26,7 @@ from weft.lower.remove_noops import remove_noops
 from weft.lower.rotate_buffers import rotate_buffers
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.unmask_registers import unmask_registers
 from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
 from weft.lower.vectorize import vectorize
@@ -44,6 +45,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("unswitch_loops", unswitch_loops),
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
+    Pass("unmask_registers", unmask_registers),
     Pass("remove_noops", remove_noops),
     Pass("inject_prefetches", inject_prefetches),
     Pass("outline_tasks", outline_tasks),

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from weft.ir.bounds import Bounds
 from weft.ir.expr import FALSE, INDEX, ONE, TRUE, Const, Expr, Le, Lt, Not, Var, conjuncts
 from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes
+from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
 from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, LoopKind, Program, Seq, Stmt, Store, seq
 from weft.lower.uses import reads_memory
@@ -33,6 +33,7 @@ class _Simplify(StmtRewriter):
         self.bounds = bounds
         self.values: dict[Node, Node] = {}  # of the variables that are gone; each is bound once, so they stay valid
         self.known: dict[Node, Node] = {}  # conditions to their values
+        self.lanes: set[Var] = set()  # the variables of vectorized loops
 
     def expr(self, e: Expr) -> Expr:
         plain = map_nodes(e, _keep, memo=self.values) if self.values else e
@@ -50,6 +51,8 @@ class _Simplify(StmtRewriter):
             self.values[s.var] = begin
             return (yield s.body)
         outer, self.bounds = self.bounds, self.bounds.bind(s.var, begin, simplify(begin + extent - ONE, self.bounds))
+        if s.kind is LoopKind.VECTORIZED:
+            self.lanes.add(s.var)
         body = yield s.body
         self.bounds = outer
         unknown = s.kind is LoopKind.UNROLLED and not isinstance(extent, Const)
@@ -91,7 +94,11 @@ class _Simplify(StmtRewriter):
         for c in conditions:
             self.known[c] = TRUE
             self.known[simplify(Not(c), self.bounds)] = FALSE
-            self.bounds = _narrowed(self.bounds, c)
+            narrowed = _narrowed(self.bounds, c)
+            if not any(
+                _is_one(narrowed, v) for v in free_vars(c) if v in self.lanes
+            ):  # else no lane would be left to see
+                self.bounds = narrowed
         made = yield s
         self.known, self.bounds = outer
         return made
@@ -137,6 +144,12 @@ def _narrowed(bounds: Bounds, cond: Expr) -> Bounds:
     if isinstance(b, Var) and isinstance(a, Const) and b in bounds.ranges:
         return _met(bounds, b, int(a.value) + step, None)
     return bounds
+
+
+def _is_one(bounds: Bounds, v: Var) -> bool:
+    """Answers whether *v* has one value only."""
+    low, high = bounds.ranges[v]
+    return low is not None and low is high
 
 
 def _met(bounds: Bounds, v: Var, lo: int | None, hi: int | None) -> Bounds:

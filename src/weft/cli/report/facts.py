@@ -84,9 +84,10 @@ def _kernels(made: Compilation, keys: Sequence[str], timing: Timing | None) -> l
     standings = {} if timing is None else {s.name: s for s in timing.kernels}
     calls = Counter(g.key for g in made.fused.groups)
     first = {g.key: g for g in reversed(made.fused.groups)}
+    number = {key: n for n, key in enumerate(made.kernels, 1)}  # as `weft inspect` has it
     return [
         {
-            "name": k.name, "calls": calls[key], "source": first[key].source, "code": len(k.object.elf),
+            "name": k.name, "number": number[key], "calls": calls[key], "source": first[key].source, "code": len(k.object.elf),
             "made": k.seconds, "scheduled": k.scheduled, "trace": k.trace, "flat": k.flat,
             "outline": outline(k.scheduled),
             "inputs": [type_text(v.type) for v in first[key].inputs],

@@ -35,11 +35,11 @@ def load(f: Emitter, e: Load) -> Operand:
     memory, index = memory_of(f, e.buffer), flat_index(f, e.buffer, e.indices)
     if isinstance(index, Lanes) and f.mask is None and f.unrolled and needs_gather(index):
         transpose_tile(f, e.indices[0], memory, e.dtype, index)
-    made = load_at(f, memory, e.buffer.dtype, index, None if _is_inside(e.buffer, index) else f.mask)
+    made = load_at(f, memory, e.buffer.dtype, index, None if is_in_registers(e.buffer, index) else f.mask)
     return Affine(0, {made: 1}) if e.dtype is INDEX else made
 
 
-def _is_inside(buffer: Buffer, index: Affine | Lanes) -> bool:
+def is_in_registers(buffer: Buffer, index: Affine | Lanes) -> bool:
     """Tells whether all lanes lie in a buffer of registers, which LLVM keeps in registers only if no access to it is masked."""
     if buffer.scope != "register" or not isinstance(index, Lanes) or step_of(index) != 1 or not index.base.is_constant:
         return False

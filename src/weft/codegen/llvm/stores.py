@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.llvm.affine import Affine, Lanes
 from weft.codegen.llvm.emitter import Emitter, Memory
+from weft.codegen.llvm.loads import is_in_registers, load_at
 from weft.codegen.llvm.memory import (
     flat_index,
     lane_pointers,
@@ -25,8 +26,18 @@ def store(f: Emitter, s: Store) -> None:
     memory, index = memory_of(f, s.buffer), flat_index(f, s.buffer, s.indices)
     value = to_memory(f, f.text(s.value), s.value.dtype)
     mask = None if s.mask is None else f.text(s.mask)
+    mask = None if mask is None or is_true(mask) else mask
+    if mask is not None and is_in_registers(s.buffer, index):
+        value, mask = _blended(f, s, memory, index, value, mask), None
     f.build.forget_loads(memory.root)
-    store_at(f, memory, s.value.dtype, index, value, None if mask is None or is_true(mask) else mask)
+    store_at(f, memory, s.value.dtype, index, value, mask)
+
+
+def _blended(f: Emitter, s: Store, memory: Memory, index: Affine | Lanes, value: str, mask: str) -> str:
+    """Returns *value* with what a buffer of registers has where the mask is off, so that all of it is stored, in a register."""
+    kind, flags = memory_type(s.value.dtype), f"<{s.value.dtype.lanes} x i1>"
+    before = to_memory(f, load_at(f, memory, s.buffer.dtype, index, None), s.value.dtype)
+    return f.build.pure(f"select {flags} {mask}, {kind} {value}, {kind} {before}", mask, value, before)
 
 
 def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, value: str, mask: str | None) -> None:

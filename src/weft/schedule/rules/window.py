@@ -27,6 +27,7 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import alloc_of
@@ -38,6 +39,13 @@ MOST_TAPS = 128
 
 MOST_STATEMENTS = 288
 """How many combinations a tile may be written out as; beyond, only the window's last axis is."""
+
+MOST_COPIES = 1300
+"""How many such combinations there may be with a copy of the tile for each of the places where borders are met."""
+
+ENDS = 2
+FEWEST_TILES = 4
+"""How many tiles along an axis there must be for those between its ends to be told apart from these."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def moving_axes(block: Block) -> list[Moving]:
         found = [m for i in load.indices if (m := _moving(i, spatial, reduced)) is not None]
         every = all(uses_axis(load, a.var) for a in spatial if size_of(a.extent) > 1)
         if every and {m.tap.var for m in found} == {a.var for a in reduced}:
-            return found
+            return [m for m in found if size_of(m.tap.extent) > 1]
     return []
 
 
@@ -88,7 +96,7 @@ def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | N
 
 def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     """Schedules a reduction over windows with its finishing block; returns the blocks that are now in place."""
-    _inline_borders(s, ref)
+    borders = _inline_borders(s, ref, target)
     finish, loops = finishing_block(s, ref)
     block = block_of(s, ref)
     moving = moving_axes(block)
@@ -109,23 +117,63 @@ def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]
     s.reorder([*outer, *inner])
     if outer:
         s.compute_at(ref, outer[-1])
+    _copy(s, borders, outer[: min([m.position for m in moving])], target)
     s.set_scope(ref, "register")
-    _write_out(s, ref, len(outer), inner)
+    along = next((m.tap.var for m in moving if m.position == len(loops) - 1), None)
+    _write_out(s, ref, len(outer), inner, along)
     parallelize(s, outer, elements(block.axes), target)
-    return {ref, finish}
+    return {ref, finish, *borders}
 
 
-def _inline_borders(s: Schedule, ref: BlockRef) -> None:
-    """Takes in what pads the input, so that each load knows whether it is inside."""
+def _inline_borders(s: Schedule, ref: BlockRef, target: Target) -> list[BlockRef]:
+    """Takes in what pads the input, so that each load knows whether it is inside; returns the padded copies that are left.
+
+    It pays where all loads can be told apart when compiling. Else what is padded is copied before its windows are computed.
+    """
     block = block_of(s, ref)
     read = {x.buffer for x in inputs_of(block)}
+    left: list[BlockRef] = []
+    decided = _are_borders_decided(block, target)
     for other in s.blocks():
         made = block_of(s, other)
         if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]:
             try:
-                s.compute_inline(other)
-            except ScheduleError:  # not of the form that can be inlined: the padded copy is made
-                continue
+                if decided:
+                    s.compute_inline(other)
+                    continue
+            except ScheduleError:  # not of the form that can be inlined
+                pass
+            left.append(other)
+    return left
+
+
+def _are_borders_decided(block: Block, target: Target) -> bool:
+    """Tells whether the tiles of each axis are cut into those at its ends and many others, with the code written out for each.
+
+    Along the last axis, borders are inside of vectors.
+    """
+    axes, moving, reduced = spatial_axes(block), moving_axes(block), reduce_axes(block)
+    sizes = _tile(block, moving, target.lanes(block.writes[0].buffer.dtype.bits), target)
+    copies = tile = 1
+    for m in moving:
+        if m.position == len(axes) - 1:
+            return False
+        tiles = -(-size_of(m.axis.extent) // sizes.get(m.position, 1))
+        if ENDS < tiles < FEWEST_TILES:
+            return False
+        tile *= sizes.get(m.position, 1)
+        copies *= min(tiles, ENDS + 1)
+    whole = elements(reduced) * tile
+    return copies * (whole if whole <= MOST_STATEMENTS else elements(reduced[-1:]) * tile) <= MOST_COPIES
+
+
+def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], target: Target) -> None:
+    """Makes the padded copies of the input where the windows that share them begin."""
+    for ref in copies:
+        if loops:
+            s.compute_at(ref, loops[-1])
+        lanes = target.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
+        vectorize_last(s, list(s.loops(ref))[len(loops) :], lanes)
 
 
 def _is_border(s: Schedule, block: Block) -> bool:
@@ -200,17 +248,27 @@ PRESSURE = 0.5
 """The part that shows of what loads and arithmetic do at the same time."""
 
 
-def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef]) -> None:
-    """Puts the reduction outside the tile and unrolls both, or the tile and the window's last axis if that is long."""
+def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef], along: Var | None) -> None:
+    """Puts the reduction outside the tile and unrolls both, or the tile and the window's last axis if that is long.
+
+    Where windows move *along* the vectors, no element is loaded twice in a register for different places of a window on its
+    way along them: this part of the reduction stays a loop, outside the others, for which each loaded vector is used at once.
+    """
     own = list(s.loops(ref))[depth:]
     count = len([f for f in own if _is_reduced(s, ref, f)])
     spatial, reduced = own[: len(own) - count], own[len(own) - count :]
+    outside = [f for f in reduced if along is not None and _runs_over(s, ref, f, along)]
+    reduced = [*outside, *[f for f in reduced if f not in outside]]
     s.reorder([*reduced, *spatial])
     start = s.decompose_reduction(ref, reduced[0])
     size = 1
     for f in [*spatial[:-1], *reduced]:
         size *= s.extent(f) or 1
-    for f in reduced if size <= MOST_STATEMENTS else reduced[-1:]:
+    if outside and len(outside) < len(reduced):
+        written = [f for f in reduced if f not in outside]
+    else:
+        written = reduced if size <= MOST_STATEMENTS else reduced[-1:]
+    for f in written:
         s.unroll(f)
     for nest in (list(s.loops(start))[depth:], spatial, finished):
         for f in nest[:-1]:
@@ -219,6 +277,10 @@ def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef]) 
 
 
 def _is_reduced(s: Schedule, ref: BlockRef, loop: LoopRef) -> bool:
+    return any(_runs_over(s, ref, loop, a.var) for a in reduce_axes(block_of(s, ref)))
+
+
+def _runs_over(s: Schedule, ref: BlockRef, loop: LoopRef, axis: Var) -> bool:
+    """Tells whether *axis* of the block is bound to *loop*."""
     block = block_of(s, ref)
-    reduced: set[Var] = {a.var for a in reduce_axes(block)}
-    return any(a.var in reduced and loop.var in free_vars(b) for a, b in zip(block.axes, block.bindings, strict=True))
+    return any(a.var is axis and loop.var in free_vars(b) for a, b in zip(block.axes, block.bindings, strict=True))

@@ -10,8 +10,8 @@ function showKernels() {
   const rows = facts.kernels.map(kernelRow);
   const body = html("tbody", {}, rows.slice(0, FIRST_ROWS));
   const headings = timed
-    ? [["", "number"], ["kernel", ""], ["calls", "number wide"], ["one call", "number"], ["of all", "share"], ["GFLOP/s", "number wide"], ["of limit", "number wide"], ["limited by", "wide"]]
-    : [["", "number"], ["kernel", ""], ["calls", "number"], ["code", "number"], ["made in", "number wide"]];
+    ? [["#", "number"], ["kernel", ""], ["calls", "number wide"], ["one call", "number"], ["of all", "share"], ["GFLOP/s", "number wide"], ["of limit", "number wide"], ["limited by", "wide"]]
+    : [["#", "number"], ["kernel", ""], ["calls", "number"], ["code", "number"], ["made in", "number wide"]];
   byId("kernel-table").append(html("table", { class: "kernels" },
     html("thead", {}, html("tr", {}, headings.map(([text, cls]) => html("th", { class: cls, scope: "col" }, text)))), body));
   if (rows.length > FIRST_ROWS) {
@@ -34,7 +34,7 @@ function limitOfAll() {
 
 function kernelRow(k, n) {
   const name = html("td", { class: "name" }, html("b", {}, k.name), html("span", {}, k.source));
-  const cells = [html("td", { class: "number soft" }, String(n + 1)), name];
+  const cells = [html("td", { class: "number soft" }, String(k.number)), name];
   const t = k.timing;
   if (t) {
     const bar = html("div", { class: "meter", style: `--part:${(shareOf(k) / (shareOf(facts.kernels[0]) || 1)).toFixed(4)}` });
@@ -92,13 +92,13 @@ function drawRoofline(width) {
   const dots = svg("g", { class: "dots" }, [...shown].reverse().map((d) => { // the most important last, on top
     const r = 4.5 + 24 * Math.sqrt(d.share);
     const dot = svg("g", { class: "dot", "data-kernel": d.n, transform: `translate(${X(d.x).toFixed(1)} ${Y(d.y).toFixed(1)})`, onclick: () => choose(d.n, null, "roofline") },
-      svg("circle", { r }), d.n < 9 ? svg("text", { y: 4, "text-anchor": "middle" }, String(d.n + 1)) : "");
+      svg("circle", { r }), d.n < 9 ? svg("text", { y: 4, "text-anchor": "middle" }, String(d.k.number)) : "");
     tip(dot, [d.k.name, `${d.y.toFixed(1)} GFLOP/s at ${d.x.toFixed(1)} operations per byte`, `${percentText(d.share)} of the time`, d.t.bound]);
     return dot;
   }));
   byId("roofline").replaceChildren(svg("svg", { width, height, class: "chart", role: "img", "aria-label": "Roofline: rate over intensity of each kernel" }, grid, roofs, dots));
   const silent = facts.kernels.length - shown.length;
-  byId("roofline-note").textContent = "A dot's area is its part of the time; its number is the row in the table."
+  byId("roofline-note").textContent = "A dot's area is its part of the time; its number is the kernel's in the table."
     + (silent ? ` ${plural(silent, "kernel")} that only ${silent > 1 ? "move" : "moves"} data, or ${silent > 1 ? "are" : "is"} too short for the clock, ${silent > 1 ? "have" : "has"} no place here.` : "");
   markDots();
 }

@@ -5,7 +5,7 @@ let form = "outline";
 
 function showLoops() {
   const choice = byId("kernel-choice");
-  choice.append(...facts.kernels.map((k, n) => html("option", { value: n }, `${n + 1} · ${k.name}${k.timing ? ` · ${percentText(shareOf(k))}` : ""}`)));
+  choice.append(...facts.kernels.map((k, n) => html("option", { value: n }, `${k.number} · ${k.name}${k.timing ? ` · ${percentText(shareOf(k))}` : ""}`)));
   choice.addEventListener("change", () => choose(Number(choice.value), null, "loops"));
   const press = switcher(byId("code-tabs"), FORMS, (key) => { form = key; showCode(); });
   byId("accesses").addEventListener("change", showCode);

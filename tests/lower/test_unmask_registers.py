@@ -1,0 +1,63 @@
+"""Stores to registers lose their masks where nobody looks at the lanes that the masks leave out, and only there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weft.codegen.interp import run
+from weft.loop.nodes import Store
+from weft.loop.parser import parse_program
+from weft.loop.visit import statements
+from weft.lower.unmask_registers import unmask_registers
+
+TILE = """
+def f(A: f32[48], B: f32[48]):
+    S = alloc("register", f32[32])
+    for i in unrolled(0, 2):
+        S.store(ramp(i * 16, 1, 16), value=broadcast(0.0, 16), mask={first})
+    for k in range(0, 3):
+        for i in unrolled(0, 2):
+            S.store(ramp(i * 16, 1, 16), value=S[ramp(i * 16, 1, 16)] + A[ramp(i * 16, 1, 16)], mask={second})
+    for i in unrolled(0, 2):
+        B.store(ramp(i * {step}, 1, 16), value=S[ramp(i * {read}, 1, 16)], mask={third})
+"""
+MASK, OTHER = "ramp(0, 1, 16) < broadcast(5, 16)", "ramp(0, 1, 16) < broadcast(6, 16)"
+
+
+def masks(**given: object) -> tuple[list[bool], list[bool]]:
+    """Returns for each store of a tile whether it has a mask, before and after; checks that both compute the same."""
+    filled = {"first": MASK, "second": MASK, "third": MASK, "step": 16, "read": 16} | given
+    program = parse_program(TILE.format(**filled))
+    made = unmask_registers(program)
+    results = []
+    for p in (program, made):
+        arrays = [np.arange(48, dtype=np.float32), np.full(48, -1, np.float32)]
+        run(p, arrays)
+        results.append(arrays[1])
+    np.testing.assert_array_equal(results[1], results[0])
+    before, after = (
+        [s.mask is not None for s in statements(p.entry.body) if isinstance(s, Store)] for p in (program, made)
+    )
+    return before, after
+
+
+def test_one_mask_is_needed_at_the_end_only() -> None:
+    assert masks() == ([True, True, True], [False, False, True])
+
+
+@pytest.mark.parametrize("given", [{"first": OTHER}, {"second": OTHER}, {"third": OTHER}])
+def test_masks_that_differ_stay(given: dict[str, str]) -> None:
+    before, after = masks(**given)
+    assert after == before
+
+
+def test_vectors_that_overlap_keep_their_masks() -> None:
+    before, after = masks(read=8)
+    assert after == before
+
+
+def test_a_mask_that_changes_meanwhile_stays() -> None:
+    moving = "ramp(0, 1, 16) < broadcast(5 + i, 16)"
+    before, after = masks(first=moving, second=moving, third=moving)
+    assert after == before
