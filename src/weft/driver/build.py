@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from weft.codegen.llvm.link import Image, link
 from weft.driver.cache import Cache
 from weft.driver.entry import Constants, entry_program, place_constants, write_constants
 from weft.driver.evaluate import NativeEvaluator
+from weft.driver.export_notes import arena_bytes, hash_files, notes_of
 from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.key import Shapes
 from weft.driver.options import Options
@@ -77,6 +78,7 @@ def build(
     with ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
         clock.begin("read")
         source, files = read_model(model, shapes)
+        hashes = pool.submit(hash_files, files)
         clock.begin("optimize")
         optimized = optimize_graph(source, machine, chosen, cache, pool)
         clock.begin("plan")
@@ -93,6 +95,8 @@ def build(
         plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
+        notes = notes_of(hashes.result(), chosen, plan)
+        package = replace(package, arena=arena_bytes(plan), notes=notes)
         clock.end()
     spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
     return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files, spans)
