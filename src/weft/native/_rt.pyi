@@ -107,6 +107,9 @@ def checksum(data: Buffer) -> int:
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
 
+def handler_raised() -> bool:
+    """Tells whether the last call that this thread made of a model ended with an exception of a signal's handler."""
+
 def running_calls() -> int:
     """Returns how many calls of models run now, in all threads of this process."""
 
