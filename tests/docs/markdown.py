@@ -5,8 +5,8 @@ commands of the environment that runs this first in its path; they must end well
 block of C or C++ names a file: it is a part of the project's file of that name, or else written to a new one.
 
 A Python block that names a file of the project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new
-file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the file
-that it names, and the copy takes the place of the module.
+file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the
+file that it names, and the copy takes the place of the module.
 """
 
 from __future__ import annotations
