@@ -2,10 +2,11 @@
 
 A text block is what the block before it prints; `...` in it stands for anything. Blocks of `sh` are run by the shell, with the
 commands of the environment that runs this first in its path; they must end well. A block marked `slow` is for the slow tests. A
-block of `c` that names a file is that file's text, or a part of it. A Python block that names a file of the
-project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new file becomes a module, an existing one
-lends its names. A test file's functions are called. A diff block changes a copy of the file that it names, and the copy takes the
-place of the module.
+block of C or C++ names a file: it is a part of the project's file of that name, or else written to a new one.
+
+A Python block that names a file of the project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new
+file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the
+file that it names, and the copy takes the place of the module.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def run(path: Path, folder: Path = ROOT, *, slow: bool = False) -> int:
                 printed = execute(block, path, scope)
             elif block.language == "sh":
                 printed = shell(block, path)
-            elif block.language == "c" and block.file:
-                assert block.text in (ROOT / block.file).read_text(), f"{path.name}:{block.line} is not in {block.file}"
+            elif block.language in ("c", "cpp"):
+                place(block, path)
             elif block.language == "diff":
                 exec(compile(patched(block), block.file, "exec"), new_module(block.file))
             elif block.language == "text":
@@ -100,6 +101,14 @@ def shell(block: CodeBlock, path: Path) -> str:
     done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{path.name}:{block.line} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def place(block: CodeBlock, path: Path) -> None:
+    """Writes a block to the file that it names; if the project has that file, the block must be part of it instead."""
+    if not (ROOT / block.file).exists():
+        Path(block.file).write_text(block.text)
+    else:
+        assert block.text in (ROOT / block.file).read_text(), f"{path.name}:{block.line} is not in {block.file}"
 
 
 def names_of(file: str) -> dict[str, object]:

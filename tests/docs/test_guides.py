@@ -1,4 +1,4 @@
-"""The guides for newcomers work as written: every command and every line of code is run, in a folder with the examples."""
+"""The guides for newcomers work as written: every command and every line of code is run, in a folder of their own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from weft.cli.main import COMMANDS
 
 DOCS = ROOT / "docs"
 PAGES = sorted(p for p in DOCS.glob("*.md") if p.name not in ("index.md", "operators.md"))
-LANGUAGES = {"python", "sh", "c", "text"}
+LANGUAGES = {"python", "sh", "c", "cpp", "text"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that begins with nothing but the examples, and a cache of its own, as a newcomer has it."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    """A folder that begins with nothing but the examples and the sources, as a newcomer has it."""
+    for name in ("examples", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
 
@@ -40,7 +41,7 @@ def test_every_block_is_one_that_is_run(page: Path) -> None:
     assert len(re.findall(r"^```", text, re.M)) == 2 * len(blocks(page))
     outside = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     assert not re.search(r"^(?: {4}|\t)\S", outside, re.M)
-    assert all(b.file for b in blocks(page) if b.language == "c")
+    assert all(b.file for b in blocks(page) if b.language in ("c", "cpp"))
 
 
 @pytest.mark.parametrize("page", [*PAGES, DOCS / "index.md", ROOT / "README.md"], ids=lambda p: p.stem)

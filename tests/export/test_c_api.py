@@ -39,17 +39,6 @@ def test_the_header_alone_is_c_and_cpp(cc: str, tmp_path: Path) -> None:
     for language, standard in (("c", "c99"), ("c++", "c++11")):
         source = tmp_path / f"alone.{language}"
         source.write_text('#include "weft.h"\n#include "weft.h"\nint unused = WEFT_ALIGN;\n')
-        command = [
-            cc,
-            "-x",
-            language,
-            f"-std={standard}",
-            *STRICT,
-            "-Wpedantic",
-            f"-I{RT}",
-            "-c",
-            source,
-            "-o",
-            "/dev/null",
-        ]
+        command = [cc, "-x", language, f"-std={standard}", *STRICT, "-Wpedantic", f"-I{RT}", "-c", str(source)]
+        command += ["-o", "/dev/null"]
         assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""

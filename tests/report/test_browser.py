@@ -91,6 +91,21 @@ def test_a_call_leads_to_its_kernel(view: Browser, made: Compilation, timing: Ti
     )  # it scrolls there
 
 
+def test_what_has_no_kernel_leads_to_where_it_goes(view: Browser, made: Compilation, timing: Timing) -> None:
+    """The flattened tensor is another name of its input, which the last product reads."""
+    facts = facts_of(made, timing)
+    boxes = facts["graphs"]["model"]["boxes"]
+    number = next(n for n, b in enumerate(boxes) if not b["calls"] and b["kind"] == "movement")
+    view.click("#before .zoom button:nth-child(3)")
+    view.click(f"#before [data-box='{number}']")
+    assert "no kernel of its own" in text(view, "#details .aside")
+    assert text(view, "#details h4") == "Goes into the kernel"
+    assert (
+        view.run("[...document.querySelectorAll('.column.chosen')].map(c => Number(c.dataset.call))")
+        == boxes[number]["into"]
+    )
+
+
 def test_a_row_chooses_all_calls_of_its_kernel(view: Browser, made: Compilation, timing: Timing) -> None:
     facts = facts_of(made, timing)
     kernel = next(n for n, k in enumerate(facts["kernels"]) if k["calls"] > 1)

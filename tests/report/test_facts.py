@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import combinations
 
-from tests.models import conv_bn_relu, mlp, tiny_gpt2_decode
+from tests.models import conv_bn_relu, mlp, tiny_bert_layer, tiny_gpt2_decode
 from tests.report.pages import facts_of
 
 from weft.cli.report.facts import Timing
@@ -22,6 +22,17 @@ def test_every_node_is_a_box_and_knows_its_calls(made: Compilation) -> None:
         for name in g.source.split(", "):
             assert step in named[name].calls
     assert {step for b in boxes for step in b.calls} == set(range(len(made.fused.groups)))
+
+
+def test_what_no_call_computes_goes_into_one() -> None:
+    """The layer norm is recognized by its last node; those before it are merged into it."""
+    made = build(tiny_bert_layer().SerializeToString())
+    boxes = facts_of(made)["graphs"]["model"]["boxes"]
+    norms = [step for step, g in enumerate(made.fused.groups) if any(n.op == "layer_norm" for n in g.nodes)]
+    roots = [b for b in boxes if b["title"] == "sqrt"]
+    assert [b["calls"] for b in roots] == [[], []]
+    assert [b["into"] for b in roots] == [[n] for n in norms]
+    assert all(bool(b["into"]) != bool(b["calls"]) for b in boxes if b["kind"] != "output")
 
 
 def test_nodes_of_one_call_are_joined_inside(made: Compilation) -> None:

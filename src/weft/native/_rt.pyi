@@ -154,6 +154,9 @@ def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
 def has_feature(cpuinfo: str, feature: str) -> bool:
     """Tells whether the text of /proc/cpuinfo names a processor's feature; True if it names none."""
 
+def handler_raised() -> bool:
+    """Tells whether the last call that this thread made of a model ended with an exception of a signal's handler."""
+
 def running_calls() -> int:
     """Returns how many calls of models run now, in all threads of this process."""
 

@@ -72,8 +72,8 @@ class Model:
         """
         try:
             return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
-        except (TypeError, ValueError, BufferError) as error:
-            if _is_from_a_handler(error):
+        except (TypeError, ValueError, BufferError):
+            if _rt.handler_raised():
                 raise
         fitting = fit_inputs(inputs, self.inputs)
         return self._run(fitting, inputs, None, stop) if out is None else self._run_into(fitting, inputs, out, stop)
@@ -86,8 +86,8 @@ class Model:
         direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
         try:
             made = self._run(fitting, given, direct, stop)
-        except (TypeError, ValueError) as error:
-            if _is_from_a_handler(error):
+        except (TypeError, ValueError):
+            if _rt.handler_raised():
                 raise
             made = self._run(fitting, given, None, stop)  # some array has a wrong shape: the right ones name it
         for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
@@ -140,14 +140,6 @@ class Model:
     def __repr__(self) -> str:
         signature = ", ".join(map(str, self.inputs))
         return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
-
-
-def _is_from_a_handler(error: BaseException) -> bool:
-    """Tells whether an error was raised by Python code, a signal's handler, while the native runtime ran."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
-        frame = frame.tb_next
-    return frame is not None
 
 
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:

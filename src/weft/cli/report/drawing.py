@@ -59,16 +59,26 @@ class Drawing:
         self.boxes.append(box)
         return len(self.boxes) - 1
 
+    def destinations(self) -> list[list[int]]:
+        """Returns, for each box that no call computes, the first calls that what is in it goes into."""
+        found: list[dict[int, None]] = [{} for _ in self.boxes]
+        for a in sorted(self.arrows, key=lambda a: -a.begin):
+            if not self.boxes[a.begin].calls:
+                found[a.begin].update(dict.fromkeys(self.boxes[a.end].calls or found[a.end]))
+        return [sorted(calls) for calls in found]
+
     def facts(self) -> dict[str, Any]:
         """Returns the picture as JSON knows it, in whole units: boxes by their left upper corners, edges by their points."""
         sizes = [_size(b) for b in self.boxes]
         layout = lay_out(sizes, [(a.begin, a.end) for a in self.arrows])
+        into = self.destinations()
         corners = [(x - w / 2, y - h / 2) for (x, y), (w, h) in zip(layout.places, sizes, strict=True)]
         return {
             "width": round(layout.width),
             "height": round(layout.height),
             "boxes": [
-                _box_facts(b, corner, size) for b, corner, size in zip(self.boxes, corners, sizes, strict=True)
+                {**_box_facts(b, corner, size), "into": calls}
+                for b, corner, size, calls in zip(self.boxes, corners, sizes, into, strict=True)
             ],
             "arrows": [
                 {"ends": [a.begin, a.end], "note": a.note, "inside": a.inside, "points": [[round(u), round(v)] for u, v in r]}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -84,6 +85,7 @@ class Running {
     ~Running();
     bool asked_to_stop();
 
+    static void begin();  // comes before all that a call does
     static void count_again();
 
   private:
@@ -97,6 +99,9 @@ class Running {
 
 // An Image as it is; bytes as an Image of their own.
 nb::object mapped(nb::object image);
+
+// The code of a DLPack type; -1 for one that Weft does not have.
+int32_t code_of(nb::dlpack::dtype type);
 
 nb::object numpy_dtype(int32_t code);
 nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);

@@ -1,6 +1,4 @@
 // Memory and arrays: aligned blocks, mapped images, NumPy arrays over blocks, tensors through DLPack.
-#include <nanobind/ndarray.h>
-
 #include <cstring>
 
 #include "binding.h"
@@ -58,7 +56,7 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block) {
     return nb::steal(array);
 }
 
-static int32_t code_of(nb::dlpack::dtype type) {
+int32_t code_of(nb::dlpack::dtype type) {
     using nb::dlpack::dtype_code;
     int log = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
     if (log < 0 || type.lanes != 1) return -1;

@@ -6,6 +6,15 @@
 
 using Spec = std::pair<int32_t, int32_t>;  // dtype code, number of dimensions
 
+// An input while a call reads it: a buffer, or what another library has exported through DLPack.
+struct Input {
+    std::optional<Pinned> pinned;
+    nb::ndarray<nb::ro> exported;
+    const void *data;
+    const int64_t *shape;
+    int64_t bytes;
+};
+
 // A context borrowed from a model for one call.
 struct Borrowed {
     weft_ctx *ctx;
@@ -61,14 +70,14 @@ class Model {
     };
 
     nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag) {
-        std::vector<Pinned> pinned = pin(inputs);
+        Running::begin();
+        std::vector<Input> taken = take_inputs(inputs);
         std::vector<weft_tensor> in, out;
         std::vector<int64_t> shapes(output_dims_);
         in.reserve(inputs_.size());
-        for (size_t i = 0; i < inputs_.size(); i++) {
-            Py_buffer &view = pinned[i].view;
-            in.push_back({view.buf, reinterpret_cast<int64_t *>(view.shape), inputs_[i].second, inputs_[i].first});
-        }
+        for (size_t i = 0; i < inputs_.size(); i++)
+            in.push_back({const_cast<void *>(taken[i].data), const_cast<int64_t *>(taken[i].shape), inputs_[i].second,
+                          inputs_[i].first});
         out.reserve(outputs_.size());
         int64_t *shape = shapes.data();
         for (const Spec &spec : outputs_) {
@@ -85,7 +94,7 @@ class Model {
         if (outputs.is_none()) {
             for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
         } else {
-            take_outputs(nb::borrow<nb::sequence>(outputs), pinned, out, arrays, given, kept);
+            take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept);
         }
         {
             Running running(borrowed.ctx, processors_, flag);
@@ -103,7 +112,7 @@ class Model {
     }
 
     // Sets the data of each output: the caller's memory where that will do, new memory elsewhere.
-    void take_outputs(nb::sequence outputs, const std::vector<Pinned> &inputs, std::vector<weft_tensor> &out,
+    void take_outputs(nb::sequence outputs, const std::vector<Input> &inputs, std::vector<weft_tensor> &out,
                       nb::list &arrays, std::vector<Given> &given, std::vector<nb::object> &kept) const {
         if (nb::len(outputs) != out.size()) throw nb::type_error("the number of outputs is not the model's");
         given.reserve(out.size());
@@ -118,8 +127,9 @@ class Model {
             if (!fits(view, outputs_[i]) || !std::equal(out[i].shape, out[i].shape + out[i].ndim, view.shape))
                 throw nb::type_error("a given output's dtype or shape is not that of the model's output");
             bool direct = reinterpret_cast<uintptr_t>(view.buf) % WEFT_ALIGN == 0;
-            for (const Pinned &other : inputs) direct = direct && !overlap(view, other.view);
-            for (const Given &other : given) direct = direct && !overlap(view, other.pinned.view);
+            for (const Input &other : inputs) direct = direct && !overlap(view, other.data, other.bytes);
+            for (const Given &other : given)
+                direct = direct && !overlap(view, other.pinned.view.buf, other.pinned.view.len);
             if (direct) {
                 out[i].data = view.buf;
             } else {
@@ -130,21 +140,44 @@ class Model {
         }
     }
 
-    static bool overlap(const Py_buffer &a, const Py_buffer &b) {
-        const char *x = static_cast<const char *>(a.buf), *y = static_cast<const char *>(b.buf);
-        return x < y + b.len && y < x + a.len;
+    static bool overlap(const Py_buffer &a, const void *data, int64_t bytes) {
+        const char *x = static_cast<const char *>(a.buf), *y = static_cast<const char *>(data);
+        return x < y + bytes && y < x + a.len;
     }
 
-    std::vector<Pinned> pin(nb::sequence inputs) const {
+    std::vector<Input> take_inputs(nb::sequence inputs) const {
         if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
-        std::vector<Pinned> pinned;
-        pinned.reserve(inputs_.size());
+        std::vector<Input> taken;
+        taken.reserve(inputs_.size());
         for (nb::handle input : inputs) {
-            pinned.emplace_back(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-            if (!fits(pinned.back().view, inputs_[pinned.size() - 1]))
-                throw nb::type_error("an input's dtype or rank is not the model's");
+            const Spec &spec = inputs_[taken.size()];
+            taken.push_back(PyObject_CheckBuffer(input.ptr()) ? take_buffer(input, spec) : take_exported(input, spec));
         }
-        return pinned;
+        return taken;
+    }
+
+    static Input take_buffer(nb::handle input, const Spec &spec) {
+        Pinned pinned(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+        const Py_buffer view = pinned.view;
+        if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
+        static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+        return {std::move(pinned), {}, view.buf, reinterpret_cast<const int64_t *>(view.shape), view.len};
+    }
+
+    // A tensor of another library, if it is as the model wants it.
+    static Input take_exported(nb::handle input, const Spec &spec) {
+        nb::object exporter = nb::getattr(input, "__dlpack__", nb::none());
+        if (exporter.is_none()) throw nb::type_error("an input is no array");
+        auto tensor = nb::cast<nb::ndarray<nb::ro>>(exporter(nb::arg("max_version") = nb::make_tuple(1, 0)));
+        if (tensor.device_type() != nb::device::cpu::value || tensor.ndim() != static_cast<size_t>(spec.second) ||
+            code_of(tensor.dtype()) != spec.first)
+            throw nb::type_error("an input's device, dtype or rank is not the model's");
+        int64_t step = 1;
+        for (size_t i = tensor.ndim(); i-- > 0; step *= static_cast<int64_t>(tensor.shape(i)))
+            if (tensor.shape(i) != 1 && tensor.stride(i) != step) throw nb::value_error("an input is not contiguous");
+        const void *data = tensor.data();
+        const int64_t *shape = tensor.shape_ptr();
+        return {std::nullopt, std::move(tensor), data, shape, step * SCALARS[spec.first].bytes};
     }
 
     static bool fits(const Py_buffer &view, const Spec &spec) {

@@ -23,6 +23,7 @@
 static constexpr int64_t LOOK_MS = 100;
 
 static thread_local Running *current = nullptr;  // of the calling thread; workers have none, and never ask
+static thread_local bool handler_raised = false;  // what ended the last call of this thread
 static std::atomic<int32_t> calls{0};            // that run now, in all threads
 
 // Milliseconds of a clock that takes a few nanoseconds to read, and may be behind by a few milliseconds.
@@ -80,7 +81,8 @@ bool Running::asked_to_stop() {
     next_look_ = now + LOOK_MS;
     if (!is_main_thread()) return false;
     nb::gil_scoped_acquire lock;
-    return PyErr_CheckSignals() != 0;  // the exception stays with this thread until its call returns
+    handler_raised = PyErr_CheckSignals() != 0;  // the exception stays with this thread until its call returns
+    return handler_raised;
 }
 
 // A child process has only the calls of the thread that made it.
@@ -90,7 +92,10 @@ void Running::count_again() {
     calls.store(own, std::memory_order_relaxed);
 }
 
+void Running::begin() { handler_raised = false; }
+
 void bind_running(nb::module_ &m) {
     (void)pthread_atfork(nullptr, nullptr, &Running::count_again);
+    m.def("handler_raised", [] { return handler_raised; });
     m.def("running_calls", [] { return calls.load(); });
 }

@@ -83,7 +83,8 @@ def tile_nest(
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
-    ask_ahead(s, ref, _schedule_tile(s, ref, around + len(outer), axes, roles), target)
+    innermost = _schedule_tile(s, ref, around + len(outer), axes, roles)
+    ask_ahead(s, ref, innermost, outer, target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)

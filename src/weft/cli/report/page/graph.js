@@ -93,7 +93,8 @@ class Pane {
     this.picked = n;
     const box = this.drawing.boxes[n];
     showDetails(box);
-    if (box.calls.length) choose(facts.calls[box.calls[0]].kernel, box.calls, this.key);
+    const calls = box.calls.length ? box.calls : box.into;
+    if (calls.length) choose(facts.calls[calls[0]].kernel, calls, this.key);
     else choose(-1, [], this.key);
   }
 
@@ -101,7 +102,7 @@ class Pane {
   mark() {
     const boxes = this.drawing.boxes;
     [...this.views[this.key].querySelectorAll(".box")].forEach((g, n) => {
-      const own = boxes[n].calls.some((c) => chosen.calls.includes(c)) || (!boxes[n].calls.length && this.picked === n);
+      const own = boxes[n].calls.some((c) => chosen.calls.includes(c)) || this.picked === n;
       const akin = boxes[n].calls.some((c) => facts.calls[c].kernel === chosen.kernel);
       g.classList.toggle("chosen", own);
       g.classList.toggle("akin", akin && !own);
@@ -230,15 +231,17 @@ function curve(points) {
 /** Shows the facts of a box, and the kernels that compute it. */
 function showDetails(box) {
   const pill = box.kind === "input" || box.kind === "output";
-  const kernels = [...new Set(box.calls.map((c) => facts.calls[c].kernel))];
-  const links = kernels.map((k) => kernelLink(k, box.calls.filter((c) => facts.calls[c].kernel === k)));
-  const none = pill ? "" : "No kernel of its own: it was computed while compiling, merged into another node, or is only another name of its input.";
+  const calls = box.calls.length ? box.calls : box.into;
+  const kernels = [...new Set(calls.map((c) => facts.calls[c].kernel))];
+  const links = kernels.map((k) => kernelLink(k, calls.filter((c) => facts.calls[c].kernel === k)));
+  const none = "It has no kernel of its own: it was merged into another node, computed while compiling, or is only another name of its input.";
+  const does = box.calls.length ? "Computed by" : pill ? "Read by" : "Goes into";
   byId("details").replaceChildren(
     html("div", { class: `kind k-${box.kind}` }, box.kind),
     html("h3", {}, box.title),
     html("dl", {}, box.facts.flatMap(([name, text]) => [html("dt", {}, name), html("dd", {}, text)])),
-    links.length ? html("h4", {}, links.length > 1 ? "Computed by the kernels" : "Computed by the kernel") : "",
-    ...(links.length ? links : [html("p", { class: "note" }, none)]));
+    pill || box.calls.length ? "" : html("p", { class: "note aside" }, none),
+    links.length ? html("h4", {}, `${does} the kernel${links.length > 1 ? "s" : ""}`) : "", ...links);
 }
 
 /** Returns a button that leads to the loops of a kernel. */
