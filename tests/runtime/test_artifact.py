@@ -87,15 +87,18 @@ def test_loaded_model_needs_no_compiler(saved: Path) -> None:
 
 
 def test_message_for_no_file(tmp_path: Path) -> None:
-    assert message(tmp_path / "none.weft") == "there is no such file"
+    assert message(tmp_path / "none.weft") == "there is no such file\n  hint: check the path"
 
 
 def test_messages_for_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert message(tmp_path / "pipe") == "it is not a plain file"
-    assert message(tmp_path) == "it is not a plain file"
+    assert message(tmp_path / "pipe") == "it is not a plain file\n  hint: check the path"
+    assert message(tmp_path) == "it is not a plain file\n  hint: check the path"
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert message(tmp_path / "loop") == f"the file cannot be opened: the system's error {errno.ELOOP}"
+    assert (
+        message(tmp_path / "loop")
+        == f"the file cannot be opened: the system's error {errno.ELOOP}\n  hint: check the path"
+    )
 
 
 def test_message_for_an_empty_file(tmp_path: Path) -> None:

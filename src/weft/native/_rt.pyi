@@ -13,6 +13,7 @@ FORMAT: Final[int]
 """The version of saved files."""
 MACHINE: Final[str]
 """This processor's architecture, such as `x86_64`; empty for one that Weft has no name for."""
+UNREADABLE: Final[int]
 NOT_A_MODEL: Final[int]
 OTHER_VERSION: Final[int]
 DAMAGED: Final[int]

@@ -27,6 +27,7 @@ _SUMMED: Final = struct.Struct("<9Qq8I")
 _START: Final = struct.Struct("<4sIQQ")
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
+    _rt.UNREADABLE: "check the path",
     _rt.NOT_A_MODEL: "compile the model and save it",
     _rt.OTHER_VERSION: "save the model again with this version of Weft",
     _rt.DAMAGED: "copy it again",
@@ -131,7 +132,9 @@ def read_artifact(
     except _rt.LoadError as refused:
         raise _explained(refused, where) from None
     except MemoryError:
-        raise DeviceError("there is no memory left to load the model", where=where) from None
+        raise DeviceError(
+            "there is no memory left to load the model", where=where, hint="stop what else runs"
+        ) from None
     notes = dict(found.notes)
     return Package(
         image=found.image,

@@ -89,6 +89,7 @@ void bind_artifact(nb::module_ &m) {
     load_error = PyErr_NewExceptionWithDoc("weft.native._rt.LoadError", "A file was refused: (status, text).", nullptr, nullptr);
     if (load_error == nullptr) throw nb::python_error();
     m.attr("LoadError") = nb::handle(load_error);
+    m.attr("UNREADABLE") = static_cast<int>(WEFT_UNREADABLE);
     m.attr("NOT_A_MODEL") = static_cast<int>(WEFT_NOT_A_MODEL);
     m.attr("OTHER_VERSION") = static_cast<int>(WEFT_OTHER_VERSION);
     m.attr("DAMAGED") = static_cast<int>(WEFT_DAMAGED);

@@ -177,7 +177,7 @@ class Model {
             if (tensor.shape(i) != 1 && tensor.stride(i) != step) throw nb::value_error("an input is not contiguous");
         const void *data = tensor.data();
         const int64_t *shape = tensor.shape_ptr();
-        return {std::nullopt, std::move(tensor), data, shape, step * SCALARS[spec.first].bytes};
+        return {std::nullopt, std::move(tensor), data, shape, step * weft_dtype_bytes(spec.first)};
     }
 
     static bool fits(const Py_buffer &view, const Spec &spec) {
