@@ -24,7 +24,7 @@ KINDS: Final = {
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
-SHARE: Final = 6
+SHARE: Final = 7
 """Characters in which a call tells its part of the time."""
 
 SHOWN_ATTRIBUTE: Final = 120
