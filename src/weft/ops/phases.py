@@ -16,16 +16,16 @@ from weft.ops.shapes import sized
 from weft.te import Tensor, compute
 
 
-def padded_phases(x: Tensor, strides: Ints, pads: Ints, sizes: Sequence[Expr]) -> Tensor:
+def padded_phases(x: Tensor, strides: Ints, pads: Ints, sizes: Sequence[Expr], filled: int) -> Tensor:
     """[N, C/c, H, W, c] to [N, sh * sw * C/c', *sizes, c'], padded: channel (py * sw + px) * C + ic is x's, in one phase.
 
-    Blocks stay as they are; those of one channel become one block of all.
+    Blocks stay as they are; those of one channel become blocks of *filled*, the last one filled up with zeros.
     """
     sh, sw = strides
     channels, inner = sized(x.shape[1] * x.shape[4])[0], x.shape[4]
     total = sized(channels * (sh * sw))[0]
-    block = total if inner is ONE else inner
-    shape = sized(x.shape[0], total // block, *sizes, block)
+    block = sized(filled)[0] if inner is ONE else inner
+    shape = sized(x.shape[0], ceil_div(total, block), *sizes, block)
     if sh * sw == 1 and tuple(shape) == tuple(x.shape):
         return x
 
@@ -33,8 +33,8 @@ def padded_phases(x: Tensor, strides: Ints, pads: Ints, sizes: Sequence[Expr]) -
         ch = cb * block + c
         phase, ic = ch // channels, ch % channels
         h, w = y * sh + phase // sw - pads[0], z * sw + phase % sw - pads[1]
-        inside = all_of([h >= 0, h < x.shape[2], w >= 0, w < x.shape[3]])
-        return select(inside, x[n, ic // inner, h, w, ic % inner], const(0, x.dtype))
+        inside = [h >= 0, h < x.shape[2], w >= 0, w < x.shape[3], *([ch < total] if inner is ONE else [])]
+        return select(all_of(inside), x[n, ic // inner, h, w, ic % inner], const(0, x.dtype))
 
     return compute(shape, split, "pad", dtype=x.dtype)
 

@@ -142,7 +142,7 @@ def conv2d_winograd(
     oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kernel[0])[0], sh, 1)
     ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kernel[1])[0], sw, 1)
     tiles = Tiles.of((x.shape[0], *sized(ceil_div(oh, m), ceil_div(ow, m))), patch)
-    v = _transformed_input(padded_phases(x, strides, pads, tiles.covered(m, taps)), m, taps, tiles)
+    v = _transformed_input(padded_phases(x, strides, pads, tiles.covered(m, taps), block), m, taps, tiles)
     k = reduce_axis(u.shape[3], "k")
 
     def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:

@@ -122,7 +122,7 @@ def _schedule(s: Schedule, chain: Chain, target: Target) -> set[BlockRef]:
     own = own_loops(s, copy, around)
     loops = [own.get(a.var) for a in block_of(s, copy).axes]
     placed = tile_nest(s, chain.product, copy, loops, target, share)
-    s.compute_at(chain.before, patch)
+    s.compute_at(chain.before, patch, align=_lanes(s, chain.before, target))
     first = schedule_transform(s, chain.before, target, None if share else {}, around)
     padding = _place_padding(s, first.placed, patch, around, target)
     parallelize(s, nest.outer if share else nest.patches, work, target)
@@ -138,9 +138,15 @@ def _place_padding(s: Schedule, users: set[BlockRef], patch: LoopRef, around: in
 
 
 def _is_placed(s: Schedule, ref: BlockRef, patch: LoopRef, around: int, target: Target) -> bool:
+    lanes = _lanes(s, ref, target)
     try:
-        s.compute_at(ref, patch)
+        s.compute_at(ref, patch, align=lanes)
     except ScheduleError:  # patches do not need boxes of it
         return False
-    vectorize_last(s, list(s.loops(ref))[around:], target.lanes(block_of(s, ref).writes[0].buffer.dtype.bits))
+    vectorize_last(s, list(s.loops(ref))[around:], lanes)
     return True
+
+
+def _lanes(s: Schedule, ref: BlockRef, target: Target) -> int:
+    """Returns how many elements of what a block writes fill a vector."""
+    return target.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)

@@ -109,7 +109,7 @@ def schedule_transform(
     s.reorder([*nest.patches, *nest.outer, *inner, last])
     depth = around + len(nest.patches) + len(nest.outer)
     for p in producers:
-        s.compute_at(p, s.loops(ref)[depth - 1])
+        s.compute_at(p, s.loops(ref)[depth - 1], align=lanes)
         s.set_scope(p, "register")
         _unroll(s, list(s.loops(p))[depth:])
     _unroll(s, [*inner, last])
