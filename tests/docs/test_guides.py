@@ -15,7 +15,7 @@ from weft.cli.lazy import load
 from weft.cli.main import COMMANDS
 
 DOCS = ROOT / "docs"
-PAGES = sorted(p for p in DOCS.glob("*.md") if p.name not in ("index.md", "operators.md"))
+PAGES = sorted(p for p in DOCS.glob("*.md") if p.name not in ("index.md", "operators.md", "errors.md"))
 LANGUAGES = {"python", "sh", "c", "cpp", "text"}
 
 
