@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from pathlib import Path
 
 import onnx
 import pytest
@@ -115,7 +117,13 @@ def test_an_artifact(cli: Cli) -> None:
         "mlp.weft, compiled for cpu (x86_64)", "  input    x: f32[batch, 24]", "  output   y: f32[batch, 10]",
     ]  # fmt: skip
     assert re.fullmatch(r"  memory   [\d.]+ KB of code, [\d.]+ KB in all", lines[3])
+    assert lines[4].startswith(f"  made by  Weft {weft.__version__} (llvmlite 0.")
+    assert lines[4].endswith(") with opt_level=3 precision=model, records: none")
+    digest = hashlib.sha256(Path("mlp.onnx").read_bytes()).hexdigest()
+    assert lines[5:] == [f"  from     {digest}  mlp.onnx"]
     facts = json.loads(cli("inspect", "mlp.weft", "--json").out)
+    assert facts["notes"]["model"] == f"{digest}  mlp.onnx\n"
+    assert facts["arena_bytes"] is None
     assert facts["machine"] == "x86_64"
     assert "sse4_2" in facts["features"]
 
