@@ -21,7 +21,7 @@ LONG = {"demo", "bench"}
 FILES = [
     "mlp.onnx", "conv.onnx", "mlp.weft", "x.npy", "empty", "text", "zeros", "short", "magic", "header", "folder",
     "nowhere", "nowhere/x", "", ".", "/dev/null", "/proc/self/mem", "objects.npy", "integers.npy", "complex.npy", "words.npy",
-    "nothing.npy", "scalar.npy", "record.npy", "swapped.npy", "a\0b", "é…", "-", "x" * 300,
+    "nothing.npy", "scalar.npy", "record.npy", "swapped.npy", "é…", "-", "x" * 300,
 ]  # fmt: skip
 WORDS = [
     "0", "1", "-1", "2", "99999999999999999999", "1.5", "nan", "inf", "cpu", "cpu -mattr=sse4", "cpu -mattr=", "cpu -cores=0",
