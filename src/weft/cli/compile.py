@@ -36,7 +36,9 @@ def write_compiled(package: Package, path: Path, *, is_folder: bool) -> Written:
         if path.suffix == ".so":
             has_runtime = export_library(package, path)
             remark = (
-                "" if has_runtime else "\nthere is no C compiler: programs link the runtime's sources (native/rt) too"
+                ""
+                if has_runtime
+                else "\nthere is no C compiler: programs link the runtime's sources, and look up this library's symbols"
             )
             return Written(path.stat().st_size, remark)
         write_artifact(package, path)

@@ -84,8 +84,9 @@ def export_library(package: Package, path: Path, compiler: str | None = None) ->
     """Writes a shared library; returns whether it has the runtime in it, as it does where there is a C compiler.
 
     With the runtime, it exports all of weft.h, and `weft_open(options, &model, &error)`, which makes its model. Without, it
-    exports what `weft_link` takes: `weft_model_header`, `weft_model_image` and `weft_model_weights`. *compiler* is the C compiler
-    to use (default: `cc`, if there is one), "" for none. Raises `ToolchainError` if the compiler fails.
+    exports what `weft_link` takes: `weft_model_header`, `weft_model_image` and `weft_model_weights`, for `dlsym` (a
+    program linked with it would copy them, code too, to its own data). *compiler* is the C compiler to use (default: `cc`, if
+    there is one), "" for none. Raises `ToolchainError` if the compiler fails.
     """
     found = shutil.which("cc") if compiler is None else compiler
     parts, symbols = object_parts(package, LIBRARY_NAME)
