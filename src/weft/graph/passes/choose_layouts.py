@@ -21,6 +21,10 @@ from weft.support.dtypes import DType
 from weft.targets.target import Target
 
 
+ROWS_BETTER: Final = 1.3
+"""How many times as much of their vectors rows must fill as channels do, for the plain layout to be chosen."""
+
+
 def choose_layouts(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks."""
     regions = convolution_regions(graph)
@@ -88,7 +92,7 @@ class _Layouts:
             block = self.block_of.get(x, output_block(channels, lanes))
             weight = new.add("pack_depthwise_weight", [w], name=f"{w.name}_packed", block=block)
             return self._contract(new, node, inputs, "depthwise_conv2d_blocked", weight, (block, block), attributes)
-        blocks = self._conv_blocks(x, channels, made, group)
+        blocks = self._conv_blocks(x, channels, made, group, rows=set(node.attribute("strides")) == {1})
         if blocks is None:
             return None
         attributes["group"] = group
@@ -100,27 +104,32 @@ class _Layouts:
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
     ) -> Value:
-        """Returns a grouped convolution that computes a padded block for each group, which nothing else keeps."""
+        """Returns a grouped convolution that computes padded blocks for each group, which nothing else keeps."""
         x, w, bias = (*inputs, None)[:3]
         assert x is not None  # conv asks for both
         assert w is not None
         made = _int(w.shape[0])
         kept = made // attributes["group"]
-        filled = _in_groups(new, w, kept, blocks[1])
-        filled = new.add("reshape", [filled], shape=(as_expr(made // kept * blocks[1]), *w.shape[1:]))
+        padded = -(-kept // blocks[1]) * blocks[1]
+        filled = _in_groups(new, w, kept, padded)
+        filled = new.add("reshape", [filled], shape=(as_expr(made // kept * padded), *w.shape[1:]))
         weight = new.add("pack_conv_weight", [filled], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
-        packed = None if bias is None else _in_groups(new, bias, kept, blocks[1])
+        packed = None
+        if bias is not None:
+            shape = (as_expr(made // kept * padded // blocks[1]), as_expr(blocks[1]))
+            packed = new.add("reshape", [_in_groups(new, bias, kept, padded)], shape=shape)
         operands = [self.blocked(new, x, blocks[0]), weight, packed]
         twin = new.add("conv2d_blocked", operands, source=node.source, **attributes)
-        return new.add("unpack_channels", [twin], channels=made, kept=kept, name=node.output.name)
+        apart = new.add("unpack_groups", [twin], group=attributes["group"], kept=kept)
+        return new.add("reshape", [apart], shape=node.output.shape, name=node.output.name)
 
-    def _conv_blocks(self, x: Value, channels: int, made: int, group: int) -> tuple[int, int] | None:
+    def _conv_blocks(self, x: Value, channels: int, made: int, group: int, *, rows: bool) -> tuple[int, int] | None:
         """Returns the blocks of the channels read and computed."""
         lanes = self.lanes(x.dtype)
         if group == 1:
             return self.block_of.get(x, input_block(channels, lanes)), output_block(made, lanes)
         read, there = channels // group, self.block_of.get(x)
-        blocks = group_blocks(read, made // group, lanes)
+        blocks = group_blocks(read, made // group, lanes, rows=rows)
         return blocks if blocks is None or there is None or read % there else (there, blocks[1])
 
     def conv_transpose(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -233,20 +242,32 @@ class _Layouts:
 
 
 def _is_as_good_plain(node: Node, target: Target) -> bool:
-    """Tells whether a convolution reads rows of the plain layout as well: each channel alone, at stride one, wide enough."""
+    """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
+
+    It is so at stride one where each channel is alone and rows are wide enough, or where rows fill vectors better than channels.
+    """
     x, width = node.inputs[0], node.output.shape[-1]
-    if node.op != "conv2d" or x is None or (isinstance(width, Const) and _int(width) < target.lanes(x.dtype.bits)):
+    if node.op != "conv2d" or x is None or set(node.attribute("strides")) != {1}:
         return False
-    alone = x.shape[1] is as_expr(node.attribute("group")) is node.output.shape[1]
-    return alone and set(node.attribute("strides")) == {1}
+    lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
+    if x.shape[1] is as_expr(group) is made:
+        return not isinstance(width, Const) or _int(width) >= lanes
+    if not isinstance(width, Const) or not isinstance(made, Const) or node.output.rank != 4 or group != 1:
+        return False
+    return _int(width) >= lanes and _filled(_int(width), lanes) >= ROWS_BETTER * _filled(_int(made), lanes)
 
 
-def _in_groups(new: Graph, v: Value, kept: int, block: int) -> Value:
-    """Returns *v* with its first dimension in groups of *kept*, each filled up with zeros to *block*."""
+def _filled(size: int, lanes: int) -> float:
+    """Returns the part of the lanes that *size* elements fill of as many vectors as they take."""
+    return size / (-(-size // lanes) * lanes)
+
+
+def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:
+    """Returns *v* with its first dimension in groups of *kept*, each filled up with zeros to *padded*."""
     inner = v.shape[1:]
     apart = new.add("reshape", [v], shape=(as_expr(_int(v.shape[0]) // kept), as_expr(kept), *inner))
     nothing = (0,) * len(inner)
-    return new.add("pad", [apart], pads=(0, 0, *nothing, 0, block - kept, *nothing))
+    return new.add("pad", [apart], pads=(0, 0, *nothing, 0, padded - kept, *nothing))
 
 
 def _int(e: Expr) -> int:
