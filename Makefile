@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | bench | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check bench schedule-fuzz mutants bench-sweep bench-passes clean
+.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants bench-sweep bench-passes clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -32,6 +32,10 @@ schedule-fuzz: $(VENV)/.installed-test
 # Bugs planted in a copy of the sources, each to be caught by a test
 mutants: $(VENV)/.installed-test
 	$(BIN)/python -m tests.schedule.mutants --jobs $(JOBS)
+
+# dist/weft_runtime-*.whl: what runs saved models, without the compiler
+runtime-wheel: $(BIN)/python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist packaging/runtime
 
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)

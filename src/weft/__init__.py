@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
     from weft.driver.build import build as build
     from weft.driver.compile import compile as compile
+    from weft.integrations.inference_session import InferenceSession as InferenceSession
     from weft.runtime.model import Model as Model
     from weft.runtime.model import load as load
+    from weft.runtime.session_options import ExecutionMode as ExecutionMode
+    from weft.runtime.session_options import GraphOptimizationLevel as GraphOptimizationLevel
+    from weft.runtime.session_options import RunOptions as RunOptions
+    from weft.runtime.session_options import SessionOptions as SessionOptions
+    from weft.runtime.session_options import get_available_providers as get_available_providers
+    from weft.runtime.session_values import OrtValue as OrtValue
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
     from weft.support.errors import DeviceError as DeviceError
@@ -29,33 +36,58 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
 __version__: Final = "0.1.0"
 
 _ERRORS: Final = "weft.support.errors"
+_OPTIONS: Final = "weft.runtime.session_options"
 _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ArtifactError": (_ERRORS, "ArtifactError"),
     "CacheError": (_ERRORS, "CacheError"),
     "DeviceError": (_ERRORS, "DeviceError"),
+    "ExecutionMode": (_OPTIONS, "ExecutionMode"),
+    "GraphOptimizationLevel": (_OPTIONS, "GraphOptimizationLevel"),
+    "InferenceSession": ("weft.integrations.inference_session", "InferenceSession"),
     "InputError": (_ERRORS, "InputError"),
     "LoweringError": (_ERRORS, "LoweringError"),
     "Model": ("weft.runtime.model", "Model"),
     "ModelError": (_ERRORS, "ModelError"),
+    "OrtValue": ("weft.runtime.session_values", "OrtValue"),
+    "RunOptions": (_OPTIONS, "RunOptions"),
     "RuntimeFailure": (_ERRORS, "RuntimeFailure"),
     "ScheduleError": (_ERRORS, "ScheduleError"),
+    "SessionOptions": (_OPTIONS, "SessionOptions"),
     "ToolchainError": (_ERRORS, "ToolchainError"),
     "UnsupportedOperators": (_ERRORS, "UnsupportedOperators"),
     "WeftError": (_ERRORS, "WeftError"),
     "build": ("weft.driver.build", "build"),
     "compile": ("weft.driver.compile", "compile"),
+    "get_available_providers": (_OPTIONS, "get_available_providers"),
     "load": ("weft.runtime.model", "load"),
 }
+
+_RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}
+"""What stands for a public name in the package weft-runtime, which has no compiler."""
+
+_MODULES: Final = ("backend",)
+"""Modules that are attributes without being imported."""
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)
 
 
 def __getattr__(name: str) -> object:
     """Imports the module that defines a public name, on first use."""
-    if name not in _PUBLIC:
+    if name not in _PUBLIC and name not in _MODULES:
         raise AttributeError(f"module 'weft' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
-    module, attribute = _PUBLIC[name]
-    value: object = getattr(importlib.import_module(module), attribute)
+    module, attribute = _PUBLIC.get(name, (f"weft.{name}", ""))
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # something else is missing
+        if name not in _RUNTIME:
+            raise AttributeError(
+                f"weft.{name} needs the compiler, and only weft-runtime is installed; install weft in its place"
+            ) from None
+        module, attribute = _RUNTIME[name]
+        found = importlib.import_module(module)
+    value: object = getattr(found, attribute) if attribute else found
     globals()[name] = value
     return value
 

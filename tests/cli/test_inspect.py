@@ -5,8 +5,16 @@ from __future__ import annotations
 import json
 import re
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from tests.cli.commands import Cli
+from tests.cli.test_main import WEFT, on_a_terminal
+
+import weft
+from weft.driver.options import Options
+from weft.loop.parser import parse_program
+from weft.loop.printer import print_program
 
 
 def test_the_summary(cli: Cli) -> None:
@@ -28,12 +36,25 @@ def test_the_summary(cli: Cli) -> None:
 def test_the_graph(cli: Cli) -> None:
     done = cli("inspect", "conv.onnx", "--graph", "-O", "0")
     assert done.out.splitlines()[:4] == [
-        "3 groups, 3 distinct",
-        "  /Conv_0_output_0: f32[1, 8, 9, 9] = conv2d(x, weight_0)",
-        "  /BatchNormalization_1_output_0: f32[1, 8, 9, 9] = batch_norm"
+        "3 groups, 3 distinct; the numbers are those of the kernels",
+        "   1  /Conv_0_output_0: f32[1, 8, 9, 9] = conv2d(x, weight_0)",
+        "   2  /BatchNormalization_1_output_0: f32[1, 8, 9, 9] = batch_norm"
         "(/Conv_0_output_0, weight_1, weight_2, weight_3, weight_4)",
-        "  y: f32[1, 8, 9, 9] = relu(/BatchNormalization_1_output_0)",
+        "   3  y: f32[1, 8, 9, 9] = relu(/BatchNormalization_1_output_0)",
     ]
+
+
+def test_the_numbers_are_the_same_everywhere(cli: Cli) -> None:
+    made = weft.build("resnet.onnx", options=Options(opt_level=1))
+    names = {n: k.name for n, k in enumerate(made.kernels.values(), 1)}
+    listed = cli("inspect", "resnet.onnx", "--kernels", "-O", "1").out.splitlines()[2:]
+    assert {int(line.split()[0]): line.split()[1] for line in listed} == names
+    calls = cli("inspect", "resnet.onnx", "--graph", "-O", "1").out.splitlines()[1:]
+    found = [int(m[1]) for line in calls if (m := re.match(r" *(\d+)  \S", line))]
+    assert [names[n] for n in found] == [made.kernels[g.key].name for g in made.fused.groups]
+    for n in (1, len(names)):
+        assert cli("inspect", "resnet.onnx", "--schedule", n, "-O", "1").out.startswith(f"# kernel {n}: {names[n]}")
+        assert cli("inspect", "resnet.onnx", "--asm", n, "-O", "1").out.startswith(f"# kernel {n}: {names[n]}")
 
 
 def test_the_kernels(cli: Cli) -> None:
@@ -49,15 +70,17 @@ def test_the_kernels(cli: Cli) -> None:
 def test_the_memory(cli: Cli) -> None:
     lines = cli("inspect", "conv.onnx", "--memory", "-O", "0").out.splitlines()
     assert lines[0].split() == ["buffer", "type", "bytes", "steps", "offset"]
-    assert lines[1].split()[-3:] == ["2624", "0-1", "0"]  # 8 * 9 * 9 floats, and the rest of a cache line
+    assert lines[2].split()[-3:] == ["2624", "0-1", "0"]  # 8 * 9 * 9 floats, and the rest of a cache line
     assert lines[-1] == "arena 5248 bytes, lower bound 5248"
 
 
 @pytest.mark.parametrize("kernel", ["conv2d_relu", "1"])
 def test_the_schedule(cli: Cli, kernel: str) -> None:
     program, _, trace = cli("inspect", "conv.onnx", "--schedule", kernel, "-O", "1").out.partition("# made by\n")
+    head, _, program = program.partition("\n")
+    assert head == "# kernel 1: conv2d_relu, for Conv /Conv_0, BatchNormalization /BatchNormalization_1, Relu /Relu_2"
     assert program.startswith("def conv2d_relu(p0: f32[1, 4, 9, 9], p1: f32[8, 4, 3, 3], p2: f32[8]")
-    assert 'with block("' in program
+    assert print_program(parse_program(program)).strip() == program.strip()
     assert "s.loops(" in trace
 
 
@@ -105,6 +128,41 @@ def test_an_artifact_has_no_more_to_show(cli: Cli, option: list[str]) -> None:
     assert done.err == (
         "error: mlp.weft is compiled: it holds code, no graph and no loops\n  hint: inspect the model it was made from\n"
     )
+
+
+def test_json_has_what_is_asked_for(cli: Cli) -> None:
+    asked = ["--graph", "--memory", "--schedule", "1", "--asm", "1"]
+    facts = json.loads(cli("inspect", "conv.onnx", "--json", "-O", "0", *asked).out)
+    assert len(facts["graph"]) == 4
+    assert facts["memory"][0] == {
+        "buffer": "/Conv_0_output_0", "type": "f32[1, 8, 9, 9]", "bytes": "2624", "steps": "0-1", "offset": "0",
+    }  # fmt: skip
+    assert facts["schedule"]["kernel"] == facts["asm"]["kernel"] == facts["kernels"][0]["name"] == "conv2d"
+    assert parse_program(facts["schedule"]["program"]).entry.name == "conv2d"
+    assert "conv2d:" in facts["asm"]["text"]
+
+
+def test_equal_calls_have_the_number_of_their_kernel(cli: Cli) -> None:
+    x, y = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy"]
+    nodes = [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Exp", ["a"], ["y"])]
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(
+        helper.make_model(helper.make_graph(nodes, "net", [x], [y]), opset_imports=opsets, ir_version=8), "exp.onnx"
+    )
+    lines = cli("inspect", "exp.onnx", "--graph", "-O", "0").out.splitlines()
+    assert lines[0].startswith("2 groups, 1 distinct")
+    assert [line.split()[0] for line in lines[1:]] == ["1", "1"]
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_everything_fits_a_terminal(cli: Cli, columns: int) -> None:
+    asked = ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]
+    for args in (["resnet.onnx", *asked], ["mlp.onnx", *asked], ["resnet.onnx"]):
+        shown = on_a_terminal([*WEFT, "inspect", *args, "-q"], columns)
+        lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).splitlines()
+        assert [line for line in lines if len(line.expandtabs()) > columns] == []
+    full = on_a_terminal([*WEFT, "inspect", "resnet.onnx", "--schedule", "1", "-q", "--full"], columns)
+    assert max(map(len, full.splitlines())) > columns
 
 
 @pytest.mark.parametrize("option", ["--schedule", "--asm"])

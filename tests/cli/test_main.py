@@ -14,9 +14,18 @@ from tests.cli.commands import Cli
 
 import weft
 from weft.cli.console import human_bytes, human_seconds
+from weft.cli.main import COMMANDS
 
-COMMANDS = ("compile", "run", "bench", "inspect", "targets", "demo")
+GROUPS = {"cache": ("ls", "size", "clear")}
+ALONE = [name for name in COMMANDS if name not in GROUPS]
+CALLS = [*ALONE, *[f"{group} {name}" for group, names in GROUPS.items() for name in names]]
 WEFT = [sys.executable, "-m", "weft.cli.main"]
+PROGRAM = [str(Path(sys.executable).with_name("weft"))]
+
+
+def without_shell() -> dict[str, str]:
+    """Returns the environment as where no shell can be told from the processes around."""
+    return {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
 
 
 def on_a_terminal(command: list[str], columns: int = 80) -> str:
@@ -47,11 +56,56 @@ def test_help_lists_the_commands(cli: Cli) -> None:
         assert "Begin with: weft demo" in done.out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", CALLS)
 def test_help_teaches_by_example(cli: Cli, command: str) -> None:
-    done = cli(command, "--help")
+    done = cli(*command.split(), "--help")
     assert done.code == 0
-    assert re.search(rf"^ *weft {command}\b", done.out, re.MULTILINE)
+    assert re.search(rf"^ *(WEFT_\w+=\S+ )?weft {command}\b", done.out.partition("Examples:")[2], re.MULTILINE)
+
+
+def test_every_group_is_tested(cli: Cli) -> None:
+    for group, names in GROUPS.items():
+        assert re.findall(r"^│ (\w+) ", cli(group, "--help").out.partition("Commands")[2], re.MULTILINE) == list(names)
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_every_command_that_tells_facts_has_json(cli: Cli, command: str) -> None:
+    assert "--json" in cli(*command.split(), "--help").out
+
+
+@pytest.mark.parametrize("command", ["compile", "run", "inspect"])
+def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> None:
+    shown = cli(command, "--help").out
+    for option in ("--target", "--shape", "-O", "--precision", "--without", "--verify", "--no-cache", "-q", "-v"):
+        assert re.search(rf"[ │]{option}\b", shown), option
+
+
+@pytest.mark.parametrize(
+    "args", ["--help", "--version", "cache size", "targets", "run mlp.weft --random", "inspect mlp.weft"]
+)
+def test_what_needs_no_compiler_does_not_wait_for_it(cli: Cli, args: str) -> None:
+    cli("compile", "mlp.onnx", "-o", "mlp.weft")
+    code = (
+        "import sys\nfrom weft.cli.main import main\n"
+        "try: main()\nexcept SystemExit as done: assert not done.code\n"
+        "sys.exit('llvmlite' in sys.modules or 'onnx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *args.split()], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(cli: Cli, shell: str) -> None:
+    assert "weft" in subprocess.run(
+        [*PROGRAM, "--show-completion", shell], capture_output=True, text=True, check=True, env=without_shell()
+    ).stdout  # fmt: skip
+    for words, wanted in (("weft insp", "inspect"), ("weft cache cl", "clear"), ("weft run --targ", "--target")):
+        env = {
+            **os.environ, "_WEFT_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
+            "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        }  # fmt: skip
+        done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False, env=env)
+        assert wanted in done.stdout, words
 
 
 def test_version(cli: Cli) -> None:

@@ -1,9 +1,12 @@
-"""Runs the code in a Markdown document: Python blocks in order, in one namespace, in the repository's root folder.
+"""Runs the code in a Markdown document: Python blocks in order, in one namespace, in the repository's root folder or another.
 
-A text block is what the Python block before it prints; `...` in it stands for anything. A Python block that names a file of the
-project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new file becomes a module, an existing one
-lends its names. A test file's functions are called. A diff block changes a copy of the file that it names, and the copy takes the
-place of the module.
+A text block is what the block before it prints; `...` in it stands for anything. Blocks of `sh` are run by the shell, with the
+commands of the environment that runs this first in its path; they must end well. A block marked `slow` is for the slow tests. A
+block of C or C++ names a file: it is a part of the project's file of that name, or else written to a new one.
+
+A Python block that names a file of the project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new
+file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the
+file that it names, and the copy takes the place of the module.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ import contextlib
 import doctest
 import importlib
 import io
+import os
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
+SLOW = "slow"
 _BLOCK = re.compile(r"^```(\w+)(?: +(\S+))?[^\n]*\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -50,14 +56,21 @@ def links(path: Path) -> list[Path]:
     return [(path.parent / target).resolve() for target in found if "://" not in target]
 
 
-def run(path: Path) -> int:
-    """Runs a document and returns how many texts it compared."""
+def run(path: Path, folder: Path = ROOT, *, slow: bool = False) -> int:
+    """Runs a document in *folder*, and returns how many texts it compared; blocks marked `slow` are run if that is asked for."""
     scope: dict[str, object] = {"__name__": "document"}
-    printed, compared = "", 0
-    with contextlib.chdir(ROOT):
+    printed, compared, skipped = "", 0, False
+    with contextlib.chdir(folder):
         for block in blocks(path):
+            skipped = not slow and (block.file == SLOW or (skipped and block.language == "text"))
+            if skipped:
+                continue
             if block.language == "python":
                 printed = execute(block, path, scope)
+            elif block.language == "sh":
+                printed = shell(block, path)
+            elif block.language in ("c", "cpp"):
+                place(block, path)
             elif block.language == "diff":
                 exec(compile(patched(block), block.file, "exec"), new_module(block.file))
             elif block.language == "text":
@@ -76,6 +89,26 @@ def execute(block: CodeBlock, path: Path, scope: dict[str, object]) -> str:
             if block.file.startswith("tests/") and name.startswith("test_") and callable(value):
                 value()
     return out.getvalue()
+
+
+def shell(block: CodeBlock, path: Path) -> str:
+    """Runs a block in a shell, which must succeed, and returns what it prints on the standard output."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+    }
+    asked = ["bash", "-e", "-o", "pipefail", "-c", block.text]
+    done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{path.name}:{block.line} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def place(block: CodeBlock, path: Path) -> None:
+    """Writes a block to the file that it names; if the project has that file, the block must be part of it instead."""
+    if not (ROOT / block.file).exists():
+        Path(block.file).write_text(block.text)
+    else:
+        assert block.text in (ROOT / block.file).read_text(), f"{path.name}:{block.line} is not in {block.file}"
 
 
 def names_of(file: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ import pytest
 from tests.docs.markdown import ROOT, run
 
 from weft.targets import cpu
+from weft.targets.cores import Core
 
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
 EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
@@ -24,7 +25,7 @@ def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes this machine look like one without AVX-512."""
     flags = frozenset(f for f in cpu.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
     monkeypatch.setattr(cpu, "host_flags", lambda: flags)
-    monkeypatch.setattr(cpu, "tune_cpu", lambda: "generic")
+    monkeypatch.setattr(cpu, "core_of", lambda _: Core())
     for cached in (cpu.cpu, cpu.host):
         cached.cache_clear()
     yield

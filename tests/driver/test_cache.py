@@ -68,7 +68,7 @@ def test_a_damaged_entry_is_dropped(folder: Path, content: bytes) -> None:
 def test_every_damaged_entry_of_a_model_is_made_again(folder: Path, model: Path) -> None:
     wanted = run(model)
     whole = entries(folder)
-    assert {name.partition("-")[0] for name in whole} == {"files", "kernel", "model"}
+    assert {name.partition("-")[0] for name in whole} == {"about", "files", "kernel", "model"}
     for name, content in whole.items():
         (folder / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert run(model) == wanted

@@ -22,7 +22,7 @@ from weft.graph.pipeline import Options
 from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
-FOUR = replace(cpu("sse4"), l2=1 << 20, l3=32 << 20)
+FOUR = replace(cpu("sse4"), l2=1 << 20, l3=32 << 20, l3_speed=24.0, memory_speed=8.0)
 """A machine with vectors of four floats."""
 
 WIDE = Layer(images=1, rows=16, columns=16, inputs=128, outputs=64, taps=2, phases=4, beginnings=4)

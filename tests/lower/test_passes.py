@@ -296,6 +296,19 @@ def test_partition_loops_of_a_parallel_loop_tests_it(golden: Golden) -> None:
     golden(before_and_after(PADDED.replace("for i in range", "for i in parallel"), partitioned))
 
 
+def test_partition_loops_copies_nothing_for_a_small_part(golden: Golden) -> None:
+    text = """
+def main(A: f32[30, 8], C: f32[32, 64]):
+    for i in parallel(0, 32):
+        P = alloc("global", f32[8])
+        for j in range(0, 8):
+            P[j] = select(0 < i and i < 31, A[i - 1, j], 0.0)
+        for k in unrolled(0, 64):
+            C[i, k] = P[k % 8] * 2.0
+"""
+    golden(before_and_after(text, partitioned))
+
+
 CONCATENATED = """
 def main(A: f32[3, 8], B: f32[13, 8], C: f32[16, 8]):
     for i in range(0, 16):

@@ -1,4 +1,4 @@
-"""A strided convolution is one at stride 1 over the phases of its input, directly or by Winograd's method."""
+"""Convolutions by Winograd's method, in patches of any size; a strided one is one at stride 1 over the phases of its input."""
 
 from __future__ import annotations
 
@@ -27,25 +27,33 @@ def run(op: str, *inputs: Array | None, **attributes: Any) -> Array:
 
 
 @pytest.mark.parametrize(("kernel", "strides", "pads", "size"), CASES)
+@pytest.mark.parametrize("block", [1, 4])
 def test_phases_are_channels(
-    kernel: tuple[int, int], strides: tuple[int, int], pads: tuple[int, int, int, int], size: tuple[int, int]
+    block: int,
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    size: tuple[int, int],
 ) -> None:
-    x, w = floats(2, 4, *size), floats(3, 4, *kernel)
-    split = run("split_phases", blocks(x, 1, 4), kernel=kernel, strides=strides, pads=pads, block=4)
+    x, w, b = floats(2, 4, *size), floats(8, 4, *kernel), floats(8)
     weight = run("split_weight_phases", w, strides=strides)
-    plain = np.moveaxis(split, 4, 2).reshape(2, -1, *split.shape[2:4])
-    wanted = conv(x, w, None, strides, pads, (1, 1), 1)
-    np.testing.assert_allclose(conv(plain, weight, None, (1, 1), (0, 0, 0, 0), (1, 1), 1), wanted, atol=1e-4)
+    assert weight.shape == (8, 4 * strides[0] * strides[1], *[-(-k // s) for k, s in zip(kernel, strides, strict=True)])
+    y = run(
+        "conv2d_winograd", blocks(x, 1, block), run("pack_winograd_weight", weight, tile=2, block=8), blocks(b, 0, 4),
+        tile=2, kernel=kernel, channels=8, block=4, strides=strides, pads=pads, patch=(1, 2, 1),
+    )  # fmt: skip
+    np.testing.assert_allclose(y, blocks(conv(x, w, b, strides, pads, (1, 1), 1), 1, 4), atol=2e-4)
 
 
+@pytest.mark.parametrize("patch", [None, (1, 1, 1), (1, 2, 2), (2, 1, 3)])
 @pytest.mark.parametrize("tile", [2, 3, 4])
 @pytest.mark.parametrize("taps", [2, 3, 4])
-def test_winograd_at_stride_one(taps: int, tile: int) -> None:
-    x, w, b = floats(1, 4, 7, 9), floats(8, 4, taps, taps), floats(8)
+def test_winograd_at_stride_one(taps: int, tile: int, patch: tuple[int, ...] | None) -> None:
+    x, w, b = floats(2, 4, 7, 9), floats(8, 4, taps, taps), floats(8)
     u = run("pack_winograd_weight", w, tile=tile, block=8)
     y = run(
-        "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=taps, channels=8, block=4,
-        pads=(1, 1, 0, 1),
+        "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=(taps, taps), channels=8, block=4,
+        pads=(1, 1, 0, 1), patch=patch,
     )  # fmt: skip
     wanted = conv(x, w, b, (1, 1), (1, 1, 0, 1), (1, 1), 1)
     np.testing.assert_allclose(y, blocks(wanted, 1, 4), atol=2e-4)

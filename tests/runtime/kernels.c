@@ -1,5 +1,5 @@
 /* What a compiler would emit, written by hand: kernels and models for the tests of the runtime. */
-#include "weft.h"
+#include "weft_abi.h"
 
 /* ---- kernels ---- */
 
@@ -229,4 +229,55 @@ int32_t greedy_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
 int32_t greedy_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   (void)ctx, (void)in, (void)out;
   return 0;
+}
+
+/* ---- steps: i64[] -> done: i64[]; one parallel loop a step ---- */
+
+int32_t steps_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  (void)ctx, (void)in, (void)out;
+  return 0;
+}
+
+int32_t steps_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  int64_t steps = *(const int64_t *)in[0].data, counts[64];
+  for (volatile int k = 0; k < 64; k++) counts[k] = 0; /* no call of memset */
+  for (int64_t i = 0; i < steps; i++) {
+    int32_t status = ctx->parallel_for(ctx, count_task, counts, 64);
+    if (status != WEFT_OK) return status;
+  }
+  *(int64_t *)out[0].data = counts[0];
+  return WEFT_OK;
+}
+
+/* ---- x: f32[N] -> y[i] = sum of x[0..i], so that what is read late must still be what it was ---- */
+
+int32_t prefix_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  (void)ctx;
+  out[0].shape[0] = in[0].shape[0];
+  return 0;
+}
+
+int32_t prefix_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  const volatile float *x = in[0].data;
+  float *y = out[0].data;
+  (void)ctx;
+  for (int64_t i = in[0].shape[0] - 1; i >= 0; i--) {
+    y[i] = 0;
+    for (int64_t j = 0; j <= i; j++) y[i] += x[j];
+  }
+  return (int64_t)y % WEFT_ALIGN == 0 ? WEFT_OK : WEFT_FAILED_ASSERT;
+}
+
+/* ---- jobs: i64[] -> vain: i64[]; how many of the jobs were done by one thread alone ---- */
+
+int32_t meet_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  (void)ctx, (void)in, (void)out;
+  return 0;
+}
+
+int32_t meet_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  int64_t state[2] = {0, 0};
+  int32_t status = meetings(ctx, state, *(const int64_t *)in[0].data);
+  *(int64_t *)out[0].data = state[1];
+  return status;
 }

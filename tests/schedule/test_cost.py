@@ -65,7 +65,7 @@ def test_a_fused_loop_is_seen_as_its_parts() -> None:
 def test_rows_cost_less_than_columns() -> None:
     columns = COPY
     rows = COPY.replace("x[vj, vi]", "x[vi, vj]")
-    far = COPY.replace("64", "4096")
+    far = COPY.replace("64", "16384")
     costs = [cost_of(nest_of(t), host()).cycles for t in (rows, columns)]
     assert costs[0] <= costs[1]
     assert cost_of(nest_of(far), host()).data[2] > 0, "it fits no cache"

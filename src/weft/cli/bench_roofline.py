@@ -35,7 +35,7 @@ def bench_roofline(
         check_output(picture)
         draw = _drawing()
     with progress_bar(quiet) as progress:
-        shapes = _all_sizes(path, sizes)
+        shapes = all_sizes(path, sizes)
         made = weft.build(str(path), shapes=shapes, cache=default_cache(), progress=progress)
         roofs = measure_roofs(made.target, progress=progress)
         found = place_kernels(made, random_inputs(made.package.inputs), roofs, seconds)
@@ -57,7 +57,7 @@ def _drawing() -> Drawing:
     return drawing
 
 
-def _all_sizes(path: Path, given: Mapping[str, int]) -> dict[str, int]:
+def all_sizes(path: Path, given: Mapping[str, int]) -> dict[str, int]:
     """Returns a size for every symbolic dimension of the inputs: the one that is given, else `SYMBOLIC_SIZE`."""
     graph, _ = read_model(str(path), given)
     open_sizes = {v.name: SYMBOLIC_SIZE for x in graph.inputs for s in x.shape for v in free_vars(s)}

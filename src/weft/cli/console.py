@@ -3,81 +3,179 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from time import perf_counter
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from weft.driver.options import PRECISIONS
+from weft.support.knobs import KNOBS
+from weft.targets.cpu import LEVELS
 
 WIDE = 200
 """Characters to a line of what is read by a program, or from a file."""
 
+_NUMBER: Final = re.compile(r"[-+]?[\d.,e+-]+ ?[%\w]*|-")
+
 GAP = "  "
 """What is between the columns of a table."""
+
+TARGETS: Final = ("cpu", *[f"cpu -mattr={name}" for name in LEVELS])
+"""What can be completed after `--target`."""
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+
+class Voice:
+    """How much is told on the error stream, for what does not know the options of the command: errors and warnings."""
+
+    verbose = False
+
+
+voice = Voice()
+
+
+def _note_verbose(wanted: bool) -> bool:
+    voice.verbose = voice.verbose or wanted
+    return wanted
+
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
-Target = Annotated[str, typer.Option("--target", help="What to compile for; see `weft targets`.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", callback=_note_verbose, help="Tell what is done, and all about an error.")
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads of a call; the default is all processors.")
 ]  # fmt: skip
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 Shape = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension, such as batch=4; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Target = Annotated[
+    str,
+    typer.Option("--target", help="What to compile for; see `weft targets`.", autocompletion=lambda: list(TARGETS)),
+]
 OptLevel = Annotated[
     int, typer.Option("--opt-level", "-O", min=0, max=3, help="0: node by node; 1: fused; 2: packed; 3: everything.")
 ]
 Precision = Annotated[
-    str, typer.Option("--precision", help="model, or strict: round only as the model does.", metavar="model|strict")
-]
+    str,
+    typer.Option(
+        "--precision", help="model, or strict: round only as the model does.", metavar="model|strict",
+        autocompletion=lambda: list(PRECISIONS),
+    ),
+]  # fmt: skip
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without", metavar="NAME", help=f"Leave an optimization out: {', '.join(KNOBS)}; repeatable.",
+        autocompletion=lambda: list(KNOBS),
+    ),
+]  # fmt: skip
 Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 
 
 class Bar:
-    """Shows how far a compilation is, in one line; the driver calls it."""
+    """Shows how far a compilation is, in one line; the driver calls it. With *verbose*, tells what each stage took."""
 
-    def __init__(self, bars: Progress) -> None:
+    def __init__(self, bars: Progress, verbose: bool = False) -> None:
         self.bars = bars
+        self.verbose = verbose
         self.task = bars.add_task("", total=1, count="")
+        self.stage = ""
+        self.stages: dict[str, float] = {}
+        """The seconds of each stage up to now."""
+        self._start = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tells that *done* of *total* steps of *stage* are finished."""
+        if stage != self.stage:
+            self.finish()
+            self.stage, self._start = stage, perf_counter()
+            self.bars.reset(self.task, description=stage, total=total if total > 1 else None, count="")
         count = f"{done}/{total}" if total > 1 else ""
-        self.bars.update(self.task, description=stage, completed=done, total=total, count=count, refresh=done == 0)
+        self.bars.update(self.task, completed=done, count=count, refresh=done == 0)
+
+    def finish(self) -> None:
+        """Ends the stage."""
+        if self.stage:
+            seconds = perf_counter() - self._start
+            self.stages[self.stage] = self.stages.get(self.stage, 0.0) + seconds
+            if self.verbose:
+                err.print(f"{self.stage:<9} {human_seconds(seconds):>9}", markup=False)
+            self.stage = ""
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Bar]:
-    """Gives a progress bar on the error stream, where that is a terminal and *quiet* is off; it is gone in the end."""
-    columns = [TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[count]:>7}")]
+def progress_bar(quiet: bool, verbose: bool = False) -> Iterator[Bar]:
+    """Gives a progress bar on the error stream, where that is a terminal and *quiet* is off; it is gone in the end.
+
+    It shows the time that the stage has taken, and where its steps are known, the time that is left.
+    """
+    columns = [
+        TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[count]:>7}"), TimeElapsedColumn(),
+        _TimeLeft(),
+    ]  # fmt: skip
     hidden = quiet or not sys.stderr.isatty()
-    with Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=hidden) as bars:
-        yield Bar(bars)
+    with Progress(*columns, console=err, transient=True, disable=hidden) as bars:
+        bar = Bar(bars, verbose)
+        try:
+            yield bar
+        finally:
+            bar.finish()
+        if verbose and not bar.stages:
+            err.print("nothing had to be compiled")
+
+
+class _TimeLeft(ProgressColumn):
+    """The time that a stage still takes, if it goes on as before; nothing before that can be told."""
+
+    def render(self, task: Task) -> Text:
+        """Returns the text of the column."""
+        left = task.time_remaining
+        return Text("" if left is None or task.finished else f"{_minutes(left)} left")
+
+
+def _minutes(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+
+
+NARROW: Final = 9
+"""Characters of a column of texts that are shown at least."""
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
-    """Prints a table; where the terminal is too narrow for it, the column *elastic* is cut off."""
+    """Prints a table, numbers to the right. On a narrow terminal the column *elastic* is cut off, then other texts."""
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    right = [all(map(_NUMBER.fullmatch, cells)) for cells in zip(*rows, strict=True)] or [False] * len(headings)
     flexible = list(headings).index(elastic)
-    room = out.width - sum(widths) + widths[flexible] - len(GAP) * len(widths)
-    widths[flexible] = max(len(elastic), min(widths[flexible], room))
-    out.print(_line(headings, widths), style="bold", markup=False)
+    excess = sum(widths) + len(GAP) * len(widths) - out.width
+    texts = sorted([n for n, r in enumerate(right) if not r and n != flexible], key=lambda n: -widths[n])
+    for n in (flexible, *texts):
+        cut = min(max(0, excess), max(0, widths[n] - max(len(headings[n]), NARROW)))
+        widths[n], excess = widths[n] - cut, excess - cut
+    out.print(_line(headings, widths, right), style="bold", markup=False)
     out.print("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
     for row in rows:
-        out.print(_line(row, widths), markup=False)
+        out.print(_line(row, widths, right), markup=False)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     cut = [c if len(c) <= w else c[: w - 1] + "…" for c, w in zip(cells, widths, strict=True)]
-    return GAP.join(c.ljust(w) for c, w in zip(cut, widths, strict=True)).rstrip()
+    placed = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cut, widths, right, strict=True)]
+    return GAP.join(placed).rstrip()
 
 
 def print_json(value: object) -> None:
@@ -118,3 +216,12 @@ def human_seconds(seconds: float) -> str:
     if seconds >= 0.9995:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"
+
+
+def human_age(seconds: float) -> str:
+    """Returns for people how long ago something was."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        count = int(seconds // size)
+        if count >= 1:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import weft
-from weft.cli.console import (
-    Json,
-    NoCache,
-    OptLevel,
-    Precision,
-    Quiet,
-    Shape,
-    Target,
-    human_bytes,
-    human_seconds,
-    out,
-    parse_shapes,
-    print_json,
-    print_table,
-    print_text,
-    progress_bar,
-)
-from weft.driver.cache import default_cache
-from weft.driver.options import check_options
+from weft.cli.asked import Asked, Model, compiling
+from weft.cli.console import human_bytes, human_seconds, out, print_json, print_table, print_text
+from weft.cli.reading import readable_program, wrapped
 from weft.runtime.artifact import is_artifact, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import InputError
-from weft.targets.cpu import parse_target
 
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.driver.build import Compilation
@@ -41,8 +26,10 @@ KERNEL = "KERNEL"
 """How `--schedule` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
 
 
+@compiling
 def inspect(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    model: Model,
+    asked: Asked,
     graph: Annotated[bool, typer.Option("--graph", help="The groups of operators, each one call of a kernel.")] = False,
     kernels: Annotated[bool, typer.Option("--kernels", help="The kernels, numbered.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Where each tensor lies, and when.")] = False,
@@ -50,13 +37,9 @@ def inspect(
         str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
-    target: Target = "cpu",
-    shape: Shape = None,
-    opt_level: OptLevel = 3,
-    precision: Precision = "model",
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Shorten nothing for the terminal; a file gets all without.")
+    ] = False,
 ) -> None:
     """Show what MODEL becomes. Without options, a summary.
 
@@ -69,29 +52,106 @@ def inspect(
         weft inspect resnet18.onnx --schedule 3 --asm 3
     """
     if is_artifact(model):
-        _show_artifact(model, as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
+        _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
         return
-    with progress_bar(quiet or as_json) as progress:
-        made = weft.build(
-            str(model), parse_target(target), check_options(opt_level, precision), parse_shapes(shape),
-            None if no_cache else default_cache(), progress,
-        )  # fmt: skip
-    if as_json:
-        print_json(_facts(made))
-        return
-    if graph:
-        print_text(str(made.fused))
-    if kernels:
-        _show_kernels(made)
-    if memory:
-        print_text(str(made.plan))
-    if schedule is not None:
-        found = _kernel(made, schedule)
-        print_text(f"{found.scheduled}\n# made by\n{found.trace}")
-    if asm is not None:
-        print_text(_kernel(made, asm).assembly(made.target))
-    if not (graph or kernels or memory or schedule or asm):
+    with asked.progress() as progress:
+        made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
+    chosen = _Chosen(made, graph, kernels, memory, schedule, asm)
+    if asked.as_json:
+        print_json({**_facts(made), **chosen.facts()})
+    elif chosen:
+        chosen.show(short=out.is_terminal and not full)
+    else:
         _show_summary(model, made)
+
+
+class _Chosen:
+    """What is to be shown of a compilation; raises `InputError` for a kernel that there is not."""
+
+    def __init__(
+        self, made: Compilation, graph: bool, kernels: bool, memory: bool, schedule: str | None, asm: str | None
+    ) -> None:
+        self.made, self.graph, self.kernels, self.memory = made, graph, kernels, memory
+        self.schedule = None if schedule is None else _kernel(made, schedule)
+        self.asm = None if asm is None else _kernel(made, asm)
+
+    def __bool__(self) -> bool:
+        """Tells whether anything is."""
+        return any((self.graph, self.kernels, self.memory, self.schedule, self.asm))
+
+    def show(self, *, short: bool) -> None:
+        """Prints it; lines are kept within the terminal if it is to be *short*."""
+        if self.graph:
+            _print(_graph_lines(self.made), short, hang=9)
+        if self.kernels:
+            _show_kernels(self.made)
+        if self.memory:
+            _show_memory(self.made)
+        if self.schedule is not None:
+            _print([_head(self.made, self.schedule)], short)
+            program = self.schedule.scheduled
+            print_text(readable_program(program, out.width) if short else program)
+            _print(["# made by", *self.schedule.trace.splitlines()], short)
+        if self.asm is not None:
+            _print([_head(self.made, self.asm)], short)
+            _print(self.asm.assembly(self.made.target).splitlines(), short)
+
+    def facts(self) -> dict[str, object]:
+        """Returns it for JSON; kernels are there without being asked for."""
+        made, found = self.made, dict[str, object]()
+        if self.graph:
+            found["graph"] = _graph_lines(made)
+        if self.memory:
+            found["memory"] = [dict(zip(MEMORY, row, strict=True)) for row in _memory_rows(made)]
+        if self.schedule is not None:
+            k = self.schedule
+            found["schedule"] = {"kernel": k.name, "program": k.scheduled, "trace": k.trace, "flat": k.flat}
+        if self.asm is not None:
+            found["asm"] = {"kernel": self.asm.name, "text": self.asm.assembly(made.target)}
+        return found
+
+
+def _print(lines: Sequence[str], short: bool, hang: int = 4) -> None:
+    """Prints lines, wrapped to the terminal if they are to be *short*."""
+    for line in lines:
+        text = line.expandtabs()
+        print_text("\n".join(wrapped(text, out.width, hang)) if short and len(text) > out.width else line)
+
+
+def _numbers(made: Compilation) -> dict[str, int]:
+    """Returns the number of each kernel, by its key."""
+    return {key: n for n, key in enumerate(made.kernels, 1)}
+
+
+def _head(made: Compilation, kernel: Kernel) -> str:
+    """Returns a line that says which kernel is shown."""
+    key = next(key for key, k in made.kernels.items() if k is kernel)
+    source = next(g.source for g in made.fused.groups if g.key == key)
+    return f"# kernel {_numbers(made)[key]}: {kernel.name}{f', for {source}' if source else ''}"
+
+
+def _graph_lines(made: Compilation) -> list[str]:
+    """Returns a line for each call, with the number of its kernel, and one for each tensor that is a part of another."""
+    head, *lines = str(made.fused).splitlines()
+    numbers = _numbers(made)
+    calls = [numbers[g.key] for g in made.fused.groups]
+    marks = [f"{n:>4}" for n in calls] + [" " * 4] * (len(lines) - len(calls))
+    return [f"{head}; the numbers are those of the kernels", *[m + line for m, line in zip(marks, lines, strict=True)]]
+
+
+MEMORY = ("buffer", "type", "bytes", "steps", "offset")
+"""What is told of each tensor in the arena."""
+
+
+def _memory_rows(made: Compilation) -> list[list[str]]:
+    """Returns the rows of the plan's table; a name may have anything in it, the other cells no two spaces together."""
+    found = [re.split(" {2,}", line) for line in str(made.plan).splitlines()[1:-1]]
+    return [["  ".join(cells[:-4]), *cells[-4:]] for cells in found]
+
+
+def _show_memory(made: Compilation) -> None:
+    print_table(MEMORY, _memory_rows(made), elastic="buffer")
+    _print([str(made.plan).splitlines()[-1]], out.is_terminal)
 
 
 def _kernel(made: Compilation, name: str) -> Kernel:
@@ -137,10 +197,10 @@ def _show_summary(path: Path, made: Compilation) -> None:
     code = f"{human_bytes(len(made.package.image))} of code, {human_bytes(_constant_bytes(made))} of constants"
     stages = ", ".join(f"{stage} {human_seconds(seconds)}" for stage, seconds in made.seconds.items())
     total = human_seconds(sum(made.seconds.values()))
-    print_text(f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels")
-    print_text(f"  memory   {code}; {str(made.plan).splitlines()[-1]}")
-    print_text(f"  compiled in {total}: {stages}")
-    print_text("look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL")
+    lines = [f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels"]
+    lines += [f"  memory   {code}; {str(made.plan).splitlines()[-1]}", f"  compiled in {total}: {stages}"]
+    lines.append("look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL")
+    _print(lines, out.is_terminal, hang=9)
 
 
 def _show_signature(title: str, package: Package) -> None:

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
 import weft
-from weft.cli.bench import bench
-from weft.cli.compile import compile_command
-from weft.cli.console import err
-from weft.cli.demo import demo
-from weft.cli.inspect import inspect
-from weft.cli.run import run
-from weft.cli.targets import targets
+from weft.cli.console import err, voice
+from weft.cli.lazy import LOOKS, add_commands, lazy_group
 from weft.support.errors import WeftError
+
+COMMANDS: Final = {
+    "compile": "weft.cli.compile:compile_command",
+    "run": "weft.cli.run:run",
+    "bench": "weft.cli.bench:bench",
+    "inspect": "weft.cli.inspect:inspect",
+    "report": "weft.cli.report.command:report",
+    "targets": "weft.cli.targets:targets",
+    "cache": "weft.cli.cache:cache_app",
+    "doctor": "weft.cli.doctor:doctor",
+    "demo": "weft.cli.demo:demo",
+}
+"""Where each command is."""
+
+BUG: Final = "report it with the command and what it prints with -v"
 
 app = typer.Typer(
     name="weft",
+    cls=lazy_group(COMMANDS),
     help="Weft compiles trained models to fast code with nothing behind it.",
     epilog="Begin with: weft demo",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **LOOKS,
 )
-app.command("compile")(compile_command)
-app.command()(run)
-app.command()(bench)
-app.command()(inspect)
-app.command()(targets)
-app.command()(demo)
+add_commands(app, COMMANDS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -55,6 +60,7 @@ def options(
 def main() -> None:
     """Runs the command; what goes wrong is told in words, without a traceback."""
     warnings.showwarning = _show_warning
+    voice.verbose = False
     try:
         _finish(_run())
     except BrokenPipeError:  # whoever read the output has seen enough
@@ -71,13 +77,26 @@ def _run() -> int:
         app()
     except WeftError as error:
         _complain(str(error))
+        _explain(error)
         return 1
     except MemoryError as error:
         _complain(f"there is not enough memory: {error}" if str(error) else "there is not enough memory")
         return 1
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except OSError:
+        raise  # the output; files have errors of their own
+    except Exception as error:
+        _complain(f"this is a bug in Weft: {type(error).__name__}: {error}\n  hint: {BUG}")
+        _explain(error)
+        return 1
     return 0
+
+
+def _explain(error: Exception) -> None:
+    """Shows where in Weft an error arose, and what caused it, to those who want to know all."""
+    if voice.verbose:
+        err.print("".join(traceback.format_exception(error)), markup=False)
 
 
 def _finish(code: int) -> None:

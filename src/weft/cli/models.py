@@ -10,8 +10,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from weft.cli.asked import Asked
 from weft.driver.compile import compile
-from weft.driver.options import Options
 from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model, load
@@ -22,32 +22,31 @@ SYMBOLIC_SIZE = 1
 """The size of made-up inputs where the model leaves it open and nobody gives one."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
     """A model ready to run, and how long that took."""
 
     model: Model
     seconds: float
 
+    def look(self, arrays: Mapping[str, np.ndarray]) -> dict[str, object]:
+        """Measures what is to be known of runs on *arrays*, for JSON; of a plain model, nothing."""
+        return {}
 
-def open_model(
-    path: Path,
-    target: str,
-    threads: int | None,
-    options: Options,
-    *,
-    cache: bool = True,
-    shapes: Mapping[str, int] | None = None,
-    progress: Progress | None = None,
-) -> Opened:
+    def show(self) -> None:
+        """Prints what `look` found."""
+
+
+def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress | None = None) -> Opened:
     """Loads a compiled model, or compiles a model file."""
     start = perf_counter()
     if is_artifact(path):
         model = load(path, threads=threads)
     else:
+        options = asked.options
         model = compile(
-            str(path), target, threads, opt_level=options.opt_level, precision=options.precision,
-            verify=options.verify, cache=cache, shapes=shapes, progress=progress,
+            str(path), asked.target, threads, opt_level=options.opt_level, precision=options.precision,
+            verify=options.verify, cache=not asked.no_cache, shapes=asked.sizes, progress=progress, without=options.without,
         )  # fmt: skip
     return Opened(model, perf_counter() - start)
 

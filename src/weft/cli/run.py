@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -10,45 +12,35 @@ from typing import IO, Annotated
 import numpy as np
 import typer
 
-from weft.cli.console import (
-    Json,
-    NoCache,
-    OptLevel,
-    Precision,
-    Quiet,
-    Shape,
-    Target,
-    Threads,
-    Verify,
-    human_seconds,
-    out,
-    parse_shapes,
-    print_json,
-    progress_bar,
-)
-from weft.cli.files import check_folder, write_output
-from weft.cli.models import open_model, random_inputs, read_inputs
-from weft.driver.options import check_options
+from weft.cli.asked import Asked, Model, compiling
+from weft.cli.console import Threads, human_seconds, out, print_json
+from weft.cli.files import check_folder, check_output, write_output
+from weft.cli.models import Opened, open_model, random_inputs, read_inputs
 from weft.support.errors import InputError
 
+LOOKING = "weft.cli.profile"
+"""Times kernels; imported when that is wanted, since it needs the compiler, which a compiled model does without."""
 
+
+@compiling
 def run(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model.", show_default=False)],
+    model: Model,
+    asked: Asked,
     given: Annotated[
         list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE.npy", help="An input; repeatable.")
     ] = None,
     random: Annotated[bool, typer.Option("--random", help="Make up the inputs that are not given.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of --random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of --random.")] = 0,
     save: Annotated[Path | None, typer.Option("--save", help="A folder for the outputs, as NAME.npy.")] = None,
-    target: Target = "cpu",
     threads: Threads = None,
-    shape: Shape = None,
-    opt_level: OptLevel = 3,
-    precision: Precision = "model",
-    verify: Verify = False,
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Tell how long each kernel takes.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace", metavar="FILE", help="Write what was done when, for ui.perfetto.dev or chrome://tracing."
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.01, help="How long --profile measures.")] = 2.0,
 ) -> None:
     """Run MODEL once and show its outputs.
 
@@ -59,37 +51,53 @@ def run(
         weft run digits.onnx --input image=digit.npy --save outputs
 
         weft run model.weft --random --shape batch=8 --json
+
+        weft run resnet18.onnx --random --profile --threads 1
+
+        weft run resnet18.onnx --random --trace trace.json --no-cache
     """
-    options, sizes = check_options(opt_level, precision, verify), parse_shapes(shape)
+    if trace is not None:
+        check_output(trace)
     if save is not None:
         check_folder(save)
     arrays = read_inputs(given or [])
-    with progress_bar(quiet or as_json) as progress:
-        opened = open_model(
-            model, target, threads, options, cache=not no_cache, shapes=sizes, progress=progress
-        )  # fmt: skip
+    if profile or trace is not None:
+        looking = importlib.import_module(LOOKING)
+        opened: Opened = looking.Profiled(model, asked, threads, arrays, looking.Wish(profile, trace, seconds))
+    else:
+        with asked.progress() as progress:
+            opened = open_model(model, asked, threads, progress)
     if random:
-        arrays = {**random_inputs(opened.model.inputs, seed, sizes), **arrays}
+        arrays = {**random_inputs(opened.model.inputs, seed, asked.sizes), **arrays}
+    outputs, taken = _outputs(opened, asked, arrays)
+    if save is not None:
+        _save(save, outputs)
+    found = opened.look(arrays)
+    if asked.as_json:
+        facts = {n: _facts(a) for n, a in outputs.items()}
+        print_json({"model": str(model), "seconds": taken, "load_seconds": opened.seconds, "outputs": facts, **found})
+        return
+    if not asked.quiet:
+        out.print(f"ready in {human_seconds(opened.seconds)}, ran in {human_seconds(taken)}")
+    for name, array in outputs.items():
+        _show(name, array)
+    opened.show()
+
+
+def _outputs(opened: Opened, asked: Asked, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], float]:
+    """Runs the model; returns its outputs by name, and the seconds that it took."""
     missing = [s for s in opened.model.inputs if s.name not in arrays]
     if missing:
         raise InputError(
             f"no value for {'; '.join(map(str, missing))}", hint="give --input NAME=FILE.npy for each, or --random"
         )
-    start = perf_counter()
-    result = opened.model(**arrays)
-    seconds = perf_counter() - start
+    with asked.progress() as progress:
+        progress("run", 0, 1)
+        start = perf_counter()
+        result = opened.model(**arrays)
+        seconds = perf_counter() - start
     made = result if isinstance(result, tuple) else (result,)
-    outputs = dict(zip([s.name for s in opened.model.outputs], made, strict=True))
-    if save is not None:
-        _save(save, outputs)
-    if as_json:
-        facts = {n: _facts(a) for n, a in outputs.items()}
-        print_json({"model": str(model), "seconds": seconds, "load_seconds": opened.seconds, "outputs": facts})
-        return
-    if not quiet:
-        out.print(f"ready in {human_seconds(opened.seconds)}, ran in {human_seconds(seconds)}")
-    for name, array in outputs.items():
-        _show(name, array)
+    return dict(zip([s.name for s in opened.model.outputs], made, strict=True)), seconds
 
 
 def _save(folder: Path, outputs: dict[str, np.ndarray]) -> None:
@@ -104,7 +112,7 @@ def _write_array(array: np.ndarray, file: IO[bytes]) -> None:
 
 def _show(name: str, array: np.ndarray) -> None:
     out.print(f"{name}: {array.dtype}{list(array.shape)}", style="bold", markup=False)
-    out.print(np.array2string(array, threshold=12, edgeitems=3, precision=5), markup=False)
+    out.print(np.array2string(array, threshold=12, edgeitems=3 if array.ndim < 3 else 1, precision=5), markup=False)
 
 
 def _facts(array: np.ndarray) -> dict[str, object]:

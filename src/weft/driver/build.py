@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +15,11 @@ from weft.codegen.llvm.link import Image, link
 from weft.driver.cache import Cache
 from weft.driver.entry import Constants, entry_program, place_constants, write_constants
 from weft.driver.evaluate import NativeEvaluator
+from weft.driver.export_notes import arena_bytes, hash_files, notes_of
 from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.key import Shapes
 from weft.driver.options import Options
-from weft.driver.progress import Clock, Progress
+from weft.driver.progress import Clock, Progress, Span
 from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
@@ -45,7 +46,7 @@ class Compilation:
     """Everything that compiling a model makes, for those who want to look; `package` is what runs.
 
     `kernels` are those of the groups of `fused`, by the groups' keys; `seconds` is what each stage took; `files` are those that
-    the model was read from.
+    the model was read from; `spans` tell when each stage, and each step of each kernel that was not in the cache, was done.
     """
 
     source: Graph
@@ -56,6 +57,7 @@ class Compilation:
     target: Target
     seconds: Mapping[str, float] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    spans: tuple[Span, ...] = ()
 
 
 def build(
@@ -76,6 +78,7 @@ def build(
     with ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
         clock.begin("read")
         source, files = read_model(model, shapes)
+        hashes = pool.submit(hash_files, files)
         clock.begin("optimize")
         optimized = optimize_graph(source, machine, chosen, cache, pool)
         clock.begin("plan")
@@ -92,8 +95,11 @@ def build(
         plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
+        notes = notes_of(hashes.result(), chosen, plan)
+        package = replace(package, arena=arena_bytes(plan), notes=notes)
         clock.end()
-    return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files)
+    spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
+    return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files, spans)
 
 
 def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
@@ -151,16 +157,21 @@ def build_kernels(
     distinct = {g.key: g for g in groups}
     shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
+    finished: list[Future[Kernel]] = []
     names: set[str] = set()
     clock.begin("kernels", len(distinct))
-    for n, (key, group) in enumerate(distinct.items()):
-        clock.step(n)
+    for key, group in distinct.items():
+        clock.step(len(finished))
         name = _unique(group.name, names)
         request = Request(
             name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
             parallel=options.uses("parallel", 0), lift=True,
         )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
+        pending[key].add_done_callback(finished.append)
+    for f in pending.values():
+        f.result()
+        clock.step(len(finished))
     return {key: f.result() for key, f in pending.items()}
 
 

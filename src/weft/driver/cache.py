@@ -2,34 +2,56 @@
 
 An entry is a file `KIND-KEY`: its content preceded by its SHA-256, or an artifact, which has a checksum of its own. The folder
 is `$WEFT_CACHE_DIR`, else `weft` in `$XDG_CACHE_HOME` or `~/.cache`; it is the user's alone (mode 0700), since machine code is
-run from it. Reading an entry makes it the most recently used; the least recently used go first when the cache outgrows its size.
+run from it. Reading an entry makes it the most recently used; the least recently used go first when the cache outgrows its size,
+4 GB or `$WEFT_CACHE_LIMIT`. Files whose names begin with a dot are claims (`driver.lock`) and entries being written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 import threading
+import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import weft
+from weft.driver.lock import Claim, claim
 from weft.runtime.artifact import read_artifact, write_artifact
 from weft.runtime.package import Package
 from weft.support.errors import ArtifactError, CacheError
 
-LIMIT = 4 << 30
+LIMIT: Final = 4 << 30
 """Bytes that the cache may take on disk."""
 
-DIGEST = hashlib.sha256().digest_size
+DIGEST: Final = hashlib.sha256().digest_size
+
+ABANDONED: Final = 3600.0
+"""Seconds after which a file that is no entry was left by a process that was killed."""
+
+_ENTRY: Final = re.compile(r"([a-z]+)-([0-9a-f]{1,40})")
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)i?B?", re.IGNORECASE)
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the cache: what it is, its bytes, and when it was last used (seconds of the system's clock)."""
+
+    kind: str
+    key: str
+    path: Path
+    nbytes: int
+    used: float
 
 
 class CacheWarning(UserWarning):
@@ -70,6 +92,52 @@ class Cache:
         """Keeps a compiled model; its file appears whole or not at all."""
         self._write(self.path("model", key), lambda path: write_artifact(package, path))
 
+    def claim(self, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
+        """Returns the right to make an entry, once no other thread or process is at it.
+
+        *waiting* is called once if there is one; whoever waited looks for the entry again. An unusable cache keeps nobody out.
+        """
+        if not self._usable:
+            return Claim()
+        try:
+            self._prepare()
+        except (OSError, CacheError) as e:
+            self._give_up(e)
+            return Claim()
+        return claim(self.folder / f".lock-{kind}-{key}", waiting)
+
+    def entries(self) -> list[Entry]:
+        """Returns what the cache holds, the most recently used first; raises `CacheError` if it can't be looked at."""
+        with self._reporting():
+            return sorted(_entries(self.folder), key=lambda e: -e.used)
+
+    def remove(self, entries: Iterable[Entry]) -> int:
+        """Removes *entries*; returns the bytes that are free now."""
+        freed = 0
+        with suppress(OSError):
+            _sweep(self.folder)
+        for e in entries:
+            with self._reporting(), suppress(FileNotFoundError):  # removed by another process
+                os.unlink(e.path)
+                freed += e.nbytes
+        return freed
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Turns errors of the system into `CacheError`, for those who ask for the cache itself."""
+        try:
+            yield
+        except OSError as e:
+            raise CacheError(
+                f"the cache in {self.folder} can't be used: {e.strerror or e}",
+                hint="set WEFT_CACHE_DIR to a folder of your own",
+            ) from None
+
+    def _prepare(self) -> None:
+        """Makes the folder, if there is none; refuses one that others may write to."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_owner(self.folder)
+
     def _read(self, path: Path, read: Callable[[Path], T | None]) -> T | None:
         if not self._usable:
             return None
@@ -93,8 +161,7 @@ class Cache:
         if not self._usable:
             return
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_owner(self.folder)
+            self._prepare()
             write(path)
             self._grow(path)
         except (OSError, CacheError) as e:
@@ -114,23 +181,36 @@ class Cache:
 
     def shrink(self) -> int:
         """Removes the least recently used entries until the rest fit the limit; returns the bytes that they take."""
-        entries = sorted([(e.st_mtime_ns, e.st_size, path) for path, e in _entries(self.folder)])
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in entries:
+        _sweep(self.folder)
+        entries = sorted(_entries(self.folder), key=lambda e: e.used)
+        total = sum(e.nbytes for e in entries)
+        for e in entries:
             if total <= self.limit:
                 break
             with suppress(OSError):
-                os.unlink(path)
-            total -= size
+                os.unlink(e.path)
+            total -= e.nbytes
         return total
 
 
-def _entries(folder: Path) -> list[tuple[str, os.stat_result]]:
+def _entries(folder: Path) -> list[Entry]:
+    """Returns the entries in *folder*; none if there is no such folder."""
     found = []
-    for entry in os.scandir(folder):
+    for file in os.scandir(folder) if folder.exists() else ():
+        name = _ENTRY.fullmatch(file.name)
         with suppress(FileNotFoundError):  # removed by another process
-            found.append((entry.path, entry.stat()))
+            if name is not None and file.is_file(follow_symlinks=False):
+                facts = file.stat()
+                found.append(Entry(name[1], name[2], Path(file.path), facts.st_size, facts.st_mtime))
     return found
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what processes left that were killed while they wrote."""
+    for file in os.scandir(folder):
+        with suppress(OSError):
+            if not _ENTRY.fullmatch(file.name) and time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED:
+                os.unlink(file.path)
 
 
 def read_checked(path: Path) -> bytes:
@@ -168,13 +248,29 @@ def check_owner(folder: Path) -> None:
 
 def default_cache() -> Cache:
     """Returns the cache in `$WEFT_CACHE_DIR`, else in `weft` in `$XDG_CACHE_HOME` or `~/.cache`."""
+    return Cache(_default_folder(), _limit(os.environ.get("WEFT_CACHE_LIMIT", "")))
+
+
+def _default_folder() -> Path:
     given = os.environ.get("WEFT_CACHE_DIR")
     if given:
-        return Cache(Path(given))
+        return Path(given)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(base):  # there is no home
-        return Cache(Path(tempfile.gettempdir()) / f"weft-{os.getuid()}")
-    return Cache(Path(base) / "weft")
+        return Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"
+    return Path(base) / "weft"
+
+
+def _limit(given: str) -> int:
+    """Returns the bytes that the user allows the cache, such as `500 MB`; warns of what is no size."""
+    size = _SIZE.fullmatch(given.strip())
+    if size is not None:
+        return int(float(size[1]) * 1024 ** " KMGT".index(size[2].upper() or " "))
+    if given:
+        warnings.warn(
+            f"WEFT_CACHE_LIMIT is {given!r}, which is no size such as 500MB or 2GB", CacheWarning, stacklevel=2
+        )
+    return LIMIT
 
 
 def digest(*parts: object) -> str:

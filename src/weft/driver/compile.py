@@ -5,10 +5,14 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import weft
 from weft.driver.cache import Cache, default_cache
-from weft.driver.key import Shapes, changed_since, find_key, make_key, remember_files
+from weft.driver.describe import describe
+from weft.driver.key import Shapes, changed_since, claim_key, find_key, make_key, remember_files
+from weft.driver.lock import Claim
 from weft.driver.options import Options, check_options
 from weft.driver.progress import Progress
 from weft.runtime.model import Model
@@ -64,29 +68,53 @@ def compile_package(
     progress: Progress | None = None,
 ) -> Package:
     """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
-    key = find_key(model, target, options, shapes, cache) if cache is not None else None
-    found = cache.package(key) if cache is not None and key is not None else None
+    request = Wanted(model, target, options, shapes)
+    if cache is None:
+        return _collected(_build(request, None, progress))
+    found = _find(request, cache)
     if found is not None:
         return found
-    made = _build(model, target, options, shapes, cache, progress)
-    gc.collect()  # a graph's nodes and values refer to one another: only now are the weights that were read let go
+    key = claim_key(model, target, options, shapes)
+    with cache.claim("model", key, partial(_tell, progress)) if key is not None else Claim() as claim:
+        found = _find(request, cache) if claim.waited else None
+        return found if found is not None else _collected(_build(request, cache, progress))
+
+
+class Wanted(NamedTuple):
+    """What is to be compiled, and how."""
+
+    model: object
+    target: Target
+    options: Options
+    shapes: Shapes | None
+
+
+def _find(wanted: Wanted, cache: Cache) -> Package | None:
+    """Returns the package of a model that was compiled before."""
+    key = find_key(*wanted, cache)
+    return cache.package(key) if key is not None else None
+
+
+def _tell(progress: Progress | None) -> None:
+    """Tells that another process is compiling the same model."""
+    if progress is not None:
+        progress("wait", 0, 1)
+
+
+def _collected(made: Package) -> Package:
+    """Returns *made*; a graph's nodes and values refer to one another: only now are the weights that were read let go."""
+    gc.collect()
     return made
 
 
-def _build(
-    model: object,
-    target: Target,
-    options: Options,
-    shapes: Shapes | None,
-    cache: Cache | None,
-    progress: Progress | None,
-) -> Package:
-    """Compiles *model*, and keeps its package in *cache* if its files did not change meanwhile."""
+def _build(wanted: Wanted, cache: Cache | None, progress: Progress | None) -> Package:
+    """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile."""
     start = time.time_ns()
-    made = weft.build(model, target, options, shapes, cache, progress)
+    made = weft.build(*wanted, cache, progress)
     if cache is not None and not changed_since(made.files, start):
         remember_files(made.files, cache)
-        key = make_key(model, made.files, target, options, shapes)
+        key = make_key(wanted.model, made.files, *wanted[1:])
         if key is not None:
             cache.put_package(key, made.package)
+            cache.put("about", key, describe(wanted.model, made.files, *wanted[1:]))
     return made.package

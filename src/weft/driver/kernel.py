@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_module
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
+from weft.driver.lock import Claim
+from weft.driver.progress import Span
 from weft.ir.expr import Var
 from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
@@ -61,7 +64,8 @@ class Request:
 class Kernel:
     """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
 
-    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in.
+    `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in. `spans` tell when each
+    step to it was done; a kernel from the cache has none.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Kernel:
     object: ObjectCode
     seconds: float = 0.0
     workspaces: tuple[int, ...] = ()
+    spans: tuple[Span, ...] = ()
 
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
@@ -102,12 +107,23 @@ def make_kernel(
     LLVM needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With *verify*, each
     program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
-    found = cache.get("kernel", request.key(target)) if cache is not None and not verify else None
+    store = None if verify else cache
+    key = request.key(target) if cache is not None else ""
+    found = store.get("kernel", key) if store is not None else None
+    claim = store.claim("kernel", key) if store is not None and found is None else Claim()
+    if store is not None and claim.waited:  # for whoever made it meanwhile
+        found = store.get("kernel", key)
     if found is not None:
+        claim.release()
         return _done(Kernel.from_bytes(found))
-    with _naming(request):
-        lowered = _lowered(request, target, verify)
-    return _done(lowered.emit(target, cache)) if pool is None else pool.submit(lowered.emit, target, cache)
+    try:
+        with _naming(request):
+            lowered = _lowered(request, target, verify)
+        emit = partial(lowered.emit, target, cache, key, claim)
+        return _done(emit()) if pool is None else pool.submit(emit)
+    except BaseException:
+        claim.release()
+        raise
 
 
 def _done(kernel: Kernel) -> Future[Kernel]:
@@ -119,12 +135,21 @@ def _done(kernel: Kernel) -> Future[Kernel]:
 def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
     inputs, outputs = request.tensors()
-    schedule = schedule_program(to_program(inputs, outputs, request.name, request.sizes), target)
+    program = to_program(inputs, outputs, request.name, request.sizes)
+    spans = [Span("formulas to loops", "kernel", start, perf_counter())]
+    schedule = schedule_program(program, target)
+    spans.append(Span("schedule", "kernel", spans[-1].end, perf_counter()))
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
         verify_program(scheduled)
     passes: list[Report] = []
-    flat = lower(scheduled, target, verify=verify, trace=passes.append)
+
+    def note(report: Report) -> None:
+        passes.append(report)
+        now = perf_counter()
+        spans.append(Span(report.name, "pass", now - report.seconds, now, facts={"changed": report.changed}))
+
+    flat = lower(scheduled, target, verify=verify, trace=note)
     if request.may_alias:
         flat = _allow_aliases(flat)
     readable = passes[-2].program  # before mathematical functions were expanded
@@ -132,7 +157,9 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     if request.lift:
         (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
     texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
-    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), perf_counter() - start)
+    end = perf_counter()
+    spans.insert(0, Span(request.name, "kernel", start, end, facts={"for": request.source}))
+    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), end - start, tuple(spans))
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -152,17 +179,25 @@ class _Lowered:
     flat: Program
     workspaces: tuple[int, ...]
     seconds: float
+    spans: tuple[Span, ...]
 
-    def emit(self, target: Target, cache: Cache | None) -> Kernel:
-        """Compiles the flat program, and keeps the result."""
+    def emit(self, target: Target, cache: Cache | None, key: str, claim: Claim) -> Kernel:
+        """Compiles the flat program, keeps the result as *key* in *cache*, and lets others at it."""
+        with claim:
+            made = self._compiled(target)
+            if cache is not None:
+                cache.put("kernel", key, made.to_bytes())
+        return made
+
+    def _compiled(self, target: Target) -> Kernel:
         start = perf_counter()
         with _naming(self.request):
             code = compile_function_module(self.flat, target)
-        seconds = self.seconds + perf_counter() - start
-        made = Kernel(self.request.name, self.scheduled, self.trace, self.readable, code, seconds, self.workspaces)
-        if cache is not None:
-            cache.put("kernel", self.request.key(target), made.to_bytes())
-        return made
+        end = perf_counter()
+        facts = {"for": self.request.source, "code_bytes": len(code.elf)}
+        spans = (*self.spans, Span(self.request.name, "LLVM", start, end, facts=facts))
+        texts = (self.request.name, self.scheduled, self.trace, self.readable)
+        return Kernel(*texts, code, self.seconds + end - start, self.workspaces, spans)
 
 
 @contextmanager

@@ -35,6 +35,15 @@ def find_key(model: object, target: Target, options: Options, shapes: Shapes | N
     return None if files is None else make_key(model, [Path(f) for f in json.loads(files)], target, options, shapes)
 
 
+def claim_key(model: object, target: Target, options: Options, shapes: Shapes | None) -> str | None:
+    """Returns what tells apart the compilations that are worth waiting for; None for a model that the cache can't know.
+
+    Unlike `find_key` it is there before a model was ever read: of its files, it is made of the first alone.
+    """
+    files = [Path(model)] if isinstance(model, str | os.PathLike) else []
+    return make_key(model, files, target, options, shapes)
+
+
 def remember_files(files: Sequence[Path], cache: Cache) -> None:
     """Lets `find_key` know the *files* of a model, by the first of them."""
     if files:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import get_ident
 from time import perf_counter
 from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Span:
+    """What was done from *begin* to *end* (seconds of `perf_counter`) by a thread; *facts* are there to be read."""
+
+    name: str
+    kind: str
+    begin: float
+    end: float
+    thread: int = field(default_factory=get_ident)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 class Progress(Protocol):
@@ -17,7 +32,7 @@ class Clock:
     """Times the stages of a compilation one after another, and passes on how far they are."""
 
     def __init__(self, progress: Progress | None = None) -> None:
-        self.seconds: dict[str, float] = {}
+        self.spans: list[Span] = []
         self._progress = progress
         self._stage = ""
         self._total = 0
@@ -38,5 +53,10 @@ class Clock:
         """Ends the stage."""
         if self._stage:
             self.step(self._total)
-            self.seconds[self._stage] = perf_counter() - self._start
+            self.spans.append(Span(self._stage, "stage", self._start, perf_counter()))
             self._stage = ""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What each stage took."""
+        return {s.name: s.end - s.begin for s in self.spans}

@@ -86,16 +86,20 @@ class Standing:
         return self.limit / self.seconds if self.seconds > 0 else 1.0
 
     @property
-    def bound(self) -> str:
-        """What bounds the kernel, in words."""
+    def cause(self) -> str:
+        """What the kernel could not be faster than: its arithmetic, or the memory that it reads for the longest."""
         compute, *moves = self.limits
         largest = max(moves, key=lambda m: self.limits[m])
-        cause = compute if self.limits[compute] >= sum(self.limits[m] for m in moves) else largest
+        return compute if self.limits[compute] >= sum(self.limits[m] for m in moves) else largest
+
+    @property
+    def bound(self) -> str:
+        """What bounds the kernel, in words."""
         if self.share >= NEAR:
-            return f"{cause}: {self.share:.0%} of what the machine can do"
+            return f"{self.cause}: {self.share:.0%} of what the machine can do"
         if self.seconds < SHORT:
             return "too short for anything but its own start and end"
-        return f"nothing yet: {self.share:.0%} of the limit, which is {cause}"
+        return f"nothing yet: {self.share:.0%} of the limit, which is {self.cause}"
 
 
 def measure_roofs(target: Target, rounds: int = 3, progress: Progress | None = None) -> Roofs:

@@ -22,7 +22,7 @@ from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Select, all_of
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
-from weft.loop.nodes import For, If, LoopKind, Program, Stmt, seq
+from weft.loop.nodes import Alloc, For, If, LoopKind, Program, Seq, Stmt, seq
 from weft.loop.visit import rename_fresh
 from weft.lower.cuts import Cut, Digit, best_cut, digits_of, length_of, range_of
 from weft.lower.guards import Guards, stores_in, uses_registers
@@ -30,6 +30,7 @@ from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, s
 
 _LARGEST_BODY: Final = 400  # stores, unrolled loops counted in full, that a body may have to be copied
 _LARGEST_GROWTH: Final = 1200  # stores that the cuts may add to a function
+_SMALL_PART: Final = 32  # a body is not copied for the sake of less than one in so many of its stores
 _LONG: Final = 16  # a border of at least one in so many iterations is cut again
 _SHORTEST_VECTOR: Final = 32  # vectorized loops up to this length keep their guards as masks
 
@@ -102,7 +103,17 @@ class _Partition(StmtRewriter):
         if s.kind is LoopKind.VECTORIZED and (length_of(s.extent) <= _SHORTEST_VECTOR or uses_registers(s.body)):
             return False
         size = stores_in(s.body)
-        return size <= _LARGEST_BODY and self.growth + size <= _LARGEST_GROWTH
+        if size > _LARGEST_BODY or self.growth + size > _LARGEST_GROWTH:
+            return False
+        return self._decided_in(s) * _SMALL_PART >= size
+
+    def _decided_in(self, s: For) -> int:
+        """Returns the stores in those parts of a loop whose guards it decides: where these are few, loops inside it are cut."""
+        body = s.body
+        while isinstance(body, Alloc):
+            body = body.body
+        parts = body.body if isinstance(body, Seq) else (body,)
+        return sum(stores_in(p) for p in parts if any(s.var in free_vars(g) for g in self.guards.of(p)))
 
     def _cut(self, s: For) -> Cut | None:
         """Returns where to cut *s*, if anywhere."""

@@ -9,14 +9,59 @@ from typing_extensions import Buffer as _Buffer
 Buffer: TypeAlias = _Buffer | np.ndarray[Any, Any]
 
 ABI: Final[int]
+FORMAT: Final[int]
+"""The version of saved files."""
+MACHINE: Final[str]
+"""This processor's architecture, such as `x86_64`; empty for one that Weft has no name for."""
+UNREADABLE: Final[int]
+NOT_A_MODEL: Final[int]
+OTHER_VERSION: Final[int]
+DAMAGED: Final[int]
+OTHER_MACHINE: Final[int]
 ALIGN: Final[int]
 FAILED_ASSERT: Final[int]
 NO_MEMORY: Final[int]
+STOPPED: Final[int]
+"""The status of a call that its flag stopped."""
 DTYPES: Final[dict[str, int]]
 """The code of each scalar type, by name."""
 
 class Failed(Exception):
     """Generated code returned a status; `args` are (status, entry, failed_assert, detail)."""
+
+class LoadError(Exception):
+    """A file was refused; `args` are (status, text)."""
+
+class Artifact:
+    """A saved model, from a file (by its path) or from memory, checked by the runtime's loader; raises `LoadError`.
+
+    The image and the constants keep it alive. Rows of inputs and outputs are (name, dtype code, sizes).
+    """
+
+    def __init__(self, source: str | Buffer, threads: int = 0, copy: bool = False, verify: bool = True) -> None: ...
+    @property
+    def image(self) -> Image: ...
+    @property
+    def constants(self) -> Block: ...
+    @property
+    def plan(self) -> int: ...
+    @property
+    def main(self) -> int: ...
+    @property
+    def readonly(self) -> int: ...
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes that a call works in; -1 where that depends on its shapes."""
+    @property
+    def inputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    @property
+    def outputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    @property
+    def checks(self) -> dict[int, str]: ...
+    @property
+    def features(self) -> list[str]: ...
+    @property
+    def notes(self) -> dict[str, str]: ...
 
 class Block:
     """Memory aligned to 64 bytes; from 2 MiB on, aligned to 2 MiB and in huge pages. Not zeroed."""
@@ -32,6 +77,8 @@ class Image:
     """A mapped image: [0, readonly) executable, the rest readable only, nothing writable; all code unless told."""
 
     def __init__(self, blob: Buffer, readonly: int | None = None) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
 
@@ -55,7 +102,16 @@ class Model:
     def run(self, inputs: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
         """Runs on C-contiguous buffers of the model's dtypes and ranks (bfloat16 as plain bytes, `view("V2")`).
 
-        Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`.
+        Raises TypeError, ValueError or BufferError for inputs that are not so, and `Failed`. A signal that comes meanwhile is
+        handled before the next parallel loop, within about 0.1 s; if its handler raises, the call ends with that exception.
+        """
+    def run_into(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None] | None, stop: Buffer | None
+    ) -> list[Any]:
+        """Does the same, and writes those outputs that are given, C-contiguous and of the model's dtypes, where they are.
+
+        Outputs may overlap inputs, or one another: what a run reads is what was there before it. Contents are undefined
+        after a failure. Once the first byte of `stop` is not 0, the call ends with `Failed` of status `STOPPED`.
         """
 
 def pack(constants: Block | Buffer | Iterable[tuple[int, Buffer]]) -> Block:
@@ -95,6 +151,15 @@ def checksum(data: Buffer) -> int:
 
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
+
+def has_feature(cpuinfo: str, feature: str) -> bool:
+    """Tells whether the text of /proc/cpuinfo names a processor's feature; True if it names none."""
+
+def handler_raised() -> bool:
+    """Tells whether the last call that this thread made of a model ended with an exception of a signal's handler."""
+
+def running_calls() -> int:
+    """Returns how many calls of models run now, in all threads of this process."""
 
 def cpus() -> int:
     """Returns how many processors this process may use: its affinity, bounded by its control group's quota."""

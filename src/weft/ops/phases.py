@@ -7,34 +7,36 @@ processing; Vaidyanathan, "Multirate digital filters, filter banks, polyphase ne
 
 from __future__ import annotations
 
-from weft.ir.expr import Expr, all_of, ceil_div, const, select
-from weft.ops.conv import Ints, window_size
+from collections.abc import Sequence
+
+from weft.ir.expr import ONE, Expr, all_of, ceil_div, const, select
+from weft.ops.conv import Ints
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
 from weft.te import Tensor, compute
 
 
-@operator("split_phases")
-def split_phases(x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, block: int) -> Tensor:
-    """[N, C/c, H, W, c] to [N, sh * sw * C/block, H', W', block], padded: channel (py * sw + px) * C + ic is x's, in one phase.
+def padded_phases(x: Tensor, strides: Ints, pads: Ints, sizes: Sequence[Expr], filled: int) -> Tensor:
+    """[N, C/c, H, W, c] to [N, sh * sw * C/c', *sizes, c'], padded: channel (py * sw + px) * C + ic is x's, in one phase.
 
-    H' and W' are what a convolution at stride 1 with ceil(*kernel* / *strides*) taps needs for the strided one's outputs.
+    Blocks stay as they are; those of one channel become blocks of *filled*, the last one filled up with zeros.
     """
-    (kh, kw), (sh, sw) = kernel, strides
-    oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kh)[0], sh, 1)
-    ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kw)[0], sw, 1)
+    sh, sw = strides
     channels, inner = sized(x.shape[1] * x.shape[4])[0], x.shape[4]
-    rows, columns = sized(oh + (-(-kh // sh) - 1), ow + (-(-kw // sw) - 1))
+    total = sized(channels * (sh * sw))[0]
+    block = sized(filled)[0] if inner is ONE else inner
+    shape = sized(x.shape[0], ceil_div(total, block), *sizes, block)
+    if sh * sw == 1 and tuple(shape) == tuple(x.shape):
+        return x
 
     def split(n: Expr, cb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
         ch = cb * block + c
         phase, ic = ch // channels, ch % channels
         h, w = y * sh + phase // sw - pads[0], z * sw + phase % sw - pads[1]
-        inside = all_of([h >= 0, h < x.shape[2], w >= 0, w < x.shape[3]])
-        return select(inside, x[n, ic // inner, h, w, ic % inner], const(0, x.dtype))
+        inside = [h >= 0, h < x.shape[2], w >= 0, w < x.shape[3], *([ch < total] if inner is ONE else [])]
+        return select(all_of(inside), x[n, ic // inner, h, w, ic % inner], const(0, x.dtype))
 
-    shape = (x.shape[0], *sized(ceil_div(channels * (sh * sw), block)), rows, columns, *sized(block))
-    return compute(shape, split, "split_phases", dtype=x.dtype)
+    return compute(shape, split, "pad", dtype=x.dtype)
 
 
 @operator("split_weight_phases")

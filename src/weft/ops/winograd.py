@@ -12,14 +12,17 @@ of the (m + r - 1)^2 products; and the output's transform, rows then columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from weft.ir.expr import Expr, all_of, cast, ceil_div, const, eq, select
+from weft.ir.expr import ONE, ZERO, Expr, Var, cast, ceil_div, const, eq, select
+from weft.ir.simplify import simplify
 from weft.ops.conv import Ints, window_size
+from weft.ops.phases import padded_phases
 from weft.ops.registry import operator
-from weft.ops.shapes import sized
+from weft.ops.shapes import size_bounds, sized
 from weft.support.dtypes import f64
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
@@ -125,73 +128,109 @@ def pack_winograd_weight(w: Tensor, *, tile: int, block: int) -> Tensor:
 
 @operator("conv2d_winograd")
 def conv2d_winograd(
-    x: Tensor,
-    u: Tensor,
-    bias: Tensor | None = None,
-    *,
-    tile: int,
-    kernel: int,
-    channels: int,
-    block: int,
-    pads: Ints = (0, 0, 0, 0),
-) -> Tensor:
-    """Convolution at stride 1 of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
+    x: Tensor, u: Tensor, bias: Tensor | None = None, *, tile: int, kernel: Ints, channels: int, block: int,
+    strides: Ints = (1, 1), pads: Ints = (0, 0, 0, 0), patch: Ints | None = None,
+) -> Tensor:  # fmt: skip
+    """Convolution of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
 
-    *kernel* x *kernel* taps in tiles of *tile* x *tile* outputs; *channels* is OC; bias [OC/block, block].
+    *kernel* is (KH, KW), of which a window of *strides* has as many taps in both dimensions: u is that of the phases. Tiles are
+    *tile* x *tile* outputs; *channels* is OC; bias [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be
+    computed by themselves, through all stages; the images are a divisor of N. Without one, all tiles are together.
     """
-    m, n = tile, tile + kernel - 1
-    size = sized(kernel)[0]
-    oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], size, 1, 1)
-    ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], size, 1, 1)
-    rows, columns = sized(ceil_div(oh, m), ceil_div(ow, m))
-    v = _transformed_input(x, pads, m, kernel, (rows, columns))
+    m, (sh, sw) = tile, strides
+    [taps] = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kernel[0])[0], sh, 1)
+    ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kernel[1])[0], sw, 1)
+    tiles = Tiles.of((x.shape[0], *sized(ceil_div(oh, m), ceil_div(ow, m))), patch)
+    v = _transformed_input(padded_phases(x, strides, pads, tiles.covered(m, taps), block), m, taps, tiles)
     k = reduce_axis(u.shape[3], "k")
 
-    def contraction(p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
-        return sum_(v[p, q, t, k] * u[p, q, o, k, j], [k])
+    def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
+        return sum_(v[g, p, q, t, k] * u[p, q, o, k, j], [k])
 
-    product = compute((n, n, v.shape[2], u.shape[2], u.shape[4]), contraction, "winograd_product", dtype=x.dtype)
-    _, _, a = matrices(m, kernel)
-    panel = u.shape[4]
+    shape = (*v.shape[:4], u.shape[2], u.shape[4])
+    product = compute(shape, contraction, "winograd_product", dtype=x.dtype)
+    _, _, a = matrices(m, taps)
+    n, panel = len(a[0]), u.shape[4]
 
-    def by_rows(i: Expr, q: Expr, t: Expr, oc: Expr) -> Expr:
-        return choose(i, times_vector(a, [product[p, q, t, oc // panel, oc % panel] for p in range(n)]))
+    def by_rows(g: Expr, i: Expr, q: Expr, t: Expr, oc: Expr) -> Expr:
+        return choose(i, times_vector(a, [product[g, p, q, t, oc // panel, oc % panel] for p in range(n)]))
 
-    half = compute((m, n, v.shape[2], sized(channels)[0]), by_rows, "winograd_rows", dtype=x.dtype)
+    half = compute((v.shape[0], m, n, v.shape[3], sized(channels)[0]), by_rows, "winograd_rows", dtype=x.dtype)
 
     def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        t, oc = (b * rows + y // m) * columns + z // m, ocb * block + c
-        e = choose(z % m, times_vector(a, [half[y % m, q, t, oc] for q in range(n)]))
+        (g, t), oc = tiles.place((b, y, z), m, (x.shape[0], oh, ow)), ocb * block + c
+        e = choose(z % m, times_vector(a, [half[g, y % m, q, t, oc] for q in range(n)]))
         return e if bias is None else e + bias[ocb, c]
 
-    shape = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
-    return compute(shape, finished, "conv2d_winograd", dtype=x.dtype)
+    made = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
+    return compute(made, finished, "conv2d_winograd", dtype=x.dtype)
 
 
-def _transformed_input(x: Tensor, pads: Ints, m: int, r: int, grid: tuple[Expr, Expr]) -> Tensor:
-    """Returns B' d B of every tile: [n, n, N * rows * columns, C]."""
-    n, (rows, columns) = m + r - 1, grid
-    shape = (x.shape[0], x.shape[1], *sized(rows * m + (r - 1), columns * m + (r - 1)), x.shape[4])
+@dataclass(frozen=True)
+class Tiles:
+    """How the tiles of all images are numbered: `patch` has the images, rows and columns of a patch, `count` those of patches."""
 
-    def padded(b: Expr, cb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        h, w = y - pads[0], z - pads[1]
-        inside = all_of([h >= 0, h < x.shape[2], w >= 0, w < x.shape[3]])
-        return select(inside, x[b, cb, h, w, c], const(0, x.dtype))
+    patch: tuple[Expr, ...]
+    count: tuple[Expr, ...]
 
-    p = x if tuple(shape) == tuple(x.shape) else compute(shape, padded, "pad", dtype=x.dtype)
+    @staticmethod
+    def of(sizes: Sequence[Expr], patch: Ints | None) -> Tiles:
+        """Returns the numbering of images, rows and columns of tiles; the last patches of a dimension may overhang."""
+        chosen = sized(*(sizes if patch is None else patch))
+        return Tiles(chosen, sized(*[ceil_div(s, p) for s, p in zip(sizes, chosen, strict=True)]))
+
+    @property
+    def patches(self) -> Expr:
+        """The number of patches."""
+        return sized(self.count[0] * self.count[1] * self.count[2])[0]
+
+    @property
+    def in_patch(self) -> Expr:
+        """The number of tiles in a patch."""
+        return sized(self.patch[0] * self.patch[1] * self.patch[2])[0]
+
+    def covered(self, m: int, taps: int) -> tuple[Expr, ...]:
+        """Returns the rows and columns of the padded input that all tiles of *m* outputs together read."""
+        return sized(*[c * p * m + (taps - 1) for c, p in zip(self.count[1:], self.patch[1:], strict=True)])
+
+    def place(self, at: Sequence[Expr], m: int, shape: Sequence[Expr]) -> tuple[Expr, Expr]:
+        """Returns the patch, and the tile in it, of the output *at* an image, a row and a column of *shape*; *m* to a tile."""
+        (pb, py, pz), (_, cy, cz), (b, y, z) = self.patch, self.count, at
+        g = (b // pb * cy + y // (py * m)) * cz + z // (pz * m)
+        t = (b % pb * py + y // m % py) * pz + z // m % pz
+        return _simplified(g, at, shape), _simplified(t, at, shape)
+
+    def position(self, g: Expr, t: Expr) -> tuple[Expr, ...]:
+        """Returns the image, the row and the column of tiles of tile *t* in patch *g*: the inverse of `place`."""
+        (pb, py, pz), (_, cy, cz) = self.patch, self.count
+        found = g // (cy * cz) * pb + t // (py * pz), g // cz % cy * py + t // pz % py, g % cz * pz + t % pz
+        return tuple([_simplified(e, (g, t), (self.patches, self.in_patch)) for e in found])
+
+
+def _simplified(e: Expr, axes: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
+    """Returns *e* simplified, *axes* being indices of dimensions of *sizes*."""
+    bounds = size_bounds(e, *sizes)
+    for a, size in zip(axes, sizes, strict=True):
+        if isinstance(a, Var):
+            bounds = bounds.bind(a, ZERO, size - ONE)
+    return simplify(e, bounds)
+
+
+def _transformed_input(p: Tensor, m: int, r: int, tiles: Tiles) -> Tensor:
+    """Returns B' d B of every tile of p [N, C/c, H, W, c]: [patches, n, n, tiles in a patch, C]."""
     matrix, _, _ = matrices(m, r)
+    n, lanes = len(matrix), p.shape[4]
 
-    def by_columns(i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
-        b, y, z = t // (rows * columns), t // columns % rows, t % columns
+    def by_columns(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
+        b, y, z = tiles.position(g, t)
         at = [p[b, ch // lanes, y * m + k, z * m + j, ch % lanes] for k in range(n)]
         return choose(i, times_vector(matrix, at))
 
-    lanes = x.shape[4]
-    tiles = sized(x.shape[0] * rows * columns)[0]
-    channels = sized(x.shape[1] * lanes)[0]
-    half = compute((n, n, tiles, channels), by_columns, "winograd_columns", dtype=x.dtype)
+    shape = sized(tiles.patches, n, n, tiles.in_patch, p.shape[1] * lanes)
+    half = compute(shape, by_columns, "winograd_columns", dtype=p.dtype)
 
-    def by_rows(i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
-        return choose(j, times_vector(matrix, [half[i, k, t, ch] for k in range(n)]))
+    def by_rows(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
+        return choose(j, times_vector(matrix, [half[g, i, k, t, ch] for k in range(n)]))
 
-    return compute((n, n, tiles, channels), by_rows, "winograd_input", dtype=x.dtype)
+    return compute(shape, by_rows, "winograd_input", dtype=p.dtype)

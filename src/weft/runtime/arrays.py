@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from weft.native import _rt
 from weft.runtime.package import TensorSpec
-from weft.support.dtypes import bf16
 from weft.support.errors import InputError
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -30,7 +29,7 @@ def as_array(value: object, spec: TensorSpec) -> Array:
             f"np.asarray(value, dtype=np.{spec.dtype.numpy.name})",
         )
     try:
-        return _rt.from_dlpack(export())
+        return _rt.from_dlpack(_exported(export))
     except (BufferError, TypeError, RuntimeError) as error:
         raise InputError(
             f"input '{spec.name}' cannot be read where it is: {error}",
@@ -38,9 +37,17 @@ def as_array(value: object, spec: TensorSpec) -> Array:
         ) from error
 
 
+def _exported(export: Callable[..., object]) -> object:
+    """Returns the capsule of an array; of version 1 if its library knows it, which can say that an array is read-only."""
+    try:
+        return export(max_version=(1, 0))
+    except TypeError:
+        return export()
+
+
 def bits(array: Array) -> Array:
     """Returns the array as the native runtime takes it: bfloat16, which the buffer protocol lacks, as plain bytes."""
-    return array.view("V2") if array.dtype == bf16.numpy else array
+    return array.view("V2") if array.dtype.kind == "V" else array
 
 
 def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array]:
@@ -58,6 +65,48 @@ def fit_input(value: object, spec: TensorSpec, sizes: dict[str, tuple[int, str]]
     check_dtype(array, spec)
     check_shape(array, spec, sizes)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def fit_outputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array | None]:
+    """Returns the arrays that outputs are to be written into; raises `InputError` for what can't be written or does not fit."""
+    if len(values) != len(specs):
+        signature = ", ".join(map(str, specs))
+        raise InputError(
+            f"out has {len(values)} arrays, and the model has {len(specs)} outputs",
+            hint=f"give an array, or None for a new one, for each of ({signature})",
+        )
+    return [None if v is None else fit_output(v, spec) for v, spec in zip(values, specs, strict=True)]
+
+
+def fit_output(value: object, spec: TensorSpec) -> Array:
+    """Returns the memory of *value* as an array that can be written, of the spec's dtype and number of dimensions."""
+    array = value if isinstance(value, np.ndarray) else _writable(value, spec)
+    if not array.flags.writeable:
+        raise InputError(
+            f"the array given for the output '{spec.name}' is read-only", hint="give one that can be written"
+        )
+    if array.dtype != spec.dtype.numpy or array.ndim != len(spec.shape):
+        raise InputError(f"the array given for the output {spec} is {array.dtype}{list(array.shape)}")
+    return array
+
+
+def _writable(value: object, spec: TensorSpec) -> Array:
+    try:
+        return np.from_dlpack(value)  # type: ignore[arg-type] # it says so itself
+    except (AttributeError, BufferError, TypeError, RuntimeError) as error:
+        raise InputError(
+            f"the output '{spec.name}' cannot be written into a {type(value).__name__}: {error}",
+            hint="give a NumPy array, or a tensor with DLPack in the CPU's memory that needs no gradient",
+        ) from error
+
+
+def check_same_shape(array: Array, made: Array, spec: TensorSpec) -> None:
+    """Raises `InputError` unless the array given for an output has the shape that the output came to have."""
+    if array.shape != made.shape:
+        raise InputError(
+            f"the array given for the output '{spec.name}' has shape {array.shape}, not {made.shape}",
+            hint="the shape follows from those of the inputs",
+        )
 
 
 def check_dtype(array: Array, spec: TensorSpec) -> None:

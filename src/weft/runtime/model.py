@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from weft.native import _rt
-from weft.runtime.arrays import Array, fit_inputs, order_inputs
+from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
 from weft.runtime.artifact import read_artifact, write_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
@@ -20,7 +20,9 @@ class Model:
     Inputs are NumPy arrays, torch tensors, or any arrays in the CPU's memory that have DLPack; their dtypes must be the
     model's own. One output is returned as a NumPy array, several as a tuple in the model's order. A model is immutable
     and may be called from several threads at once. Raises `InputError` for inputs that do not fit, `RuntimeFailure` for
-    values that break what the model assumes.
+    values that break what the model assumes. Ctrl-C ends a long call between two of its kernels, with `KeyboardInterrupt`.
+
+    `threads` is the most threads that a call uses.
     """
 
     def __init__(self, package: Package, *, threads: int | None = None) -> None:
@@ -28,15 +30,17 @@ class Model:
         self.package = replace(package, constants=_rt.pack(package.constants))
         self.inputs = package.inputs
         self.outputs = package.outputs
+        self.threads = _rt.threads(threads or 0)
+        self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
-            _rt.Image(package.image, package.readonly),
+            package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly),
             package.plan,
             package.main,
             self.package.constants,
             _codes(package.inputs),
             _codes(package.outputs),
-            threads or 0,
+            self.threads,
         )
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
@@ -53,17 +57,60 @@ class Model:
                 return tuple([named[name] for name in self._names])
         return tuple(order_inputs(args, named, self.inputs))
 
-    def run(self, inputs: Sequence[object]) -> list[Array]:
-        """Runs the model on all of its inputs in order, and returns all of its outputs in order."""
-        try:
-            return self._run(inputs, inputs)  # arrays that fit as they are need no look from here
-        except (TypeError, ValueError, BufferError):
-            return self._run(fit_inputs(inputs, self.inputs), inputs)
+    def run(
+        self, inputs: Sequence[object], out: Sequence[object] | None = None, stop: _rt.Buffer | None = None
+    ) -> list[Array]:
+        """Runs the model on all of its inputs in order, and returns all of its outputs in order.
 
-    def _run(self, arrays: Sequence[object], given: Sequence[object]) -> list[Array]:
+        *out* gives an array for each output, or None where a new one is to be made; the outputs are written there, without a
+        copy if the array is contiguous, aligned to 64 bytes (those that a model returned are) and shares no memory with
+        another. It may be an input's. *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next
+        kernel. After an error, what is in *out* is undefined.
+
+        Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
+        when it was stopped.
+        """
+        try:
+            return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
+        except (TypeError, ValueError, BufferError):
+            if _rt.handler_raised():
+                raise
+        fitting = fit_inputs(inputs, self.inputs)
+        return self._run(fitting, inputs, None, stop) if out is None else self._run_into(fitting, inputs, out, stop)
+
+    def _run_into(
+        self, fitting: list[Array], given: Sequence[object], out: Sequence[object], stop: _rt.Buffer | None
+    ) -> list[Array]:
+        """Runs the model; those outputs that can't be written where they are to be are copied there."""
+        arrays = fit_outputs(out, self.outputs)
+        direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
+        try:
+            made = self._run(fitting, given, direct, stop)
+        except (TypeError, ValueError):
+            if _rt.handler_raised():
+                raise
+            made = self._run(fitting, given, None, stop)  # some array has a wrong shape: the right ones name it
+        for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
+            if array is None:
+                continue
+            if made[k] is not direct[k]:
+                check_same_shape(array, made[k], spec)
+                array[...] = made[k]
+            made[k] = array
+        return made
+
+    def _run(
+        self,
+        arrays: Sequence[object],
+        given: Sequence[object],
+        out: Sequence[object] | None,
+        stop: _rt.Buffer | None,
+    ) -> list[Array]:
         """Runs the native model on *arrays*, made of what was *given*."""
         try:
-            return self._native.run(arrays)  # type: ignore[arg-type] # it refuses what is no buffer
+            if out is None and stop is None:
+                return self._native.run(arrays)  # type: ignore[arg-type] # it refuses what is no buffer
+            return self._native.run_into(arrays, out, stop)  # type: ignore[arg-type]
         except _rt.Failed as failed:
             raise self._explain(failed, given) from None
         except MemoryError:
@@ -74,6 +121,8 @@ class Model:
         status, entry, index, detail = failed.args
         if status == _rt.NO_MEMORY:
             return DeviceError("there is no memory left to run the model in")
+        if status == _rt.STOPPED:
+            return RuntimeFailure("the call was stopped by its caller", hint="its outputs were not computed")
         if entry == "plan":
             _ = fit_inputs(inputs, self.inputs)  # names the input at fault, if a spec says so
         message = f"status {status}"
@@ -98,6 +147,11 @@ def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
     return [(spec.dtype.code, len(spec.shape)) for spec in specs]
 
 
-def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
-    """Loads a saved model; needs no compiler. Raises `ArtifactError` for a damaged file, or one made for another machine."""
-    return Model(read_artifact(path), threads=threads)
+def load(path: str | os.PathLike[str], *, threads: int | None = None, copy: bool = False, verify: bool = True) -> Model:
+    """Loads a saved model; needs no compiler.
+
+    Its weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy* they
+    become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights is
+    not computed; all else is always checked. Raises `ArtifactError` for a damaged file, or one made for another machine.
+    """
+    return Model(read_artifact(path, threads=threads, copy=copy, verify=verify), threads=threads)

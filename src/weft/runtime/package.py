@@ -30,13 +30,14 @@ class Package:
     """A compiled model, ready to be loaded, or saved: nothing in it refers to the compiler.
 
     `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
-    `main` are the offsets of its two entries (see `native/rt/weft.h`). `constants` are the packed weights: one
+    `main` are the offsets of its two entries (see `native/rt/weft_abi.h`). `constants` are the packed weights: one
     block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
     number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
-    made for; it runs where the processor is a `machine` (as in `platform.machine()`) that has all of `features`.
+    made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
+    is the bytes that a call works in, None where that depends on its shapes. `notes` say how the model was made, by key.
     """
 
-    image: bytes | memoryview
+    image: bytes | memoryview | _rt.Image
     plan: int
     main: int
     constants: Constants
@@ -47,3 +48,5 @@ class Package:
     target: str = ""
     machine: str = ""
     features: tuple[str, ...] = ()
+    arena: int | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)

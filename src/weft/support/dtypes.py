@@ -9,8 +9,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
+
+from weft.support.errors import ToolchainError
+
+try:
+    import ml_dtypes
+except ImportError:  # the runtime does without: only models that take or make bfloat16 need it
+    ml_dtypes = None
 
 _INTERNED: dict[tuple[str, int, int], DType] = {}
 
@@ -62,7 +68,9 @@ class DType:
 
     @cached_property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy dtype of one lane."""
+        """The NumPy dtype of one lane; raises `ToolchainError` for bfloat16 without the package that has it."""
+        if self.element.name not in _NUMPY:
+            raise ToolchainError("NumPy has no bfloat16 without the package ml_dtypes", hint="pip install ml_dtypes")
         dtype: np.dtype[np.generic] = np.dtype(_NUMPY[self.element.name])
         return dtype
 
@@ -107,7 +115,8 @@ CODES: Final = {name: code for code, name in enumerate(SCALARS)}
 _NUMPY: Final[dict[str, Any]] = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "handle": np.uint64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "handle": np.uint64,
+    **({} if ml_dtypes is None else {"bf16": ml_dtypes.bfloat16}),
 }  # fmt: skip
 _OF_NUMPY: Final = {np.dtype(n): SCALARS[t] for t, n in _NUMPY.items() if t != "handle"}
 

@@ -2,7 +2,8 @@
 
     WeftError                       everything Weft raises on purpose
     ├── ModelError                  the model file or graph is wrong
-    │   └── UnsupportedOperators    the model needs operators Weft lacks; lists all of them
+    │   ├── UnsupportedOperators    the model needs operators Weft lacks; lists all of them
+    │   └── UnknownValues           what the model computes with decides what is to be compiled
     ├── InputError                  a call's inputs do not fit the model
     ├── TypeMismatch                an expression mixes data types, or a shape rule is broken
     ├── GradientError               a formula has no derivative
@@ -54,6 +55,10 @@ class ModelError(WeftError):
 
 class UnsupportedOperators(ModelError):
     """The model uses operators that Weft does not have; all of them are listed at once."""
+
+
+class UnknownValues(ModelError):
+    """Values that are not known before the model runs decide shapes, or which nodes run: it can't be compiled without them."""
 
 
 class InputError(WeftError):

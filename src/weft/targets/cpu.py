@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from weft.support.errors import InputError
+from weft.targets.cores import core_of
 from weft.targets.target import PORTABLE, ROUNDING, Target
 
 TRIPLE: Final = "x86_64-unknown-linux-gnu"
@@ -79,23 +80,29 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         raise InputError(f"there is no CPU level {name!r}", hint=f"use one of {', '.join(LEVELS)}")
     chosen = LEVELS[name]
     sizes = cache_sizes()
+    core = core_of(_cpuinfo())
+    rate = 1 if not chosen.fma else core.wide_fma_per_cycle if chosen.vector_bits == 512 else 2
     return Target(
         name="cpu" if level is None else f"cpu -mattr={name}",
         triple=TRIPLE,
         cpu=chosen.cpu,
-        tune=tune_cpu(),
+        tune=core.tune,
         features=tuple(sorted({*chosen.features, *_extra_features(name, flags)})),
         vector_bits=chosen.vector_bits,
         vector_registers=chosen.vector_registers,
         fma=chosen.fma,
-        fma_per_cycle=_fma_per_cycle(chosen),
+        fma_per_cycle=rate,
         masked_memory=chosen.masked_memory,
         l1=sizes.get(1, 32 << 10),
         l2=sizes.get(2, 512 << 10),
-        l3=sizes.get(3, 8 << 20),
+        l3=min(sizes.get(3, 8 << 20), core.l3_share),
         cache_line=64,
         cores=cores or len(os.sched_getaffinity(0)),
         native=PORTABLE | ROUNDING | ({"fma"} if chosen.fma else frozenset()),
+        l2_speed=core.l2_speed,
+        l3_speed=core.l3_speed,
+        memory_speed=core.memory_speed,
+        read_ahead=core.read_ahead,
     )
 
 
@@ -142,23 +149,6 @@ def _linux_name(feature: str) -> str:
 def _extra_features(level: str, flags: frozenset[str]) -> list[str]:
     present = [llvm for linux, llvm in _OPTIONAL.items() if linux in flags]
     return [f"+{f}" for f in present if level == "avx512" or _NEEDS.get(f) == level]
-
-
-def _fma_per_cycle(level: Level) -> int:
-    """Returns the full-width multiply-adds per cycle; AMD before family 26 (Zen 5) splits those of 512 bits."""
-    split = level.vector_bits == 512 and _cpuinfo().get("vendor_id") == "AuthenticAMD" and _family() < 26
-    return 1 if split or not level.fma else 2
-
-
-def tune_cpu() -> str:
-    """Returns LLVM's name for the processor whose timing this machine has, "generic" if unknown."""
-    if _cpuinfo().get("vendor_id") != "AuthenticAMD":
-        return "generic"
-    return {23: "znver2", 25: "znver4", 26: "znver5"}.get(_family(), "generic")
-
-
-def _family() -> int:
-    return int(_cpuinfo().get("cpu family", "0"))
 
 
 @cache

@@ -16,7 +16,7 @@ from weft.graph.graph import Array, Graph, Value
 from weft.ir.expr import Const, Expr, ExprLike
 from weft.ops.shapes import normalize_axis, simplify_size
 from weft.support.dtypes import DType, i64
-from weft.support.errors import ModelError, WeftError
+from weft.support.errors import ModelError, UnknownValues, WeftError
 
 Operand: TypeAlias = Value | Known
 Results: TypeAlias = Operand | tuple[Operand | None, ...]
@@ -78,9 +78,9 @@ class Call:
         """The attributes by name, as Python values."""
         return {a.name: attribute_value(a, self.source) for a in self.node.attribute}
 
-    def fail(self, message: str, hint: str | None = None) -> NoReturn:
-        """Raises `ModelError` naming the node."""
-        raise ModelError(message, where=self.source, hint=hint)
+    def fail(self, message: str, hint: str | None = None, kind: type[ModelError] = ModelError) -> NoReturn:
+        """Raises `ModelError`, or one of its kinds, naming the node."""
+        raise kind(message, where=self.source, hint=hint)
 
     def require(self, condition: Expr, message: str, *values: Expr) -> None:
         """Lets calls of the model fail with *message* where *condition* does not hold; *values* are its {0}, {1} ..."""
@@ -104,7 +104,7 @@ class Call:
         return self.inputs[i] if i < len(self.inputs) else None
 
     def known(self, i: int, what: str) -> Array:
-        """Returns the elements of input *i*; raises `ModelError` where they are computed only when the model runs."""
+        """Returns the elements of input *i*; raises `UnknownValues` where they are computed only when the model runs."""
         found = self.input(i)
         if isinstance(found, Known):
             return found.array
@@ -114,6 +114,7 @@ class Call:
             f"{what} ({name}) {f'is computed by {maker}' if maker else 'is an input of the model'}, "
             "so it is not known before the model runs",
             "Weft needs it to compile the model; export the model with it as a constant, or fix the shapes it depends on",
+            UnknownValues,
         )
 
     def numbers(self, i: int, what: str) -> Array:

@@ -12,6 +12,7 @@ from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
 from weft.ir.expr import Const
 from weft.support.dtypes import bool_
+from weft.support.errors import UnknownValues
 
 MOST_STEPS: Final = 1024
 """Iterations up to which a loop is written out."""
@@ -28,17 +29,22 @@ def if_(c: Call) -> Results:
     pairs = list(zip(*(c.subgraph(b, {}) for b in branches), strict=True))
     for a, b in pairs:
         if a.dtype is not b.dtype or a.shape != b.shape:
-            c.fail(f"its branches give {a!r} and {b!r}; both must have one shape, since the condition is not constant")
+            c.fail(
+                f"its branches give {a!r} and {b!r}; both must have one shape, since the condition is not constant",
+                kind=UnknownValues,
+            )
     return tuple([c.add("where", chosen, a, b) for a, b in pairs])
 
 
 def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
-    """Tells whether a loop goes on; raises `ModelError` where that is known only when the model runs."""
+    """Tells whether a loop goes on; raises `UnknownValues` where that is known only when the model runs."""
     if condition is None:
         return True
     if not isinstance(condition, Known) or condition.symbolic:
         c.fail(
-            f"{what} depends on the inputs' values", "only loops whose number of iterations is known can be compiled"
+            f"{what} depends on the inputs' values",
+            "only loops whose number of iterations is known can be compiled",
+            UnknownValues,
         )
     return bool(condition.array.all())
 

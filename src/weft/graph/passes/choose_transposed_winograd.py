@@ -15,7 +15,14 @@ from math import prod
 import numpy as np
 
 from weft.graph.graph import Array, Constant, Graph, Node, Value
-from weft.graph.passes.choose_winograd import LARGEST_ERROR, SAMPLES, TRANSFORM_CYCLES, sampled_error, streaming_cycles
+from weft.graph.passes.choose_winograd import (
+    LARGEST_ERROR,
+    SAMPLES,
+    TRANSFORM_CYCLES,
+    panel_of,
+    sampled_error,
+    streaming_cycles,
+)  # fmt: skip
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 from weft.targets.target import Target
@@ -57,8 +64,7 @@ def choose_transposed_winograd(graph: Graph, target: Target) -> Graph:
         tile = best_tile(layer, target, held - w.nbytes)
         if tile is None or phase_error(w.array, strides, taps, tile) > LARGEST_ERROR:
             return None
-        lanes = target.lanes(32)
-        block = min(4 * lanes, -(-layer.outputs // lanes) * lanes)
+        block = panel_of(layer.outputs, target)
         u = new.add(
             "pack_transposed_winograd_weight", [w], name=f"{w.name}_winograd",
             tile=tile, taps=taps, block=block, strides=strides,

@@ -2,7 +2,8 @@
 
     y = conv2d_blocked(x, pack_conv_weight(w), b)     becomes     y = conv2d_winograd(x, pack_winograd_weight(w), b)
 
-One with strides becomes one at stride 1 over the phases of its input, which are channels then.
+One with strides is one at stride 1 over the phases of its input, which are channels then. All stages go patch by patch where
+what lies between them would not stay in the second-level cache otherwise.
 
 The choice is by cost: arithmetic of the products (with tiles that overhang the edge), the transforms, and the transformed
 weights, which are larger and may have to come from memory. A layer is left alone where the method would cost accuracy: its error,
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -22,8 +25,8 @@ from weft.ops.winograd import matrices
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
-TILES = (2, 4)
-"""Sizes of output tiles to choose from."""
+TILES = (2, 3, 4)
+"""Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""
 
 LARGEST_ERROR = 2e-5
 SAMPLES = 16
@@ -32,9 +35,30 @@ SAMPLES = 16
 TRANSFORM_CYCLES = 3.0
 """Cycles for each vector that a transform writes: its arithmetic, loads and stores."""
 
-LAST_CACHE_BYTES_PER_CYCLE = 24.0
-MEMORY_BYTES_PER_CYCLE = 8.0
+INPUT_CYCLES, OUTPUT_CYCLES = 7.0, 5.0
+"""Cycles for each vector of a factor of the products that its transform makes, and of a product: most go into moving it."""
 
+PADDING_CYCLES = 3.0
+"""Cycles for each vector of the padded input."""
+
+
+PRODUCT_CYCLES = 2.0
+"""Cycles for each vector of a product beside its multiply-adds: it is started from zero and stored."""
+
+L2_SHARE = 0.7
+"""The part of the second-level cache that what is used together may fill."""
+
+HIDDEN = 0.25
+"""The part of reading weights that shows even while they are multiplied."""
+
+GATHER_CYCLES = 1.5
+"""Cycles to bring an element to its place in a vector."""
+
+FEWEST_TILES = 12
+"""Columns of tiles that are left in a patch where rows are cut."""
+
+GAIN = 0.95
+"""What the method may cost of a direct computation, to be worth the larger weights."""
 
 TAPS = (2, 3, 4)
 """Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
@@ -44,10 +68,11 @@ TAPS = (2, 3, 4)
 class Layer:
     """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
 
-    *inputs* are the channels at stride 1, the phases included, in blocks of *block*; *multiplications* are those that a direct
-    computation takes for each output.
+    *inputs* are the channels at stride 1, the phases included; *multiplications* are those that a direct computation takes for
+    each output; *block* is that of the outputs' channels, and *gathered* tells that the inputs' are not in blocks.
     """
 
+    images: int
     height: int
     width: int
     inputs: int
@@ -56,6 +81,7 @@ class Layer:
     multiplications: int
     strides: tuple[int, int]
     block: int
+    gathered: bool = False
 
     @property
     def phases(self) -> int:
@@ -63,42 +89,43 @@ class Layer:
         return self.strides[0] * self.strides[1]
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time."""
+
+    tile: int
+    patch: tuple[int, int, int]
+
+
 def choose_winograd(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
+    held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         found = _layer(node)
         if found is None or inputs[0] is None:
             return None
         layer, w = found
-        tile = best_tile(layer, target)
-        if tile is None or sampled_error(phase_weight(w.array, layer.strides), tile) > LARGEST_ERROR:
+        at_stride_one = cache(lambda m: sampled_error(phase_weight(w.array, layer.strides), m))
+        plan = next(
+            (p for p in good_plans(layer, target, held - w.nbytes) if at_stride_one(p.tile) <= LARGEST_ERROR), None
+        )
+        if plan is None:
             return None
-        x, weight, pads = _at_stride_one(new, node, layer, inputs[0], w)
-        lanes = target.lanes(32)
-        panel = min(4 * lanes, _rounded(layer.outputs, lanes))
-        u = new.add("pack_winograd_weight", [weight], tile=tile, block=panel, name=f"{w.name}_winograd")
+        weight = w if layer.phases == 1 else new.add(
+            "split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides
+        )  # fmt: skip
+        panel = panel_of(layer.outputs, target)
+        u = new.add("pack_winograd_weight", [weight], tile=plan.tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
         made = new.add(
-            "conv2d_winograd", [x, u, bias], source=node.source, name=node.output.name,
-            tile=tile, kernel=layer.taps, channels=layer.outputs, block=layer.block, pads=pads,
+            "conv2d_winograd", [inputs[0], u, bias], source=node.source, name=node.output.name,
+            tile=plan.tile, kernel=w.extents[2:], channels=layer.outputs, block=layer.block, strides=layer.strides,
+            pads=node.attribute("pads"), patch=plan.patch,
         )  # fmt: skip
         return [made]
 
     return rewrite_graph(graph, rule)
-
-
-def _at_stride_one(new: Graph, node: Node, layer: Layer, x: Value, w: Constant) -> tuple[Value, Value, tuple[int, ...]]:
-    """Returns the input, the weight and the pads of a convolution at stride 1 that computes the same."""
-    if layer.phases == 1:
-        return x, w, node.attribute("pads")
-    strides = layer.strides
-    split = new.add(
-        "split_phases", [x], source=node.source, kernel=w.extents[2:], strides=strides, pads=node.attribute("pads"),
-        block=layer.block,
-    )  # fmt: skip
-    weight = new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=strides)
-    return split, weight, (0, 0, 0, 0)
 
 
 def _layer(node: Node) -> tuple[Layer, Constant] | None:
@@ -116,34 +143,71 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or set(node.attribute("dilations")) != {1}:
         return None
-    if block != x.static_shape[4] or outputs % block or inputs != x.static_shape[1] * block:
+    read = x.static_shape[4]
+    if read not in (1, block) or outputs % block or inputs != x.static_shape[1] * read:
         return None
     multiplications = inputs * kernel[0] * kernel[1]
-    height, width = shape[0] * shape[2], shape[3]
-    return Layer(height, width, inputs * phases, outputs, taps.pop(), multiplications, strides, block), w
+    sizes = shape[0], shape[2], shape[3], inputs * phases, outputs, taps.pop(), multiplications
+    return Layer(*sizes, strides, block, gathered=read < block), w
 
 
-def best_tile(layer: Layer, target: Target) -> int | None:
-    """Returns the tile size that is cheapest, or None where a direct convolution is."""
-    rate = target.lanes(32) * max(1, target.fma_per_cycle)
-    direct = layer.height * layer.width * layer.outputs * layer.multiplications / rate
-    costs = {m: winograd_cycles(layer, m, target) for m in TILES}
-    cheapest = min(costs, key=costs.__getitem__)
-    return cheapest if costs[cheapest] < 0.9 * direct else None
+def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
+    """Returns the plans that are cheaper than a direct convolution, cheapest first; *others* are the bytes of other weights."""
+    vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
+    products = vectors * layer.multiplications / max(1, target.fma_per_cycle)
+    direct = max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
+    costs = {plan: winograd_cycles(layer, plan, target, others) for m in TILES for plan in _plans(layer, m)}
+    return sorted([p for p, cost in costs.items() if cost < GAIN * direct], key=costs.__getitem__)
 
 
-def winograd_cycles(layer: Layer, m: int, target: Target) -> float:
-    """Returns the estimated cycles of a layer with tiles of *m* x *m* outputs on one core."""
+def panel_of(outputs: int, target: Target) -> int:
+    """Returns how many output channels a panel of transformed weights has: so few that a register tile has many rows.
+
+    Each vector of weights is then used by all these as it arrives, which takes as long as the next one is under way.
+    """
     lanes = target.lanes(32)
+    return min(2 * lanes, -(-outputs // lanes) * lanes)
+
+
+def _plans(layer: Layer, m: int) -> list[Plan]:
+    """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row."""
+    rows, columns = -(-layer.height // m), -(-layer.width // m)
+    some = {(1, -(-rows // n), columns) for n in range(1, rows + 1)}
+    parts = {(1, 1, -(-columns // n)) for n in range(1, columns // FEWEST_TILES + 1)}
+    return [Plan(m, p) for p in [(layer.images, rows, columns), *sorted(some | parts, reverse=True)]]
+
+
+def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -> float:
+    """Returns the estimated cycles of a layer computed by *plan* on one core.
+
+    What lies between the transforms and the products is written and read again, from beyond the second-level cache if a patch
+    does not fit there; and each patch reads all the weights, from there too if they do not fit beside it.
+    """
+    lanes, m = target.lanes(32), plan.tile
     n = m + layer.taps - 1
-    tiles = -(-layer.height // m) * -(-layer.width // m)
-    products = n * n * tiles * layer.inputs * layer.outputs / (lanes * max(1, target.fma_per_cycle))
-    streaming = streaming_cycles(4 * n * n * layer.inputs * layer.outputs, target)
-    vectors = tiles * (n * n + n * m) * (layer.inputs + layer.outputs) / lanes
-    split = layer.height * layer.width * layer.inputs / lanes if layer.phases > 1 else 0.0
-    moved = 4 * n * n * tiles * (layer.inputs + layer.outputs)
-    spilled = 2 * moved / LAST_CACHE_BYTES_PER_CYCLE if moved > target.l2 else 0.0
-    return max(products, streaming) + (vectors + split) * TRANSFORM_CYCLES + spilled
+    sizes = layer.images, -(-layer.height // m), -(-layer.width // m)
+    patches, tiles = prod(-(-s // p) for s, p in zip(sizes, plan.patch, strict=True)), prod(plan.patch)
+    weights = 4 * n * n * layer.inputs * layer.outputs
+    between = 4 * n * n * tiles * (layer.inputs + layer.outputs)
+    products = n * n * (_steps(tiles, target) * layer.inputs + tiles * PRODUCT_CYCLES) * -(-layer.outputs // lanes)
+    near = between + weights <= L2_SHARE * target.l2
+    streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
+    read, made = -(-layer.inputs // lanes), -(-layer.outputs // lanes)
+    transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
+    moving = 2 * streaming_cycles(between, target) if between > L2_SHARE * target.l2 else 0.0
+    rows, columns = (p * m + layer.taps - 1 for p in plan.patch[1:])
+    padding = (
+        plan.patch[0] * rows * columns * (layer.inputs * GATHER_CYCLES if layer.gathered else read * PADDING_CYCLES)
+    )
+    return patches * (max(products, streaming) + HIDDEN * min(products, streaming) + transforms + moving + padding)
+
+
+def _steps(tiles: int, target: Target) -> float:
+    """Returns the cycles of a vector's multiply-adds for *tiles* tiles: a few left over wait for their sums."""
+    rows = max(1, target.vector_registers // 2 - 2)
+    rate = max(1, target.fma_per_cycle)
+    full, rest = divmod(tiles, rows)
+    return full * rows / rate + (max(rest / rate, 2.0) if rest else 0.0)
 
 
 def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
@@ -151,7 +215,7 @@ def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
 
     The *others* are read in between, so that the last cache has to hold them too, with room for all that is not weights.
     """
-    speed = LAST_CACHE_BYTES_PER_CYCLE if weights + others < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    speed = target.l3_speed if weights + others < target.l3 / 2 else target.memory_speed
     return weights / speed if weights > target.l2 / 2 else 0.0
 
 
@@ -184,7 +248,3 @@ def phase_weight(w: Array, strides: tuple[int, int]) -> Array:
     wide[:, :, : w.shape[2], : w.shape[3]] = w
     parts = wide.reshape(*w.shape[:2], rows, sh, columns, sw).transpose(0, 3, 5, 1, 2, 4)
     return parts.reshape(w.shape[0], sh * sw * w.shape[1], rows, columns)
-
-
-def _rounded(value: int, unit: int) -> int:
-    return -(-value // unit) * unit

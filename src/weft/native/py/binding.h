@@ -2,23 +2,26 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "weft.h"
+extern "C" {
+#include "weft_abi.h"
+}
 
 namespace nb = nanobind;
 
-// Bytes per value, the format letters that the buffer protocol may name it by, and NumPy's name, by dtype code.
+// The format letters that the buffer protocol may name a value by, and NumPy's name, by dtype code.
 struct Scalar {
-    const char *name;
-    int64_t bytes;
     const char *formats;
     const char *numpy;
 };
@@ -39,10 +42,14 @@ struct Block {
 // A mapped image; the entries in it live as long as it does.
 struct Image {
     weft_image map{};
+    nb::object owner;  // none: the image unmaps itself
 
     Image(nb::handle blob, std::optional<int64_t> readonly);
+    Image(weft_image map, nb::object owner) : map(map), owner(std::move(owner)) {}
     Image(const Image &) = delete;
-    ~Image() { weft_image_unmap(&map); }
+    ~Image() {
+        if (!owner.is_valid()) weft_image_unmap(&map);
+    }
 
     template <typename F> F entry(int64_t offset) const {
         if (offset < 0 || offset >= map.bytes) throw nb::value_error("an entry's offset lies outside of the image");
@@ -66,8 +73,35 @@ struct Pinned {
     ~Pinned() { PyBuffer_Release(&view); }
 };
 
+// The status of generated code whose call was asked to stop.
+constexpr int32_t STOPPED = -1;
+
+// While this lives, the call of `ctx` that this thread makes stops early when a signal's handler raises (the exception is then
+// set), or when `flag`, if there is one, is no longer 0; and it shares the `processors` with the other calls of the process.
+class Running {
+  public:
+    Running(weft_ctx *ctx, int32_t processors, const uint8_t *flag);
+    Running(const Running &) = delete;
+    ~Running();
+    bool asked_to_stop();
+
+    static void begin();  // comes before all that a call does
+    static void count_again();
+
+  private:
+    static int32_t parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+
+    int32_t processors_, threads_;
+    const uint8_t *flag_;
+    int64_t next_look_ = 0;  // milliseconds; 0: not yet decided
+    Running *outer_;         // a signal's handler may call a model while another call waits for it
+};
+
 // An Image as it is; bytes as an Image of their own.
 nb::object mapped(nb::object image);
+
+// The code of a DLPack type; -1 for one that Weft does not have.
+int32_t code_of(nb::dlpack::dtype type);
 
 nb::object numpy_dtype(int32_t code);
 nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
@@ -75,6 +109,8 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block);
 // Raises weft.native._rt.Failed(status, entry, failed_assert, detail).
 [[noreturn]] void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx);
 
+void bind_artifact(nb::module_ &m);
 void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);
+void bind_running(nb::module_ &m);

@@ -1,5 +1,5 @@
 // Memory and arrays: aligned blocks, mapped images, NumPy arrays over blocks, tensors through DLPack.
-#include <nanobind/ndarray.h>
+#include <cstring>
 
 #include "binding.h"
 
@@ -16,11 +16,22 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     return PyBuffer_FillInfo(view, self, block->data, block->bytes, block->owner.is_valid(), flags);
 }
 
+static int get_code(PyObject *self, Py_buffer *view, int flags) {
+    Image *image = nb::inst_ptr<Image>(nb::handle(self));
+    return PyBuffer_FillInfo(view, self, image->map.base, image->map.bytes, 1, flags);
+}
+
+static PyType_Slot image_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void *>(get_code)}, {0, nullptr}};
 static PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)}, {0, nullptr}};
 
 Image::Image(nb::handle blob, std::optional<int64_t> readonly) {
     Pinned pinned(blob, PyBUF_SIMPLE);
-    int32_t status = weft_image_map(&map, pinned.view.buf, pinned.view.len, readonly.value_or(pinned.view.len));
+    int64_t code = readonly.value_or(pinned.view.len);
+    int32_t status = weft_image_new(&map, pinned.view.len, code);
+    if (status == WEFT_OK) {
+        std::memcpy(map.base, pinned.view.buf, static_cast<size_t>(pinned.view.len));
+        status = weft_image_seal(&map, code);
+    }
     if (status == WEFT_NO_MEMORY) throw std::bad_alloc();
     if (status != WEFT_OK) throw nb::value_error("the image is empty, or its read-only part does not begin a page");
 }
@@ -45,7 +56,7 @@ nb::object numpy_array(nb::handle shape, nb::handle dtype, nb::handle block) {
     return nb::steal(array);
 }
 
-static int32_t code_of(nb::dlpack::dtype type) {
+int32_t code_of(nb::dlpack::dtype type) {
     using nb::dlpack::dtype_code;
     int log = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
     if (log < 0 || type.lanes != 1) return -1;
@@ -64,7 +75,7 @@ static nb::object from_dlpack(nb::ndarray<nb::ro> tensor) {
     if (tensor.device_type() != nb::device::cpu::value) throw nb::buffer_error("the tensor is not in the CPU's memory");
     int32_t code = code_of(tensor.dtype());
     if (code < 0) throw nb::type_error("the tensor's dtype is not one that Weft has");
-    int64_t item = SCALARS[code].bytes, span = tensor.size() > 0 ? item : 0;
+    int64_t item = weft_dtype_bytes(code), span = tensor.size() > 0 ? item : 0;
     nb::list shape, strides;
     for (size_t i = 0; i < tensor.ndim(); i++) {
         int64_t extent = static_cast<int64_t>(tensor.shape(i)), stride = tensor.stride(i) * item;
@@ -92,8 +103,9 @@ void bind_memory(nb::module_ &m) {
         .def(nb::init<int64_t>(), nb::arg("nbytes"))
         .def_ro("nbytes", &Block::bytes)
         .def_prop_ro("address", [](const Block &b) { return reinterpret_cast<uintptr_t>(b.data); });
-    nb::class_<Image>(m, "Image", "A mapped image: executable, and never writable.")
+    nb::class_<Image>(m, "Image", nb::type_slots(image_slots), "A mapped image: executable, and never writable.")
         .def(nb::init<nb::handle, std::optional<int64_t>>(), nb::arg("blob"), nb::arg("readonly") = nb::none())
+        .def("__len__", [](const Image &i) { return i.map.bytes; })
         .def_prop_ro("nbytes", [](const Image &i) { return i.map.bytes; });
     m.def("checksum", &checksum, nb::arg("data"));
     m.def("from_dlpack", &from_dlpack, nb::arg("capsule"));

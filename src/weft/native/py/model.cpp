@@ -6,6 +6,15 @@
 
 using Spec = std::pair<int32_t, int32_t>;  // dtype code, number of dimensions
 
+// An input while a call reads it: a buffer, or what another library has exported through DLPack.
+struct Input {
+    std::optional<Pinned> pinned;
+    nb::ndarray<nb::ro> exported;
+    const void *data;
+    const int64_t *shape;
+    int64_t bytes;
+};
+
 // A context borrowed from a model for one call.
 struct Borrowed {
     weft_ctx *ctx;
@@ -36,15 +45,39 @@ class Model {
     Model(const Model &) = delete;
     ~Model() { weft_model_free(model_); }
 
-    nb::list run(nb::sequence inputs) {
-        std::vector<Pinned> pinned = pin(inputs);
+    nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
+
+    // Outputs that are given are written where they are if they are aligned, and overlap nothing; else by way of a copy.
+    nb::list run_into(nb::sequence inputs, nb::handle outputs, nb::handle stop) {
+        if (stop.is_none()) return call(inputs, outputs, nullptr);
+        Pinned flag(stop, PyBUF_SIMPLE);
+        if (flag.view.len < 1) throw nb::value_error("a flag that stops a call has one byte");
+        return call(inputs, outputs, static_cast<const uint8_t *>(flag.view.buf));
+    }
+
+  private:
+    nb::object image_, constants_;
+    std::vector<Spec> inputs_, outputs_;
+    std::vector<nb::object> dtypes_;  // of the outputs
+    size_t output_dims_ = 0;
+    weft_model *model_ = nullptr;
+    int32_t processors_ = weft_cpus();
+
+    // An output of the caller's, and what has to be copied there after the run.
+    struct Given {
+        Pinned pinned;
+        const void *made;  // nullptr: the model writes into the caller's memory itself
+    };
+
+    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag) {
+        Running::begin();
+        std::vector<Input> taken = take_inputs(inputs);
         std::vector<weft_tensor> in, out;
         std::vector<int64_t> shapes(output_dims_);
         in.reserve(inputs_.size());
-        for (size_t i = 0; i < inputs_.size(); i++) {
-            Py_buffer &view = pinned[i].view;
-            in.push_back({view.buf, reinterpret_cast<int64_t *>(view.shape), inputs_[i].second, inputs_[i].first});
-        }
+        for (size_t i = 0; i < inputs_.size(); i++)
+            in.push_back({const_cast<void *>(taken[i].data), const_cast<int64_t *>(taken[i].shape), inputs_[i].second,
+                          inputs_[i].first});
         out.reserve(outputs_.size());
         int64_t *shape = shapes.data();
         for (const Spec &spec : outputs_) {
@@ -56,38 +89,101 @@ class Model {
         int32_t status = weft_plan(borrowed.ctx, in.data(), out.data());
         if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
         nb::list arrays;
-        for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
-        {
-            nb::gil_scoped_release release;
-            status = weft_run(borrowed.ctx, in.data(), out.data());
+        std::vector<Given> given;
+        std::vector<nb::object> kept;
+        if (outputs.is_none()) {
+            for (size_t i = 0; i < out.size(); i++) arrays.append(allocate(out[i], dtypes_[i]));
+        } else {
+            take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept);
         }
-        if (status != WEFT_OK) raise_failed(status, "main", *borrowed.ctx);
+        {
+            Running running(borrowed.ctx, processors_, flag);
+            nb::gil_scoped_release release;
+            status = flag != nullptr && running.asked_to_stop() ? STOPPED : weft_run(borrowed.ctx, in.data(), out.data());
+            for (const Given &g : given)
+                if (status == WEFT_OK && g.made != nullptr)
+                    std::memcpy(g.pinned.view.buf, g.made, static_cast<size_t>(g.pinned.view.len));
+        }
+        if (status != WEFT_OK) {
+            if (PyErr_Occurred() != nullptr) throw nb::python_error();
+            raise_failed(status, "main", *borrowed.ctx);
+        }
         return arrays;
     }
 
-  private:
-    nb::object image_, constants_;
-    std::vector<Spec> inputs_, outputs_;
-    std::vector<nb::object> dtypes_;  // of the outputs
-    size_t output_dims_ = 0;
-    weft_model *model_ = nullptr;
-
-    std::vector<Pinned> pin(nb::sequence inputs) const {
-        if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
-        std::vector<Pinned> pinned;
-        pinned.reserve(inputs_.size());
-        for (nb::handle input : inputs) {
-            pinned.emplace_back(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-            if (!fits(pinned.back().view, inputs_[pinned.size() - 1]))
-                throw nb::type_error("an input's dtype or rank is not the model's");
+    // Sets the data of each output: the caller's memory where that will do, new memory elsewhere.
+    void take_outputs(nb::sequence outputs, const std::vector<Input> &inputs, std::vector<weft_tensor> &out,
+                      nb::list &arrays, std::vector<Given> &given, std::vector<nb::object> &kept) const {
+        if (nb::len(outputs) != out.size()) throw nb::type_error("the number of outputs is not the model's");
+        given.reserve(out.size());
+        for (size_t i = 0; i < out.size(); i++) {
+            nb::object output = outputs[i];
+            if (output.is_none()) {
+                arrays.append(allocate(out[i], dtypes_[i]));
+                continue;
+            }
+            Pinned pinned(output, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE);
+            const Py_buffer &view = pinned.view;
+            if (!fits(view, outputs_[i]) || !std::equal(out[i].shape, out[i].shape + out[i].ndim, view.shape))
+                throw nb::type_error("a given output's dtype or shape is not that of the model's output");
+            bool direct = reinterpret_cast<uintptr_t>(view.buf) % WEFT_ALIGN == 0;
+            for (const Input &other : inputs) direct = direct && !overlap(view, other.data, other.bytes);
+            for (const Given &other : given)
+                direct = direct && !overlap(view, other.pinned.view.buf, other.pinned.view.len);
+            if (direct) {
+                out[i].data = view.buf;
+            } else {
+                kept.push_back(allocate(out[i], dtypes_[i]));
+            }
+            arrays.append(output);
+            given.push_back({std::move(pinned), direct ? nullptr : out[i].data});
         }
-        return pinned;
+    }
+
+    static bool overlap(const Py_buffer &a, const void *data, int64_t bytes) {
+        const char *x = static_cast<const char *>(a.buf), *y = static_cast<const char *>(data);
+        return x < y + bytes && y < x + a.len;
+    }
+
+    std::vector<Input> take_inputs(nb::sequence inputs) const {
+        if (nb::len(inputs) != inputs_.size()) throw nb::type_error("the number of inputs is not the model's");
+        std::vector<Input> taken;
+        taken.reserve(inputs_.size());
+        for (nb::handle input : inputs) {
+            const Spec &spec = inputs_[taken.size()];
+            taken.push_back(PyObject_CheckBuffer(input.ptr()) ? take_buffer(input, spec) : take_exported(input, spec));
+        }
+        return taken;
+    }
+
+    static Input take_buffer(nb::handle input, const Spec &spec) {
+        Pinned pinned(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+        const Py_buffer view = pinned.view;
+        if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
+        static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+        return {std::move(pinned), {}, view.buf, reinterpret_cast<const int64_t *>(view.shape), view.len};
+    }
+
+    // A tensor of another library, if it is as the model wants it.
+    static Input take_exported(nb::handle input, const Spec &spec) {
+        nb::object exporter = nb::getattr(input, "__dlpack__", nb::none());
+        if (exporter.is_none()) throw nb::type_error("an input is no array");
+        auto tensor = nb::cast<nb::ndarray<nb::ro>>(exporter(nb::arg("max_version") = nb::make_tuple(1, 0)));
+        if (tensor.device_type() != nb::device::cpu::value || tensor.ndim() != static_cast<size_t>(spec.second) ||
+            code_of(tensor.dtype()) != spec.first)
+            throw nb::type_error("an input's device, dtype or rank is not the model's");
+        int64_t step = 1;
+        for (size_t i = tensor.ndim(); i-- > 0; step *= static_cast<int64_t>(tensor.shape(i)))
+            if (tensor.shape(i) != 1 && tensor.stride(i) != step) throw nb::value_error("an input is not contiguous");
+        const void *data = tensor.data();
+        const int64_t *shape = tensor.shape_ptr();
+        return {std::nullopt, std::move(tensor), data, shape, step * weft_dtype_bytes(spec.first)};
     }
 
     static bool fits(const Py_buffer &view, const Spec &spec) {
         const char *format = view.format == nullptr ? "B" : view.format;
         if (*format == '=' || *format == '<' || *format == '@') format++;
-        return view.ndim == spec.second && view.itemsize == SCALARS[spec.first].bytes && names(format, spec.first);
+        return view.ndim == spec.second && view.itemsize == weft_dtype_bytes(spec.first) && names(format, spec.first);
     }
 
     // The buffer protocol has no bfloat16: it comes as two bytes of nothing in particular.
@@ -98,7 +194,7 @@ class Model {
 
     static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
         nb::object shape = nb::steal(PyTuple_New(tensor.ndim));
-        int64_t bytes = SCALARS[tensor.dtype].bytes;
+        int64_t bytes = weft_dtype_bytes(tensor.dtype);
         for (int32_t i = 0; i < tensor.ndim; i++) {
             int64_t extent = tensor.shape[i];
             if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
@@ -151,5 +247,6 @@ void bind_model(nb::module_ &m) {
              },
              nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
              nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0)
-        .def("run", &Model::run, nb::arg("inputs"));
+        .def("run", &Model::run, nb::arg("inputs"))
+        .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

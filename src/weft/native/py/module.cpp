@@ -2,10 +2,8 @@
 #include "binding.h"
 
 const Scalar SCALARS[] = {
-    {"bool", 1, "?", "?"},    {"i8", 1, "b", "i1"},     {"i16", 2, "h", "i2"},   {"i32", 4, "il", "i4"},
-    {"i64", 8, "lq", "i8"},   {"u8", 1, "B", "u1"},     {"u16", 2, "H", "u2"},   {"u32", 4, "IL", "u4"},
-    {"u64", 8, "LQ", "u8"},   {"f16", 2, "e", "f2"},    {"bf16", 2, "", nullptr}, {"f32", 4, "f", "f4"},
-    {"f64", 8, "d", "f8"},    {"handle", 8, "LQ", "u8"},
+    {"?", "?"},  {"b", "i1"},  {"h", "i2"}, {"il", "i4"},  {"lq", "i8"}, {"B", "u1"}, {"H", "u2"},
+    {"IL", "u4"}, {"LQ", "u8"}, {"e", "f2"}, {"", nullptr}, {"f", "f4"},  {"d", "f8"}, {"LQ", "u8"},
 };
 
 static PyObject *failed_type;
@@ -19,11 +17,14 @@ void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx) {
 
 NB_MODULE(_rt, m) {
     m.attr("ABI") = WEFT_ABI;
-    m.attr("ALIGN") = WEFT_ALIGN;
+    m.attr("FORMAT") = WEFT_FORMAT;
+    m.attr("MACHINE") = weft_machine();
+    m.attr("ALIGN") = static_cast<int>(WEFT_ALIGN);
     m.attr("FAILED_ASSERT") = static_cast<int>(WEFT_FAILED_ASSERT);
     m.attr("NO_MEMORY") = static_cast<int>(WEFT_NO_MEMORY);
+    m.attr("STOPPED") = STOPPED;
     nb::dict codes;
-    for (int code = 0; code <= WEFT_HANDLE; code++) codes[SCALARS[code].name] = code;
+    for (int code = 0; code <= WEFT_HANDLE; code++) codes[weft_dtype_name(code)] = code;
     m.attr("DTYPES") = codes;
 
     failed_type = PyErr_NewExceptionWithDoc(
@@ -35,7 +36,12 @@ NB_MODULE(_rt, m) {
     m.def("cpus", &weft_cpus, "Processors that this process may use.");
     m.def("threads", &weft_threads, nb::arg("requested"));
     m.def("quota_cpus", &weft_quota_cpus, nb::arg("mount"), nb::arg("membership"));
+    m.def("has_feature", [](const std::string &cpuinfo, const std::string &feature) {
+        return weft_has_feature(cpuinfo.c_str(), feature.c_str()) != 0;
+    }, nb::arg("cpuinfo"), nb::arg("feature"));
+    bind_artifact(m);
     bind_memory(m);
     bind_kernel(m);
     bind_model(m);
+    bind_running(m);
 }

@@ -1,4 +1,4 @@
-/* How many processors there are to use. */
+/* What processors there are to use, and what they have. */
 #ifndef WEFT_FREESTANDING
 #define _GNU_SOURCE
 #include <limits.h>
@@ -10,16 +10,15 @@
 #include <sched.h>
 #endif
 
-#include "weft.h"
+#include "internal.h"
 
 #define TEXT 4096 /* longest control file or path that is looked at */
 
-/* Reads a small file as text; an unreadable one is empty. */
-static void read_text(const char *path, char *text) {
+void weft_read_text(const char *path, char *text, int64_t room) {
   FILE *file = fopen(path, "r");
   size_t length = 0;
   if (file != NULL) {
-    length = fread(text, 1, TEXT - 1, file);
+    length = fread(text, 1, (size_t)room - 1, file);
     (void)fclose(file);
   }
   text[length] = 0;
@@ -37,7 +36,7 @@ static int32_t quota_of(const char *group) {
   char path[3 * TEXT], text[TEXT];
   long long quota, period;
   (void)snprintf(path, sizeof path, "%s/cpu.max", group);
-  read_text(path, text);
+  weft_read_text(path, text, TEXT);
   return sscanf(text, "%lld %lld", &quota, &period) == 2 ? whole_cpus(quota, period) : 0;
 }
 
@@ -45,9 +44,9 @@ static int32_t quota_of(const char *group) {
 static int32_t quota_v1(const char *mount) {
   char path[3 * TEXT], quota[TEXT], period[TEXT];
   (void)snprintf(path, sizeof path, "%s/cpu/cpu.cfs_quota_us", mount);
-  read_text(path, quota);
+  weft_read_text(path, quota, TEXT);
   (void)snprintf(path, sizeof path, "%s/cpu/cpu.cfs_period_us", mount);
-  read_text(path, period);
+  weft_read_text(path, period, TEXT);
   return whole_cpus(atoll(quota), atoll(period));
 }
 
@@ -77,7 +76,7 @@ static int32_t affinity_cpus(void) {
 int32_t weft_cpus(void) {
   char membership[TEXT];
   int32_t cpus;
-  read_text("/proc/self/cgroup", membership);
+  weft_read_text("/proc/self/cgroup", membership, TEXT);
   cpus = least(affinity_cpus(), weft_quota_cpus("/sys/fs/cgroup", membership));
   return cpus < 1 ? 1 : cpus > WEFT_MAX_THREADS ? WEFT_MAX_THREADS : cpus;
 }
@@ -85,6 +84,18 @@ int32_t weft_cpus(void) {
 int32_t weft_threads(int32_t requested) {
   int32_t cpus = requested == 1 ? 1 : weft_cpus();
   return requested > 0 && requested < cpus ? requested : cpus;
+}
+
+int32_t weft_has_feature(const char *cpuinfo, const char *feature) {
+  const char *at = strstr(cpuinfo, "\nflags");
+  size_t length = 0;
+  if (at == NULL) at = strstr(cpuinfo, "\nFeatures");
+  if (at == NULL) return 1;
+  for (at += strcspn(at, ":") + 1; *at != 0 && *at != '\n'; at += length + (at[length] == ' ')) {
+    length = strcspn(at, " \n");
+    if (length == strlen(feature) && strncmp(at, feature, length) == 0) return 1;
+  }
+  return 0;
 }
 
 #endif

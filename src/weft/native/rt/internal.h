@@ -2,24 +2,59 @@
 #ifndef WEFT_INTERNAL_H
 #define WEFT_INTERNAL_H
 
-#include "weft.h"
+#include "weft_abi.h"
+
+/* The part of a header that has the same place in all of them. */
+typedef struct prefix {
+  uint64_t size, header_sum, image_sum, constants_sum, image_at, image_bytes, readonly, plan, main, constants_at,
+      constant_bytes;
+  int64_t arena_bytes;
+  uint32_t format, abi, inputs, outputs, dims, checks, features, notes;
+} prefix;
+
+#define PREFIX_BYTES 136
+
+/* Little-endian numbers, on any machine: compilers make one load of these. */
+static inline uint32_t weft_u32_at(const uint8_t *at) {
+  return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+static inline uint64_t weft_u64_at(const uint8_t *at) { return weft_u32_at(at) | (uint64_t)weft_u32_at(at + 4) << 32; }
+
+/* ctx->failed_assert where a tensor's dtype or rank is wrong; detail has its number, outputs after inputs, and what they are. */
+#define WEFT_MISFIT (-2)
+
+/* Reads a prefix and checks it by itself; then, once the whole header (image_at bytes) is there, all that it says. */
+int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error);
+int32_t weft_header_read(weft_model *model, const prefix *p, const uint8_t *header, weft_error *error);
+
+/* The checksum of data of at most WEFT_PIECE bytes; and that of more, piece by piece in order, from the number of bytes on. */
+#define WEFT_PIECE ((int64_t)1 << 20)
+uint64_t weft_checksum_piece(const uint8_t *data, int64_t bytes);
+uint64_t weft_checksum_add(uint64_t sum, uint64_t piece);
+
+/* Errors in words, without stdio. An error may be NULL, but where weft_say adds to its text. weft_fail returns the status; in its
+ * format {s} stands for the text, {0} to {3} for the numbers. */
+int32_t weft_fail(weft_error *error, int32_t status, const char *format, const char *text, const int64_t *numbers);
+void weft_say(weft_error *error, const char *text);
+int32_t weft_no_memory(weft_error *error);
+int32_t weft_damaged(weft_error *error);
+int32_t weft_same(const char *a, const char *b); /* whether two texts are */
 
 /* The calling thread's stack of working memory: blocks are popped in the opposite order. NULL when there is no memory. */
-void *weft_scratch_push(int64_t bytes);
-void weft_scratch_pop(void *block);
+void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);
+void weft_scratch_pop(weft_ctx *ctx, void *block);
 
 #ifdef WEFT_FREESTANDING
-
 #define weft_lock() ((void)0)
 #define weft_unlock() ((void)0)
 #define weft_threads(requested) ((void)(requested), 1)
-
 #else
+/* Reads a small file as text of less than `room` bytes; an unreadable one is empty. */
+void weft_read_text(const char *path, char *text, int64_t room);
 
 /* One lock for all the short critical sections of the process. It is safe across fork: no other thread can hold it in
  * the instant that a child is made. */
 void weft_lock(void);
 void weft_unlock(void);
-
 #endif
 #endif

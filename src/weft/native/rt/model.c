@@ -3,43 +3,18 @@
 
 #include "internal.h"
 
-#define CHECK_OFFSET(field, offset) typedef char offset_of_##field[offsetof(weft_ctx, field) == (offset) ? 1 : -1]
-CHECK_OFFSET(parallel_for, 0);
-CHECK_OFFSET(arena, 8);
-CHECK_OFFSET(arena_bytes, 16);
-CHECK_OFFSET(constants, 24);
-CHECK_OFFSET(alloc, 32);
-CHECK_OFFSET(free, 40);
-CHECK_OFFSET(threads, 48);
-CHECK_OFFSET(failed_assert, 52);
-CHECK_OFFSET(detail, 56);
-CHECK_OFFSET(arena_needed, 88);
-
-struct weft_model {
-  weft_entry plan;
-  weft_entry main;
-  const void *constants;
-  int32_t threads;
-  weft_ctx *idle; /* contexts no call is using, the last used first: its arena is the likeliest to be in cache */
-};
-
-static void *ctx_alloc(weft_ctx *ctx, int64_t bytes) {
-  (void)ctx;
-  return weft_scratch_push(bytes);
-}
-
-static void ctx_free(weft_ctx *ctx, void *block) {
-  (void)ctx;
-  weft_scratch_pop(block);
-}
+#define AT(field, offset) (offsetof(weft_ctx, field) == (offset))
+typedef char offsets_are_those_of_generated_code[
+    AT(parallel_for, 0) && AT(arena, 8) && AT(arena_bytes, 16) && AT(constants, 24) && AT(alloc, 32) && AT(free, 40) &&
+    AT(threads, 48) && AT(failed_assert, 52) && AT(detail, 56) && AT(arena_needed, 88) ? 1 : -1];
 
 void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   static const weft_ctx empty;
   *ctx = empty;
   ctx->parallel_for = threads > 1 ? weft_parallel_for : weft_serial_for;
   ctx->constants = (const uint8_t *)constants;
-  ctx->alloc = ctx_alloc;
-  ctx->free = ctx_free;
+  ctx->alloc = weft_scratch_push;
+  ctx->free = weft_scratch_pop;
   ctx->threads = threads;
   ctx->failed_assert = -1;
 }
@@ -60,23 +35,32 @@ void weft_ctx_free_arena(weft_ctx *ctx) {
 }
 
 weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constants, int32_t threads) {
+  static const weft_model empty;
   weft_model *model = (weft_model *)weft_alloc((int64_t)sizeof *model);
   if (model == NULL) return NULL;
+  *model = empty;
   model->plan = plan;
   model->main = main;
-  model->constants = constants;
+  model->constants = (const uint8_t *)constants;
   model->threads = weft_threads(threads);
-  model->idle = NULL;
   return model;
 }
 
 void weft_model_free(weft_model *model) {
+  if (model == NULL) return;
   while (model->idle != NULL) {
     weft_ctx *ctx = model->idle;
     model->idle = ctx->next;
     weft_ctx_free_arena(ctx);
     weft_free(ctx);
   }
+  for (int k = 0; k < 2; k++) {
+#ifndef WEFT_FREESTANDING
+    weft_image_unmap(&model->maps[k]);
+#endif
+    if (model->owned[k] != NULL) weft_free(model->owned[k]);
+  }
+  if (model->specs != NULL) weft_free(model->specs);
   weft_free(model);
 }
 
@@ -86,11 +70,13 @@ weft_ctx *weft_acquire(weft_model *model) {
   ctx = model->idle;
   if (ctx != NULL) model->idle = ctx->next;
   weft_unlock();
-  if (ctx != NULL) return ctx;
-  ctx = (weft_ctx *)weft_alloc((int64_t)sizeof *ctx);
-  if (ctx == NULL) return NULL;
-  weft_ctx_init(ctx, model->constants, model->threads);
-  ctx->model = model;
+  if (ctx == NULL) {
+    ctx = (weft_ctx *)weft_alloc((int64_t)sizeof *ctx);
+    if (ctx == NULL) return NULL;
+    weft_ctx_init(ctx, model->constants, model->threads);
+    ctx->model = model;
+  }
+  ctx->planned = 0;
   return ctx;
 }
 
@@ -101,13 +87,34 @@ void weft_release(weft_ctx *ctx) {
   weft_unlock();
 }
 
+/* Notes a tensor of the wrong dtype or rank; 0 when all are right. */
+static int misfits(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, int32_t count) {
+  for (int32_t i = 0; i < count; i++) {
+    const weft_spec *spec = &ctx->model->specs[first + i];
+    if (tensors[i].dtype == spec->dtype && tensors[i].ndim == spec->ndim) continue;
+    ctx->failed_assert = WEFT_MISFIT;
+    ctx->detail[0] = first + i;
+    return 1;
+  }
+  return 0;
+}
+
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  const weft_model *model = ctx->model;
+  int32_t status;
   ctx->failed_assert = -1;
   ctx->arena_needed = 0;
-  return ctx->model->plan(ctx, in, out);
+  ctx->planned = 0;
+  if (misfits(ctx, 0, in, model->inputs) || misfits(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
+  status = model->plan(ctx, in, out);
+  ctx->planned = status == WEFT_OK;
+  return status;
 }
 
 int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
-  int32_t status = weft_ctx_reserve(ctx, ctx->arena_needed);
+  int32_t status;
+  ctx->failed_assert = -1;
+  if (!ctx->planned) return WEFT_BAD_INPUT;
+  status = weft_ctx_reserve(ctx, ctx->arena_needed);
   return status != WEFT_OK ? status : ctx->model->main(ctx, in, out);
 }

@@ -14,13 +14,7 @@ int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
   return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
 }
 
-#ifdef WEFT_FREESTANDING
-
-int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
-  return weft_serial_for(ctx, fn, args, n);
-}
-
-#else
+#ifndef WEFT_FREESTANDING
 
 #include <pthread.h>
 #include <signal.h>

@@ -8,9 +8,9 @@
 
 #ifdef WEFT_FREESTANDING
 
-void *weft_scratch_push(int64_t bytes) { return weft_alloc(bytes); }
+void *weft_scratch_push(weft_ctx *ctx, int64_t bytes) { return (void)ctx, weft_alloc(bytes); }
 
-void weft_scratch_pop(void *block) { weft_free(block); }
+void weft_scratch_pop(weft_ctx *ctx, void *block) { (void)ctx, weft_free(block); }
 
 #else
 
@@ -24,7 +24,7 @@ typedef struct chunk {
   int64_t top;  /* bytes in use, likewise */
 } chunk;
 
-static _Thread_local chunk *stack;
+static __thread chunk *stack;
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -57,10 +57,11 @@ static chunk *grow(int64_t needed) {
   return made;
 }
 
-void *weft_scratch_push(int64_t bytes) {
+void *weft_scratch_push(weft_ctx *ctx, int64_t bytes) {
   int64_t needed;
   chunk *c = stack;
   uint8_t *block;
+  (void)ctx;
   if (bytes < 0 || bytes > INT64_MAX / 4) return NULL;
   needed = aligned(bytes > 0 ? bytes : 1);
   if (c == NULL || c->size - c->top < needed) c = grow(needed);
@@ -82,8 +83,9 @@ static void keep_newest(void) {
   }
 }
 
-void weft_scratch_pop(void *block) {
+void weft_scratch_pop(weft_ctx *ctx, void *block) {
   chunk *c = stack;
+  (void)ctx;
   while (c != NULL && ((uint8_t *)block < (uint8_t *)c || (uint8_t *)block >= (uint8_t *)c + c->size)) c = c->below;
   if (c == NULL) return; /* not one of this thread's: nothing sensible can be done */
   c->top = (uint8_t *)block - (uint8_t *)c;

@@ -1,15 +1,17 @@
-/* Weft's runtime: the ABI of generated code, and the C interface of those who call a compiled model.
+/* Weft's C interface: loads saved models, describes them, and runs them. examples/c/run.c is a whole program.
  *
- * An image is one position-independent blob of code and read-only data, with no relocations and no undefined symbols.
- * Everything that generated code needs from outside it reaches through its `weft_ctx`. An image has two entries:
+ *   if (weft_load("resnet18.weft", NULL, &model, &error) != WEFT_OK) ...   error.text says why not
+ *   ctx = weft_acquire(model);
+ *   weft_plan(ctx, in, out);       checks the inputs, writes the outputs' shapes; then out[i].data = room for them
+ *   weft_run(ctx, in, out);        from and to the caller's buffers; each returns a weft_status
+ *   weft_release(ctx); weft_model_free(model);
  *
- *   plan(ctx, in, out)   checks the inputs' shapes, writes the outputs' shapes into out[i].shape (the caller gives
- *                        room for out[i].ndim values) and the bytes of scratch memory into ctx->arena_needed
- *   main(ctx, in, out)   computes; out[i].data is the caller's, 64-byte aligned, and never part of the arena
+ * Threads. A model never changes: any number of threads may describe it, and acquire and release contexts of it, at once. A
+ * context belongs to one thread at a time. Models may be loaded and freed by any threads; a model is freed by one, once all its
+ * contexts are released. No function keeps state elsewhere, but for the process's pool of threads, which all models share.
  *
- * Define WEFT_FREESTANDING to build with no operating system: no threads, no loader, and memory from the two
- * functions weft_port_alloc and weft_port_free, which the program supplies.
- */
+ * Build every .c file beside this header as C99, with -pthread; with WEFT_FREESTANDING defined, for no operating system: no
+ * threads, no files, and memory from weft_port_alloc and weft_port_free, which the program supplies. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -19,9 +21,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI 1         /* counts incompatible changes of this file */
-#define WEFT_ALIGN 64      /* bytes: arenas, constants, outputs and ctx->alloc are aligned to it */
-#define WEFT_MAX_THREADS 256
+enum { WEFT_ALIGN = 64 /* bytes: what weft_alloc aligns to */, WEFT_MAX_RANK = 64, WEFT_MAX_THREADS = 256 };
 
 enum weft_dtype {
   WEFT_BOOL, WEFT_I8, WEFT_I16, WEFT_I32, WEFT_I64, WEFT_U8, WEFT_U16, WEFT_U32, WEFT_U64,
@@ -30,96 +30,118 @@ enum weft_dtype {
 
 enum weft_status {
   WEFT_OK = 0,
-  WEFT_FAILED_ASSERT = 1,  /* ctx->failed_assert says which, ctx->detail with what values */
+  WEFT_FAILED_ASSERT = 1, /* the model's own check: a shape or a value that it can't take */
   WEFT_NO_MEMORY = 2,
-  WEFT_BAD_IMAGE = 3       /* the blob cannot be mapped */
+  WEFT_BAD_IMAGE = 3,     /* the system does not let the code be mapped */
+  WEFT_UNREADABLE = 4,    /* there is no such file, or it can't be read */
+  WEFT_NOT_A_MODEL = 5,   /* the file is something else */
+  WEFT_OTHER_VERSION = 6, /* saved by a Weft whose format or ABI is another */
+  WEFT_DAMAGED = 7,       /* truncated or altered */
+  WEFT_OTHER_MACHINE = 8, /* made for a processor that this is not */
+  WEFT_BAD_INPUT = 9      /* a call's tensor does not fit the model */
 };
 
-typedef struct weft_tensor {   /* contiguous, row-major */
+typedef struct weft_error { /* what went wrong, in words; every function that takes one takes NULL too */
+  int32_t status;
+  char text[508];
+} weft_error;
+
+/* ---- loading ---- */
+
+enum weft_flags {
+  WEFT_COPY = 1, /* copy the weights, into huge pages where there are any, instead of mapping the file */
+  WEFT_TRUST = 2 /* do not compute the checksum of the weights; all else is always checked */
+};
+
+typedef struct weft_options { /* all zero is the same as none */
+  int32_t threads;            /* most threads in a call; 0: as many as there are processors. Results never depend on it. */
+  int32_t flags;
+} weft_options;
+
+typedef struct weft_model weft_model;
+
+/* Loads the file that `Model.save` or `weft compile` wrote. Its weights are mapped, so the file must not be written to while
+ * the model lives; it may be deleted or replaced. Returns a weft_status; on failure *model is NULL. */
+int32_t weft_load(const char *path, const weft_options *options, weft_model **model, weft_error *error);
+
+/* Loads such a file's bytes. Weights that lie at a multiple of WEFT_ALIGN are used where they are, so the memory must stay as it
+ * is while the model lives, unless WEFT_COPY is given. Where there is no operating system, code runs where it is too. */
+int32_t weft_load_memory(const void *data, int64_t bytes, const weft_options *options, weft_model **model, weft_error *error);
+
+/* Takes a model that is linked into the program, all of it where it is: the header that `weft compile -o FOLDER/` writes does so.
+ * The part `weights` is NULL where they are in a file of their own, whose path is given then. */
+typedef struct weft_linked {
+  const void *header, *image, *weights;
+} weft_linked;
+int32_t weft_link(const weft_linked *parts, const char *weights, const weft_options *options, weft_model **model,
+                  weft_error *error);
+
+/* Frees a model, of which every context has been released. NULL is allowed. */
+void weft_model_free(weft_model *model);
+
+/* ---- describing ---- */
+
+typedef struct weft_dim {
+  int64_t size;     /* -1: known in a call only */
+  const char *name; /* of a size of -1, such as "batch", or a formula of names; else "" */
+} weft_dim;
+
+typedef struct weft_spec {
+  const char *name;
+  int32_t dtype; /* weft_dtype */
+  int32_t ndim;
+  const weft_dim *dims;
+} weft_spec;
+
+/* The model's inputs and outputs, in order; NULL for a number that there is not. What is returned lives as long as the model. */
+int32_t weft_inputs(const weft_model *model);
+int32_t weft_outputs(const weft_model *model);
+const weft_spec *weft_input(const weft_model *model, int32_t number);
+const weft_spec *weft_output(const weft_model *model, int32_t number);
+
+/* A note of the model's maker, such as "target", "weft", "model", "memory"; NULL if there is none. By number: in order. */
+const char *weft_note(const weft_model *model, const char *key);
+int32_t weft_note_at(const weft_model *model, int32_t number, const char **key, const char **text); /* 0 past the end */
+
+/* The bytes that a call works in, beside inputs, outputs and weights; -1 where that depends on the inputs' shapes. */
+int64_t weft_arena_bytes(const weft_model *model);
+
+const char *weft_dtype_name(int32_t dtype); /* such as "f32"; "?" for none */
+int32_t weft_dtype_bytes(int32_t dtype);    /* 0 for none */
+
+/* ---- running ---- */
+
+typedef struct weft_tensor { /* contiguous, row-major, aligned to its elements */
   void *data;
   int64_t *shape;
   int32_t ndim;
   int32_t dtype;
 } weft_tensor;
 
+/* The bytes of a tensor's elements; -1 where there can't be so many. */
+int64_t weft_tensor_bytes(const weft_tensor *tensor);
+
+/* Borrows what one call at a time needs: its memory is kept from call to call. NULL when there is no memory. */
 typedef struct weft_ctx weft_ctx;
-typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
-typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
-
-/* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
-struct weft_ctx {
-  /*  0 */ int32_t (*parallel_for)(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
-  /*  8 */ uint8_t *arena;
-  /* 16 */ int64_t arena_bytes;
-  /* 24 */ const uint8_t *constants;
-  /* 32 */ void *(*alloc)(weft_ctx *ctx, int64_t bytes);   /* NULL when there is no memory */
-  /* 40 */ void (*free)(weft_ctx *ctx, void *block);
-  /* 48 */ int32_t threads;
-  /* 52 */ int32_t failed_assert;                          /* -1: none */
-  /* 56 */ int64_t detail[4];
-  /* 88 */ int64_t arena_needed;                           /* written by plan */
-  struct weft_model *model;                                /* private from here on */
-  weft_ctx *next;
-};
-
-/* Memory, aligned to WEFT_ALIGN; large blocks to 2 MiB, in huge pages where the system has them. Not zeroed. */
-void *weft_alloc(int64_t bytes);
-void weft_free(void *block);
-
-/* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. */
-uint64_t weft_checksum(const void *data, int64_t bytes);
-
-/* Prepares a context that belongs to no model, to call a bare kernel with. */
-void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads);
-
-/* Gives the context an arena of at least `bytes`. WEFT_OK or WEFT_NO_MEMORY. */
-int32_t weft_ctx_reserve(weft_ctx *ctx, int64_t bytes);
-void weft_ctx_free_arena(weft_ctx *ctx);
-
-/* A model is immutable and may be called from several threads at once; each call borrows a context:
- *   ctx = weft_acquire(model); weft_plan(ctx, in, out); out[i].data = ...; weft_run(ctx, in, out); weft_release(ctx);
- * The constants stay the caller's and must outlive the model. `threads` 0 asks for all that weft_threads allows. */
-typedef struct weft_model weft_model;
-weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constants, int32_t threads);
-void weft_model_free(weft_model *model);
 weft_ctx *weft_acquire(weft_model *model);
-int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
-int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 void weft_release(weft_ctx *ctx);
 
-/* Runs fn over [0, n): in the calling thread alone, or by the process's thread pool too. How [0, n) is cut up is not
- * specified: fn must compute each index the same way whatever range it is given with. The first failure is returned.
- * Inside a task, and while another thread has the pool, weft_parallel_for runs in the calling thread alone. */
-int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
-int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+/* Checks the inputs' dtypes, ranks and shapes against the model, and writes the outputs' shapes to out[i].shape, each with room
+ * for out[i].ndim sizes. No data is looked at. Returns a weft_status. */
+int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
-#ifndef WEFT_FREESTANDING
+/* Runs the model as it was last planned: from in[i].data to out[i].data, the caller's buffers, which may not overlap. May be
+ * repeated without planning while the shapes stay the same. Returns a weft_status. */
+int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
-/* Processors that this process may use: its affinity mask, bounded by its control group's quota. */
-int32_t weft_cpus(void);
+/* Says in words why weft_plan or weft_run returned `status`; to be called before the next of them. */
+void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error);
 
-/* The least quota, in whole processors (rounded up), on the way from a control group to the root of `mount`; 0 for
- * none. `membership` is the text of /proc/self/cgroup. */
-int32_t weft_quota_cpus(const char *mount, const char *membership);
-
-/* The number of threads to use when `requested` are asked for (0: as many as there are processors). */
-int32_t weft_threads(int32_t requested);
-
-/* Maps a copy of an image: [0, readonly) executable, [readonly, bytes) readable only; nothing stays writable.
- * `readonly` is a multiple of the page size, or equal to `bytes` when all of it is code. */
-typedef struct weft_image {
-  uint8_t *base;
-  int64_t bytes;
-} weft_image;
-int32_t weft_image_map(weft_image *image, const void *blob, int64_t bytes, int64_t readonly);
-void weft_image_unmap(weft_image *image);
-
-#else
-
-void *weft_port_alloc(int64_t bytes, int64_t align);
+/* Memory aligned to WEFT_ALIGN; large blocks to 2 MiB, in huge pages where the system has them. Not zeroed. NULL for none. */
+void *weft_alloc(int64_t bytes);
+void weft_free(void *block);
+void *weft_port_alloc(int64_t bytes, int64_t align); /* the program's, where there is no operating system */
 void weft_port_free(void *block);
-
-#endif
 
 #ifdef __cplusplus
 }

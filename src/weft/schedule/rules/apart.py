@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from weft.ir.expr import Const, Expr, Var
+from weft.ir.expr import ONE, Const, Expr, Var
 from weft.loop.nodes import Block, Buffer
 from weft.schedule.rules.facts import block_of, inputs_of
 from weft.schedule.schedule import Schedule
@@ -30,7 +30,8 @@ def move_apart(
     for block in blocks:
         uses = [(w.buffer, [r.begin for r in w.ranges]) for w in block.writes]
         uses += [(x.buffer, list(x.indices)) for x in inputs_of(block)]
-        for buffer, dim in {b: d for b, i in uses if (d := _last_used_together(i, together)) is not None}.items():
+        found = [(b, _last_used_together(b, i, together)) for b, i in uses]
+        for buffer, dim in {b: d for b, d in found if d is not None}.items():
             _align(s, buffer, dim, target)
 
 
@@ -42,9 +43,10 @@ def _read_by_constants(block: Block, users: Sequence[Block]) -> list[Var]:
     return [v for v, i in pairs if isinstance(v, Var) and isinstance(i, Const)]
 
 
-def _last_used_together(indices: Sequence[Expr], chosen: set[Var]) -> int | None:
-    """Returns the last dimension but for the very last one that is indexed by a chosen axis or a constant."""
-    found = [d for d, i in enumerate(indices[:-1]) if i in chosen or isinstance(i, Const)]
+def _last_used_together(buffer: Buffer, indices: Sequence[Expr], chosen: set[Var]) -> int | None:
+    """Returns the last dimension of several elements, but for the very last one, that a chosen axis or a constant indexes."""
+    sizes = list(zip(buffer.shape, indices, strict=True))[:-1]
+    found = [d for d, (n, i) in enumerate(sizes) if n is not ONE and (i in chosen or isinstance(i, Const))]
     return found[-1] if found else None
 
 

@@ -7,6 +7,7 @@ from weft.schedule.rules.contraction import schedule_tiled
 from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
+from weft.schedule.rules.patches import schedule_patches
 from weft.schedule.rules.rows import schedule_rows
 from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
@@ -23,12 +24,12 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     """
     s = Schedule(program)
     inline_blocks(s, target)
-    placed = schedule_scans(s, target)
+    placed = schedule_scans(s, target) | schedule_patches(s, target)
     for ref in s.blocks():
         if ref not in placed and is_reduction(block_of(s, ref)) and is_tileable(s, ref):
             schedule = schedule_window if moving_axes(block_of(s, ref)) else schedule_tiled
             placed |= schedule(s, ref, target)
-    placed |= schedule_transforms(s, target)
+    placed |= schedule_transforms(s, target, placed)
     placed |= schedule_rows(s, target, placed)
     for ref in s.blocks():
         if ref not in placed:

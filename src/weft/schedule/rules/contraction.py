@@ -25,6 +25,7 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.streams import ask_ahead
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -45,15 +46,28 @@ class Roles:
 
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
-    block = block_of(s, ref)
     finish, loops = finishing_block(s, ref)
-    roles = _roles(block)
-    tile = _tile(block, roles, target)
-    axes = spatial_axes(block)
+    return tile_nest(s, ref, finish, loops, target)
+
+
+def tile_nest(
+    s: Schedule, ref: BlockRef, finish: BlockRef, loops: Sequence[LoopRef | None], target: Target, share: bool = True
+) -> set[BlockRef]:
+    """Tiles a reduction in the nest of *finish*, which may be inside other loops; returns both.
+
+    *loops* has one of that nest for each spatial axis of the reduction, None where the nest has a single value of it. Those
+    outside the tiles run in parallel if it is theirs to *share* the work.
+    """
+    block = block_of(s, ref)
+    axes = [a for a, f in zip(spatial_axes(block), loops, strict=True) if f is not None]
+    own = [f for f in loops if f is not None]
+    around = len(s.loops(finish)) - len(own)
+    roles = _roles(block, axes[:-1])
+    tile = _tile(block, axes, roles, target)
     sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
     outer: list[LoopRef] = []
     inner: list[LoopRef] = []
-    for n, loop in enumerate(loops[:-1]):
+    for n, loop in enumerate(own[:-1]):
         size = sizes.get(n, 1)
         if size > 1:
             rest, piece = s.split(loop, [None, size])
@@ -61,7 +75,7 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
             inner.append(piece)
         else:
             outer.append(loop)
-    last = loops[-1]
+    last = own[-1]
     if size_of(axes[-1].extent) > tile.width or not isinstance(axes[-1].extent, Const) or not outer:
         rest, last = s.split(last, [None, tile.width])
         outer.append(rest)
@@ -69,17 +83,18 @@ def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
-    _schedule_tile(s, ref, len(outer), spatial_axes(block), roles)
+    innermost = _schedule_tile(s, ref, around + len(outer), axes, roles)
+    ask_ahead(s, ref, innermost, outer, target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
-    parallelize(s, outer, elements(block.axes), target)
+    if share:
+        parallelize(s, outer, elements(block.axes), target)
     return {ref, finish}
 
 
-def _roles(block: Block) -> Roles:
-    """Chooses the axes to tile: of those before the last, one that only the left factor uses, one that only the right does."""
-    axes = spatial_axes(block)[:-1]
+def _roles(block: Block, axes: Sequence[Axis]) -> Roles:
+    """Chooses which of *axes* to tile: one that only the left factor uses, one that only the right does."""
     found = contraction_of(block)
     if found is None:
         used = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
@@ -94,8 +109,7 @@ def _roles(block: Block) -> Roles:
     return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
 
 
-def _tile(block: Block, roles: Roles, target: Target) -> Tile:
-    axes = spatial_axes(block)
+def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> Tile:
     row, column, outer = (axes[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
     problem = Problem(
@@ -124,11 +138,11 @@ def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -
     return order
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> None:
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> LoopRef:
     """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
 
     A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
-    stay in registers and no other operand does.
+    stay in registers and no other operand does. Returns the innermost loop of the reduction.
     """
     loops = list(s.loops(ref))[depth:]
     reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
@@ -140,6 +154,7 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis],
     start = s.decompose_reduction(ref, reduced[0])
     _unroll_tile(s, list(s.loops(start))[depth:])
     _unroll_tile(s, spatial)
+    return reduced[-1]
 
 
 def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:

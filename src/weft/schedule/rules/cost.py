@@ -44,9 +44,6 @@ FUNCTION_OPERATIONS = 14
 DIVISION_OPERATIONS = 8
 """Cycles of a division, in multiply-adds."""
 
-BYTES_PER_CYCLE = (48.0, 24.0, 8.0)
-"""What one core reads of the second and the third level of cache, and of memory."""
-
 HIDDEN = 0.75
 """The part of the lesser costs that goes on under the largest."""
 
@@ -196,7 +193,8 @@ def _data(nest: Nest, target: Target) -> tuple[float, ...]:
     traffic = [sum(_traffic(a, nest.levels, n) for a in distinct) for n in fits]
     held = sum(a.nbytes(nest.levels) for a in distinct)
     warm = [held <= c for c in (target.l1, target.l2, target.l3)]  # then nothing comes from further away
-    return tuple([0.0 if w else t / b for w, t, b in zip(warm, traffic, BYTES_PER_CYCLE, strict=True)])
+    speeds = (target.l2_speed, target.l3_speed, target.memory_speed)
+    return tuple([0.0 if w else t / b for w, t, b in zip(warm, traffic, speeds, strict=True)])
 
 
 def _innermost_misfit(accesses: Sequence[Access], levels: Sequence[Level], capacity: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from weft.schedule.rules.facts import FALLBACK_SIZE
 from weft.schedule.schedule import Schedule
@@ -36,3 +37,8 @@ def parallelize(s: Schedule, loops: Sequence[LoopRef], work: int, target: Target
         s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
     except ScheduleError:  # its iterations share something; one thread computes it
         return
+
+
+def enough_tasks(s: Schedule, loops: Sequence[LoopRef], target: Target) -> bool:
+    """Tells whether the iterations of *loops* keep every core busy, though few of them are left at the end."""
+    return prod([s.extent(f) or FALLBACK_SIZE for f in loops]) >= 2 * target.cores

@@ -26,12 +26,6 @@ TILE_OVERHEAD = 12
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
 
-LAST_CACHE_BYTES_PER_CYCLE = 24
-"""What one core reads of the last-level cache."""
-
-MEMORY_BYTES_PER_CYCLE = 8
-"""What one core reads of memory."""
-
 
 @dataclass(frozen=True)
 class Tile:
@@ -63,27 +57,22 @@ class Problem:
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
-    """Returns the cheapest tile; its width is the last axis in vectors, all of it if that is not many.
-
-    One of several outer rows must be worth it with the wait for the right factor counted, which is all that it can save.
-    """
+    """Returns the cheapest tile, the wait for the right factor counted; its width is all of the last axis if that is short."""
     lanes = target.lanes(problem.element_bytes * 8)
     width = min(problem.last, lanes * 4)
     while problem.last % width and width > lanes:
         width -= lanes
-    costs = [(_grid_cost(problem, t, target), t) for t in _tiles_that_fit(problem, width, target)]
-    best = _cheapest([c for c in costs if c[1].outer_rows == 1])
-    taller = [c for c in costs if c[1].outer_rows > 1]
-    return _cheapest([(cost + _first_touch(problem, t, target), t) for cost, t in (best, *taller)])[1]
+    tiles = list(_tiles_that_fit(problem, width, target))
+    return _cheapest([(_grid_cost(problem, t, target) + _first_touch(problem, t, target), t) for t in tiles])
 
 
-def _cheapest(costs: Sequence[tuple[float, Tile]]) -> tuple[float, Tile]:
+def _cheapest(costs: Sequence[tuple[float, Tile]]) -> Tile:
     """Returns the first tile that no other is clearly cheaper than."""
     best = costs[0]
     for c in costs[1:]:
         if c[0] < best[0] * 0.999:
             best = c
-    return best
+    return best[1]
 
 
 def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
@@ -94,7 +83,7 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     yield Tile(1, 1, width)
     for c in [c for c in (1, 2, 3, 4) if p.column % c == 0 and vectors * c <= 6]:
         for r, o in rows:
-            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 2:
+            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 1:
                 break
             yield Tile(r, c, width, o)
 
@@ -115,7 +104,7 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     """Returns the cycles that the first tile with each panel waits for a right factor too large for the second-level cache."""
     if p.right_bytes <= target.l2:
         return 0.0
-    speed = LAST_CACHE_BYTES_PER_CYCLE if p.right_bytes < target.l3 / 2 else MEMORY_BYTES_PER_CYCLE
+    speed = target.l3_speed if p.right_bytes < target.l3 / 2 else target.memory_speed
     vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
     waiting = vectors * target.vector_bits / 8 / speed - tile.rows * tile.outer_rows * vectors / max(
         1, target.fma_per_cycle
@@ -129,6 +118,6 @@ def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     arithmetic = sums / max(1, target.fma_per_cycle)
     loads = (rows + vectors) / LOADS_PER_CYCLE
     panel = vectors * target.vector_bits // 8  # bytes of the right factor in each step
-    far = panel / LAST_CACHE_BYTES_PER_CYCLE if panel * p.depth > target.l2 * L2_SHARE else 0.0
+    far = panel / target.l3_speed if panel * p.depth > target.l2 * L2_SHARE else 0.0
     step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + 2 * far)
     return step * p.depth + TILE_OVERHEAD * sums

@@ -8,10 +8,11 @@ of another such block is computed just before, in registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.ir.expr import Const, Eq, Expr, FloorDiv, FloorMod, Select, Var
-from weft.ir.rewrite import post_order
+from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Store
 from weft.schedule.placing import readers
 from weft.schedule.rules.apart import move_apart
@@ -39,13 +40,13 @@ LARGEST = 8
 """More values than this are not worth writing out."""
 
 
-def schedule_transforms(s: Schedule, target: Target) -> set[BlockRef]:
-    """Schedules every block that chooses by an index, with the blocks of that kind that it alone reads."""
-    placed: set[BlockRef] = set()
+def schedule_transforms(s: Schedule, target: Target, placed: set[BlockRef]) -> set[BlockRef]:
+    """Schedules every block that chooses by an index and is not *placed*, with the blocks of that kind that it alone reads."""
+    found: set[BlockRef] = set()
     for ref in reversed(s.blocks()):
-        if ref not in placed and choices_of(block_of(s, ref)):
-            placed |= _schedule(s, ref, target)
-    return placed
+        if ref not in placed | found and choices_of(block_of(s, ref)):
+            found |= schedule_transform(s, ref, target).placed
+    return found
 
 
 def choices_of(block: Block) -> Choices:
@@ -74,40 +75,72 @@ def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, Digit] | None:
     return (v, Digit(int(e.b.value), unit)) if isinstance(v, Var) and v in extents else None
 
 
-def _schedule(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
-    """Schedules one block and the producers that it takes in."""
+@dataclass(frozen=True)
+class Nest:
+    """What became of a transform: the blocks in place, the loops over its patches, and those over what is in a patch."""
+
+    placed: set[BlockRef]
+    patches: list[LoopRef]
+    outer: list[LoopRef]
+
+
+def schedule_transform(
+    s: Schedule, ref: BlockRef, target: Target, patches: Mapping[Var, int] | None = None, around: int = 0
+) -> Nest:
+    """Schedules one block and the producers that it takes in, inside *around* loops that stay as they are.
+
+    The loops over *patches*, which tell how many values of an axis are in one, come first; without them, the outer loops run in
+    parallel.
+    """
     block = block_of(s, ref)
     producers = [p for p in _producers(s, block) if choices_of(block_of(s, p))]
     chosen = {**_inherited(s, block, producers), **choices_of(block)}
-    outer: list[LoopRef] = []
-    inner: list[LoopRef] = []
-    loops = list(s.loops(ref))
     lanes = target.lanes(block.writes[0].buffer.dtype.bits)
-    for axis, loop in zip(block.axes[:-1], loops[:-1], strict=True):
-        digit = chosen.get(axis.var)
-        if digit is None:
-            outer.append(loop)
-        elif digit.size == size_of(axis.extent):
-            inner.append(loop)
-        else:
-            rest, piece, *units = s.split(
-                loop, [None, digit.size] if digit.unit == 1 else [None, digit.size, digit.unit]
-            )
-            outer += [rest, *units]
-            inner.append(piece)
-    last = loops[-1]
-    if size_of(block.axes[-1].extent) > lanes:
+    nest, inner = Nest({ref, *producers}, [], []), list[LoopRef]()
+    loops = own_loops(s, ref, around)
+    last = loops.pop(block.axes[-1].var)
+    for axis in block.axes[:-1]:
+        if axis.var in loops:
+            unit = None if patches is None else patches.get(axis.var)
+            _cut(s, loops[axis.var], size_of(axis.extent), chosen.get(axis.var), unit, nest, inner)
+    if (s.extent(last) or 0) > lanes:
         rest, last = s.split(last, [None, lanes])
-        outer.append(rest)
-    s.reorder([*outer, *inner, last])
+        nest.outer.append(rest)
+    s.reorder([*nest.patches, *nest.outer, *inner, last])
+    depth = around + len(nest.patches) + len(nest.outer)
     for p in producers:
-        s.compute_at(p, outer[-1])
+        s.compute_at(p, s.loops(ref)[depth - 1], align=lanes)
         s.set_scope(p, "register")
-        _unroll(s, list(s.loops(p))[len(outer) :])
+        _unroll(s, list(s.loops(p))[depth:])
     _unroll(s, [*inner, last])
     move_apart(s, ref, producers, [v for r in (ref, *producers) for v in choices_of(block_of(s, r))], target)
-    parallelize(s, outer, elements(block.axes), target)
-    return {ref, *producers}
+    if patches is None:
+        parallelize(s, nest.outer, elements(block.axes), target)
+    return nest
+
+
+def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
+    """Returns the loops of a block's own inside *around* others, by the axis that each runs through."""
+    block, loops = block_of(s, ref), list(s.loops(ref))[around:]
+    bound = [(a.var, free_vars(b)) for a, b in zip(block.axes, block.bindings, strict=True)]
+    return {v: f for v, used in bound for f in loops if f.var in used}
+
+
+def _cut(
+    s: Schedule, loop: LoopRef, extent: int, digit: Digit | None, unit: int | None, nest: Nest, inner: list[LoopRef]
+) -> None:
+    """Splits the loop of an axis: over its patches of *unit* values, over what is in a patch, and over the digit chosen by."""
+    each = 1 if digit is None else digit.size * digit.unit
+    pieces: list[tuple[list[LoopRef], int | None]] = [(nest.outer, None if unit is None else unit // each)]
+    if unit is not None:
+        pieces.insert(0, (nest.patches, None))
+    if digit is not None:
+        pieces = pieces if each < extent else pieces[1:]
+        pieces += [(inner, digit.size), (nest.outer, digit.unit)]
+    pieces = [p for p in pieces if p[1] != 1]
+    made = s.split(loop, [None, *[n for _, n in pieces[1:]]]) if len(pieces) > 1 else [loop]
+    for (place, _), piece in zip(pieces, made, strict=True):
+        place.append(piece)
 
 
 def _producers(s: Schedule, block: Block) -> list[BlockRef]:

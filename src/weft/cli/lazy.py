@@ -1,0 +1,71 @@
+"""Commands whose modules are imported when they are called: the help, and what needs no compiler, do not wait for it.
+
+What the list of all commands says of each is the first line of its docstring, read from the source.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
+LOOKS: Final[dict[str, Any]] = {
+    "pretty_exceptions_enable": False, "rich_markup_mode": "markdown", "context_settings": SETTINGS,
+}  # fmt: skip
+
+
+def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
+    """Returns the class of a group that has its commands from *places*: `module:function`, or `module:app`, by name."""
+
+    class LazyGroup(TyperGroup):
+        """A group whose commands are imported when they are called."""
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            """Puts the command that is called in the place of what stands for it in the list."""
+            if args and args[0] in places:
+                self.commands[args[0]] = load(args[0], places[args[0]])
+            return super().resolve_command(ctx, args)
+
+    return LazyGroup
+
+
+def add_commands(app: typer.Typer, places: Mapping[str, str]) -> None:
+    """Adds what stands for each command in a list."""
+    for name, place in places.items():
+        app.command(name, help=first_line(place))(_stand_in)
+
+
+def _stand_in() -> None:
+    """Never called: the group replaces it."""
+
+
+def load(name: str, place: str) -> Any:
+    """Imports a command, as it is called by the command line."""
+    module, _, attribute = place.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False, **LOOKS)
+        found.command(name)(function)
+    made = typer.main.get_command(found)
+    made.name = name
+    return made
+
+
+def first_line(place: str) -> str:
+    """Returns the first line of the docstring of the function in *place*, or of its module for a group of commands."""
+    module, _, attribute = place.partition(":")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    found = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == attribute]
+    text = ast.get_docstring(found[0]) if found else (ast.get_docstring(tree) or "").partition(": ")[2]
+    line = (text or "").partition("\n")[0]
+    return line[:1].upper() + line[1:]

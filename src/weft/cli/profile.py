@@ -1,0 +1,167 @@
+"""`weft run --profile` and `--trace`: how long each kernel takes, and what was done when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TypeAlias
+
+import numpy as np
+
+import weft
+from weft.cli.asked import Asked
+from weft.cli.console import print_table, print_text
+from weft.cli.files import write_json
+from weft.cli.models import SYMBOLIC_SIZE, Opened
+from weft.driver.build import read_model
+from weft.driver.key import Shapes
+from weft.driver.profile import Profiler
+from weft.driver.progress import Progress, Span
+from weft.driver.roofline import work_of
+from weft.driver.trace import chrome_trace
+from weft.ir.rewrite import free_vars
+from weft.native import _rt
+from weft.runtime.artifact import is_artifact
+from weft.runtime.model import Model
+from weft.support.errors import InputError
+
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+
+COLUMNS = ("#", "kernel", "calls", "us", "of all", "GFLOP/s", "first for")
+"""What is shown of a kernel: "us" and "GFLOP/s" are those of one call, "of all" is the part of the kernels' time."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel, by its name and its number in `weft inspect --kernels`: its calls, and what one takes, does, and is for."""
+
+    number: int
+    name: str
+    calls: int
+    seconds: float
+    gflops: float
+    first_call: str
+
+    @property
+    def total(self) -> float:
+        """The seconds of all calls."""
+        return self.calls * self.seconds
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be known: the kernels' times (*profile*), measured for *seconds*, and a *trace*, with the file for it."""
+
+    profile: bool = False
+    trace: Path | None = None
+    seconds: float = 2.0
+
+
+class Profiled(Opened):
+    """A model that was compiled for the shapes of its inputs, with all that was made on the way."""
+
+    def __init__(self, path: Path, asked: Asked, threads: int | None, arrays: Arrays, wish: Wish) -> None:
+        """Compiles a model for the inputs in *arrays*; what is open then has size 1, as with `--random`."""
+        if is_artifact(path):
+            raise InputError(
+                f"{path} is compiled: its kernels can't be told apart", hint="profile the model it was made from"
+            )
+        start = perf_counter()
+        given: dict[str, object] = {**asked.sizes, **{name: a.shape for name, a in arrays.items()}}
+        shapes: Shapes = {n: s for n, s in given.items() if isinstance(s, int | tuple)}
+        with asked.progress() as progress:
+            graph, _ = read_model(str(path), shapes)
+            still = {v.name: SYMBOLIC_SIZE for x in graph.inputs for s in x.shape for v in free_vars(s)}
+            fixed: Shapes = {**still, **shapes}
+            self.made = weft.build(str(path), asked.machine(), asked.options, fixed, asked.cache(), progress)
+        super().__init__(Model(self.made.package, threads=threads), perf_counter() - start)
+        self.asked, self.wish, self.path = asked, wish, path
+        self.threads = _rt.threads(threads or 0)
+        self.rows: list[Row] = []
+        self.run_seconds = 0.0
+
+    def look(self, arrays: Arrays) -> dict[str, object]:
+        """Times the kernels, and writes the trace, as wished."""
+        if self.wish.trace is not None:
+            write_json(self.wish.trace, self.trace(arrays))
+        if not self.wish.profile:
+            return {}
+        with self.asked.progress() as progress:
+            self.rows = self.kernels(arrays, self.wish.seconds, progress)
+            self.run_seconds = self.median(arrays, self.wish.seconds / 4)
+        return {"profile": profile_facts(self.rows, self.run_seconds, self.threads)}
+
+    def show(self) -> None:
+        """Prints the kernels' times, and where the trace is."""
+        if self.wish.profile:
+            show_profile(self.rows, self.run_seconds, self.threads)
+        if self.wish.trace is not None and not self.asked.quiet:
+            print_text(f"wrote {self.wish.trace}: open it in ui.perfetto.dev or chrome://tracing")
+
+    def median(self, arrays: Arrays, seconds: float) -> float:
+        """Returns the time of a run: the median over so many *seconds*."""
+        taken: list[float] = []
+        begin = perf_counter()
+        while not taken or perf_counter() - begin < seconds:
+            start = perf_counter()
+            self.model(**arrays)
+            taken.append(perf_counter() - start)
+        return median(taken)
+
+    def kernels(self, arrays: Arrays, seconds: float, progress: Progress) -> list[Row]:
+        """Returns the kernels, the most expensive first, timed for *seconds* in all."""
+        made = self.made
+        taken: dict[str, list[float]] = {key: [] for key in made.kernels}
+        times = Profiler(made, arrays, self.threads).seconds(seconds, progress)
+        for group, time in zip(made.fused.groups, times, strict=True):
+            taken[group.key].append(time)
+        first = {g.key: g for g in reversed(made.fused.groups)}
+        rows = []
+        for n, (key, of_key) in enumerate(taken.items(), 1):
+            mean = sum(of_key) / len(of_key)
+            rate = work_of(first[key], made.target).operations / mean / 1e9 if mean else 0.0
+            rows.append(Row(n, made.kernels[key].name, len(of_key), mean, rate, first[key].source))
+        return sorted(rows, key=lambda r: -r.total)
+
+    def trace(self, arrays: Arrays) -> dict[str, object]:
+        """Returns the trace of compiling, as far as it was not in the cache, and of one run, kernel by kernel."""
+        kernels = Profiler(self.made, arrays, self.threads).spans()
+        whole = [Span("run", "run", kernels[0].begin, kernels[-1].end)] if kernels else []
+        facts = {"model": str(self.path), "target": self.asked.target, "threads": self.threads}
+        return chrome_trace([*self.made.spans, *whole, *kernels], facts)
+
+
+def show_profile(rows: list[Row], run_seconds: float, threads: int) -> None:
+    """Prints what `Profiled.kernels` returned."""
+    total = sum(r.total for r in rows)
+    cells = [
+        [
+            str(r.number), r.name, str(r.calls), f"{r.seconds * 1e6:.1f}", f"{r.total / total:.1%}" if total else "-",
+            f"{r.gflops:.1f}", r.first_call,
+        ]
+        for r in rows
+    ]  # fmt: skip
+    print_text("")
+    print_table(COLUMNS, cells, elastic="first for")
+    print_text(
+        f"all kernels take {total * 1e3:.3f} ms one by one, on {threads} thread{'s' if threads > 1 else ''}; "
+        f"a run takes {run_seconds * 1e3:.3f} ms"
+    )
+
+
+def profile_facts(rows: list[Row], run_seconds: float, threads: int) -> dict[str, object]:
+    """Returns the same for JSON."""
+    kernels = [
+        {
+            "number": r.number, "name": r.name, "calls": r.calls, "seconds": r.seconds, "gflops": r.gflops,
+            "first_call": r.first_call,
+        }
+        for r in rows
+    ]  # fmt: skip
+    return {
+        "threads": threads, "run_seconds": run_seconds, "kernel_seconds": sum(r.total for r in rows),
+        "kernels": kernels,
+    }  # fmt: skip

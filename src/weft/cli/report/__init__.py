@@ -1,0 +1,1 @@
+"""`weft report`: what became of a model, as one page for a browser."""

@@ -1,0 +1,45 @@
+"""Where a compiled model comes from, in words: the notes that an artifact carries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import weft
+from weft.driver.options import Options
+from weft.graph.memory import MemoryPlan
+from weft.ir.expr import Const
+
+
+def hash_files(files: Sequence[Path]) -> str:
+    """Returns a line for each file, as `sha256sum` writes and checks them; the empty text for a model that was in memory."""
+    lines = []
+    for path in files:
+        with open(path, "rb") as file:
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+    return "".join(lines)
+
+
+def notes_of(model: str, options: Options, plan: MemoryPlan, records: Sequence[str] = ()) -> Mapping[str, str]:
+    """Returns the notes of a model: *model* as `hash_files` tells it, *records* the tuning records that were used."""
+    return {
+        "weft": weft.__version__,
+        "llvm": f"llvmlite {version('llvmlite')}",
+        "model": model,
+        "options": options_text(options),
+        "records": "\n".join(records) or "none",
+        "memory": str(plan),
+    }
+
+
+def options_text(options: Options) -> str:
+    """Returns options as text, such as `opt_level=3 precision=model without=winograd,pack`."""
+    without = f" without={','.join(options.without)}" if options.without else ""
+    return f"opt_level={options.opt_level} precision={options.precision}{without}"
+
+
+def arena_bytes(plan: MemoryPlan) -> int | None:
+    """Returns the bytes that a call works in; None where that depends on its shapes."""
+    return int(plan.size.value) if isinstance(plan.size, Const) else None

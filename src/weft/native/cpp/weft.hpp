@@ -1,0 +1,199 @@
+// Weft's C interface for C++17: the same functions, with owners that let go by themselves.
+//
+//   weft::Model model = weft::Model::load("resnet18.weft");
+//   weft::Context context(model);
+//   std::vector<weft::Array> y = context({weft::View(image, {1, 3, 224, 224})});   // image: float *
+//   float best = *std::max_element(y[0].as<float>(), y[0].as<float>() + y[0].size());
+//
+// Errors are thrown as weft::Error. Where exceptions are off (or WEFT_NO_EXCEPTIONS is defined), a failed load gives an empty
+// model, a failed call no arrays, and error() says why.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft.h"
+
+#if !defined(WEFT_NO_EXCEPTIONS) && defined(__cpp_exceptions)
+#define WEFT_THROWS 1
+#include <stdexcept>
+#else
+#define WEFT_THROWS 0
+#endif
+
+namespace weft {
+
+template <typename T> struct dtype_of;
+template <> struct dtype_of<bool> { static constexpr int32_t value = WEFT_BOOL; };
+template <> struct dtype_of<int8_t> { static constexpr int32_t value = WEFT_I8; };
+template <> struct dtype_of<int16_t> { static constexpr int32_t value = WEFT_I16; };
+template <> struct dtype_of<int32_t> { static constexpr int32_t value = WEFT_I32; };
+template <> struct dtype_of<int64_t> { static constexpr int32_t value = WEFT_I64; };
+template <> struct dtype_of<uint8_t> { static constexpr int32_t value = WEFT_U8; };
+template <> struct dtype_of<uint16_t> { static constexpr int32_t value = WEFT_U16; };
+template <> struct dtype_of<uint32_t> { static constexpr int32_t value = WEFT_U32; };
+template <> struct dtype_of<uint64_t> { static constexpr int32_t value = WEFT_U64; };
+template <> struct dtype_of<float> { static constexpr int32_t value = WEFT_F32; };
+template <> struct dtype_of<double> { static constexpr int32_t value = WEFT_F64; };
+
+using Shape = std::vector<int64_t>;
+
+#if WEFT_THROWS
+class Error : public std::runtime_error {
+  public:
+    explicit Error(const weft_error &error) : std::runtime_error(error.text), status(error.status) {}
+    int32_t status;  // a weft_status
+};
+#endif
+
+// An input: the caller's memory, contiguous, which stays while it is used.
+struct View {
+    void *data;
+    int32_t dtype;
+    Shape shape;
+
+    template <typename T> View(const T *data, Shape shape)
+        : data(const_cast<T *>(data)), dtype(dtype_of<T>::value), shape(std::move(shape)) {}  // inputs are never written
+    View(const void *data, int32_t dtype, Shape shape)
+        : data(const_cast<void *>(data)), dtype(dtype), shape(std::move(shape)) {}
+};
+
+// An output: memory of its own.
+class Array {
+  public:
+    Array(int32_t dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+        data_.reset(weft_alloc(bytes()));
+    }
+    int32_t dtype() const { return dtype_; }
+    const Shape &shape() const { return shape_; }
+    int64_t bytes() const {
+        Shape sizes = shape_;
+        weft_tensor tensor = {nullptr, sizes.data(), static_cast<int32_t>(sizes.size()), dtype_};
+        return weft_tensor_bytes(&tensor);
+    }
+    int64_t size() const { return bytes() / weft_dtype_bytes(dtype_); }
+    void *data() const { return data_.get(); }
+
+    // The elements; null where T is not their type.
+    template <typename T> T *as() const { return dtype_of<T>::value == dtype_ ? static_cast<T *>(data_.get()) : nullptr; }
+
+  private:
+    struct Free {
+        void operator()(void *block) const { weft_free(block); }
+    };
+    int32_t dtype_;
+    Shape shape_;
+    std::unique_ptr<void, Free> data_;
+};
+
+class Model {
+  public:
+    static Model load(const char *path, weft_options options = {}) {
+        Model made;
+        made.check(weft_load(path, &options, &made.model_, &made.error_));
+        return made;
+    }
+    // The memory stays the caller's, and as it is while the model lives, unless the options say WEFT_COPY.
+    static Model load(const void *data, int64_t bytes, weft_options options = {}) {
+        Model made;
+        made.check(weft_load_memory(data, bytes, &options, &made.model_, &made.error_));
+        return made;
+    }
+    // Takes over a model, such as the functions that `weft compile -o FOLDER/` writes make.
+    explicit Model(weft_model *model) : model_(model) {}
+    Model(Model &&other) noexcept : model_(std::exchange(other.model_, nullptr)), error_(other.error_) {}
+    Model &operator=(Model &&other) noexcept {
+        std::swap(model_, other.model_);
+        std::swap(error_, other.error_);
+        return *this;
+    }
+    ~Model() { weft_model_free(model_); }
+
+    explicit operator bool() const { return model_ != nullptr; }
+    const weft_error &error() const { return error_; }
+    weft_model *get() const { return model_; }
+    int32_t inputs() const { return weft_inputs(model_); }
+    int32_t outputs() const { return weft_outputs(model_); }
+    const weft_spec &input(int32_t number) const { return *weft_input(model_, number); }
+    const weft_spec &output(int32_t number) const { return *weft_output(model_, number); }
+    const char *note(const char *key) const { return weft_note(model_, key); }
+
+  private:
+    weft_model *model_ = nullptr;
+    weft_error error_{};
+
+    Model() = default;
+    void check(int32_t status) const {
+#if WEFT_THROWS
+        if (status != WEFT_OK) throw Error(error_);
+#else
+        (void)status;
+#endif
+    }
+};
+
+// What one call at a time needs; for one thread at a time, and not longer than its model.
+class Context {
+  public:
+    explicit Context(const Model &model) : model_(model.get()), ctx_(weft_acquire(model.get())) {}
+    Context(Context &&other) noexcept : model_(other.model_), ctx_(std::exchange(other.ctx_, nullptr)) {}
+    Context &operator=(Context &&) = delete;
+    ~Context() {
+        if (ctx_ != nullptr) weft_release(ctx_);
+    }
+
+    // Runs the model on all of its inputs, in order; returns its outputs, in order.
+    std::vector<Array> operator()(std::vector<View> inputs) {
+        std::vector<weft_tensor> in, out;
+        std::vector<Shape> shapes(static_cast<size_t>(weft_outputs(model_)));
+        std::vector<Array> arrays;
+        if (ctx_ == nullptr) return fail(WEFT_NO_MEMORY, "there is no memory left for the model");
+        if (inputs.size() != static_cast<size_t>(weft_inputs(model_)))
+            return fail(WEFT_BAD_INPUT, "the number of inputs is not the model's");
+        for (View &view : inputs)
+            in.push_back({view.data, view.shape.data(), static_cast<int32_t>(view.shape.size()), view.dtype});
+        for (size_t i = 0; i < shapes.size(); i++) {
+            const weft_spec *spec = weft_output(model_, static_cast<int32_t>(i));
+            shapes[i].resize(static_cast<size_t>(spec->ndim));
+            out.push_back({nullptr, shapes[i].data(), spec->ndim, spec->dtype});
+        }
+        int32_t status = weft_plan(ctx_, in.data(), out.data());
+        for (size_t i = 0; status == WEFT_OK && i < out.size(); i++) {
+            arrays.emplace_back(out[i].dtype, shapes[i]);
+            out[i].data = arrays.back().data();
+            if (out[i].data == nullptr) status = WEFT_NO_MEMORY;
+        }
+        if (status == WEFT_OK) status = weft_run(ctx_, in.data(), out.data());
+        if (status == WEFT_OK) return arrays;
+        weft_explain(ctx_, status, &error_);
+        return failed();
+    }
+
+    const weft_error &error() const { return error_; }
+    weft_ctx *get() const { return ctx_; }
+
+  private:
+    weft_model *model_;
+    weft_ctx *ctx_;
+    weft_error error_{};
+
+    std::vector<Array> failed() const {
+#if WEFT_THROWS
+        throw Error(error_);
+#else
+        return {};
+#endif
+    }
+    std::vector<Array> fail(int32_t status, const char *text) {
+        error_.status = status;
+        for (size_t i = 0; i < sizeof error_.text; i++) {
+            error_.text[i] = text[i];
+            if (text[i] == 0) break;
+        }
+        return failed();
+    }
+};
+
+}  // namespace weft

@@ -1,0 +1,161 @@
+/* Saved models: what a file says of itself, read and checked; docs/design/0061-artifacts.md has the format. Nothing in a file is
+ * believed before it is checked: every offset, count and size, so that even one with a right checksum can do no harm here. */
+#include <stddef.h>
+
+#include "internal.h"
+
+#define PAGE 4096
+#define TENSOR_ROW 12
+#define DIM_ROW 12
+#define PAIR_ROW 8
+
+static int32_t inconsistent(weft_error *error) {
+  return weft_fail(error, WEFT_DAMAGED, "the file was altered: what it says of itself is impossible", NULL, NULL);
+}
+
+static void unpack(prefix *p, const uint8_t *at) {
+  uint64_t *wide[] = {&p->size, &p->header_sum, &p->image_sum, &p->constants_sum, &p->image_at, &p->image_bytes,
+                      &p->readonly, &p->plan, &p->main, &p->constants_at, &p->constant_bytes};
+  uint32_t *narrow[] = {&p->abi, &p->inputs, &p->outputs, &p->dims, &p->checks, &p->features, &p->notes};
+  p->format = weft_u32_at(at + 4);
+  for (int k = 0; k < 11; k++) *wide[k] = weft_u64_at(at + 8 + 8 * k);
+  p->arena_bytes = (int64_t)weft_u64_at(at + 96);
+  for (int k = 0; k < 7; k++) *narrow[k] = weft_u32_at(at + 104 + 4 * k);
+}
+
+/* Where the texts begin, if the tables are as large as the prefix says; counts are of 32 bits, so that nothing overflows. */
+static uint64_t end_of_tables(const prefix *p) {
+  return PREFIX_BYTES + TENSOR_ROW * ((uint64_t)p->inputs + p->outputs) + DIM_ROW * (uint64_t)p->dims +
+         PAIR_ROW * ((uint64_t)p->checks + p->notes) + 4 * (uint64_t)p->features;
+}
+
+int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error) {
+  if (bytes[0] != 'W' || bytes[1] != 'E' || bytes[2] != 'F' || bytes[3] != 'T')
+    return weft_fail(error, WEFT_NOT_A_MODEL, "the file is not a model saved by Weft", NULL, NULL);
+  unpack(p, bytes);
+  if (p->format != WEFT_FORMAT)
+    return weft_fail(error, WEFT_OTHER_VERSION, "the file has format {0}, and this Weft reads {1}", NULL,
+                     (int64_t[]){p->format, WEFT_FORMAT});
+  if (p->size > INT64_MAX || p->constants_at > p->size || p->constant_bytes != p->size - p->constants_at ||
+      p->image_at > p->constants_at || p->image_bytes > p->constants_at - p->image_at || p->image_at % PAGE != 0 ||
+      p->constants_at % PAGE != 0 || end_of_tables(p) >= p->image_at)
+    return inconsistent(error);
+  return WEFT_OK;
+}
+
+/* Describes the inputs and outputs; 0 where a row is impossible. */
+static int describe(weft_model *m, const prefix *p) {
+  uint32_t tensors = p->inputs + p->outputs, dims_left = p->dims;
+  const uint8_t *row = m->header + PREFIX_BYTES, *dim = row + (uint64_t)TENSOR_ROW * tensors;
+  weft_dim *dims = (weft_dim *)(void *)(m->specs + tensors);
+  for (uint32_t i = 0; i < tensors; i++, row += TENSOR_ROW) {
+    uint32_t name = weft_u32_at(row), dtype = weft_u32_at(row + 4), ndim = weft_u32_at(row + 8);
+    weft_spec spec = {(const char *)m->header + name, (int32_t)dtype, (int32_t)ndim, dims};
+    if (name >= p->image_at || dtype > WEFT_HANDLE || ndim > WEFT_MAX_RANK || ndim > dims_left) return 0;
+    m->specs[i] = spec;
+    dims_left -= ndim;
+    for (; ndim > 0; ndim--, dims++, dim += DIM_ROW) {
+      dims->size = (int64_t)weft_u64_at(dim);
+      dims->name = dims->size >= 0 ? "" : (const char *)m->header + weft_u32_at(dim + 8);
+      if (dims->size < -1 || weft_u32_at(dim + 8) >= p->image_at) return 0;
+    }
+  }
+  return dims_left == 0;
+}
+
+/* Whether every text that the other tables refer to is inside the header. */
+static int texts_are_inside(const weft_model *m, const prefix *p) {
+  const uint8_t *at = m->tables;
+  for (uint32_t i = 0; i < p->checks; i++, at += PAIR_ROW)
+    if (weft_u32_at(at + 4) >= p->image_at) return 0;
+  for (uint32_t i = 0; i < p->features + 2 * (uint64_t)p->notes; i++, at += 4)
+    if (weft_u32_at(at) >= p->image_at) return 0;
+  return 1;
+}
+
+const char *weft_machine(void) {
+#if defined(__x86_64__)
+  return "x86_64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+  return "riscv64";
+#else
+  return "";
+#endif
+}
+
+static int32_t check_machine(const weft_model *m, weft_error *error) {
+  const char *made_for = weft_note(m, "machine"), *here = weft_machine();
+  if (made_for == NULL || *made_for == 0 || *here == 0 || weft_same(made_for, here)) return WEFT_OK;
+  (void)weft_fail(error, WEFT_OTHER_MACHINE, "the model is for {s}, and this is ", made_for, NULL);
+  if (error != NULL) weft_say(error, here);
+  return WEFT_OTHER_MACHINE;
+}
+
+static int32_t check_features(const weft_model *m, weft_error *error) {
+  int32_t status = WEFT_OK;
+#ifndef WEFT_FREESTANDING
+  enum { ROOM = 16384 }; /* for the first processor's part, which is shorter */
+  char *cpuinfo = (char *)weft_alloc(ROOM);
+  if (cpuinfo == NULL) return weft_no_memory(error);
+  weft_read_text("/proc/cpuinfo", cpuinfo, m->features > 0 ? ROOM : 1);
+  for (int32_t i = 0; i < m->features; i++) {
+    if (weft_has_feature(cpuinfo, weft_feature_at(m, i))) continue;
+    if (status == WEFT_OK) status = weft_fail(error, WEFT_OTHER_MACHINE, "this processor lacks", NULL, NULL);
+    if (error == NULL) break;
+    weft_say(error, " ");
+    weft_say(error, weft_feature_at(m, i));
+  }
+  weft_free(cpuinfo);
+#else
+  (void)m, (void)error;
+#endif
+  return status;
+}
+
+int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, weft_error *error) {
+  uint64_t tensors = (uint64_t)p->inputs + p->outputs;
+  int32_t status;
+  if (weft_checksum(header + 24, (int64_t)p->image_at - 24) != p->header_sum) return weft_damaged(error);
+  if (p->abi != WEFT_ABI)
+    return weft_fail(error, WEFT_OTHER_VERSION, "its code has ABI {0}, and this Weft has {1}", NULL,
+                     (int64_t[]){p->abi, WEFT_ABI});
+  if (header[p->image_at - 1] != 0 || p->readonly > p->image_bytes || p->plan >= p->readonly ||
+      p->main >= p->readonly || p->arena_bytes < -1)
+    return inconsistent(error);
+  m->header = header;
+  m->tables = header + PREFIX_BYTES + TENSOR_ROW * tensors + DIM_ROW * (uint64_t)p->dims;
+  m->readonly = (int64_t)p->readonly;
+  m->plan_at = (int64_t)p->plan;
+  m->main_at = (int64_t)p->main;
+  m->arena_bytes = p->arena_bytes;
+  m->inputs = (int32_t)p->inputs; /* each has a row in the header, which is in memory: there are fewer than 2^31 */
+  m->outputs = (int32_t)p->outputs;
+  m->checks = (int32_t)p->checks;
+  m->features = (int32_t)p->features;
+  m->notes = (int32_t)p->notes;
+  m->specs = (weft_spec *)weft_alloc((int64_t)(tensors * sizeof(weft_spec) + p->dims * sizeof(weft_dim)));
+  if (m->specs == NULL) return weft_no_memory(error);
+  if (!describe(m, p) || !texts_are_inside(m, p)) return inconsistent(error);
+  status = check_machine(m, error);
+  return status != WEFT_OK ? status : check_features(m, error);
+}
+
+const char *weft_check_at(const weft_model *m, int32_t number, uint32_t *check) {
+  const uint8_t *row = m->tables + PAIR_ROW * (int64_t)number;
+  *check = weft_u32_at(row);
+  return (const char *)m->header + weft_u32_at(row + 4);
+}
+
+const char *weft_feature_at(const weft_model *m, int32_t number) {
+  return (const char *)m->header + weft_u32_at(m->tables + PAIR_ROW * (int64_t)m->checks + 4 * (int64_t)number);
+}
+
+int32_t weft_note_at(const weft_model *m, int32_t number, const char **key, const char **text) {
+  const uint8_t *row = m->tables + PAIR_ROW * ((int64_t)m->checks + number) + 4 * (int64_t)m->features;
+  if (number < 0 || number >= m->notes) return 0;
+  *key = (const char *)m->header + weft_u32_at(row);
+  *text = (const char *)m->header + weft_u32_at(row + 4);
+  return 1;
+}

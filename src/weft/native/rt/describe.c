@@ -1,0 +1,45 @@
+/* What a model says of itself. */
+#include <stddef.h>
+
+#include "internal.h"
+
+static const struct {
+  const char *name;
+  int32_t bytes;
+} DTYPES[] = {{"bool", 1}, {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8},  {"u8", 1},  {"u16", 2},
+              {"u32", 4},  {"u64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"handle", 8}};
+
+const char *weft_dtype_name(int32_t dtype) { return dtype < 0 || dtype > WEFT_HANDLE ? "?" : DTYPES[dtype].name; }
+
+int32_t weft_dtype_bytes(int32_t dtype) { return dtype < 0 || dtype > WEFT_HANDLE ? 0 : DTYPES[dtype].bytes; }
+
+int64_t weft_tensor_bytes(const weft_tensor *tensor) {
+  int64_t bytes = weft_dtype_bytes(tensor->dtype);
+  for (int32_t i = 0; i < tensor->ndim; i++) {
+    int64_t extent = tensor->shape[i];
+    if (extent < 0 || (extent > 0 && bytes > INT64_MAX / extent)) return -1;
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+int32_t weft_inputs(const weft_model *model) { return model->inputs; }
+
+int32_t weft_outputs(const weft_model *model) { return model->outputs; }
+
+const weft_spec *weft_input(const weft_model *model, int32_t number) {
+  return number < 0 || number >= model->inputs ? NULL : &model->specs[number];
+}
+
+const weft_spec *weft_output(const weft_model *model, int32_t number) {
+  return number < 0 || number >= model->outputs ? NULL : &model->specs[model->inputs + number];
+}
+
+const char *weft_note(const weft_model *model, const char *key) {
+  const char *found, *text;
+  for (int32_t i = 0; weft_note_at(model, i, &found, &text); i++)
+    if (weft_same(found, key)) return text;
+  return NULL;
+}
+
+int64_t weft_arena_bytes(const weft_model *model) { return model->arena_bytes; }

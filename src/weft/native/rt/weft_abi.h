@@ -1,0 +1,106 @@
+/* The ABI of generated code, and the parts that the runtime is made of. Programs that run models need weft.h alone.
+ *
+ * An image is one position-independent blob of code and read-only data, with no relocations and no undefined symbols.
+ * Everything that generated code needs from outside it reaches through its `weft_ctx`. An image has two entries:
+ *
+ *   plan(ctx, in, out)   checks the inputs' shapes, writes the outputs' shapes into out[i].shape (the caller gives
+ *                        room for out[i].ndim values) and the bytes of scratch memory into ctx->arena_needed
+ *   main(ctx, in, out)   computes; out[i].data is the caller's, and never part of the arena
+ */
+#ifndef WEFT_ABI_H
+#define WEFT_ABI_H
+
+#include "weft.h"
+
+#define WEFT_ABI 1    /* counts incompatible changes of what generated code sees */
+#define WEFT_FORMAT 3 /* counts incompatible changes of saved files */
+
+typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
+typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
+
+/* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
+struct weft_ctx {
+  /*  0 */ int32_t (*parallel_for)(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+  /*  8 */ uint8_t *arena;
+  /* 16 */ int64_t arena_bytes;
+  /* 24 */ const uint8_t *constants;
+  /* 32 */ void *(*alloc)(weft_ctx *ctx, int64_t bytes);   /* NULL when there is no memory */
+  /* 40 */ void (*free)(weft_ctx *ctx, void *block);
+  /* 48 */ int32_t threads;
+  /* 52 */ int32_t failed_assert;                          /* -1: none */
+  /* 56 */ int64_t detail[4];
+  /* 88 */ int64_t arena_needed;                           /* written by plan */
+  weft_model *model;                                       /* private from here on */
+  weft_ctx *next;
+  int32_t planned;                                         /* weft_run may be called */
+};
+
+/* Prepares a context that belongs to no model, to call a bare kernel with. */
+void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads);
+
+/* Gives the context an arena of at least `bytes`: WEFT_OK or WEFT_NO_MEMORY; and takes it away. */
+int32_t weft_ctx_reserve(weft_ctx *ctx, int64_t bytes);
+void weft_ctx_free_arena(weft_ctx *ctx);
+
+/* Runs fn over [0, n): in the calling thread alone, or by the process's thread pool too. How [0, n) is cut up is not
+ * specified: fn must compute each index the same way whatever range it is given with. The first failure is returned.
+ * Inside a task, and while another thread has the pool, weft_parallel_for runs in the calling thread alone. */
+int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+#ifdef WEFT_FREESTANDING
+#define weft_parallel_for weft_serial_for
+#else
+int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
+#endif
+
+/* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. */
+uint64_t weft_checksum(const void *data, int64_t bytes);
+
+typedef struct weft_image {
+  uint8_t *base;
+  int64_t bytes;
+} weft_image;
+
+/* A model. One that was made of code in memory already has no description: its header is NULL, and its calls are not checked. */
+struct weft_model {
+  weft_entry plan, main;
+  const uint8_t *constants;
+  weft_ctx *idle;          /* contexts no call is using, the last used first: its arena is the likeliest to be in cache */
+  int32_t threads, inputs, outputs, checks, features, notes;
+  int64_t constant_bytes, arena_bytes, readonly, plan_at, main_at; /* entries: offsets in the image */
+  const uint8_t *header, *tables; /* tables: the rows of checks, and what follows them */
+  weft_image image;
+  weft_spec *specs;        /* of the inputs, then of the outputs */
+  void *owned[2];          /* the header and the constants, where they are copies */
+  weft_image maps[2];      /* the image and the constants, where they are mapped */
+};
+
+/* A model of code that is in memory already. The constants stay the caller's. NULL when there is no memory. */
+weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constants, int32_t threads);
+
+/* The number and the text of a check; a feature, by Linux's name. */
+const char *weft_check_at(const weft_model *model, int32_t number, uint32_t *check);
+const char *weft_feature_at(const weft_model *model, int32_t number);
+
+/* The architecture that this was compiled for, such as "x86_64", as artifacts name it; "" for one that they don't. */
+const char *weft_machine(void);
+
+/* Whether the text of /proc/cpuinfo names a feature after its first "flags" or "Features"; 1 too where it names none. */
+int32_t weft_has_feature(const char *cpuinfo, const char *feature);
+
+/* Processors that this process may use: its affinity mask, bounded by its control group's quota. */
+int32_t weft_cpus(void);
+
+/* The least quota, in whole processors (rounded up), on the way from a control group to the root of `mount`; 0 for
+ * none. `membership` is the text of /proc/self/cgroup. */
+int32_t weft_quota_cpus(const char *mount, const char *membership);
+
+/* The number of threads to use when `requested` are asked for (0: as many as there are processors). */
+int32_t weft_threads(int32_t requested);
+
+/* A new image of so many bytes, to be filled and then sealed: [0, readonly) becomes executable, the rest readable only.
+ * `readonly` is a multiple of the page size, or equal to `bytes` when all of it is code. */
+int32_t weft_image_new(weft_image *image, int64_t bytes, int64_t readonly);
+int32_t weft_image_seal(weft_image *image, int64_t readonly);
+void weft_image_unmap(weft_image *image);
+
+#endif

@@ -1,0 +1,253 @@
+"""A session: a compiled model behind ONNX Runtime's interface, for programs that are written to that.
+
+This module opens saved models and needs no compiler; `weft.InferenceSession` opens ONNX models too.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.runtime.arrays import Array, order_inputs
+from weft.runtime.artifact import MAGIC, is_artifact
+from weft.runtime.model import Model, load
+from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
+from weft.runtime.session_options import (
+    CPU_PROVIDER,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    check_providers,
+    refuse,
+)
+from weft.runtime.session_values import ModelMetadata, NodeArg, OrtValue, array_of
+from weft.support.errors import InputError, WeftError
+
+_PLAIN: Final = frozenset((list, tuple, bool, int, float))
+"""Python's own values that become arrays of an input's type."""
+
+
+class InferenceSession:
+    """A model called as ONNX Runtime calls it.
+
+        session = weft.InferenceSession("model.onnx")
+        (probabilities,) = session.run(None, {"image": image})
+
+    The model is the path or the bytes of an ONNX file or of a model saved by Weft. `SessionOptions` and providers that can't
+    be honoured raise `InputError`; nothing is ignored. A session may be called from several threads at once, and after a fork.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: object,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[object] | None = None,
+        provider_options: Sequence[object] | None = None,
+        *,
+        enable_fallback: bool = True,
+        disabled_optimizers: Sequence[str] | None = None,
+    ) -> None:
+        """Opens a model. *enable_fallback* is about other providers, and there are none."""
+        if disabled_optimizers:
+            refuse(
+                "disabled_optimizers",
+                "they are ONNX Runtime's own",
+                "use graph_optimization_level, or weft.compile(without=...)",
+            )
+        self._options = _checked_options(sess_options)
+        check_providers(providers, provider_options)
+        self._model, self._metadata = self._open(path_or_bytes, self._options)
+        self._names = [s.name for s in self._model.inputs]
+        self._dtypes = [s.dtype.numpy for s in self._model.inputs]
+        self._places = {s.name: k for k, s in enumerate(self._model.outputs)}
+
+    def _open(self, source: object, options: SessionOptions) -> tuple[Model, Callable[[], ModelMetadata]]:
+        """Returns the model, and what reads its metadata."""
+        saved = load_saved(source, options)
+        if saved is None:
+            raise InputError(
+                "this is no model saved by Weft, and there is no compiler here for others",
+                hint="compile it where weft is installed: weft compile MODEL.onnx -o MODEL.weft",
+            )
+        return saved, no_metadata
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: RunOptions | None = None,
+    ) -> list[Array]:
+        """Returns the outputs named, in that order, or all of them for None; *input_feed* has an array for each input.
+
+        Raises `InputError` for inputs that do not fit, `RuntimeFailure` when the values break what the model assumes, or when
+        *run_options* ended the call.
+        """
+        made = self._model.run(self._in_order(input_feed), None, _flag(run_options))
+        return made if not output_names else [made[self._place(name)] for name in output_names]
+
+    def _in_order(self, feed: Mapping[str, object]) -> list[object]:
+        """Returns the inputs in the model's order; lists and numbers as arrays, which ONNX Runtime takes too."""
+        try:
+            values = [feed[name] for name in self._names]
+        except KeyError:
+            values = order_inputs((), feed, self._model.inputs)
+        if len(feed) != len(values):
+            order_inputs((), feed, self._model.inputs)  # says which is too many
+        return [_as_array(v, k) for v, k in zip(values, self._dtypes, strict=True)] if _has_plain(values) else values
+
+    def _place(self, name: str) -> int:
+        if name not in self._places:
+            known = ", ".join(map(str, self._model.outputs))
+            raise InputError(f"there is no output {name!r}", hint=f"the model makes ({known})")
+        return self._places[name]
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Does what `run` does, with `OrtValue`s."""
+        feed = {name: array_of(value) for name, value in input_dict_ort_values.items()}
+        return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        callback: Callable[[list[Array] | None, Any, str], object],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Starts a call in a thread of its own, which ends with `callback(outputs, user_data, error)`; *error* is a text."""
+
+        def call() -> None:
+            try:
+                made = self.run(output_names, input_feed, run_options)
+            except WeftError as error:
+                callback(None, user_data, str(error))
+            else:
+                callback(made, user_data, "")
+
+        threading.Thread(target=call, name="weft-run-async").start()
+
+    def io_binding(self) -> IOBinding:
+        """Returns an empty binding for this session's inputs and outputs."""
+        return IOBinding(self._model.inputs, self._model.outputs)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs the model on what is bound; outputs bound to memory are written there."""
+        wanted = bound_outputs(iobinding)
+        if not wanted:
+            raise InputError("no output is bound", hint="call bind_output for each output that is wanted")
+        out = [wanted.get(name) for name in self._places] if any(a is not None for a in wanted.values()) else None
+        made = self._model.run(self._in_order(bound_inputs(iobinding)), out, _flag(run_options))
+        fill(iobinding, dict(zip(self._places, made, strict=True)))
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Returns the inputs in order."""
+        return [NodeArg.of(s) for s in self._model.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Returns the outputs in order."""
+        return [NodeArg.of(s) for s in self._model.outputs]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Returns none: weights are constants of the compiled model."""
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Returns what the model's file says about itself; raises `InputError` for a saved model, which doesn't keep it."""
+        return self._metadata()
+
+    def get_session_options(self) -> SessionOptions:
+        """Returns the options that the session was made with."""
+        return self._options
+
+    def get_providers(self) -> list[str]:
+        """Returns what the model runs on: the processor."""
+        return [CPU_PROVIDER]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Returns the options of each provider: none."""
+        return {CPU_PROVIDER: {}}
+
+    def set_providers(self, providers: Sequence[object], provider_options: Sequence[object] | None = None) -> None:
+        """Raises `InputError` for any provider but the processor."""
+        check_providers(providers, provider_options)
+
+    def disable_fallback(self) -> None:
+        """Does nothing: there is one provider, and nothing to fall back to."""
+
+    def enable_fallback(self) -> None:
+        """Does nothing: there is one provider, and nothing to fall back to."""
+
+    def __repr__(self) -> str:
+        return f"<weft.InferenceSession {self._model!r}>"
+
+
+def _checked_options(options: object) -> SessionOptions:
+    if options is None:
+        return SessionOptions()
+    if not isinstance(options, SessionOptions):
+        kind = type(options)
+        raise InputError(
+            f"sess_options is a {kind.__module__}.{kind.__qualname__}, whose settings can't all be read",
+            hint="make a weft.SessionOptions() and set the same there",
+        )
+    return options
+
+
+def _has_plain(values: Sequence[object]) -> bool:
+    return not _PLAIN.isdisjoint(map(type, values))
+
+
+def _as_array(value: object, dtype: np.dtype[Any]) -> object:
+    return np.asarray(value, dtype) if type(value) in _PLAIN else value
+
+
+def _flag(options: RunOptions | None) -> bytearray | None:
+    if options is None:
+        return None
+    if not isinstance(options, RunOptions):
+        raise InputError(
+            f"run_options is a {type(options).__module__}.{type(options).__qualname__}", hint="make a weft.RunOptions()"
+        )
+    return options.stop
+
+
+def load_saved(source: object, options: SessionOptions) -> Model | None:
+    """Returns the saved model that *source* is the path or the bytes of; None if it is no saved model.
+
+    Raises `InputError` for options that only a compilation can honour, `ArtifactError` for a damaged file.
+    """
+    threads = options.intra_op_num_threads or None
+    if isinstance(source, bytes | bytearray | memoryview) and bytes(source[: len(MAGIC)]) == MAGIC:
+        _check_compiled(options)
+        with tempfile.NamedTemporaryFile(suffix=".weft") as file:
+            file.write(source)
+            file.flush()
+            return load(file.name, threads=threads)
+    if isinstance(source, str | os.PathLike) and (is_artifact(source) or os.fspath(source).endswith(".weft")):
+        _check_compiled(options)
+        return load(source, threads=threads)
+    return None
+
+
+def _check_compiled(options: SessionOptions) -> None:
+    """Raises `InputError` for what can't be asked of a model that is compiled already."""
+    hint = "ask for it when the model is compiled, or open the ONNX model"
+    if options.graph_optimization_level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+        refuse("graph_optimization_level", "the model is compiled already", hint)
+    if options.free_dimensions:
+        refuse(f"sizes for {', '.join(options.free_dimensions)}", "the model is compiled already", hint)
+
+
+def no_metadata() -> ModelMetadata:
+    """Raises `InputError`: a saved model does not keep the metadata of the model that it was compiled from."""
+    raise InputError("a saved model keeps no metadata of its source", hint="open the ONNX model to read its metadata")

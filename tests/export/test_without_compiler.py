@@ -1,0 +1,76 @@
+"""Where importing any layer of the compiler, llvmlite or onnx raises, saved models give what the compiling process got."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.export.conftest import Saved, Saver
+from tests.models import BUILDERS
+
+import weft
+from weft.cli.models import random_inputs
+
+ONNX = Path(__file__).parents[2] / "benchmarks" / "onnx"
+NETWORKS = ("resnet18", "mobilenet_v1", "dcgan", "dqn", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
+
+LOADER = """
+import sys
+from importlib.abc import MetaPathFinder
+
+ALLOWED = {"weft.native", "weft.runtime", "weft.support"}
+
+class Refuse(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        top, layer = name.split(".")[0], ".".join(name.split(".")[:2])
+        if top in ("llvmlite", "onnx", "onnxruntime", "torch") or top == "weft" and name != "weft" and layer not in ALLOWED:
+            raise ImportError(f"{name} is part of the compiler")
+
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+import weft
+
+for path in sys.argv[1:]:
+    given = np.load(path + ".inputs.npz")
+    model = weft.load(path)
+    outputs = model.run([given[f"{n:04}"] for n in range(len(model.inputs))])
+    np.savez(path + ".outputs.npz", *outputs)
+try:
+    weft.compile
+except ImportError as error:
+    print(error)
+"""
+
+
+def run_without_compiler(*models: Saved) -> None:
+    for m in models:
+        np.savez(f"{m.path}.inputs.npz", **{f"{n:04}": m.inputs[s.name] for n, s in enumerate(m.model.inputs)})  # type: ignore[arg-type]
+    command = [sys.executable, "-c", LOADER, *[str(m.path) for m in models]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("is part of the compiler\n")
+    for m in models:
+        with np.load(f"{m.path}.outputs.npz") as found:
+            assert len(found.files) == len(m.outputs)
+            for name, y in zip(found.files, m.outputs, strict=True):
+                assert found[name].dtype == y.dtype
+                assert found[name].tobytes() == y.tobytes()
+
+
+def test_small_models(saved: Saver) -> None:
+    run_without_compiler(*map(saved, BUILDERS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_networks_of_the_benchmarks(name: str, tmp_path: Path) -> None:
+    source = ONNX / f"{name}.onnx"
+    if not source.exists():
+        pytest.skip("the benchmarks' models are not here: benchmarks/run.sh makes them")
+    model = weft.compile(str(source))
+    model.save(tmp_path / name)
+    inputs = random_inputs(model.inputs)
+    run_without_compiler(Saved(tmp_path / name, model, inputs, model.run([inputs[s.name] for s in model.inputs])))

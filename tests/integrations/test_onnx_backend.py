@@ -1,0 +1,212 @@
+"""`weft.backend`: the standard interface, on cases of ONNX's own that are compiled and run."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import unittest
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnx.backend.test
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.backend.base import Backend
+from onnx.backend.test.case import node as node_cases
+from onnx.backend.test.case.test_case import TestCase
+from tests import models
+from tests.frontends.test_onnx_cases import NOT_SUPPORTED, arrays
+
+import weft
+import weft.backend
+
+SLICE: Final = {
+    "add": "Add", "argmax": "ArgMax", "cast": "Cast", "clip": "Clip", "concat": "Concat",
+    "conv": "Conv", "gather": "Gather", "gelu": "Gelu", "gemm": "Gemm", "if_": "If", "layernormalization": "LayerNormalization",
+    "loop": "Loop", "lstm": "LSTM", "matmul": "MatMul", "nonzero": "NonZero", "pad": "Pad", "reshape": "Reshape",
+    "slice": "Slice", "softmax": "Softmax", "split": "Split", "topk": "TopK", "transpose": "Transpose", "where": "Where",
+}  # fmt: skip
+"""Modules of ONNX's cases and the operators in them, of which the default run takes a few cases each."""
+
+CASES_EACH: Final = 2
+
+DATA: Final = Path(onnx.__file__).parent / "backend" / "test" / "data"
+CONVERTED: Final = ["test_BatchNorm2d_eval", "test_Conv2d_depthwise_strided", "test_ConvTranspose2d", "test_Softmax"]
+
+
+@cache
+def cases(module: str, op: str) -> list[TestCase]:
+    """The first cases of an operator that are not refused, without those of functions written out."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        _ = importlib.import_module(f"onnx.backend.test.case.node.{module}")
+    refused = re.compile("|".join([*NOT_SUPPORTED.values(), "_expanded"]))
+    found = [c for c in node_cases._NodeTestCases if op_of(c) == op and not refused.search(c.name)]
+    return found[:CASES_EACH]
+
+
+def op_of(case: TestCase) -> str:
+    assert case.model is not None
+    return str(case.model.graph.node[-1].op_type)
+
+
+def check(rep: Any, inputs: list[Any], outputs: list[Any], rtol: float, atol: float) -> None:
+    made = rep.run(inputs)
+    assert len(made) == len(outputs)
+    for a, b in zip(made, outputs, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol, max(atol, 1e-6))
+
+
+@pytest.mark.parametrize(("module", "op"), SLICE.items())
+def test_cases_of_operators(module: str, op: str) -> None:
+    found = cases(module, op)
+    assert found
+    for case in found:
+        assert case.model is not None
+        assert case.data_sets
+        rep = weft.backend.prepare(case.model)
+        for inputs, outputs in case.data_sets:
+            check(rep, arrays(inputs), arrays(outputs), case.rtol, case.atol)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_models_from_files(name: str) -> None:
+    """Models as an exporter wrote them years ago, with weights among the inputs."""
+    folder = DATA / "pytorch-converted" / name
+    model = onnx.load(folder / "model.onnx")
+
+    def tensors(side: str) -> list[Any]:
+        paths = sorted((folder / "test_data_set_0").glob(f"{side}_*.pb"))
+        return [numpy_helper.to_array(TensorProto.FromString(p.read_bytes())) for p in paths]
+
+    check(weft.backend.prepare(model), tensors("input"), tensors("output"), 1e-3, 1e-7)
+
+
+@pytest.mark.slow  # some minutes: two thousand models are compiled
+@pytest.mark.parametrize("kind", ["NodeModel", "SimpleModel", "PyTorchConvertedModel", "PyTorchOperatorModel"])
+def test_by_the_official_runner(kind: str) -> None:
+    """Every case that is not refused, run and compared by ONNX's own code; operators that Weft lacks are refused by name."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        runner = onnx.backend.test.BackendTest(weft.backend.Backend, __name__)
+        suite = unittest.TestSuite()
+        loader = unittest.TestLoader()
+        refused = re.compile("|".join(NOT_SUPPORTED.values()).replace("$", "(_cpu)?$"))
+        for test in loader.loadTestsFromTestCase(runner.test_cases[f"OnnxBackend{kind}Test"]):
+            if isinstance(test, unittest.TestCase) and test.id().endswith("_cpu") and not refused.search(test.id()):
+                suite.addTest(test)
+        assert suite.countTestCases() > 10
+        result = unittest.TestResult()
+        suite.run(result)
+    assert result.testsRun - len(result.skipped) - len(result.errors) > 10
+    told = [
+        (test.id(), text) for test, text in [*result.failures, *result.errors] if "UnsupportedOperators" not in text
+    ]
+    wrong = [f"{name}: {text.splitlines()[-1]}" for name, text in told]
+    assert not wrong, "\n".join(wrong)
+
+
+def reshaped() -> ModelProto:
+    """``y`` is ``x`` in the shape that the input ``n`` says."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["k"])
+    n = helper.make_tensor_value_info("n", TensorProto.INT64, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "n"], ["y"])], "reshaped", [x, n], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_values_that_decide_shapes_are_compiled_for() -> None:
+    rep: Any = weft.backend.prepare(reshaped())
+    x = np.arange(12, dtype=np.float32)
+    dtype, axis = TensorProto.FLOAT, np.int32(0)  # a scalar of NumPy's decides as an array of no dimensions does
+    cumsum = helper.make_node("CumSum", ["x", "axis"], ["y"])
+    infos = [
+        helper.make_tensor_value_info("x", dtype, [12]),
+        helper.make_tensor_value_info("axis", TensorProto.INT32, []),
+    ]
+    graph = helper.make_graph([cumsum], "cumsum", infos, [helper.make_tensor_value_info("y", dtype, [12])])
+    sums = weft.backend.run_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), [x, axis])
+    np.testing.assert_array_equal(sums[0], np.cumsum(x))
+    for shape in ((3, 4), (2, 6), (3, 4)):
+        (y,) = rep.run([x, np.array(shape)])
+        np.testing.assert_array_equal(y, x.reshape(shape))
+    assert len(rep._by_values) == 2
+    for k in range(1, 25):
+        assert rep.run([np.zeros(k, np.float32), np.array([k, 1])]).y.shape == (k, 1)
+    assert len(rep._by_values) == 16
+
+
+def test_inputs_and_outputs_by_place_and_by_name() -> None:
+    model = models.lstm_step()
+    feed = models.random_inputs(model)
+    rep = weft.backend.prepare(model, threads=1)
+    by_place: Any
+    by_place, by_name = rep.run(list(feed.values())), rep.run(feed)
+    assert by_place._fields == ("h_next", "c_next")
+    np.testing.assert_array_equal(by_place["c_next"], by_name[1])
+    once = weft.backend.run_model(model, feed)
+    np.testing.assert_array_equal(once[0], by_place[0])
+
+
+def test_one_node() -> None:
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
+    node = helper.make_node("MatMul", ["a", "b"], ["y"])
+    for inputs in ([a, b], {"b": b, "a": a}):
+        np.testing.assert_array_equal(weft.backend.run_node(node, inputs)[0], a @ b)
+    made = weft.backend.run_node(node, [a, b], outputs_info=[(np.dtype(np.float32), (2, 4))], opset_version=13)
+    np.testing.assert_array_equal(made[0], a @ b)
+    with pytest.raises(weft.ModelError, match=r"MatMul makes float32\[2, 4\], not float64\[4\]"):
+        weft.backend.run_node(node, [a, b], outputs_info=[(np.dtype(np.float64), (4,))])
+
+
+def test_one_node_with_absent_and_deciding_inputs() -> None:
+    clip = helper.make_node("Clip", ["x", "", "high"], ["y"])
+    x = np.arange(5, dtype=np.float32)
+    for inputs in ([x, None, np.float32(2)], [x, np.float32(2)]):
+        np.testing.assert_array_equal(weft.backend.run_node(clip, inputs)[0], np.minimum(x, 2))
+    reshape = helper.make_node("Reshape", ["x", "n"], ["y"])
+    assert weft.backend.run_node(reshape, [x, np.array([5, 1])])[0].shape == (5, 1)
+
+
+def test_devices() -> None:
+    assert weft.backend.supports_device("CPU")
+    assert weft.backend.supports_device("CPU:0")
+    assert not weft.backend.supports_device("CUDA")
+    with pytest.raises(weft.InputError, match="there is no device 'CUDA'"):
+        weft.backend.prepare(models.lstm_step(), "CUDA")
+
+
+def test_it_is_the_standard_interface() -> None:
+    assert issubclass(weft.backend.Backend, Backend)
+    assert weft.backend is importlib.import_module("weft.backend")
+
+
+def test_what_can_not_be_compiled_is_refused_at_once() -> None:
+    model = models.lstm_step()
+    assert weft.backend.is_compatible(model)
+    assert weft.backend.is_compatible(reshaped())
+    model.graph.node[0].op_type = "Nonesuch"
+    assert not weft.backend.is_compatible(model)
+    with pytest.raises(weft.UnsupportedOperators, match="Nonesuch"):
+        weft.backend.prepare(model)
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    model = models.lstm_step()
+    with pytest.raises(weft.InputError, match="the argument 'batch_size' can't be honoured"):
+        weft.backend.prepare(model, batch_size=3)
+    rep = weft.backend.prepare(model, rtol=1e-3)
+    feed = models.random_inputs(model)
+    with pytest.raises(weft.InputError, match="the argument 'profile' can't be honoured"):
+        rep.run(feed, profile=True)
+    with pytest.raises(weft.InputError, match="2 inputs were given, and the model has 3\n  hint: give x, h, c"):
+        rep.run([feed["x"], feed["h"]])
+    with pytest.raises(weft.InputError, match="missing inputs: c"):
+        rep.run({"x": feed["x"], "h": feed["h"]})
+    with pytest.raises(weft.InputError, match="1 inputs were given, and the node has 2: a, b"):
+        weft.backend.run_node(helper.make_node("Add", ["a", "b"], ["y"]), [feed["x"]])

@@ -1,0 +1,125 @@
+"""Options of sessions and calls: each of ONNX Runtime's is honoured, or refused with a reason; none is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnxruntime as ort
+import pytest
+
+import weft
+
+# What a program may set, and what it changes here: nothing that is asked for is left undone.
+HONOURED: list[tuple[str, Any]] = [
+    ("intra_op_num_threads", 0), ("intra_op_num_threads", 3), ("inter_op_num_threads", 1),
+    ("graph_optimization_level", weft.GraphOptimizationLevel.ORT_DISABLE_ALL), ("graph_optimization_level", 99),
+    ("execution_mode", weft.ExecutionMode.ORT_SEQUENTIAL), ("use_deterministic_compute", True),
+    ("use_per_session_threads", True), ("enable_cpu_mem_arena", True), ("enable_mem_pattern", True),
+    ("enable_mem_reuse", True), ("enable_profiling", False), ("profile_file_prefix", "p"), ("optimized_model_filepath", ""),
+    ("log_severity_level", 3), ("log_verbosity_level", 0), ("logid", "mine"),
+]  # fmt: skip
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("intra_op_num_threads", -1, "intra_op_num_threads is -1\n  hint: give a whole number, 0 or more"),
+    ("intra_op_num_threads", "2", "intra_op_num_threads is '2'\n  hint: give a whole number, 0 or more"),
+    ("inter_op_num_threads", 2,
+     "inter_op_num_threads = 2 can't be honoured: a model's kernels run one after another\n"
+     "  hint: set 0 or 1, and intra_op_num_threads for the threads"),
+    ("graph_optimization_level", 7,
+     "graph_optimization_level is 7\n  hint: use one of GraphOptimizationLevel.ORT_DISABLE_ALL, "
+     "GraphOptimizationLevel.ORT_ENABLE_BASIC, GraphOptimizationLevel.ORT_ENABLE_EXTENDED, "
+     "GraphOptimizationLevel.ORT_ENABLE_LAYOUT, GraphOptimizationLevel.ORT_ENABLE_ALL"),
+    ("execution_mode", weft.ExecutionMode.ORT_PARALLEL,
+     "execution_mode = <ExecutionMode.ORT_PARALLEL: 1> can't be honoured: a model's kernels run one after another\n"
+     "  hint: use ORT_SEQUENTIAL"),
+    ("use_per_session_threads", False,
+     "use_per_session_threads = False can't be honoured: each session has its own number of threads, out of one pool\n"
+     "  hint: leave it True"),
+    ("enable_cpu_mem_arena", False,
+     "enable_cpu_mem_arena = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
+    ("enable_mem_pattern", False,
+     "enable_mem_pattern = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
+    ("enable_mem_reuse", False,
+     "enable_mem_reuse = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
+    ("enable_profiling", True,
+     "enable_profiling = True can't be honoured: a session has no profiler\n"
+     "  hint: use `weft bench --roofline MODEL` for the time of each kernel"),
+    ("optimized_model_filepath", "o.onnx",
+     "optimized_model_filepath = 'o.onnx' can't be honoured: there is no optimized ONNX model to write\n"
+     "  hint: use weft.compile(...).save(FILE) to keep code"),
+    ("log_severity_level", 0,
+     "log_severity_level = 0 can't be honoured: a session writes no log\n"
+     "  hint: leave it, or set 2 (warnings) to 4; errors are exceptions"),
+    ("log_verbosity_level", 1,
+     "log_verbosity_level = 1 can't be honoured: a session writes no log\n  hint: leave it at 0"),
+]  # fmt: skip
+
+
+def test_each_of_their_options_is_known_with_their_default() -> None:
+    """Those that do without a default of theirs are refused by name."""
+    theirs, unknown = ort.SessionOptions(), {"execution_order"}
+    for name in dir(theirs):
+        value = getattr(theirs, name)
+        if name.startswith("_") or callable(value) or name in unknown:
+            continue
+        ours = getattr(weft.SessionOptions(), name)
+        assert ours == (int(value) if name in ("execution_mode", "graph_optimization_level") else value), name
+
+
+@pytest.mark.parametrize(("name", "value"), HONOURED)
+def test_honoured(name: str, value: Any) -> None:
+    options = weft.SessionOptions()
+    setattr(options, name, value)
+    assert getattr(options, name) == value
+
+
+@pytest.mark.parametrize(("name", "value", "text"), REFUSED)
+def test_refused(name: str, value: Any, text: str) -> None:
+    options = weft.SessionOptions()
+    with pytest.raises(weft.InputError) as caught:
+        setattr(options, name, value)
+    assert str(caught.value) == text
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(weft.InputError, match="SessionOptions has no option 'execution_order' that could be honoured"):
+        weft.SessionOptions().execution_order = 1
+    with pytest.raises(weft.InputError, match="RunOptions has no option 'training_mode' that could be honoured"):
+        weft.RunOptions().training_mode = True
+
+
+def test_what_sets_nothing_is_refused() -> None:
+    options, run = weft.SessionOptions(), weft.RunOptions()
+    cases: list[tuple[Callable[[], object], str]] = [
+        (
+            lambda: options.add_session_config_entry("session.intra_op.allow_spinning", "0"),
+            "a session has no such setting",
+        ),
+        (
+            lambda: options.add_session_config_entry("session.set_denormal_as_zero", "1"),
+            "a session has no such setting",
+        ),
+        (lambda: options.get_session_config_entry("a"), "there is no entry 'a'"),
+        (lambda: options.add_free_dimension_override_by_denotation("DATA_BATCH", 1), "denotations are not read"),
+        (lambda: options.add_free_dimension_override_by_name("batch", 0), "the size of 'batch' is 0"),
+        (lambda: options.register_custom_ops_library("ops.so"), "compiled for ONNX Runtime"),
+        (lambda: options.add_initializer("w", None), "weights come with the model"),
+        (lambda: options.add_external_initializers(["w"], []), "weights come with the model"),
+        (lambda: run.add_run_config_entry("a", "b"), "a call has no such setting"),
+        (lambda: run.add_active_adapter("a"), "weights come with the model"),
+        (lambda: setattr(run, "only_execute_path_to_fetches", True), "compiled for all of its outputs"),
+    ]
+    for refused, text in cases:
+        with pytest.raises(weft.InputError, match=text):
+            refused()
+    options.add_session_config_entry("session.set_denormal_as_zero", "0")
+    assert options.get_session_config_entry("session.set_denormal_as_zero") == "0"
+
+
+def test_repr_shows_what_was_set() -> None:
+    options = weft.SessionOptions()
+    assert repr(options) == "SessionOptions()"
+    options.intra_op_num_threads = 2
+    options.add_free_dimension_override_by_name("n", 3)
+    assert repr(options) == "SessionOptions(intra_op_num_threads=2) with {'n': 3}"

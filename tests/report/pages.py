@@ -1,0 +1,31 @@
+"""A network whose kernels are called more than once, and its facts without measuring this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+
+from weft.cli.demo_models import basic_block, conv_bn
+from weft.cli.onnx_builder import GraphBuilder, gemm
+from weft.cli.report.facts import Timing, report_facts
+from weft.driver.build import Compilation
+from weft.driver.roofline import Level, Roofs
+
+ROOFS = Roofs(100.0, [Level("L1", 1e3, 400.0), Level("L2", 1e6, 100.0), Level("DRAM", float("inf"), 10.0)])
+MACHINE = {"machine": "x86_64", "system": "Linux", "cpu": "a processor"}
+
+
+def network() -> onnx.ModelProto:
+    """Returns a stem, two alike residual blocks, one that halves the image, and a classifier."""
+    g = GraphBuilder("tiny", 0)
+    x = g.op("Relu", conv_bn(g, g.input("x", (1, 3, 16, 16)), (3, 8)))
+    x = basic_block(g, basic_block(g, x, (8, 8), stride=1), (8, 8), stride=1)
+    x = g.op("Flatten", g.op("GlobalAveragePool", basic_block(g, x, (8, 16), stride=2)), axis=1)
+    g.output(gemm(g, x, (16, 10)), "y")
+    return g.model()
+
+
+def facts_of(made: Compilation, timing: Timing | None = None, title: str = "tiny") -> dict[str, Any]:
+    """Returns what the page of *made* shows."""
+    return report_facts(title, made, MACHINE, timing)

@@ -1,0 +1,81 @@
+"""Damaged artifacts: every one is refused, or is the same model; none, however made, can make the loader misbehave."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.runtime.conftest import HERE, RT, STRICT_C, FlatImage, tool
+from tests.runtime.test_model import affine
+
+from weft.native import _rt
+from weft.runtime.artifact import write_artifact
+
+SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+
+@pytest.fixture(scope="module")
+def artifact(flat: FlatImage, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("artifact") / "affine.weft"
+    write_artifact(affine(flat).package, path)
+    return path
+
+
+def contents(found: _rt.Artifact) -> tuple[object, ...]:
+    parts = bytes(memoryview(found.image)), bytes(memoryview(found.constants))
+    return (*parts, found.plan, found.main, found.inputs, found.outputs, found.checks, found.notes)
+
+
+def test_every_damaged_byte_is_refused_or_padding(artifact: Path) -> None:
+    data = artifact.read_bytes()
+    whole = np.frombuffer(data, np.uint8)
+    image_at, image_bytes, constants_at = (struct.unpack_from("<Q", data, at)[0] for at in (40, 48, 80))
+    padding = range(image_at + image_bytes, constants_at)
+    wanted = contents(_rt.Artifact(whole, 1))
+    for at in range(len(whole)):
+        for flip in (0x01, 0x80, 0xFF):
+            altered = whole.copy()
+            altered[at] ^= flip
+            if at in padding:
+                assert contents(_rt.Artifact(altered, 1)) == wanted
+                continue
+            with pytest.raises(_rt.LoadError):
+                _rt.Artifact(altered, 1)
+
+
+def test_every_truncation_is_refused(artifact: Path) -> None:
+    whole = np.frombuffer(artifact.read_bytes(), np.uint8)
+    for size in range(len(whole)):
+        with pytest.raises(_rt.LoadError):
+            _rt.Artifact(whole[:size], 1)
+
+
+def fuzz(artifact: Path, folder: Path, mutations: int) -> str:
+    """Loads mutations of an artifact, most with their checksums made right again, in a process that notices any misstep."""
+    program = folder / "fuzz"
+    sources = [HERE / "fuzz_load.c", *sorted(RT.glob("*.c"))]
+    tool("gcc", *STRICT_C, *SANITIZED, f"-I{RT}", *sources, "-pthread", "-o", program)
+    done = subprocess.run([program, artifact, str(mutations)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_mutations_with_right_checksums_do_no_harm(artifact: Path, tmp_path: Path) -> None:
+    loaded, refused = map(int, fuzz(artifact, tmp_path, 5_000).split())
+    assert loaded + refused == 5_000
+    assert min(loaded, refused) > 300
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_mutations_of_a_large_artifact_do_no_harm(flat: FlatImage, tmp_path: Path) -> None:
+    package = affine(flat).package
+    weights = np.random.default_rng(0).integers(0, 256, 1 << 20, np.uint8)
+    rows = {n: f"check {n} of {{0}} and {{1}}" for n in range(500)}
+    fields = {**vars(package), "constants": weights, "asserts": rows, "notes": {"memory": "row\n" * 5_000}}
+    write_artifact(type(package)(**fields), tmp_path / "large.weft")
+    loaded, refused = map(int, fuzz(tmp_path / "large.weft", tmp_path, 100_000).split())
+    assert loaded + refused == 100_000
+    assert min(loaded, refused) > 5000

@@ -1,0 +1,57 @@
+"""Weights that no near cache holds are asked for ahead, on machines whose programs have to, and read right all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.schedule.compiling import HERE
+from tests.schedule.running import same_results
+from tests.support.jit import load
+
+from weft import te
+from weft.loop.nodes import Program
+from weft.lower.pipeline import lower
+from weft.schedule.rules import schedule_program
+from weft.targets.target import Target
+
+ASKS = replace(HERE, l2=64 << 10, read_ahead=4096)
+
+
+def product(depth: int, rows: int = 4) -> Program:
+    """Some rows times a matrix in 6 panels of 64 columns."""
+    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((6, depth, 64), name="w")
+    k = te.reduce_axis(depth, "k")
+    y = te.compute((rows, 6, 64), lambda i, o, j: te.sum_(x[i, k] * w[o, k, j], [k]), "y")
+    return te.to_program([x, w], [y], "product")
+
+
+def steps(program: Program, target: Target) -> str:
+    return str(schedule_program(program, target).trace)
+
+
+def test_a_long_stream_is_asked_for() -> None:
+    assert "s.prefetch(k, 'w', 16)" in steps(product(128), ASKS), "4096 bytes: 16 rows of 64 elements"
+
+
+def test_tiles_share_the_next_panel() -> None:
+    assert "s.prefetch(k, 'w', 64, share=" in steps(product(64, rows=40), replace(ASKS, l2=90 << 10))
+    assert "s.prefetch(k, 'w', 16)" in steps(product(128, rows=40), ASKS), "two panels leave no room in the cache"
+
+
+@pytest.mark.parametrize("target", [replace(ASKS, read_ahead=0), replace(ASKS, l2=1 << 20)])
+def test_not_where_the_machine_or_the_cache_does(target: Target) -> None:
+    assert "prefetch" not in steps(product(128), target)
+
+
+@pytest.mark.parametrize("rows", [4, 40])
+def test_past_the_end_of_a_stream(rows: int) -> None:
+    program = product(64, rows)
+    scheduled = schedule_program(program, replace(ASKS, l2=90 << 10)).program
+    same_results(program, scheduled)
+    made = np.random.default_rng(0)
+    x, w = made.integers(0, 5, (rows, 64)).astype(np.float32), made.integers(0, 5, (6, 64, 64)).astype(np.float32)
+    y = np.empty((rows, 6, 64), np.float32)
+    load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
+    np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))
