@@ -20,7 +20,6 @@ from weft.ir.expr import ONE, Const, Expr, as_expr
 from weft.support.dtypes import DType
 from weft.targets.target import Target
 
-
 ROWS_BETTER: Final = 1.3
 """How many times as much of their vectors rows must fill as channels do, for the plain layout to be chosen."""
 
