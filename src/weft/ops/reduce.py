@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import Cast, Div, Expr, TruncDiv, apply, cast, eq
+from weft.ir.expr import Cast, Const, Div, Expr, TruncDiv, apply, cast, eq
 from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
@@ -21,20 +21,40 @@ def reduce_over(
     over = normalize_axes(axes, x.rank)
     if not over:
         return map_tensors(name, of, x)
-    ks = {d: reduce_axis(x.shape[d], f"k{d}") for d in over}
+    ks, axis_of = _axes_over(x, over)
     adds = reducer is sum_
     kept = [d for d in range(x.rank) if keepdims or d not in over]
     shape = sized(*[1 if d in over else x.shape[d] for d in kept])
 
     def reduced(*i: Expr) -> object:
         given = dict(zip(kept, i, strict=True))
-        at = [ks[d] if d in over else given[d] for d in range(x.rank)]
+        at = [axis_of[d] if d in over else given[d] for d in range(x.rank)]
         e = x[tuple(at)]
-        return reducer(of(wide(e) if adds else e), list(ks.values()))
+        return reducer(of(wide(e) if adds else e), ks)
 
     if adds:
         return accumulated(shape, reduced, name, x.dtype)
     return compute(shape, reduced, name, dtype=x.dtype)
+
+
+def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[Expr], dict[int, Expr]]:
+    """Returns the axes of a reduction over the dimensions *over*, and each dimension's index.
+
+    The last dimensions lie one after another, so that a single axis runs through them: their sizes need not fill vectors each.
+    """
+    tail = [d for d in over if all(e in over for e in range(d, x.rank)) and isinstance(x.shape[d], Const)]
+    tail = [d for d in tail if all(e in tail for e in range(d, x.rank))]
+    ks: dict[int, Expr] = {d: reduce_axis(x.shape[d], f"k{d}") for d in over if len(tail) < 2 or d not in tail}
+    axes = list(ks.values())
+    if len(tail) > 1:
+        k = reduce_axis(product(x.shape[d] for d in tail), f"k{tail[0]}")
+        axes.append(k)
+        inner = 1
+        for d in reversed(tail):
+            size = int(getattr(x.shape[d], "value", 1))
+            ks[d] = k // inner if d == tail[0] else k // inner % size
+            inner *= size
+    return axes, ks
 
 
 def _define(
