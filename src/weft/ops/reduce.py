@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import Cast, Const, Div, Expr, TruncDiv, apply, cast, eq
+from weft.ir.expr import ONE, Cast, Const, Div, Expr, TruncDiv, apply, cast, eq
 from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, normalize_axes, normalize_axis, product, sized
-from weft.te import Reducer, Tensor, argmax, argmin, compute, compute_many, max_, min_, prod, reduce_axis, sum_
+from weft.te import (
+    ReduceAxis,
+    Reducer,
+    Tensor,
+    argmax,
+    argmin,
+    compute,
+    compute_many,
+    max_,
+    min_,
+    prod,
+    reduce_axis,
+    sum_,
+)
 
 Ints = Sequence[int]
 
@@ -37,24 +50,25 @@ def reduce_over(
     return compute(shape, reduced, name, dtype=x.dtype)
 
 
-def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[Expr], dict[int, Expr]]:
+def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[ReduceAxis], dict[int, Expr]]:
     """Returns the axes of a reduction over the dimensions *over*, and each dimension's index.
 
     The last dimensions lie one after another, so that a single axis runs through them: their sizes need not fill vectors each.
     """
-    tail = [d for d in over if all(e in over for e in range(d, x.rank)) and isinstance(x.shape[d], Const)]
-    tail = [d for d in tail if all(e in tail for e in range(d, x.rank))]
-    ks: dict[int, Expr] = {d: reduce_axis(x.shape[d], f"k{d}") for d in over if len(tail) < 2 or d not in tail}
-    axes = list(ks.values())
-    if len(tail) > 1:
-        k = reduce_axis(product(x.shape[d] for d in tail), f"k{tail[0]}")
-        axes.append(k)
-        inner = 1
-        for d in reversed(tail):
-            size = int(getattr(x.shape[d], "value", 1))
-            ks[d] = k // inner if d == tail[0] else k // inner % size
-            inner *= size
-    return axes, ks
+    first = x.rank
+    while first - 1 in over and isinstance(x.shape[first - 1], Const):
+        first -= 1
+    tail = range(first, x.rank) if x.rank - first > 1 else range(0)
+    alone = {d: reduce_axis(x.shape[d], f"k{d}") for d in over if d not in tail}
+    at: dict[int, Expr] = dict(alone)
+    if not tail:
+        return list(alone.values()), at
+    k = reduce_axis(product(x.shape[d] for d in tail), f"k{first}")
+    inner: Expr = ONE
+    for d in reversed(tail):
+        at[d] = k // inner if d == first else k // inner % x.shape[d]
+        inner = inner * x.shape[d]
+    return [*alone.values(), k], at
 
 
 def _define(
