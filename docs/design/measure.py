@@ -267,7 +267,31 @@ def kernels_of_resnet() -> list[Program]:
     return [to_program(*g.tensors(), sizes=g.sizes) for g in groups.values()]
 
 
-DECISIONS = {1: interning, 2: text, 3: schedules, 4: tiles, 5: loading, 6: constants, 7: layouts, 8: oracle}
+def artifacts() -> None:
+    """0061: loading ResNet-18's file, mapped or copied, its weights summed or not."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "resnet18.weft")
+        weft.Model(weft.build(from_onnx(resnet18())).package).save(path)
+        print(f"{path.stat().st_size / 1e6:.0f} MB")
+        for copy in (False, True):
+            for verify in (True, False):
+                seconds = best(lambda: weft.load(path, threads=1, copy=copy, verify=verify), 15)  # noqa: B023
+                print(
+                    f"{'copied' if copy else 'mapped'}, {'summed' if verify else 'not summed'}: {seconds * 1e3:.1f} ms"
+                )
+
+
+DECISIONS = {
+    1: interning,
+    2: text,
+    3: schedules,
+    4: tiles,
+    5: loading,
+    6: constants,
+    7: layouts,
+    8: oracle,
+    61: artifacts,
+}
 
 if __name__ == "__main__":
     for number in map(int, sys.argv[1:] or DECISIONS):

@@ -12,7 +12,7 @@ from tests.cli.commands import Cli
 
 from weft.cli import bench_peak, bench_roofline, roofline_picture
 from weft.cli.bench_engines import Weft, engine
-from weft.cli.bench_measure import Timed, difference, ratio, row
+from weft.cli.bench_measure import DIFFERS, Timed, difference, ratio, row
 from weft.driver.limits import Limit
 from weft.driver.roofline import Level, Roofs, Standing
 from weft.support.knobs import KNOBS
@@ -62,6 +62,7 @@ def test_outputs_that_differ_fail(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert done.code == 1
     assert done.err == (
         "error: the outputs differ by more than 0.0001 of their magnitude: onnxruntime on mlp\n"
+        f"  hint: {DIFFERS}\n"
     )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def test_a_peer_that_is_not_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 def test_a_failure_in_the_other_process_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     done = cli("bench", "mlp.onnx", "--seconds", "0.1")
-    assert (done.code, done.err) == (1, "error: weft failed in a process of its own: \n")
+    assert (done.code, done.err) == (1, "error: weft failed in a process of its own: \n  hint: run it alone\n")
 
 
 def test_differences() -> None:

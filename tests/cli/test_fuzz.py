@@ -21,7 +21,7 @@ LONG = {"demo", "bench"}
 FILES = [
     "mlp.onnx", "conv.onnx", "mlp.weft", "x.npy", "empty", "text", "zeros", "short", "magic", "header", "folder",
     "nowhere", "nowhere/x", "", ".", "/dev/null", "/proc/self/mem", "objects.npy", "integers.npy", "complex.npy", "words.npy",
-    "nothing.npy", "scalar.npy", "record.npy", "swapped.npy", "a\0b", "é…", "-", "x" * 300,
+    "nothing.npy", "scalar.npy", "record.npy", "swapped.npy", "é…", "-", "x" * 300,
 ]  # fmt: skip
 WORDS = [
     "0", "1", "-1", "2", "99999999999999999999", "1.5", "nan", "inf", "cpu", "cpu -mattr=sse4", "cpu -mattr=", "cpu -cores=0",
@@ -119,14 +119,14 @@ def try_calls(cli: Cli, folder: Path, seed: int, count: int) -> list[str]:
 @pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize("seed", range(2))
 def test_calls(cli: Cli, tmp_path: Path, seed: int) -> None:
-    assert try_calls(cli, tmp_path, seed, 60) == []
+    assert try_calls(cli, tmp_path, seed, 30) == []
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_many_calls(cli: Cli, tmp_path: Path, seed: int) -> None:
-    assert try_calls(cli, tmp_path, seed, 1000) == []
+    assert try_calls(cli, tmp_path, seed, 400) == []
 
 
 @pytest.mark.parametrize("name", [*COMMANDS])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from pathlib import Path
 
 import onnx
 import pytest
@@ -115,7 +117,13 @@ def test_an_artifact(cli: Cli) -> None:
         "mlp.weft, compiled for cpu (x86_64)", "  input    x: f32[batch, 24]", "  output   y: f32[batch, 10]",
     ]  # fmt: skip
     assert re.fullmatch(r"  memory   [\d.]+ KB of code, [\d.]+ KB in all", lines[3])
+    assert lines[4].startswith(f"  made by  Weft {weft.__version__} (llvmlite 0.")
+    assert lines[4].endswith(") with opt_level=3 precision=model, records: none")
+    digest = hashlib.sha256(Path("mlp.onnx").read_bytes()).hexdigest()
+    assert lines[5:] == [f"  from     {digest}  mlp.onnx"]
     facts = json.loads(cli("inspect", "mlp.weft", "--json").out)
+    assert facts["notes"]["model"] == f"{digest}  mlp.onnx\n"
+    assert facts["arena_bytes"] is None
     assert facts["machine"] == "x86_64"
     assert "sse4_2" in facts["features"]
 
@@ -154,15 +162,24 @@ def test_equal_calls_have_the_number_of_their_kernel(cli: Cli) -> None:
     assert [line.split()[0] for line in lines[1:]] == ["1", "1"]
 
 
-@pytest.mark.parametrize("columns", [80, 50])
-def test_everything_fits_a_terminal(cli: Cli, columns: int) -> None:
-    asked = ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]
-    for args in (["resnet.onnx", *asked], ["mlp.onnx", *asked], ["resnet.onnx"]):
-        shown = on_a_terminal([*WEFT, "inspect", *args, "-q"], columns)
-        lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).splitlines()
-        assert [line for line in lines if len(line.expandtabs()) > columns] == []
-    full = on_a_terminal([*WEFT, "inspect", "resnet.onnx", "--schedule", "1", "-q", "--full"], columns)
-    assert max(map(len, full.splitlines())) > columns
+@pytest.mark.parametrize(
+    ("columns", "args"),
+    [
+        (80, ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]),
+        (50, ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]),
+        (60, []),
+    ],
+)
+def test_everything_fits_a_terminal(cli: Cli, columns: int, args: list[str]) -> None:
+    shown = on_a_terminal([*WEFT, "inspect", "resnet.onnx", *args, "-q"], columns)
+    lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).splitlines()
+    assert [line for line in lines if len(line.expandtabs()) > columns] == []
+
+
+def test_the_full_text_on_a_terminal(cli: Cli) -> None:
+    full = on_a_terminal([*WEFT, "inspect", "conv.onnx", "--schedule", "1", "-q", "--full"])
+    assert max(map(len, full.splitlines())) > 80
+    assert "reads(" in full
 
 
 @pytest.mark.parametrize("option", ["--schedule", "--asm"])

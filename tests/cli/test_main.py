@@ -13,12 +13,14 @@ import pytest
 from tests.cli.commands import Cli
 
 import weft
+from weft.cli import asked, targets
 from weft.cli.console import human_bytes, human_seconds
 from weft.cli.main import COMMANDS
 
 GROUPS = {"cache": ("ls", "size", "clear")}
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 CALLS = [*ALONE, *[f"{group} {name}" for group, names in GROUPS.items() for name in names]]
+LONG = "x" * 300
 WEFT = [sys.executable, "-m", "weft.cli.main"]
 PROGRAM = [str(Path(sys.executable).with_name("weft"))]
 
@@ -142,6 +144,38 @@ def test_a_full_output(cli: Cli, args: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*WEFT, *args], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "error: the output can't be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("args", [["inspect", LONG], ["run", LONG, "--random"], ["compile", "mlp.onnx", "-o", LONG]])
+def test_a_path_that_the_system_refuses(cli: Cli, args: list[str]) -> None:
+    done = cli(*args)
+    assert (done.code, done.out) == (1, "")
+    assert re.fullmatch(rf"error: {LONG}.* can't be (used|read|written): File name too long\n  hint: .*\n", done.err)
+
+
+def test_a_bug_is_told_in_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("thing")
+
+    monkeypatch.setattr(targets, "host", fail)
+    done = cli("targets")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error: this is a bug in Weft: KeyError: 'thing'\n  hint: report it with the command and what it prints with -v\n"
+    )
+    monkeypatch.setattr(asked, "parse_target", fail)
+    for flag in ("-v", "--verbose"):
+        told = cli("run", "mlp.onnx", "--random", flag).err
+        assert told.startswith("error: this is a bug in Weft: KeyError: 'thing'\n")
+        assert "Traceback (most recent call last)" in told
+    assert "Traceback" not in cli("run", "mlp.onnx", "--random").err
+
+
+def test_verbose_tells_the_stages(cli: Cli) -> None:
+    told = cli("run", "mlp.onnx", "--random", "-v", "--no-cache").err
+    assert [line.split()[0] for line in told.splitlines()] == ["read", "optimize", "plan", "kernels", "link", "run"]
+    cli("run", "mlp.onnx", "--random")
+    assert cli("run", "mlp.onnx", "--random", "-v").err.startswith("nothing had to be compiled\nrun ")
 
 
 def test_progress_is_shown_on_a_terminal(cli: Cli) -> None:

@@ -15,7 +15,12 @@ from weft.cli.lazy import load
 from weft.cli.main import COMMANDS
 
 DOCS = ROOT / "docs"
-PAGES = sorted(p for p in DOCS.glob("*.md") if p.name not in ("index.md", "operators.md"))
+PAGES = [
+    DOCS / name
+    for name in re.findall(r"\((\w+\.md)\)", (DOCS / "index.md").read_text("utf-8").partition("## The tour")[0])
+]
+"""Those with which a newcomer begins."""
+
 LANGUAGES = {"python", "sh", "c", "cpp", "text"}
 
 

@@ -130,7 +130,8 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
     "shapes that do not fit": (
         written(graph([node("Add", "x w", "y", "/add")], [("x", [2]), ("w", [3])])),
         weft.ModelError,
-        "Add /add: the shapes (2) and (3) do not broadcast together; given x: f32[2], w: f32[3]",
+        "Add /add: the shapes (2) and (3) do not broadcast together; given x: f32[2], w: f32[3]\n"
+        "  hint: change what makes these inputs, or how the model was exported; onnx.checker.check_model may say more",
     ),
     "an empty input": (
         written(graph([node("Relu", "x", "y", "/relu")], [("x", [0, 3])])),

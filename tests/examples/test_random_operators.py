@@ -43,7 +43,7 @@ def test_all_are_valid_models_within_bounds(load: Any) -> None:
 
 def test_weft_agrees_with_onnxruntime(load: Any) -> None:
     make_inputs = load("inputs").make_inputs
-    for n, case in enumerate(load("random_operators").random_cases(12, 4)):
+    for n, case in enumerate(load("random_operators").random_cases(11, 4)):
         model = case.model(f"m{n}").SerializeToString()
         x = make_inputs(case.entry(f"m{n}"))
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])

@@ -9,6 +9,7 @@ from tests.frontends.nodes import check_like_runtime, float_inputs, floats, mode
 
 from weft.frontends.dispatch import to_graph
 from weft.frontends.onnx import from_onnx
+from weft.graph.graph import UNFIT
 from weft.support.errors import ModelError, UnsupportedOperators
 
 CHECKER = "\n  hint: the model is damaged or was cut; check it with onnx.checker.check_model"
@@ -60,7 +61,7 @@ def test_deep_graph() -> None:
 
 def test_no_outputs() -> None:
     model = model_of([node("Relu", "x")], float_inputs(x=(2,)), outputs=[])
-    assert message(model) == "test: the model's graph is empty: it has no outputs"
+    assert message(model) == "test: the model's graph is empty: it has no outputs\n  hint: export the model again"
 
 
 def test_empty_input_that_is_read() -> None:
@@ -122,13 +123,16 @@ def test_unsupported_operator_in_a_branch_and_in_a_function() -> None:
 def test_shapes_that_do_not_fit() -> None:
     model = model_of([node("Add", "a b")], float_inputs(a=(2, 3), b=(4, 3)))
     assert message(model) == (
-        "Add /y: the shapes (2, 3) and (4, 3) do not broadcast together; given a: f32[2, 3], b: f32[4, 3]"
+        "Add /y: the shapes (2, 3) and (4, 3) do not broadcast together; given a: f32[2, 3], b: f32[4, 3]\n"
+        f"  hint: {UNFIT}"
     )
 
 
 def test_types_that_do_not_fit() -> None:
     model = model_of([node("Add", "a b")], {"a": (TensorProto.FLOAT, (2,)), "b": (TensorProto.INT64, (2,))})
-    assert message(model) == ("Add /y: add takes two tensors of one type, not f32 and i64; given a: f32[2], b: i64[2]")
+    assert message(model) == (
+        f"Add /y: add takes two tensors of one type, not f32 and i64; given a: f32[2], b: i64[2]\n  hint: {UNFIT}"
+    )
 
 
 def test_shape_that_is_known_only_at_run_time() -> None:
@@ -153,7 +157,9 @@ def test_sequence_input() -> None:
     model = model_of([node("Identity", "x")], {})
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, (2,))
     model.graph.input.append(helper.make_value_info("x", helper.make_sequence_type_proto(tensor)))
-    assert message(model) == "the input 'x' is a sequence; only tensors are supported"
+    assert message(model) == (
+        "the input 'x' is a sequence; only tensors are supported\n  hint: export the model with tensors for inputs"
+    )
 
 
 def test_unnamed_nodes_go_by_their_output() -> None:

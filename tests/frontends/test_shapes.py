@@ -22,6 +22,7 @@ from tests.support.reference import run_graph
 
 from weft.frontends.onnx import from_onnx
 from weft.graph import verify_graph
+from weft.graph.graph import UNFIT
 from weft.support.errors import InputError, ModelError
 
 
@@ -77,9 +78,16 @@ def test_wrong_shapes() -> None:
     known = "\n  hint: inputs: x; symbolic dimensions: batch"
     assert message(model, {"bach": 4}) == f"shapes has 'bach', which is no symbolic dimension of the model{known}"
     assert message(model, {"y": (1, 3)}) == f"shapes has 'y', which is no input of the model{known}"
-    assert message(model, {"x": (1, 3, 4)}) == ("shapes gives the input 'x' 3 dimensions, but it has 2: (batch, 3)")
-    assert message(model, {"batch": 2, "x": (3, 3)}) == "shapes gives the dimension 'batch' both 2 and 3"
-    assert message(model, {"batch": -1}) == "the input 'x' has a dimension of size -1: (batch, 3)"
+    assert message(model, {"x": (1, 3, 4)}) == (
+        "shapes gives the input 'x' 3 dimensions, but it has 2: (batch, 3)\n"
+        "  hint: give as many sizes as the model declares"
+    )
+    assert message(model, {"batch": 2, "x": (3, 3)}) == (
+        "shapes gives the dimension 'batch' both 2 and 3\n  hint: give one size for each name"
+    )
+    assert message(model, {"batch": -1}) == (
+        "the input 'x' has a dimension of size -1: (batch, 3)\n  hint: give it a size of 1 or more"
+    )
 
 
 def test_values_that_decide_shapes() -> None:
@@ -93,8 +101,16 @@ def test_wrong_values() -> None:
     model = relu(x=(2,))
     for values, wanted in [
         ({"z": floats(2)}, "the model has no input 'z'\n  hint: its inputs are: x"),
-        ({"x": int64s(1, 2)}, "the input 'x' is of type f32, but its value is of i64"),
-        ({"x": np.array(["a", "b"])}, "the value of the input 'x' is of type <U1, which is not supported"),
+        (
+            {"x": int64s(1, 2)},
+            "the input 'x' is of type f32, but its value is of i64\n"
+            "  hint: export the model again, with one type for both",
+        ),
+        (
+            {"x": np.array(["a", "b"])},
+            "the value of the input 'x' is of type <U1, which is not supported\n"
+            "  hint: give it as numbers of one of ONNX's types",
+        ),
     ]:
         with pytest.raises(ModelError) as caught:
             from_onnx(model, values=values)
@@ -298,7 +314,7 @@ def test_a_shape_as_an_output() -> None:
 def test_a_size_that_does_not_divide() -> None:
     nodes = [constant("s", -1, 4), node("Reshape", "x s")]
     assert message(model_of(nodes, float_inputs(x=(3, 5))), {}) == (
-        "Reshape /y: (3, 5) can't be reshaped to (3, 4): the sizes differ; given x: f32[3, 5]"
+        f"Reshape /y: (3, 5) can't be reshaped to (3, 4): the sizes differ; given x: f32[3, 5]\n  hint: {UNFIT}"
     )
 
 

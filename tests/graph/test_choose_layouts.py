@@ -124,7 +124,7 @@ def test_between_convolutions_nothing_is_unpacked(what: str) -> None:
     assert not {"conv2d", "conv_transpose2d"} & set(found)
 
 
-@pytest.mark.parametrize(("taken", "made"), [(3, 6), (6, 3), (1, 1), (5, 7), (9, 2)])
+@pytest.mark.parametrize(("taken", "made"), [(3, 6), (6, 3), (1, 4), (5, 7), (9, 3)])
 def test_channels_that_fill_no_block(taken: int, made: int) -> None:
     graph = built(lambda g, x: g.add("tanh", [conv(g, g.add("relu", [conv(g, x, 6)]), made)]), taken)
     found = ops(apply_pass(graph, layouts))
@@ -181,6 +181,11 @@ UNBLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
 def test_what_has_no_blocked_form_is_kept(what: str) -> None:
     g = built(UNBLOCKED[what])
     assert choose_layouts(g, FOUR) is g
+
+
+def test_few_channels_are_computed_along_rows() -> None:
+    """One channel of four fills a quarter of a vector; rows of six fill three quarters."""
+    assert ops(apply_pass(built(lambda g, x: conv(g, x, 1)), layouts)) == ["conv2d"]
 
 
 def test_depthwise_alone_is_blocked_where_rows_are_narrow() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.graph.checks import constant, scalar
 
 from weft.graph import Graph, Parameter, Value, print_graph, verify_graph
-from weft.graph.graph import Node
+from weft.graph.graph import UNFIT, Node
 from weft.graph.text import attribute_text, dim_text
 from weft.ir.expr import Var, index
 from weft.ops import OPERATORS, Operator, TensorType
@@ -81,7 +81,8 @@ def test_error_names_the_node_and_the_shapes() -> None:
     with pytest.raises(ModelError) as caught:
         g.add("matmul", [a, b], source="MatMul /layer/matmul")
     assert str(caught.value) == (
-        "MatMul /layer/matmul: matmul: the inner sizes of (2, 3) and (4, 5) differ; given a: f32[2, 3], b: f32[4, 5]"
+        "MatMul /layer/matmul: matmul: the inner sizes of (2, 3) and (4, 5) differ; given a: f32[2, 3], b: f32[4, 5]\n"
+        f"  hint: {UNFIT}"
     )
 
 
@@ -89,7 +90,7 @@ def test_error_for_wrong_arguments() -> None:
     g = Graph()
     x = g.input("x", (2,), f32)
     with pytest.raises(
-        ModelError, match=r"^Relu r: relu: got an unexpected keyword argument 'alpha'; given x: f32\[2\]$"
+        ModelError, match=r"^Relu r: relu: got an unexpected keyword argument 'alpha'; given x: f32\[2\]\n"
     ):
         g.add("relu", [x], source="Relu r", alpha=1.0)
     with pytest.raises(ModelError, match="there is no operator nothing"):

@@ -104,7 +104,7 @@ def test_messages(flat: FlatImage) -> None:
         "out has 1 arrays, and the model has 2 outputs\n"
         "  hint: give an array, or None for a new one, for each of (y: f32[N, 4], total: f32[])"
     )
-    assert message(model, [x], [y.astype(np.float64), None]) == (
+    assert message(model, [x], [y.astype(np.float64), None]).startswith(
         "the array given for the output y: f32[N, 4] is float64[3, 4]"
     )
     assert "the array given for the output y: f32[N, 4] is float32[12]" in message(model, [x], [y.ravel(), None])

@@ -102,7 +102,7 @@ def test_it_is_small_and_needs_numpy_alone(wheel: Path) -> None:
     assert facts["Version"] == weft.__version__
     folders = {n.split("/")[1] for n in names if n.startswith("weft/")}
     assert folders == {"__init__.py", "native", "runtime", "support"}
-    assert not [n for n in names if n.endswith((".c", ".cpp", ".h", ".pyc"))]
+    assert not [n for n in names if n.endswith((".c", ".cpp", ".h", ".hpp", ".pyc"))]
 
 
 def test_it_runs_a_saved_model(python: Path, tmp_path: Path) -> None:

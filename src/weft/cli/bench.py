@@ -9,7 +9,7 @@ import typer
 
 from weft.cli.bench_ablate import bench_ablate
 from weft.cli.bench_engines import check_engine, engine
-from weft.cli.bench_measure import TOLERANCE, machine, measure, row
+from weft.cli.bench_measure import DIFFERS, TOLERANCE, machine, measure, row
 from weft.cli.bench_peak import bench_peak
 from weft.cli.bench_roofline import bench_roofline
 from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
@@ -88,7 +88,9 @@ def bench(
         write_json(json_file, {"machine": machine(), "rows": rows})
     wrong = [f"{r['engine']} on {r['model']}" for r in rows if not float(str(r["rel_err"])) <= TOLERANCE]
     if wrong:
-        raise RuntimeFailure(f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}")
+        raise RuntimeFailure(
+            f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}", hint=DIFFERS
+        )
 
 
 def _cells(r: dict[str, object]) -> list[str]:

@@ -8,7 +8,7 @@ from statistics import median
 from time import perf_counter
 
 from weft.cli.bench_engines import Arrays, Weft
-from weft.cli.bench_measure import TOLERANCE, Timed, difference, machine, ratio, take_turns
+from weft.cli.bench_measure import DIFFERS, TOLERANCE, Timed, difference, machine, ratio, take_turns
 from weft.cli.console import human_seconds, print_table, progress_bar
 from weft.cli.files import write_json
 from weft.cli.models import random_inputs
@@ -49,7 +49,7 @@ class Ablation:
         whole, part = self.whole[threads], self.timed(threads, (knob,))
         _, differs = difference(whole.engine.outputs(), part.engine.outputs())
         if not differs <= TOLERANCE:
-            raise RuntimeFailure(f"without {knob} the outputs differ by {differs:.0e} of their magnitude")
+            raise RuntimeFailure(f"without {knob} the outputs differ by {differs:.0e} of their magnitude", hint=DIFFERS)
         whole.runs, whole.wall, whole.cpu = [], [], []
         take_turns([whole, part], self.seconds, self.progress)
         return {

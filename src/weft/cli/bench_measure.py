@@ -27,6 +27,12 @@ TOLERANCE = 1e-4
 """The largest difference, relative to the output's largest magnitude, that two engines may show."""
 
 
+DIFFERS = (
+    "try --precision strict or -O 0 with `weft run`; if they still differ, it is a bug in one of the engines: report it"
+)
+"""What to do where engines disagree."""
+
+
 @dataclass
 class Timed:
     """An engine while it is measured: seconds of each run and, round by round, medians of wall and processor time.
@@ -96,7 +102,9 @@ def _alone(name: str, path: Path, inputs: Arrays, threads: int) -> tuple[float, 
         command = [sys.executable, "-m", "weft.cli.bench_alone", *asked]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeFailure(f"{name} failed in a process of its own: {done.stderr.strip()[-500:]}")
+        raise RuntimeFailure(
+            f"{name} failed in a process of its own: {done.stderr.strip()[-500:]}", hint="run it alone"
+        )
     answer = json.loads(done.stdout)
     return float(answer["compile_s"]), float(answer["peak_rss_mb"])
 

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from weft.cli.bench_engines import engine
-from weft.cli.bench_measure import TOLERANCE, Timed, difference, measure, ratio
+from weft.cli.bench_measure import DIFFERS, TOLERANCE, Timed, difference, measure, ratio
 from weft.cli.console import Json, Quiet, human_bytes, human_seconds, out, print_json, progress_bar
 from weft.driver.compile import compile
 from weft.support.errors import RuntimeFailure
@@ -53,7 +53,8 @@ def demo(
     wrong = [name for name, found in (("digits", digits), ("resnet18", resnet)) if not found["rel_err"] <= TOLERANCE]
     if wrong:
         raise RuntimeFailure(
-            f"Weft and ONNX Runtime differ by more than {TOLERANCE} of the largest output on {', '.join(wrong)}"
+            f"Weft and ONNX Runtime differ by more than {TOLERANCE} of the largest output on {', '.join(wrong)}",
+            hint=DIFFERS,
         )
     if not silent:
         out.print("Now try a model of yours: [bold]weft run MODEL.onnx --random[/]")

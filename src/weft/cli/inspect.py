@@ -228,8 +228,20 @@ def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
         print_json({
             "target": package.target, "machine": package.machine, "features": list(package.features),
             "inputs": list(map(str, package.inputs)), "outputs": list(map(str, package.outputs)),
-            "code_bytes": len(package.image),
+            "code_bytes": len(package.image), "arena_bytes": package.arena, "notes": dict(package.notes),
         })  # fmt: skip
         return
     _show_signature(f"{path.name}, compiled for {package.target} ({package.machine})", package)
     print_text(f"  memory   {human_bytes(len(package.image))} of code, {human_bytes(path.stat().st_size)} in all")
+    _show_provenance(package)
+
+
+def _show_provenance(package: Package) -> None:
+    """Shows what made a compiled model, of what: a line of `sha256sum` for each file."""
+    notes = package.notes
+    if "weft" in notes:
+        print_text(
+            f"  made by  Weft {notes['weft']} ({notes['llvm']}) with {notes['options']}, records: {notes['records']}"
+        )
+        for line in notes["model"].splitlines():
+            print_text(f"  from     {line}")

@@ -84,8 +84,12 @@ def _run() -> int:
         return 1
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(done.code is not None)
-    except OSError:
-        raise  # the output; files have errors of their own
+    except OSError as error:
+        if error.filename is None:
+            raise  # it is the output that can't be written
+        _complain(f"{os.fsdecode(error.filename)} can't be used: {error.strerror or error}\n  hint: give another path")
+        _explain(error)
+        return 1
     except Exception as error:
         _complain(f"this is a bug in Weft: {type(error).__name__}: {error}\n  hint: {BUG}")
         _explain(error)

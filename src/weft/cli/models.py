@@ -82,9 +82,12 @@ def read_inputs(given: Sequence[str]) -> dict[str, np.ndarray]:
 
 def _read_array(name: str, file: str) -> np.ndarray:
     try:
+        with open(file, "rb") as opened:
+            if not opened.read(8).startswith((b"\x93NUMPY", b"PK")):
+                raise ValueError("it does not begin as a .npy file does")
         found = np.load(file, allow_pickle=False)
     except OSError as e:
-        raise InputError(f"--input {name}: {file} can't be read: {e.strerror or e}") from None
+        raise InputError(f"--input {name}: {file} can't be read: {e.strerror or e}", hint="check the path") from None
     except (ValueError, EOFError, BadZipFile) as e:
         raise InputError(f"--input {name}: {file} is no array: {e}", hint="save it with numpy.save") from None
     if not isinstance(found, np.ndarray):

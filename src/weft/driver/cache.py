@@ -217,7 +217,7 @@ def read_checked(path: Path) -> bytes:
     """Returns what `Cache.put` wrote; raises `ArtifactError` if its checksum is wrong."""
     data = path.read_bytes()
     if len(data) < DIGEST or hashlib.sha256(data[DIGEST:]).digest() != data[:DIGEST]:
-        raise ArtifactError("its checksum is wrong", where=str(path))
+        raise ArtifactError("its checksum is wrong", where=str(path), hint="remove it")
     return data[DIGEST:]
 
 

@@ -85,7 +85,10 @@ def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
         for s in v.shape:
             for var in free_vars(s):
                 if var not in found:
-                    raise ModelError(f"the size {var.name} of {v.name} is not a dimension of any input")
+                    raise ModelError(
+                        f"the size {var.name} of {v.name} is not a dimension of any input",
+                        hint=f'give it a number: shapes={{"{var.name}": 1}}',
+                    )
     return found
 
 

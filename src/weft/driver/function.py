@@ -60,7 +60,8 @@ class NativeFunction:
             elif not isinstance(p, Var) and isinstance(a, np.ndarray) and a.dtype == p.dtype.numpy:
                 arrays.append(a)
             else:
-                raise InputError(f"{p.name} takes {'an integer' if isinstance(p, Var) else f'an array of {p.dtype}'}")
+                kind = "an integer" if isinstance(p, Var) else f"an array of {p.dtype}"
+                raise InputError(f"{p.name} takes {kind}, not {type(a).__name__}", hint="convert it")
         return arrays, sizes
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from math import prod
-from typing import Any, TypeAlias, Union
+from typing import Any, Final, TypeAlias, Union
 
 import numpy as np
 
@@ -271,7 +271,9 @@ class Graph:
         operator does not take them.
         """
         if op not in OPERATORS:
-            raise ModelError(f"there is no operator {op}", where=source or None)
+            raise ModelError(
+                f"there is no operator {op}", where=source or None, hint="use a name in weft.ops.OPERATORS"
+            )
         frozen = freeze_attributes(attributes)
         types = infer(OPERATORS[op], tuple(inputs), frozen, source)
         given = [n or self._fresh(op) for n in names] + [self._fresh(op) for _ in types[len(names) :]]
@@ -319,6 +321,10 @@ def _frozen(value: Any) -> Attribute:
     return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
 
 
+UNFIT: Final = "change what makes these inputs, or how the model was exported; onnx.checker.check_model may say more"
+"""What to do about inputs that an operator does not take."""
+
+
 def infer(
     operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
 ) -> tuple[TensorType, ...]:
@@ -327,7 +333,8 @@ def infer(
         return _infer(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
     except WeftError as error:
         given = ", ".join("-" if v is None else repr(v) for v in inputs)
-        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=error.hint) from error
+        hint = error.hint or UNFIT
+        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
 
 
 @lru_cache(maxsize=8192)
@@ -335,5 +342,5 @@ def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     try:
         signature(operator.build).bind(*types, **dict(attributes))
     except TypeError as error:
-        raise ModelError(f"{operator.name}: {error}") from error
+        raise ModelError(f"{operator.name}: {error}", hint=UNFIT) from error
     return operator.infer(types, dict(attributes))

@@ -1,16 +1,12 @@
-"""Which values are kept in channel blocks: the choice that `choose_layouts` carries out, and what it costs.
+"""The sizes of channel blocks, and what may be computed on them.
 
-A blocked value is [N, C/b, H, W, b]: *b* channels of one place side by side, which fill a vector. The choice here is greedy: a
-convolution computes in blocks, and what only maps or pools blocked values stays in blocks.
+A blocked value is [N, C/b, H, W, b]: *b* channels of one place side by side, which fill a vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd
-
-from weft.graph.graph import Value
-from weft.ir.expr import Const
 
 SMALLEST_GROUP_BLOCK = 4
 """Channels; grouped convolutions with fewer in common blocks are left as they are."""
@@ -75,19 +71,3 @@ def group_blocks(read: int, made: int, lanes: int, *, rows: bool = True) -> tupl
     if filled >= (LEAST_FILLED if rows else 0) and filled > (shared or 0) / lanes:
         return apart, min(padded, lanes)
     return None if shared is None else (shared, shared)
-
-
-def prefers_blocks(blocked: Iterable[Value], plain: Iterable[Value]) -> bool:
-    """Tells whether to pack the *plain* operands of a node rather than unpack the *blocked* ones, by the elements to move."""
-    return _elements(blocked) >= _elements(plain)
-
-
-def _elements(values: Iterable[Value]) -> int:
-    """Counts elements, symbolic sizes as one."""
-    total = 0
-    for v in values:
-        count = 1
-        for s in v.shape:
-            count *= int(s.value) if isinstance(s, Const) else 1
-        total += count
-    return total

@@ -77,7 +77,9 @@ class WeftRep(BackendRep):
         missing = [name for name in self.names if name not in given]
         if missing:
             raise InputError(f"missing inputs: {', '.join(missing)}", hint=f"give {', '.join(self.names)}")
-        return {name: np.asarray(v) if isinstance(v, int | float | list | np.generic) else v for name, v in given.items()}
+        return {
+            name: np.asarray(v) if isinstance(v, int | float | list | np.generic) else v for name, v in given.items()
+        }
 
     def _for_values(self, feed: Mapping[str, Any]) -> Model:
         """Returns the model for the values of inputs that may decide shapes; raises the error of `__init__` if there are none."""
@@ -166,13 +168,17 @@ class WeftBackend(Backend):
         names = [name for name in node.input if name]
         values = [inputs[n] for n in names] if isinstance(inputs, Mapping) else [v for v in inputs if v is not None]
         if len(values) != len(names):
-            raise InputError(f"{len(values)} inputs were given, and the node has {len(names)}: {', '.join(names)}")
+            raise InputError(
+                f"{len(values)} inputs were given, and the node has {len(names)}: {', '.join(names)}",
+                hint="give one for each name",
+            )
         feed = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
         made = cls.run_model(_model_of(node, feed, opset_version), feed, device, **kwargs)
         for array, (dtype, shape) in zip(made, outputs_info or (), strict=False):
             if (array.dtype, array.shape) != (np.dtype(dtype), tuple(shape)):
                 raise ModelError(
-                    f"{node.op_type} makes {array.dtype}{list(array.shape)}, not {np.dtype(dtype)}{list(shape)}"
+                    f"{node.op_type} makes {array.dtype}{list(array.shape)}, not {np.dtype(dtype)}{list(shape)}",
+                    hint="change what the call says of its outputs",
                 )
         return made
 

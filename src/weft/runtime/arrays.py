@@ -86,7 +86,10 @@ def fit_output(value: object, spec: TensorSpec) -> Array:
             f"the array given for the output '{spec.name}' is read-only", hint="give one that can be written"
         )
     if array.dtype != spec.dtype.numpy or array.ndim != len(spec.shape):
-        raise InputError(f"the array given for the output {spec} is {array.dtype}{list(array.shape)}")
+        raise InputError(
+            f"the array given for the output {spec} is {array.dtype}{list(array.shape)}",
+            hint="give one of the output's type and number of dimensions",
+        )
     return array
 
 

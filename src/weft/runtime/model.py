@@ -13,6 +13,8 @@ from weft.runtime.artifact import read_artifact, write_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
 
+LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
+
 
 class Model:
     """A compiled model, called with its inputs in order or by name.
@@ -114,13 +116,13 @@ class Model:
         except _rt.Failed as failed:
             raise self._explain(failed, given) from None
         except MemoryError:
-            raise DeviceError("there is no memory left for the model's outputs") from None
+            raise DeviceError("there is no memory left for the model's outputs", hint=LESS) from None
 
     def _explain(self, failed: _rt.Failed, inputs: Sequence[object]) -> WeftError:
         """Returns the error behind a failed call: a shape that does not fit, or a check in the model's own code."""
         status, entry, index, detail = failed.args
         if status == _rt.NO_MEMORY:
-            return DeviceError("there is no memory left to run the model in")
+            return DeviceError("there is no memory left to run the model in", hint=LESS)
         if status == _rt.STOPPED:
             return RuntimeFailure("the call was stopped by its caller", hint="its outputs were not computed")
         if entry == "plan":

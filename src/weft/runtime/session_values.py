@@ -82,7 +82,7 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Returns a new array, not set, aligned so that a model can write its output straight into it."""
     sizes = tuple([int(size) for size in shape])
     if any(size < 0 for size in sizes):
-        raise InputError(f"the shape {sizes} has a negative size")
+        raise InputError(f"the shape {sizes} has a negative size", hint="give sizes of 0 or more")
     block = _rt.Block(int(np.prod(sizes, dtype=np.int64)) * dtype.itemsize)
     return np.ndarray(sizes, dtype, memoryview(block))
 
@@ -133,7 +133,8 @@ class OrtValue:
         """Copies an array of the same type and shape into the tensor."""
         if np_arr.shape != self._array.shape or np_arr.dtype != self._array.dtype:
             raise InputError(
-                f"the array is {np_arr.dtype}{list(np_arr.shape)}, and the value {self._array.dtype}{self.shape()}"
+                f"the array is {np_arr.dtype}{list(np_arr.shape)}, and the value {self._array.dtype}{self.shape()}",
+                hint="convert or reshape the array",
             )
         self._array[...] = np_arr
 

@@ -4,20 +4,25 @@
     ├── ModelError                  the model file or graph is wrong
     │   ├── UnsupportedOperators    the model needs operators Weft lacks; lists all of them
     │   └── UnknownValues           what the model computes with decides what is to be compiled
-    ├── InputError                  a call's inputs do not fit the model
+    ├── InputError                  a call's inputs, or its options, are not what they can be
     ├── TypeMismatch                an expression mixes data types, or a shape rule is broken
     ├── GradientError               a formula has no derivative
     ├── ScheduleError               a schedule step would change the program's meaning
+    │   └── Illegal                 the same, before the schedule has added the step and the program
     ├── VerifyError                 a program breaks an invariant of its representation
     ├── ParseError                  text is not a program
+    │   └── TextError               the same, at a place of the text
     ├── LoweringError               a pass cannot lower the program
     ├── ToolchainError              LLVM or another tool failed
-    ├── ArtifactError               a saved model is damaged or made for something else
+    ├── ArtifactError               a saved model is damaged or made for something else; a file can't be written
     ├── CacheError                  the cache cannot be used
     ├── DeviceError                 the machine or device refused
+    ├── ExecutionError              an interpreted program did what no program may
+    │   ├── RaceError               two of its threads touch the same element at once
+    │   └── DivergenceError         some of its threads come by a barrier, and others do not
     └── RuntimeFailure              a compiled model stopped while it ran
 
-Each says what was wrong, where in the model, and what to do about it.
+Each says what was wrong, where in the model, and what to do about it. docs/errors.md shows the messages.
 """
 
 from __future__ import annotations
@@ -50,60 +55,107 @@ def _rebuild(cls: type[WeftError], args: tuple[object, ...], state: dict[str, ob
 
 
 class ModelError(WeftError):
-    """The model file or the graph in it is wrong."""
+    """The model file or the graph in it is wrong.
+
+    What to do: export or download the model again, or change what the message names; the place is given as the model's own
+    tools show it, `OPERATOR NAME-OF-THE-NODE`.
+    """
 
 
 class UnsupportedOperators(ModelError):
-    """The model uses operators that Weft does not have; all of them are listed at once."""
+    """The model uses operators that Weft does not have; all of them are listed at once.
+
+    What to do: export the model with others, or as functions of ONNX's standard operators.
+    """
 
 
 class UnknownValues(ModelError):
-    """Values that are not known before the model runs decide shapes, or which nodes run: it can't be compiled without them."""
+    """Values that are not known before the model runs decide shapes, or which nodes run: it can't be compiled without them.
+
+    What to do: export the model with these values as constants, or fix the sizes that they depend on.
+    """
 
 
 class InputError(WeftError):
-    """A call's inputs do not fit the model's signature."""
+    """A call's inputs do not fit the model's signature, or an option has a value that it can't have.
+
+    What to do: give what the message says is taken; nothing is converted unasked.
+    """
 
 
 class TypeMismatch(WeftError):
-    """An expression mixes data types, or operands whose shapes do not fit."""
+    """An expression mixes data types, or operands whose shapes do not fit.
+
+    What to do: convert with `cast`, or reshape; in a model, the message is part of a `ModelError` that names the node.
+    """
 
 
 class GradientError(WeftError):
-    """A gradient was asked for of what has none, or of what it cannot be worked out for."""
+    """A gradient was asked for of what has none, or of what it cannot be worked out for.
+
+    What to do: leave it out of what is differentiated, or write what it does as a formula.
+    """
 
 
 class ScheduleError(WeftError):
-    """A schedule step was refused, because it would (or might) change what the program computes."""
+    """A schedule step was refused, because it would (or might) change what the program computes.
+
+    What to do: look at the statement that the message points at, and take another step before, or instead.
+    """
 
 
 class VerifyError(WeftError):
-    """A program breaks an invariant of its representation; a bug in whatever built it."""
+    """A program breaks an invariant of its representation; a bug in whatever built it.
+
+    What to do: mend what built the program; if that was Weft, report it.
+    """
 
 
 class ParseError(WeftError):
-    """A text is not a well-formed program."""
+    """A text is not a well-formed program.
+
+    What to do: mend the text at the place that is shown.
+    """
 
 
 class LoweringError(WeftError):
-    """A lowering pass met a program that it cannot lower."""
+    """A lowering pass met a program that it cannot lower.
+
+    What to do: for a model it is a bug in Weft, and a lower `opt_level` may get around it; report it. For a program of your own,
+    schedule it otherwise.
+    """
 
 
 class ToolchainError(WeftError):
-    """LLVM, a compiler or a linker failed."""
+    """LLVM, a compiler or a linker failed, or what it needs is not installed.
+
+    What to do: install what is missing (`weft doctor` tells); where LLVM refuses what Weft made, report it.
+    """
 
 
 class ArtifactError(WeftError):
-    """A saved model is damaged, truncated, or made for another machine."""
+    """A saved model is damaged, truncated, or made for another machine; or a file can't be written.
+
+    What to do: copy the file again, or compile the model for this machine; choose another place to write to.
+    """
 
 
 class CacheError(WeftError):
-    """The on-disk cache cannot be read or written."""
+    """The on-disk cache cannot be read or written. Compiling warns of it and goes on without; `weft cache` fails.
+
+    What to do: set `WEFT_CACHE_DIR` to a folder of your own.
+    """
 
 
 class DeviceError(WeftError):
-    """The machine or the device refused: no memory, no threads, no such device."""
+    """The machine or the device refused: no memory, no threads, no such device.
+
+    What to do: ask for less at a time (a smaller batch), or stop what else runs.
+    """
 
 
 class RuntimeFailure(WeftError):
-    """A compiled model stopped while it ran: the values it met break what the model assumes."""
+    """A compiled model stopped while it ran: the values it met break what the model assumes.
+
+    What to do: check the values of the inputs, such as indices beyond the end of what they choose from.
+    """

@@ -8,6 +8,8 @@ from typing import Final
 
 from weft.support.errors import ToolchainError
 
+OWN: Final = "link objects that Weft has compiled for x86-64"
+
 _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
@@ -66,10 +68,12 @@ class Object:
 def read_object(data: bytes) -> Object:
     """Parses an object file; raises `ToolchainError` for anything but relocatable ELF64 for x86-64."""
     if len(data) < _HEADER.size or data[:6] != b"\x7fELF\x02\x01":
-        raise ToolchainError("the object is not little-endian ELF64")
+        raise ToolchainError("the object is not little-endian ELF64", hint=OWN)
     header = _HEADER.unpack_from(data)
     if header[1] != RELOCATABLE or header[2] != X86_64:
-        raise ToolchainError(f"the object is of type {header[1]} for machine {header[2]}, not relocatable x86-64")
+        raise ToolchainError(
+            f"the object is of type {header[1]} for machine {header[2]}, not relocatable x86-64", hint=OWN
+        )
     table, count, names = header[6], header[12], header[13]
     raw = [_SECTION.unpack_from(data, table + i * _SECTION.size) for i in range(count)]
     contents = [b"" if r[1] == NOBITS else data[r[4] : r[4] + r[5]] for r in raw]

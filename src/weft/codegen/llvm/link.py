@@ -103,7 +103,7 @@ def _global_symbols(objects: Sequence[Object], places: dict[tuple[int, int], int
             if s.is_local or s.section == UNDEFINED:
                 continue
             if s.name in found:
-                raise ToolchainError(f"the symbol {s.name} is defined twice")
+                raise ToolchainError(f"the symbol {s.name} is defined twice", hint="link each object once")
             found[s.name] = places[o, s.section] + s.offset
     return found
 
@@ -119,7 +119,10 @@ def _apply(
 ) -> None:
     """Fills in one relocation; a name without a definition is added to *missing*."""
     if r.kind not in _RELATIVE:
-        raise ToolchainError(f"relocation type {r.kind} in {of.sections[r.section].name} is not relative")
+        raise ToolchainError(
+            f"relocation type {r.kind} in {of.sections[r.section].name} is not relative",
+            hint="compile position-independent code",
+        )
     target = of.symbols[r.symbol]
     if target.section == UNDEFINED:
         if target.name not in symbols:
@@ -137,5 +140,8 @@ def _messages(objects: Sequence[ObjectCode]) -> dict[int, str]:
     for o in objects:
         for number, text in o.messages:
             if merged.setdefault(number, text) != text:
-                raise ToolchainError(f"two assertion messages share a number: {text!r} and {merged[number]!r}")
+                raise ToolchainError(
+                    f"two assertion messages share a number: {text!r} and {merged[number]!r}",
+                    hint="compile them in one module",
+                )
     return merged

@@ -58,7 +58,11 @@ class _Importer:
     def run(self, values: Mapping[str, Array]) -> Graph:
         """Imports the whole model."""
         if not self.proto.output:
-            raise ModelError("the model's graph is empty: it has no outputs", where=self.proto.name or None)
+            raise ModelError(
+                "the model's graph is empty: it has no outputs",
+                where=self.proto.name or None,
+                hint="export the model again",
+            )
         check_operators(self.proto, self.opsets, self.functions)
         scope = self._weights()
         self._inputs(scope, values)
@@ -100,7 +104,10 @@ class _Importer:
                 scope[i.name] = self.graph.input(i.name, types[i.name], dtype)
                 continue
             if fixed[i.name].dtype is not dtype:
-                raise ModelError(f"the input {i.name!r} is of type {dtype}, but its value is of {fixed[i.name].dtype}")
+                raise ModelError(
+                    f"the input {i.name!r} is of type {dtype}, but its value is of {fixed[i.name].dtype}",
+                    hint="export the model again, with one type for both",
+                )
             scope[i.name] = fixed[i.name]
 
     def _nodes(self, graph: GraphProto | FunctionProto, scope: Scope) -> None:
@@ -164,7 +171,9 @@ class _Importer:
     def _check_made(self, node: NodeProto, scope: Scope) -> None:
         for name in node.output:
             if name and name not in scope:
-                raise ModelError(f"its output {name!r} is not supported", where=source_of(node))
+                raise ModelError(
+                    f"its output {name!r} is not supported", where=source_of(node), hint="export the model without it"
+                )
 
 
 def _unfitting(call: Call, error: Exception) -> ModelError:
@@ -182,14 +191,17 @@ def _type_of(array: Array, name: str) -> DType:
     try:
         return from_numpy(array.dtype)
     except KeyError as error:
-        raise ModelError(f"the value of the input {name!r} is of type {array.dtype}, which is not supported") from error
+        raise ModelError(
+            f"the value of the input {name!r} is of type {array.dtype}, which is not supported",
+            hint="give it as numbers of one of ONNX's types",
+        ) from error
 
 
 def _made(scope: Scope, name: str) -> Operand:
     """Returns the value of a name; raises `ModelError` for one that stands for an absent optional value."""
     found = scope[name]
     if found is None:
-        raise ModelError(f"the output {name!r} has no value")
+        raise ModelError(f"the output {name!r} has no value", hint="export the model without this output")
     return found
 
 

@@ -38,7 +38,10 @@ class Shapes:
         kind = info.type.WhichOneof("value")
         if kind != "tensor_type":
             what = "a value without a type" if kind is None else f"a {kind.removesuffix('_type')}"
-            raise ModelError(f"the input {info.name!r} is {what}; only tensors are supported")
+            raise ModelError(
+                f"the input {info.name!r} is {what}; only tensors are supported",
+                hint="export the model with tensors for inputs",
+            )
         if info.type.tensor_type.HasField("shape"):
             dims = info.type.tensor_type.shape.dim
             return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims]
@@ -64,19 +67,26 @@ class Shapes:
             return
         if len(declared) != len(given):
             raise ModelError(
-                f"shapes gives the input {name!r} {len(given)} dimensions, but it has {len(declared)}: {_text(declared)}"
+                f"shapes gives the input {name!r} {len(given)} dimensions, but it has {len(declared)}: {_text(declared)}",
+                hint="give as many sizes as the model declares",
             )
         for size, number in zip(declared, given, strict=True):
             if isinstance(size, str) and isinstance(number, int):
                 if self.of_dimension.setdefault(size, number) != number:
-                    raise ModelError(f"shapes gives the dimension {size!r} both {self.of_dimension[size]} and {number}")
+                    raise ModelError(
+                        f"shapes gives the dimension {size!r} both {self.of_dimension[size]} and {number}",
+                        hint="give one size for each name",
+                    )
 
     def _sizes(self, name: str, shape: Sequence[int | str | None], graph: Graph) -> tuple[ExprLike, ...]:
         made: list[ExprLike] = []
         for d, size in enumerate(shape):
             known = self.of_dimension.get(size, size) if isinstance(size, str) else size
             if isinstance(known, int) and known < 0:
-                raise ModelError(f"the input {name!r} has a dimension of size {known}: {_text(shape)}")
+                raise ModelError(
+                    f"the input {name!r} has a dimension of size {known}: {_text(shape)}",
+                    hint="give it a size of 1 or more",
+                )
             text = known if isinstance(known, str) else f"{name}_dim{d}"
             made.append(known if isinstance(known, int) else graph.dim(_NOT_IN_A_NAME.sub("_", text)))
         return tuple(made)

@@ -11,40 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from weft.graph.assign_layouts import POOLS, REDUCTIONS, nodes_in_blocks
 from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block, prefers_blocks
-from weft.graph.regions import convolution_regions
+from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr, as_expr
 from weft.support.dtypes import DType
 from weft.targets.target import Target
 
-ROWS_BETTER: Final = 1.3
-"""How many times as much of their vectors rows must fill as channels do, for the plain layout to be chosen."""
-
 
 def choose_layouts(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks."""
-    regions = convolution_regions(graph)
-    plain = {n for region in regions if all(_is_as_good_plain(m, target) for m in region) for n in region}
-    layouts = _Layouts(target, plain)
-    return rewrite_graph(graph, layouts.rewrite)
+    return rewrite_graph(graph, _Layouts(target, nodes_in_blocks(graph, target)).rewrite)
 
 
 class _Layouts:
-    """The blocked twin of each value of the new graph that has one; convolutions in *plain* stay as they are."""
+    """The blocked twin of each value of the new graph that has one; nodes not in *chosen* stay as they are."""
 
-    def __init__(self, target: Target, plain: set[Node]) -> None:
+    def __init__(self, target: Target, chosen: set[Node]) -> None:
         self.target = target
-        self.plain_nodes = plain
+        self.chosen = chosen
         self.twins: dict[tuple[Value, int], Value] = {}
         self.block_of: dict[Value, int] = {}
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the plain output of the blocked form of *node*; None where it has none."""
         x = inputs[0] if inputs else None
-        if len(node.outputs) != 1 or (node.output.rank != 4 and node.op not in _REDUCTIONS):
+        if node not in self.chosen or len(node.outputs) != 1 or (node.output.rank != 4 and node.op not in REDUCTIONS):
             return None
         rule = _RULES.get(node.op)
         if rule is not None:
@@ -82,7 +76,7 @@ class _Layouts:
     def conv(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
         """Returns the convolution in blocks: full, depthwise or grouped."""
         x, w = inputs[0], inputs[1]
-        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const) or node in self.plain_nodes:
+        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
             return None
         group, channels, made = node.attribute("group"), _int(x.shape[1]), _int(w.shape[0])
         lanes = self.lanes(x.dtype)
@@ -194,7 +188,7 @@ class _Layouts:
             return None
         [block] = blocks
         whole = all(isinstance(v.shape[1], Const) and _int(v.shape[1]) % block == 0 for v in present)
-        if not whole or not prefers_blocks(*self._sorted(present)):
+        if not whole:
             return None
         twin = new.add("concat", [self.blocked(new, v, block) for v in present], source=node.source, axis=1)
         return self.plain(new, twin, _int(node.output.shape[1]), node)
@@ -206,7 +200,7 @@ class _Layouts:
         if not found or not is_plain_map(node) or not all(self._allowed(node, v) for v in found):
             return None
         block = self.block_of[found[0]]
-        if not prefers_blocks(*self._sorted(present)) or any(self.block_of.get(v, block) != block for v in found):
+        if any(self.block_of.get(v, block) != block for v in found):
             return None
         channels = _int(node.output.shape[1])
         twins = [None if v is None else self._operand(new, v, block, channels) for v in inputs]
@@ -229,36 +223,9 @@ class _Layouts:
         wide = v if v.rank == 4 else new.add("reshape", [v], shape=shape)
         return self.blocked(new, wide, block)
 
-    def _sorted(self, values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-        """Returns the operands that are blocked, and the others that packing would cost anything."""
-        return [v for v in values if v in self.block_of], [
-            v for v in values if v not in self.block_of and not isinstance(v, Constant)
-        ]
-
     def _allowed(self, node: Node, x: Value) -> bool:
         """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
         return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
-
-
-def _is_as_good_plain(node: Node, target: Target) -> bool:
-    """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
-
-    It is so at stride one where each channel is alone and rows are wide enough, or where rows fill vectors better than channels.
-    """
-    x, width = node.inputs[0], node.output.shape[-1]
-    if node.op != "conv2d" or x is None or set(node.attribute("strides")) != {1}:
-        return False
-    lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
-    if x.shape[1] is as_expr(group) is made:
-        return not isinstance(width, Const) or _int(width) >= lanes
-    if not isinstance(width, Const) or not isinstance(made, Const) or node.output.rank != 4 or group != 1:
-        return False
-    return _int(width) >= lanes and _filled(_int(width), lanes) >= ROWS_BETTER * _filled(_int(made), lanes)
-
-
-def _filled(size: int, lanes: int) -> float:
-    """Returns the part of the lanes that *size* elements fill of as many vectors as they take."""
-    return size / (-(-size // lanes) * lanes)
 
 
 def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:
@@ -274,13 +241,11 @@ def _int(e: Expr) -> int:
     return int(e.value)
 
 
-_REDUCTIONS: Final = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"})
 _RULES: Final[dict[str, Callable[[_Layouts, Graph, Node, Inputs], Value | None]]] = {
     "conv2d": _Layouts.conv,
     "conv_transpose2d": _Layouts.conv_transpose,
-    "max_pool2d": _Layouts.pooled,
-    "avg_pool2d": _Layouts.pooled,
+    **dict.fromkeys(POOLS, _Layouts.pooled),
     "concat": _Layouts.concatenated,
-    **dict.fromkeys(_REDUCTIONS, _Layouts.reduced),
+    **dict.fromkeys(REDUCTIONS, _Layouts.reduced),
 }
 """How each operator that is no map is carried out in blocks."""

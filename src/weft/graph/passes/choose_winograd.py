@@ -180,8 +180,8 @@ def _plans(layer: Layer, m: int) -> list[Plan]:
 def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -> float:
     """Returns the estimated cycles of a layer computed by *plan* on one core.
 
-    What lies between the transforms and the products is written and read again, from beyond the second-level cache if a patch
-    does not fit there; and each patch reads all the weights, from there too if they do not fit beside it.
+    What lies between the transforms and the products is written and read again, beyond the second-level cache as far as it does
+    not fit there; and each patch reads all the weights, from there too if they do not fit beside it.
     """
     lanes, m = target.lanes(32), plan.tile
     n = m + layer.taps - 1
@@ -194,7 +194,7 @@ def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -
     streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
     read, made = -(-layer.inputs // lanes), -(-layer.outputs // lanes)
     transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
-    moving = 2 * streaming_cycles(between, target) if between > L2_SHARE * target.l2 else 0.0
+    moving = 2 * max(0.0, between - L2_SHARE * target.l2) / target.l3_speed
     rows, columns = (p * m + layer.taps - 1 for p in plan.patch[1:])
     padding = (
         plan.patch[0] * rows * columns * (layer.inputs * GATHER_CYCLES if layer.gathered else read * PADDING_CYCLES)

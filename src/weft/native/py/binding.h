@@ -92,6 +92,7 @@ class Running {
     static int32_t parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
 
     int32_t processors_, threads_;
+    bool in_loop_ = false;  // a loop inside one that threads share is run by the thread that meets it
     const uint8_t *flag_;
     int64_t next_look_ = 0;  // milliseconds; 0: not yet decided
     Running *outer_;         // a signal's handler may call a model while another call waits for it

@@ -64,12 +64,14 @@ Running::~Running() {
 int32_t Running::parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
     if (current == nullptr) return weft_parallel_for(ctx, fn, args, n);
     if (current->asked_to_stop()) return STOPPED;
-    int32_t left = std::max(1, current->processors_ - calls.load(std::memory_order_relaxed) + 1);
-    if (left >= current->threads_) return weft_parallel_for(ctx, fn, args, n);
-    if (left == 1) return weft_serial_for(ctx, fn, args, n);
-    ctx->threads = left;
+    int32_t left = current->processors_ - calls.load(std::memory_order_relaxed) + 1;
+    int32_t threads = std::min(current->threads_, left);
+    if (current->in_loop_ || threads <= 1 || n <= 1) return weft_serial_for(ctx, fn, args, n);
+    current->in_loop_ = true;
+    ctx->threads = threads;
     int32_t status = weft_parallel_for(ctx, fn, args, n);
     ctx->threads = current->threads_;
+    current->in_loop_ = false;
     return status;
 }
 

@@ -1,0 +1,177 @@
+"""Which nodes compute on channels in blocks: the choice that `choose_layouts` carries out, as one problem over the whole graph.
+
+Each value has up to four alternatives: it is computed plain or in blocks, and kept so alone, or moved to the other layout too. A
+node that computes its value in blocks reads its inputs in blocks. A convolution is faster in blocks unless its plain form reads
+whole rows as well; the model's own inputs and outputs are plain. `pbqp` solves it.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+from weft.graph.facts import is_plain_map
+from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block
+from weft.graph.pbqp import Edge, solve
+from weft.graph.regions import CONVOLUTIONS
+from weft.ir.expr import Const, as_expr
+from weft.targets.target import Target
+
+POOLS = frozenset({"max_pool2d", "avg_pool2d"})
+REDUCTIONS = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"})
+
+PLAIN_CONVOLUTION = 4.0
+"""The time of a plain convolution as a multiple of one in blocks: it reads along rows, whose ends fill no vector."""
+
+ROWS_BETTER = 1.3
+"""How many times as much of their vectors rows must fill as channels do, for the plain layout to be as good."""
+
+MOVING_CYCLES = 8.0
+"""Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores (measured)."""
+
+UNFINISHED = 0.05
+"""What a plain node costs, as a part of moving what it computes: in blocks it may finish a convolution, in registers."""
+
+
+_PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
+"""The alternatives: plain, plain and packed, in blocks, in blocks and unpacked."""
+
+_IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
+
+
+def nodes_in_blocks(graph: Graph, target: Target) -> set[Node]:
+    """Returns the nodes to compute in channel blocks; sizes that are not known count as one."""
+    problem = _Problem(graph, target)
+    chosen = solve(problem.costs, problem.edges)
+    return {
+        v.producer for v, k in zip(problem.values, chosen, strict=True) if k in _IN_BLOCKS and v.producer is not None
+    }
+
+
+class _Problem:
+    """The alternatives of each value, and what they cost in cycles."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self.target = target
+        made = [v for n in graph.nodes for v in n.outputs]
+        self.values = [v for v in (*graph.inputs, *made) if v.rank > 1]
+        self.numbers = {v: k for k, v in enumerate(self.values)}
+        self.costs = [self._costs(v) for v in self.values]
+        self.edges: dict[Edge, list[list[float]]] = {}
+        for n in graph.nodes:
+            for v in dict.fromkeys(n.inputs):
+                if v in self.numbers:
+                    self._use(v, n)
+        for v in graph.outputs:
+            if v in self.numbers:
+                self.costs[self.numbers[v]][_BLOCKED] = inf
+
+    def _costs(self, v: Value) -> list[float]:
+        """Returns the cycles of each alternative of *v*, its computation included."""
+        n, moving = v.producer, self._moving(v)
+        if n is None or not _has_blocked_form(n):
+            return [0.0, moving, inf, inf]
+        plain, blocked = self._plain(n), self._blocked(n)
+        return [plain, plain + moving, blocked, blocked + moving]
+
+    def _use(self, v: Value, user: Node) -> None:
+        """Lets *v* be there in the layout that *user* reads it in."""
+        made, used = self.numbers[v], self.numbers.get(user.output) if len(user.outputs) == 1 else None
+        if used is None or self.costs[used][_BLOCKED] == inf:
+            self.costs[made][_BLOCKED] = inf
+        elif not self._takes_plain(user, v):
+            matrix = [[0.0] * 4 for _ in range(4)]
+            for k in _IN_BLOCKS:
+                matrix[_PLAIN][k] = inf
+            for k in (_PLAIN, _BOTH):
+                matrix[_BLOCKED][k] = inf
+            self.edges[made, used] = matrix
+
+    def _moving(self, v: Value) -> float:
+        return MOVING_CYCLES * _elements(v) / self.target.lanes(v.dtype.bits)
+
+    def _takes_plain(self, user: Node, v: Value) -> bool:
+        """Tells whether the blocked form of *user* reads the channels of *v* one by one, in any layout."""
+        return user.op in CONVOLUTIONS and input_block(_channels(v), self.target.lanes(v.dtype.bits)) == 1
+
+    def _plain(self, n: Node) -> float:
+        least = UNFINISHED * self._moving(n.output)
+        if n.op not in CONVOLUTIONS:
+            return least
+        if is_as_good_plain(n, self.target):
+            return least + self._work(n)
+        apart = n.attribute("strides")[-1] > 1 and n.op == "conv2d"  # elements are read one by one, and put together
+        return least + self._work(n) * (2 * self.target.lanes(n.output.dtype.bits) if apart else PLAIN_CONVOLUTION)
+
+    def _blocked(self, n: Node) -> float:
+        """Returns the cycles of the form in blocks, infinite where there is none."""
+        lanes = self.target.lanes(n.output.dtype.bits)
+        if n.op not in CONVOLUTIONS:
+            filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0
+            return 0.0 if filled or n.op in FINITE_AT_ZERO else inf
+        x, group = n.inputs[0], n.attribute("group")
+        assert x is not None  # a convolution has an input
+        read, made = _channels(x), _channels(n.output)
+        if group > 1 and not group == read == made:
+            rows = set(n.attribute("strides")) == {1}
+            if group_blocks(read // group, made // group, lanes, rows=rows) is None:
+                return inf
+        return self._work(n)
+
+    def _work(self, n: Node) -> float:
+        """Returns the cycles of a convolution's multiplications on one core."""
+        x, w = n.inputs[0], n.inputs[1]
+        assert x is not None  # a convolution has an input
+        assert w is not None  # and a weight
+        transposed = n.op == "conv_transpose2d"
+        products = _elements(x if transposed else n.output) * _elements(w) / _size(w.shape[0])
+        return products / self.target.lanes(n.output.dtype.bits) / max(1, self.target.fma_per_cycle)
+
+
+def is_as_good_plain(node: Node, target: Target) -> bool:
+    """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
+
+    It is so at stride one where each channel is alone and rows are wide enough, or where rows fill vectors better than channels.
+    """
+    x, width = node.inputs[0], node.output.shape[-1]
+    if node.op != "conv2d" or x is None or set(node.attribute("strides")) != {1}:
+        return False
+    lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
+    if isinstance(width, Const) and _size(width) < lanes:
+        return False
+    if x.shape[1] is as_expr(group) is made:
+        return True
+    known = isinstance(width, Const) and isinstance(made, Const) and group == 1
+    return known and _filled(_size(width), lanes) >= ROWS_BETTER * _filled(_size(made), lanes)
+
+
+def _filled(size: int, lanes: int) -> float:
+    """Returns the part of the lanes that *size* elements fill of as many vectors as they take."""
+    return size / (-(-size // lanes) * lanes)
+
+
+def _has_blocked_form(n: Node) -> bool:
+    """Tells whether there may be a form of *n* on channels in blocks."""
+    x = n.inputs[0] if n.inputs else None
+    if len(n.outputs) != 1 or x is None:
+        return False
+    if n.op in REDUCTIONS:
+        axes = n.attribute("axes")
+        return x.rank == 4 and isinstance(x.shape[1], Const) and axes is not None and {a % 4 for a in axes} <= {2, 3}
+    if n.output.rank != 4 or not isinstance(n.output.shape[1], Const):
+        return False
+    if n.op in CONVOLUTIONS:
+        return isinstance(n.inputs[1], Constant) and isinstance(x.shape[1], Const)
+    return n.op in POOLS or (n.op == "concat" and n.attribute("axis") % 4 == 1) or is_plain_map(n)
+
+
+def _channels(v: Value) -> int:
+    return _size(v.shape[1]) if v.rank > 1 else 1
+
+
+def _elements(v: Value) -> int:
+    return prod(map(_size, v.shape))
+
+
+def _size(e: object) -> int:
+    return int(e.value) if isinstance(e, Const) else 1

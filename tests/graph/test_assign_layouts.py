@@ -1,0 +1,63 @@
+"""Layouts are chosen for the whole graph at once: values are moved where that costs least, and once."""
+
+from __future__ import annotations
+
+from tests.graph.checks import apply_pass, one_output, ops
+from tests.graph.oracle import Oracle
+from tests.graph.test_choose_layouts import conv
+
+from weft.graph import Graph
+from weft.graph.assign_layouts import nodes_in_blocks
+from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.fold_constants import fold_constants
+from weft.support.dtypes import f32
+from weft.targets.cpu import cpu
+
+FOUR = cpu("sse4")
+
+
+def layouts(graph: Graph) -> Graph:
+    return fold_constants(choose_layouts(graph, FOUR), Oracle())
+
+
+def test_what_two_layouts_read_is_moved_once() -> None:
+    g = Graph()
+    y = conv(g, g.input("x", (1, 8, 6, 6), f32), 8)
+    flat = g.add("reshape", [y], shape=(1, 8, 36, 1))
+    z = g.add("reshape", [conv(g, y, 8)], shape=(1, 8, 36, 1))
+    made = apply_pass(one_output(g, g.add("add", [flat, z])), layouts)
+    assert ops(made).count("pack_channels") == 1
+    assert ops(made).count("unpack_channels") == 2, "the first value, and the second"
+    assert "conv2d" not in ops(made)
+
+
+def test_packed_where_there_is_least_to_pack() -> None:
+    """Between a wide depthwise convolution, as good in rows, and one with blocks, the pooled value is the smaller."""
+    g = Graph()
+    x = g.input("x", (1, 8, 32, 32), f32)
+    y = conv(g, x, 8, group=8)
+    y = g.add("max_pool2d", [y], kernel=(4, 4), strides=(4, 4), pads=(0, 0, 0, 0))
+    made = apply_pass(one_output(g, conv(g, y, 8)), layouts)
+    assert ops(made) == ["conv2d", "max_pool2d", "pack_channels", "conv2d_blocked", "unpack_channels"]
+
+
+def test_a_convolution_too_small_to_move_for_stays_plain() -> None:
+    g = Graph()
+    y = conv(g, g.input("x", (1, 4, 16, 16), f32), 4, 1)
+    graph = one_output(g, y)
+    assert nodes_in_blocks(graph, FOUR) == set()
+
+
+def test_all_of_a_network_with_few_kinds_of_edges() -> None:
+    """Blocks run through sums, products with one value a channel, and concatenations, from end to end."""
+    g = Graph()
+    x = g.input("x", (1, 8, 6, 6), f32)
+    y = x
+    for _ in range(12):
+        z = g.add("relu", [conv(g, y, 8)])
+        s = g.add("sigmoid", [conv(g, g.add("reduce_mean", [z], axes=(2, 3), keepdims=True), 8, 1)])
+        y = g.add("add", [g.add("mul", [z, s]), y])
+        y = g.add("concat", [conv(g, y, 4), conv(g, y, 4)], axis=1)
+    made = apply_pass(one_output(g, y), layouts)
+    assert ops(made).count("pack_channels") == 1
+    assert ops(made).count("unpack_channels") == 1
