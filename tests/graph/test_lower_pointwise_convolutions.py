@@ -43,6 +43,20 @@ def test_a_single_place_multiplies_the_images() -> None:
     assert [n for n in ops(made) if n != "reshape"] == ["gemm"]
 
 
+def test_each_group_is_a_product() -> None:
+    made = apply_pass(built(lambda g, x: conv(g, x, group=2), 2, 4, 3, 5), lower_pointwise_convolutions)
+    assert ops(made) == ["reshape", "matmul", "reshape", "add", "reshape"]
+    [product] = [n for n in made.nodes if n.op == "matmul"]
+    assert [str(s) for s in product.output.shape] == ["2", "2", "2", "15"]
+
+
+def test_a_strided_one_multiplies_the_places_that_it_reads() -> None:
+    made = apply_pass(
+        built(lambda g, x: conv(g, x, bias=False, strides=(2, 3)), 2, 4, 3, 5), lower_pointwise_convolutions
+    )
+    assert ops(made) == ["slice", "reshape", "matmul", "reshape"]
+
+
 LOWERED: dict[str, Callable[[Graph, Value], Value]] = {
     "bias": conv,
     "chain": lambda g, x: conv(g, g.add("relu", [conv(g, x)])),
@@ -57,9 +71,8 @@ def test_regions_of_pointwise_convolutions(what: str) -> None:
 
 KEPT: dict[str, Callable[[Graph, Value], Value]] = {
     "window": lambda g, x: conv(g, x, 3),
-    "stride": lambda g, x: conv(g, x, strides=(2, 2)),
     "padding": lambda g, x: conv(g, x, pads=(1, 1, 1, 1)),
-    "groups": lambda g, x: conv(g, x, group=2),
+    "each channel alone": lambda g, x: conv(g, x, group=4),
     "beside a window": lambda g, x: conv(g, g.add("relu", [conv(g, x, 3)])),
     "into a sum with a window": lambda g, x: g.add("add", [conv(g, x), conv(g, x, 3, pads=(1, 1, 1, 1))]),
 }

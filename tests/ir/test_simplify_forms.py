@@ -148,6 +148,9 @@ FORMS: list[tuple[Expr, Expr]] = [
     (Le(F, F), Le(F, F)),
     (~(F < G), ~(F < G)),
     (apply("sqrt", const(9.0, f32)), const(3.0, f32)),
+    # digits of a sum, whose lowest has lost a part of it
+    ((X * 4 + Y) // 12 * 12 + (X * 2 + Y // 2) % 6 * 2 + Y % 2, X * 4 + Y),
+    ((X * 4 + Y) // 538 * 538 + (X * 4 + Y) // 2 % 269 * 2 + (X * 4 + Y) % 2, X * 4 + Y),
     # data keeps its order
     (B + A, B + A),
     (B + A + 0, B + A),

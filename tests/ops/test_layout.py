@@ -32,10 +32,11 @@ def test_channels_in_blocks(channels: int) -> None:
     np.testing.assert_array_equal(run("unpack_channels", packed, channels=channels), x)
 
 
-def test_the_first_channels_of_each_block() -> None:
-    x = floats(2, 3, 3, 2, 4)
-    wanted = np.moveaxis(x[..., :3], -1, 2).reshape(2, 9, 3, 2)
-    np.testing.assert_array_equal(run("unpack_channels", x, channels=9, kept=3), wanted)
+def test_the_first_channels_of_each_group() -> None:
+    x = floats(2, 6, 3, 2, 4)
+    for kept in (5, 7, 8):
+        wanted = np.moveaxis(x.reshape(2, 3, 2, 3, 2, 4), -1, 3).reshape(2, 3, 8, 3, 2)[:, :, :kept]
+        np.testing.assert_array_equal(run("unpack_groups", x, group=3, kept=kept), wanted)
 
 
 @pytest.mark.parametrize("size", [4, 6])

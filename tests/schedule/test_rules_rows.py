@@ -16,14 +16,15 @@ from tests.support.jit import load
 
 from weft import te
 from weft.codegen.interp import run
-from weft.ir.expr import Var
-from weft.loop.nodes import For, LoopKind, Program
+from weft.ir.expr import ONE, Ramp, Var
+from weft.loop.nodes import For, LoopKind, Program, Store
 from weft.loop.verify import verify
-from weft.loop.visit import statements
+from weft.loop.visit import loads, statements
 from weft.lower.pipeline import lower
 from weft.ops.registry import OPERATORS
 from weft.schedule.rules import schedule_program
 from weft.schedule.rules.lanes import vectors_for
+from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
 Array = npt.NDArray[Any]
@@ -143,6 +144,21 @@ def test_the_largest_of_infinities(size: int) -> None:
 
 def vector_loops(program: Program) -> int:
     return sum(isinstance(s, For) and s.kind is LoopKind.VECTORIZED for s in statements(program.entry.body))
+
+
+def test_the_last_dimensions_are_reduced_as_one() -> None:
+    """Their sizes need not fill vectors each: all that is reduced is read by contiguous vectors."""
+    x = te.placeholder((25, 69, 2), f32, "x")
+    program = lower(schedule_program(te.to_program([x], OPERATORS["reduce_sum"]([x], {})), HERE).program, HERE)
+    reads = [
+        n
+        for s in statements(program.entry.body)
+        if isinstance(s, Store)
+        for n in loads(s.value)
+        if n.buffer.name == "x"
+    ]
+    assert reads
+    assert all(isinstance(i, Ramp) and i.stride is ONE for n in reads for i in n.indices)
 
 
 def test_reductions_beside_contractions_are_in_lanes_too() -> None:

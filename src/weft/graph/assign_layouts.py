@@ -23,6 +23,9 @@ REDUCTIONS = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"}
 PLAIN_CONVOLUTION = 4.0
 """The time of a plain convolution as a multiple of one in blocks: it reads along rows, whose ends fill no vector."""
 
+ROWS_BETTER = 1.3
+"""How many times as much of their vectors rows must fill as channels do, for the plain layout to be as good."""
+
 MOVING_CYCLES = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores (measured)."""
 
@@ -109,8 +112,10 @@ class _Problem:
         x, group = n.inputs[0], n.attribute("group")
         assert x is not None  # a convolution has an input
         read, made = _channels(x), _channels(n.output)
-        if group > 1 and not group == read == made and group_blocks(read // group, made // group, lanes) is None:
-            return inf
+        if group > 1 and not group == read == made:
+            rows = set(n.attribute("strides")) == {1}
+            if group_blocks(read // group, made // group, lanes, rows=rows) is None:
+                return inf
         return self._work(n)
 
     def _work(self, n: Node) -> float:
@@ -124,12 +129,25 @@ class _Problem:
 
 
 def is_as_good_plain(node: Node, target: Target) -> bool:
-    """Tells whether a convolution reads rows of the plain layout as well: each channel alone, at stride one, wide enough."""
+    """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
+
+    It is so at stride one where each channel is alone and rows are wide enough, or where rows fill vectors better than channels.
+    """
     x, width = node.inputs[0], node.output.shape[-1]
-    if node.op != "conv2d" or x is None or (isinstance(width, Const) and _size(width) < target.lanes(x.dtype.bits)):
+    if node.op != "conv2d" or x is None or set(node.attribute("strides")) != {1}:
         return False
-    alone = x.shape[1] is as_expr(node.attribute("group")) is node.output.shape[1]
-    return alone and set(node.attribute("strides")) == {1}
+    lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
+    if isinstance(width, Const) and _size(width) < lanes:
+        return False
+    if x.shape[1] is as_expr(group) is made:
+        return True
+    known = isinstance(width, Const) and isinstance(made, Const) and group == 1
+    return known and _filled(_size(width), lanes) >= ROWS_BETTER * _filled(_size(made), lanes)
+
+
+def _filled(size: int, lanes: int) -> float:
+    """Returns the part of the lanes that *size* elements fill of as many vectors as they take."""
+    return size / (-(-size // lanes) * lanes)
 
 
 def _has_blocked_form(n: Node) -> bool:

@@ -48,19 +48,20 @@ def _has_division(q: Poly) -> bool:
 
 
 def _neighbours(p: Poly, ctx: Context) -> Iterator[Poly]:
-    """`k*(x % b) + k*b*((x // b) % a)` is `k*(x % (a*b))`."""
+    """`k*(x % b) + k*b*((x // b + y) % a)` is `k*((x + b*y) % (a*b))`."""
     digits = list(_atoms(p, FloorMod))
     for rest, k, low in digits if len(digits) > 1 else ():
         b = ctx.poly(low.b)  # type: ignore[attr-defined]
         x = ctx.poly(low.a)  # type: ignore[attr-defined]
         q = ctx.quotient(x, b, low.dtype)
         for _, _, high in digits:
-            if high is low or ctx.poly(high.a) != q:  # type: ignore[attr-defined]
+            wide = ctx.poly(high.a)  # type: ignore[attr-defined]
+            if high is low or not q or any(wide.get(m) != n for m, n in q.items()):
                 continue
             a = ctx.poly(high.b)  # type: ignore[attr-defined]
             above = times({rest: k}, times(b, {(high,): 1}))
             if _is_part(above, p):
-                merged = ctx.remainder(x, times(a, b), low.dtype)
+                merged = ctx.remainder(plus(x, times(b, plus(wide, q, -1))), times(a, b), low.dtype)
                 yield plus(plus(plus(p, above, -1), {join(rest, (low,)): -k}), times({rest: k}, merged))
 
 

@@ -35,11 +35,23 @@ def pack_channels(x: Tensor, *, block: int) -> Tensor:
 
 
 @operator("unpack_channels")
-def unpack_channels(x: Tensor, *, channels: int, kept: int | None = None) -> Tensor:
-    """[N, C/b, *S, b] to [N, channels, *S]: the inverse of `pack_channels`, of each block the first *kept*, or all."""
-    block = x.shape[-1] if kept is None else index(kept)
+def unpack_channels(x: Tensor, *, channels: int) -> Tensor:
+    """[N, C/b, *S, b] to [N, channels, *S]: the inverse of `pack_channels`."""
+    block = x.shape[-1]
     shape = (x.shape[0], index(channels), *x.shape[2:-1])
     return compute(shape, lambda *i: x[(i[0], i[1] // block, *i[2:], i[1] % block)], "unpack_channels", dtype=x.dtype)
+
+
+@operator("unpack_groups")
+def unpack_groups(x: Tensor, *, group: int, kept: int) -> Tensor:
+    """[N, group * P, *S, b] to [N, group, kept, *S]: of the P blocks of each group the first *kept* channels."""
+    blocks, block = x.shape[1] // group, x.shape[-1]
+    shape = sized(x.shape[0], group, kept, *x.shape[2:-1])
+
+    def unpacked(n: Expr, g: Expr, c: Expr, *s: Expr) -> Expr:
+        return x[(n, g * blocks + c // block, *s, c % block)]
+
+    return compute(shape, unpacked, "unpack_groups", dtype=x.dtype)
 
 
 @operator("pack_vector")

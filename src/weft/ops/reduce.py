@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import Cast, Div, Expr, TruncDiv, apply, cast, eq
+from weft.ir.expr import ONE, Cast, Const, Div, Expr, TruncDiv, apply, cast, eq
 from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, normalize_axes, normalize_axis, product, sized
-from weft.te import Reducer, Tensor, argmax, argmin, compute, compute_many, max_, min_, prod, reduce_axis, sum_
+from weft.te import (
+    ReduceAxis,
+    Reducer,
+    Tensor,
+    argmax,
+    argmin,
+    compute,
+    compute_many,
+    max_,
+    min_,
+    prod,
+    reduce_axis,
+    sum_,
+)
 
 Ints = Sequence[int]
 
@@ -21,20 +34,41 @@ def reduce_over(
     over = normalize_axes(axes, x.rank)
     if not over:
         return map_tensors(name, of, x)
-    ks = {d: reduce_axis(x.shape[d], f"k{d}") for d in over}
+    ks, axis_of = _axes_over(x, over)
     adds = reducer is sum_
     kept = [d for d in range(x.rank) if keepdims or d not in over]
     shape = sized(*[1 if d in over else x.shape[d] for d in kept])
 
     def reduced(*i: Expr) -> object:
         given = dict(zip(kept, i, strict=True))
-        at = [ks[d] if d in over else given[d] for d in range(x.rank)]
+        at = [axis_of[d] if d in over else given[d] for d in range(x.rank)]
         e = x[tuple(at)]
-        return reducer(of(wide(e) if adds else e), list(ks.values()))
+        return reducer(of(wide(e) if adds else e), ks)
 
     if adds:
         return accumulated(shape, reduced, name, x.dtype)
     return compute(shape, reduced, name, dtype=x.dtype)
+
+
+def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[ReduceAxis], dict[int, Expr]]:
+    """Returns the axes of a reduction over the dimensions *over*, and each dimension's index.
+
+    The last dimensions lie one after another, so that a single axis runs through them: their sizes need not fill vectors each.
+    """
+    first = x.rank
+    while first - 1 in over and isinstance(x.shape[first - 1], Const):
+        first -= 1
+    tail = range(first, x.rank) if x.rank - first > 1 else range(0)
+    alone = {d: reduce_axis(x.shape[d], f"k{d}") for d in over if d not in tail}
+    at: dict[int, Expr] = dict(alone)
+    if not tail:
+        return list(alone.values()), at
+    k = reduce_axis(product(x.shape[d] for d in tail), f"k{first}")
+    inner: Expr = ONE
+    for d in reversed(tail):
+        at[d] = k // inner if d == first else k // inner % x.shape[d]
+        inner = inner * x.shape[d]
+    return [*alone.values(), k], at
 
 
 def _define(

@@ -85,7 +85,7 @@ class _Layouts:
             block = self.block_of.get(x, output_block(channels, lanes))
             weight = new.add("pack_depthwise_weight", [w], name=f"{w.name}_packed", block=block)
             return self._contract(new, node, inputs, "depthwise_conv2d_blocked", weight, (block, block), attributes)
-        blocks = self._conv_blocks(x, channels, made, group)
+        blocks = self._conv_blocks(x, channels, made, group, rows=set(node.attribute("strides")) == {1})
         if blocks is None:
             return None
         attributes["group"] = group
@@ -97,27 +97,32 @@ class _Layouts:
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
     ) -> Value:
-        """Returns a grouped convolution that computes a padded block for each group, which nothing else keeps."""
+        """Returns a grouped convolution that computes padded blocks for each group, which nothing else keeps."""
         x, w, bias = (*inputs, None)[:3]
         assert x is not None  # conv asks for both
         assert w is not None
         made = _int(w.shape[0])
         kept = made // attributes["group"]
-        filled = _in_groups(new, w, kept, blocks[1])
-        filled = new.add("reshape", [filled], shape=(as_expr(made // kept * blocks[1]), *w.shape[1:]))
+        padded = -(-kept // blocks[1]) * blocks[1]
+        filled = _in_groups(new, w, kept, padded)
+        filled = new.add("reshape", [filled], shape=(as_expr(made // kept * padded), *w.shape[1:]))
         weight = new.add("pack_conv_weight", [filled], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
-        packed = None if bias is None else _in_groups(new, bias, kept, blocks[1])
+        packed = None
+        if bias is not None:
+            shape = (as_expr(made // kept * padded // blocks[1]), as_expr(blocks[1]))
+            packed = new.add("reshape", [_in_groups(new, bias, kept, padded)], shape=shape)
         operands = [self.blocked(new, x, blocks[0]), weight, packed]
         twin = new.add("conv2d_blocked", operands, source=node.source, **attributes)
-        return new.add("unpack_channels", [twin], channels=made, kept=kept, name=node.output.name)
+        apart = new.add("unpack_groups", [twin], group=attributes["group"], kept=kept)
+        return new.add("reshape", [apart], shape=node.output.shape, name=node.output.name)
 
-    def _conv_blocks(self, x: Value, channels: int, made: int, group: int) -> tuple[int, int] | None:
+    def _conv_blocks(self, x: Value, channels: int, made: int, group: int, *, rows: bool) -> tuple[int, int] | None:
         """Returns the blocks of the channels read and computed."""
         lanes = self.lanes(x.dtype)
         if group == 1:
             return self.block_of.get(x, input_block(channels, lanes)), output_block(made, lanes)
         read, there = channels // group, self.block_of.get(x)
-        blocks = group_blocks(read, made // group, lanes)
+        blocks = group_blocks(read, made // group, lanes, rows=rows)
         return blocks if blocks is None or there is None or read % there else (there, blocks[1])
 
     def conv_transpose(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -223,12 +228,12 @@ class _Layouts:
         return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
 
 
-def _in_groups(new: Graph, v: Value, kept: int, block: int) -> Value:
-    """Returns *v* with its first dimension in groups of *kept*, each filled up with zeros to *block*."""
+def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:
+    """Returns *v* with its first dimension in groups of *kept*, each filled up with zeros to *padded*."""
     inner = v.shape[1:]
     apart = new.add("reshape", [v], shape=(as_expr(_int(v.shape[0]) // kept), as_expr(kept), *inner))
     nothing = (0,) * len(inner)
-    return new.add("pad", [apart], pads=(0, 0, *nothing, 0, block - kept, *nothing))
+    return new.add("pad", [apart], pads=(0, 0, *nothing, 0, padded - kept, *nothing))
 
 
 def _int(e: Expr) -> int:

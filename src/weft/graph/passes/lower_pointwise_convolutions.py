@@ -2,7 +2,8 @@
 
     y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
 
-with x as [N, C, H*W] and w as [OC, C]. For a network of such convolutions this saves all packing; between other convolutions,
+with x as [N, C, H*W] and w as [OC, C], or one product for each group. Of a strided one only the places that it reads are
+taken. For a network of such convolutions this saves all packing; between other convolutions,
 channel blocks cost nothing and compute as fast.
 """
 
@@ -28,10 +29,10 @@ def lower_pointwise_convolutions(graph: Graph) -> Graph:
 
 def _is_pointwise(node: Node) -> bool:
     """Tells whether a convolution is a matrix product at each place."""
-    w = node.inputs[1]
-    if node.op != "conv2d" or not isinstance(w, Constant) or node.attribute("group") != 1:
+    x, w = node.inputs[:2]
+    if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
         return False
-    return w.extents[2:] == (1, 1) and set(node.attribute("strides")) == {1} and not any(node.attribute("pads"))
+    return w.extents[2:] == (1, 1) and (node.attribute("group") == 1 or w.extents[1] > 1)
 
 
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
@@ -39,15 +40,22 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     assert x is not None  # a convolution reads something
     assert isinstance(w, Constant)  # _is_pointwise asks for it
+    if set(node.attribute("strides")) != {1}:
+        ends, steps = x.shape[2:], node.attribute("strides")
+        x = new.add("slice", [x], starts=(0, 0), ends=ends, axes=(2, 3), steps=steps, source=node.source)
     n, channels, height, width = x.shape
-    matrix = w.reshaped(w.extents[:2], f"{w.name}_matrix")
-    if height is ONE and width is ONE:
+    group = node.attribute("group")
+    if height is ONE and width is ONE and group == 1:
         rows = new.add("reshape", [x], shape=(n, channels))
+        matrix = w.reshaped(w.extents[:2], f"{w.name}_matrix")
         y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
-    else:
-        places = new.add("reshape", [x], shape=(n, channels, height * width))
-        y = new.add("matmul", [matrix, places], source=node.source)
-        if bias is not None:
-            column = new.add("reshape", [bias], shape=(*bias.shape, 1), name=f"{bias.name}_column")
-            y = new.add("add", [y, column], source=node.source)
+        return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)
+    groups = () if group == 1 else (group,)
+    made, read = w.extents[0] // group, w.extents[1]
+    matrix = w.reshaped((*groups, made, read), f"{w.name}_matrix")
+    places = new.add("reshape", [x], shape=(n, *groups, read, height * width))
+    y = new.add("matmul", [matrix, places], source=node.source)
+    if bias is not None:
+        column = new.add("reshape", [bias], shape=(*groups, made, 1), name=f"{bias.name}_column")
+        y = new.add("add", [y, column], source=node.source)
     return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)

@@ -31,6 +31,12 @@ from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
 
+LONG_ROW = 4
+"""Vectors of the longest row that is one panel."""
+
+L1_SHARE = 0.5
+"""The part of the first-level cache that a right factor may fill."""
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -63,6 +69,9 @@ def tile_nest(
     own = [f for f in loops if f is not None]
     around = len(s.loops(finish)) - len(own)
     roles = _roles(block, axes[:-1])
+    near = _is_near(block, axes, target)
+    if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
+        roles = Roles(roles.row, None, roles.outer_row)
     tile = _tile(block, axes, roles, target)
     sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
     outer: list[LoopRef] = []
@@ -79,7 +88,7 @@ def tile_nest(
     if size_of(axes[-1].extent) > tile.width or not isinstance(axes[-1].extent, Const) or not outer:
         rest, last = s.split(last, [None, tile.width])
         outer.append(rest)
-    outer = _outer_order(outer, axes, roles)
+    outer = outer if near else _outer_order(outer, axes, roles)
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
@@ -107,6 +116,20 @@ def _roles(block: Block, axes: Sequence[Axis]) -> Roles:
         return Roles(shared[-1] if shared else None, None)
     row, column = (x[-1] if x else None for x in (rows, columns))
     return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
+
+
+def _is_near(block: Block, axes: Sequence[Axis], target: Target) -> bool:
+    """Tells whether all panels of a right factor with long rows stay in the first-level cache together.
+
+    Then whole rows of the result are written one after another, which is what memory is quick at: no panel goes outside the
+    rows, and no other matrix of a batch is computed with this one.
+    """
+    found, last = contraction_of(block), axes[-1]
+    if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.var):
+        return False
+    bits = block.writes[0].buffer.dtype.bits
+    panels = elements(reduce_axes(block)) * size_of(last.extent) * bits // 8
+    return size_of(last.extent) > LONG_ROW * target.lanes(bits) and panels <= target.l1 * L1_SHARE
 
 
 def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> Tile:
