@@ -35,6 +35,7 @@ import numpy as np
 from engines import ENGINES
 from engines.base import CACHE, HERE
 from inputs import Entry
+
 from report import report
 
 REFERENCE = "onnxruntime"
