@@ -1,8 +1,11 @@
 """Runs the code in a Markdown document: Python blocks in order, in one namespace, in the repository's root folder or another.
 
 A text block is what the block before it prints; `...` in it stands for anything. Blocks of `sh` are run by the shell, with the
-commands of the environment that runs this first in its path; they must end well. A block marked `slow` is for the slow tests. A
-block of C or C++ names a file: it is a part of the project's file of that name, or else written to a new one.
+commands of the environment that runs this first in its path; they must end well. A block of C or
+C++ names a file: it is a part of the project's file of that name, or else written to a new one.
+
+A block marked `slow` is for the slow tests. One marked `speed` holds what is said of speed: where it fails on a machine that others
+disturb, that is told (`Undecided`), once the rest has run.
 
 A Python block that names a file of the project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new
 file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the
@@ -23,10 +26,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from tests.support.disturbance import disturbance
+
 ROOT = Path(__file__).resolve().parents[2]
-SLOW = "slow"
+SLOW, SPEED = "slow", "speed"
 _BLOCK = re.compile(r"^```(\w+)(?: +(\S+))?[^\n]*\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+class Undecided(Exception):
+    """What a document says of speed could not be judged on this machine now; all else that it says holds."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +66,21 @@ def links(path: Path) -> list[Path]:
 
 
 def run(path: Path, folder: Path = ROOT, *, slow: bool = False) -> int:
-    """Runs a document in *folder*, and returns how many texts it compared; blocks marked `slow` are run if that is asked for."""
+    """Runs a document in *folder*, and returns how many texts it compared; blocks marked `slow` are run if that is asked for.
+
+    Raises `Undecided` at the end if a block marked `speed` failed on a disturbed machine.
+    """
     scope: dict[str, object] = {"__name__": "document"}
     printed, compared, skipped = "", 0, False
+    undecided: list[str] = []
     with contextlib.chdir(folder):
         for block in blocks(path):
             skipped = not slow and (block.file == SLOW or (skipped and block.language == "text"))
             if skipped:
                 continue
-            if block.language == "python":
+            if block.file == SPEED:
+                undecided += judge(block, path, scope)
+            elif block.language == "python":
                 printed = execute(block, path, scope)
             elif block.language == "sh":
                 printed = shell(block, path)
@@ -76,7 +91,21 @@ def run(path: Path, folder: Path = ROOT, *, slow: bool = False) -> int:
             elif block.language == "text":
                 check(block.text, printed, f"{path.name}:{block.line}")
                 compared += 1
+    if undecided:
+        raise Undecided("; ".join(undecided))
     return compared
+
+
+def judge(block: CodeBlock, path: Path, scope: dict[str, object]) -> list[str]:
+    """Runs what a document says of speed; if it fails, returns what disturbs the machine, and fails where nothing does."""
+    try:
+        exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), scope)
+    except AssertionError as error:
+        found = disturbance()
+        if found is None:
+            raise
+        return [f"{path.name}:{block.line} fails ({error}), but {found}"]
+    return []
 
 
 def execute(block: CodeBlock, path: Path, scope: dict[str, object]) -> str:

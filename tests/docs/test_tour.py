@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.docs.markdown import ROOT, run
+from tests.docs.markdown import ROOT, Undecided, run
 
 from weft.targets import cpu
 from weft.targets.cores import Core
@@ -17,7 +17,15 @@ EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
 
 @EACH
 def test_chapter(chapter: Path) -> None:
-    assert run(chapter) > 0
+    check(chapter)
+
+
+def check(chapter: Path) -> None:
+    """Runs a chapter; skips, when all else holds, what it says of speed on a machine that others disturb."""
+    try:
+        assert run(chapter) > 0
+    except Undecided as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture
@@ -38,4 +46,4 @@ def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @EACH
 def test_chapter_with_avx2_alone(chapter: Path, avx2_alone: None) -> None:
     assert cpu.host().vector_bits == 256
-    assert run(chapter) > 0
+    check(chapter)
