@@ -4,8 +4,8 @@ A text block is what the block before it prints; `...` in it stands for anything
 commands of the environment that runs this first in its path; they must end well. A block of C or
 C++ names a file: it is a part of the project's file of that name, or else written to a new one.
 
-A block marked `slow` is for the slow tests. One marked `speed` holds what is said of speed: where it fails on a machine that others
-disturb, that is told (`Undecided`), once the rest has run.
+A block marked `slow` is for the slow tests. One marked `speed` holds what is said of speed: where it fails on a machine that
+others disturb, that is told (`Undecided`), once the rest has run.
 
 A Python block that names a file of the project (```python src/weft/ops/reduce.py) runs as if it stood at that file's end: a new
 file becomes a module, an existing one lends its names. A test file's functions are called. A diff block changes a copy of the
