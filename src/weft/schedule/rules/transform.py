@@ -16,7 +16,7 @@ from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Store
 from weft.schedule.placing import readers
 from weft.schedule.rules.apart import move_apart
-from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, size_of
+from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, reads_along, size_of
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -109,7 +109,7 @@ def schedule_transform(
     s.reorder([*nest.patches, *nest.outer, *inner, last])
     depth = around + len(nest.patches) + len(nest.outer)
     for p in producers:
-        s.compute_at(p, s.loops(ref)[depth - 1], align=lanes)
+        s.compute_at(p, s.loops(ref)[depth - 1], align=lanes if _is_read_along(s, p, block) else 1)
         s.set_scope(p, "register")
         _unroll(s, list(s.loops(p))[depth:])
     _unroll(s, [*inner, last])
@@ -148,6 +148,12 @@ def _producers(s: Schedule, block: Block) -> list[BlockRef]:
     wanted = {x.buffer for x in inputs_of(block)}
     found = [r for r in s.blocks() if block_of(s, r).writes[0].buffer in wanted]
     return [r for r in found if _is_private(s, r, block)]
+
+
+def _is_read_along(s: Schedule, ref: BlockRef, user: Block) -> bool:
+    """Tells whether the last axis of *user*, its vector, runs through consecutive elements of what a producer writes."""
+    written = block_of(s, ref).writes[0].buffer
+    return all(reads_along(x, user.axes[-1].var) for x in inputs_of(user) if x.buffer is written)
 
 
 def _is_private(s: Schedule, ref: BlockRef, user: Block) -> bool:
