@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from math import inf, isfinite
 
 import numpy as np
 import pytest
 
-from weft.graph.pbqp import Edge, cost, solve
+from weft.graph.pbqp import Edge, solve
 
 Problem = tuple[list[list[float]], dict[Edge, list[list[float]]]]
 
@@ -21,6 +22,12 @@ def problem(seed: int, nodes: int, edges: list[Edge], forbidden: float = 0.0) ->
     for c in costs:
         c[1:] = [inf if made.random() < forbidden else x for x in c[1:]]
     return costs, {(a, b): made.integers(0, 20, (sizes[a], sizes[b])).astype(float).tolist() for a, b in edges}
+
+
+def cost(costs: list[list[float]], edges: dict[Edge, list[list[float]]], chosen: Sequence[int]) -> float:
+    """What a choice costs."""
+    own = sum(c[k] for c, k in zip(costs, chosen, strict=True))
+    return own + sum(m[chosen[a]][chosen[b]] for (a, b), m in edges.items())
 
 
 def least(costs: list[list[float]], edges: dict[Edge, list[list[float]]]) -> float:

@@ -27,15 +27,6 @@ def solve(nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequen
     return _Reduction(nodes, edges).solve()
 
 
-def cost(
-    nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequence[float]]], chosen: Sequence[int]
-) -> float:
-    """Returns what a choice costs."""
-    return sum(c[k] for c, k in zip(nodes, chosen, strict=True)) + sum(
-        m[chosen[a]][chosen[b]] for (a, b), m in edges.items()
-    )
-
-
 class _Reduction:
     """The nodes that are left, and how to choose for those that are gone once their neighbours have chosen."""
 

@@ -67,6 +67,13 @@ def readers(fn: Function, block: Block) -> list[Block]:
     return [b for b in outer_blocks(fn.body) if b is not block and any(r.buffer in made for r in b.reads)]
 
 
+def sole_reader(fn: Function, block: Block) -> Block | None:
+    """Returns the one block that reads the intermediate results of *block*; None where several do, or what is read stays."""
+    users = readers(fn, block)
+    is_intermediate = all(alloc_of(fn.body, b) is not None for b in written_buffers(block))
+    return users[0] if is_intermediate and len(users) == 1 else None
+
+
 def check_untouched(fn: Function, block: Block, since: Stmt) -> None:
     """Refuses to move *block* to *since*, earlier in the program, when anything in between uses what it writes."""
     order = outer_blocks(fn.body)

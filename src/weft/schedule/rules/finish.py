@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from weft.ir.expr import Expr, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Block
-from weft.schedule.placing import readers
+from weft.schedule.placing import sole_reader
 from weft.schedule.rules.facts import block_of, inputs_of, is_reduction, spatial_axes, split_index
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import alloc_of
 
 
 def finishing_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]]:
@@ -20,10 +19,9 @@ def finishing_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]
     It is the one reader of the result where that reads it in matching order, else a copy made for the purpose.
     """
     block = block_of(s, ref)
-    users = readers(s.function, block)
-    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
-    if intermediate and len(users) == 1 and not is_reduction(users[0]):
-        found = BlockRef(users[0].name)
+    user = sole_reader(s.function, block)
+    if user is not None and not is_reduction(user):
+        found = BlockRef(user.name)
         loops = _aligned(s, block, found)
         if loops is not None:
             return found, loops

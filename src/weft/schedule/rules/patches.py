@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from weft.ir.expr import Const, Expr, FloorDiv, Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Load
-from weft.schedule.placing import readers
+from weft.schedule.placing import readers, sole_reader
 from weft.schedule.rules.contraction import tile_nest
 from weft.schedule.rules.facts import (
     block_of,
@@ -34,7 +34,6 @@ from weft.schedule.rules.transform import choices_of, own_loops, schedule_transf
 from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import alloc_of
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
 
@@ -71,7 +70,7 @@ def _chain(s: Schedule, ref: BlockRef) -> Chain | None:
     if before is None or uses_axis(found.right, axis.var) or found.left.indices[0] is not axis.var:
         return None
     last = _last_transform(s, product)
-    if last is None or not choices_of(block_of(s, before)) or not _is_private(s, before):
+    if last is None or not choices_of(block_of(s, before)) or sole_reader(s.function, block_of(s, before)) is None:
         return None
     units = _units(last[1], block_of(s, last[0]))
     return Chain(ref, before, last[0], units) if units else None
@@ -105,12 +104,6 @@ def _units(index: Expr, block: Block) -> dict[Var, int]:
     return {v: cut.get(v) or 1 for v in axes if v in free_vars(index)}
 
 
-def _is_private(s: Schedule, ref: BlockRef) -> bool:
-    """Tells whether a block computes an intermediate result for one reader."""
-    block = block_of(s, ref)
-    return len(readers(s.function, block)) == 1 and alloc_of(s.function.body, block.writes[0].buffer) is not None
-
-
 def _schedule(s: Schedule, chain: Chain, target: Target) -> set[BlockRef]:
     """Moves all stages of a chain into the loops over its patches, and schedules each there."""
     work = elements(block_of(s, chain.product).axes)
@@ -133,7 +126,7 @@ def _place_padding(s: Schedule, users: set[BlockRef], patch: LoopRef, around: in
     """Moves what is element-wise and only read by *users* into the loop over patches too; returns those blocks."""
     read = {x.buffer for r in users for x in inputs_of(block_of(s, r))}
     found = {r for r in s.blocks() if r not in users and block_of(s, r).writes[0].buffer in read}
-    found = {r for r in found if not is_reduction(block_of(s, r)) and _is_private(s, r)}
+    found = {r for r in found if not is_reduction(b := block_of(s, r)) and sole_reader(s.function, b) is not None}
     return {r for r in found if _is_placed(s, r, patch, around, target)}
 
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.ir.expr import Const
 from weft.loop.nodes import Load, LoopKind
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, elements, reduce_axes, size_of
 from weft.schedule.rules.footprint import Access, Level
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import loop_path, the_loop
 from weft.targets.target import Target
 
 PANELS_SHARE = 0.75
@@ -40,18 +38,12 @@ def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, outer: Sequence[LoopRef
         return
     depth = elements(reduce_axes(block_of(s, ref)))
     moving = [n for n, f in enumerate(outer) if _step(s, ref, f, found.right)]
-    rows = [f for f in outer[moving[-1] + 1 :] if _extent(s, f) > 1] if moving else []
+    rows = [f for f in outer[moving[-1] + 1 :] if (s.extent(f) or 0) > 1] if moving else []
     follows = bool(moving) and _step(s, ref, outer[moving[-1]], found.right) == depth * step
     if rows and follows and 2 * depth * step * size <= PANELS_SHARE * target.l2:
-        s.prefetch(loop, right.name, depth, share=max(rows, key=lambda f: _extent(s, f)))
+        s.prefetch(loop, right.name, depth, share=max(rows, key=lambda f: s.extent(f) or 0))
     else:
         s.prefetch(loop, right.name, max(1, target.read_ahead // (step * size)))
-
-
-def _extent(s: Schedule, loop: LoopRef) -> int:
-    """Returns the iterations of *loop*, 0 if they are not known."""
-    extent = the_loop(loop_path(s.function, loop)).extent
-    return int(extent.value) if isinstance(extent, Const) else 0
 
 
 def _step(s: Schedule, ref: BlockRef, loop: LoopRef, load: Load) -> int:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from weft.ir.expr import Const, Eq, Expr, FloorDiv, FloorMod, Select, Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Store
-from weft.schedule.placing import readers
+from weft.schedule.placing import sole_reader
 from weft.schedule.rules.apart import move_apart
 from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, reads_along, size_of
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import alloc_of
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
 
@@ -147,18 +146,13 @@ def _producers(s: Schedule, block: Block) -> list[BlockRef]:
     """Returns the blocks that compute an intermediate result for *block* alone."""
     wanted = {x.buffer for x in inputs_of(block)}
     found = [r for r in s.blocks() if block_of(s, r).writes[0].buffer in wanted]
-    return [r for r in found if _is_private(s, r, block)]
+    return [r for r in found if sole_reader(s.function, block_of(s, r)) is block]
 
 
 def _is_read_along(s: Schedule, ref: BlockRef, user: Block) -> bool:
     """Tells whether the last axis of *user*, its vector, runs through consecutive elements of what a producer writes."""
     written = block_of(s, ref).writes[0].buffer
     return all(reads_along(x, user.axes[-1].var) for x in inputs_of(user) if x.buffer is written)
-
-
-def _is_private(s: Schedule, ref: BlockRef, user: Block) -> bool:
-    block = block_of(s, ref)
-    return readers(s.function, block) == [user] and alloc_of(s.function.body, block.writes[0].buffer) is not None
 
 
 def _inherited(s: Schedule, block: Block, producers: list[BlockRef]) -> Choices:
