@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.graph.checks import apply_pass, one_output, ops
 from tests.graph.oracle import Oracle
 from tests.graph.test_choose_layouts import conv
@@ -46,6 +47,16 @@ def test_a_convolution_too_small_to_move_for_stays_plain() -> None:
     y = conv(g, g.input("x", (1, 4, 16, 16), f32), 4, 1)
     graph = one_output(g, y)
     assert nodes_in_blocks(graph, FOUR) == set()
+
+
+@pytest.mark.parametrize(("count", "size", "blocked"), [(1, 14, False), (8, 14, True), (8, 16, False)])
+def test_pointwise_convolutions_in_rows_as_long_as_rows_fill_vectors(count: int, size: int, blocked: bool) -> None:
+    """Planes of 196 places leave a rest, which many layers pay for; one layer does not pay for moving what it reads."""
+    g = Graph()
+    y = g.input("x", (1, 64, size, size), f32)
+    for _ in range(count):
+        y = g.add("relu", [conv(g, y, 64, 1)])
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), cpu("avx512"))) == blocked
 
 
 def test_all_of_a_network_with_few_kinds_of_edges() -> None:

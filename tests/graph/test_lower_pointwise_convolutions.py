@@ -73,8 +73,6 @@ KEPT: dict[str, Callable[[Graph, Value], Value]] = {
     "window": lambda g, x: conv(g, x, 3),
     "padding": lambda g, x: conv(g, x, pads=(1, 1, 1, 1)),
     "each channel alone": lambda g, x: conv(g, x, group=4),
-    "beside a window": lambda g, x: conv(g, g.add("relu", [conv(g, x, 3)])),
-    "into a sum with a window": lambda g, x: g.add("add", [conv(g, x), conv(g, x, 3, pads=(1, 1, 1, 1))]),
 }
 
 

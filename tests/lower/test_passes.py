@@ -489,7 +489,7 @@ def main(A: f32[8], C: f32[8], n: i64):
 
 
 def test_shrink_loops(golden: Golden) -> None:
-    golden(before_and_after(GUARDED_TAIL, lambda p: shrink_loops(simplify_program(p)), {"n": 3}))
+    golden(before_and_after(GUARDED_TAIL, lambda p: shrink_loops(simplify_program(p), AVX512), {"n": 3}))
 
 
 UP_TO_AND_WITH = """
@@ -501,7 +501,7 @@ def main(A: f32[8], C: f32[8]):
 
 
 def test_shrink_loops_to_a_last_iteration(golden: Golden) -> None:
-    golden(before_and_after(UP_TO_AND_WITH, shrink_loops))
+    golden(before_and_after(UP_TO_AND_WITH, lambda p: shrink_loops(p, AVX512)))
 
 
 ONE_LANE = """
@@ -540,7 +540,7 @@ def main(A: f32[40], C: f32[40]):
 
 
 def test_a_register_tile_is_cut_alike_everywhere(golden: Golden) -> None:
-    golden(before_and_after(REGISTER_TAIL, lambda p: vectorized(shrink_loops(partitioned(p)))))
+    golden(before_and_after(REGISTER_TAIL, lambda p: vectorized(shrink_loops(partitioned(p), AVX512))))
 
 
 UNROLLED = """

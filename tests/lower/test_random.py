@@ -63,7 +63,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "partition_and_simplify": plain(lambda p: simplify_program(partition_loops(p))),
     "remove_noops": plain(remove_noops),
     "outline_tasks": plain(outline_tasks),
-    "shrink_loops": plain(shrink_loops),
+    "shrink_loops": plain(lambda p: shrink_loops(p, cpu("avx512"))),
     "unroll_loops": plain(unroll_loops),
     "unswitch_loops": plain(unswitch_loops),
     "hoist_allocations": plain(hoist_allocations),

@@ -16,7 +16,7 @@ from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
 from weft.targets.target import Target
 
-ASKS = replace(HERE, l2=64 << 10, read_ahead=4096)
+ASKS = replace(HERE, l1=32 << 10, read_ahead=4096)
 
 
 def product(depth: int, rows: int = 4) -> Program:
@@ -35,12 +35,7 @@ def test_a_long_stream_is_asked_for() -> None:
     assert "s.prefetch(k, 'w', 16)" in steps(product(128), ASKS), "4096 bytes: 16 rows of 64 elements"
 
 
-def test_tiles_share_the_next_panel() -> None:
-    assert "s.prefetch(k, 'w', 64, share=" in steps(product(64, rows=40), replace(ASKS, l2=90 << 10))
-    assert "s.prefetch(k, 'w', 16)" in steps(product(128, rows=40), ASKS), "two panels leave no room in the cache"
-
-
-@pytest.mark.parametrize("target", [replace(ASKS, read_ahead=0), replace(ASKS, l2=1 << 20)])
+@pytest.mark.parametrize("target", [replace(ASKS, read_ahead=0), replace(ASKS, l1=1 << 20)])
 def test_not_where_the_machine_or_the_cache_does(target: Target) -> None:
     assert "prefetch" not in steps(product(128), target)
 
@@ -48,7 +43,7 @@ def test_not_where_the_machine_or_the_cache_does(target: Target) -> None:
 @pytest.mark.parametrize("rows", [4, 40])
 def test_past_the_end_of_a_stream(rows: int) -> None:
     program = product(64, rows)
-    scheduled = schedule_program(program, replace(ASKS, l2=90 << 10)).program
+    scheduled = schedule_program(program, ASKS).program
     same_results(program, scheduled)
     made = np.random.default_rng(0)
     x, w = made.integers(0, 5, (rows, 64)).astype(np.float32), made.integers(0, 5, (6, 64, 64)).astype(np.float32)

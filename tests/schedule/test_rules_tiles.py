@@ -12,7 +12,7 @@ SMALL_PLANE = Problem(row=4, column=16, last=16, depth=2048, element_bytes=4, ou
 
 
 def test_a_small_plane_takes_several_rows_where_weights_come_from_afar() -> None:
-    assert choose_tile(SMALL_PLANE, WIDE) == Tile(4, 4, 16)
+    assert choose_tile(replace(SMALL_PLANE, depth=64), WIDE) == Tile(4, 4, 16)
     afar = choose_tile(replace(SMALL_PLANE, right_bytes=8 << 20), WIDE)
     assert (afar.rows, afar.outer_rows) == (4, 2)
     assert afar.columns < 4

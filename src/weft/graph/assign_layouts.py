@@ -11,12 +11,12 @@ from math import inf, prod
 
 from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block
+from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, is_pointwise, output_block
 from weft.graph.pbqp import Edge, solve
-from weft.graph.regions import CONVOLUTIONS
 from weft.ir.expr import Const, as_expr
 from weft.targets.target import Target
 
+CONVOLUTIONS = frozenset({"conv2d", "conv_transpose2d"})
 POOLS = frozenset({"max_pool2d", "avg_pool2d"})
 REDUCTIONS = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"})
 
@@ -95,13 +95,18 @@ class _Problem:
         return user.op in CONVOLUTIONS and input_block(_channels(v), self.target.lanes(v.dtype.bits)) == 1
 
     def _plain(self, n: Node) -> float:
-        least = UNFINISHED * self._moving(n.output)
+        least, lanes = UNFINISHED * self._moving(n.output), self.target.lanes(n.output.dtype.bits)
         if n.op not in CONVOLUTIONS:
             return least
+        if is_pointwise(n):
+            places = prod(map(_size, n.output.shape[2:]))
+            return least + self._work(n) / (_filled(places, lanes) if places > 1 else 1.0)
         if is_as_good_plain(n, self.target):
             return least + self._work(n)
         apart = n.attribute("strides")[-1] > 1 and n.op == "conv2d"  # elements are read one by one, and put together
-        return least + self._work(n) * (2 * self.target.lanes(n.output.dtype.bits) if apart else PLAIN_CONVOLUTION)
+        width = _size(n.output.shape[3])
+        in_rows = PLAIN_CONVOLUTION / (_filled(width, lanes) if 1 < width < lanes else 1.0)
+        return least + self._work(n) * (2 * lanes if apart else in_rows)
 
     def _blocked(self, n: Node) -> float:
         """Returns the cycles of the form in blocks, infinite where there is none."""

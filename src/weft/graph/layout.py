@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
+from weft.graph.graph import Constant, Node
+
 SMALLEST_GROUP_BLOCK = 4
 """Channels; grouped convolutions with fewer in common blocks are left as they are."""
 
@@ -71,3 +73,11 @@ def group_blocks(read: int, made: int, lanes: int, *, rows: bool = True) -> tupl
     if filled >= (LEAST_FILLED if rows else 0) and filled > (shared or 0) / lanes:
         return apart, min(padded, lanes)
     return None if shared is None else (shared, shared)
+
+
+def is_pointwise(node: Node) -> bool:
+    """Tells whether *node* is a convolution that is a matrix product at each place."""
+    x, w = (*node.inputs, None, None)[:2]
+    if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
+        return False
+    return w.extents[2:] == (1, 1) and (node.attribute("group") == 1 or w.extents[1] > 1)

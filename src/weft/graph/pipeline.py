@@ -70,12 +70,12 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
         ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", lambda g: g if options.exact else fold_scale_and_shift(g)),
-        ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         (
             "lower_transposed_convolutions",
             lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
         ),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
+        ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
         (
             "choose_transposed_winograd",

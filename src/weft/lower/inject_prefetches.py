@@ -6,8 +6,6 @@
 
 One address for each cache line of each read that depends on the loop, just before the statement that reads. Addresses that
 would themselves have to be read from memory are left out, as are the scattered lanes of gathers.
-
-Where the iterations of a loop around would all give the same addresses, they may share them: each gives some of the lines.
 """
 
 from __future__ import annotations
@@ -16,18 +14,17 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ONE, Expr, Ramp, Var, index, maximum, minimum
+from weft.ir.expr import INDEX, ONE, Const, Expr, Ramp, Var
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import Address, Annotation, Buffer, Call, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
-from weft.loop.visit import own_exprs, statements
+from weft.loop.visit import own_exprs, rename_fresh, statements
 from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.targets.target import Target
 
 _KEY: Final = "prefetch_"
-_SHARE: Final = "share_prefetch_"
 
 
 def inject_prefetches(program: Program, target: Target) -> Program:
@@ -42,7 +39,7 @@ def _is_noted(body: Stmt) -> bool:
 
 
 def _is_hint(annotation: tuple[str, Annotation]) -> bool:
-    return annotation[0].startswith((_KEY, _SHARE))
+    return annotation[0].startswith(_KEY)
 
 
 class _Inject(StmtRewriter):
@@ -52,25 +49,23 @@ class _Inject(StmtRewriter):
         self.bounds = bounds
         self.target = target
         self.asked: list[tuple[Var, str, int]] = []
-        self.shares: dict[str, tuple[Var, int]] = {}
         self.values: dict[Var, Expr] = {}
         self.seen: set[tuple[Buffer, Expr]] = set()
-        self.unrolled: list[tuple[Var, list[Stmt]]] = []
+        self.unrolled: list[tuple[For, list[Stmt]]] = []
 
     def visit_for(self, s: For) -> Steps:
         hints = [(s.var, k.removeprefix(_KEY), int(v)) for k, v in s.annotations if k.startswith(_KEY)]
-        shares = {k.removeprefix(_SHARE): (s.var, int(v)) for k, v in s.annotations if k.startswith(_SHARE)}
-        outer = self.bounds, self.seen, self.shares, self.unrolled
+        outer = self.bounds, self.seen, self.unrolled
         before: list[Stmt] = []
-        self.bounds, self.shares = extent_bounds(self.bounds, s), {**self.shares, **shares}
+        self.bounds = extent_bounds(self.bounds, s)
         if s.kind is LoopKind.UNROLLED:
-            self.unrolled = [*self.unrolled, (s.var, before)]
+            self.unrolled = [*self.unrolled, (s, before)]
         else:
             self.seen, self.unrolled = set(), []
         self.asked += hints
         body = yield s.body
         del self.asked[len(self.asked) - len(hints) :]
-        self.bounds, self.seen, self.shares, self.unrolled = outer
+        self.bounds, self.seen, self.unrolled = outer
         loop = For(s.var, s.begin, s.extent, s.kind, body, tuple([a for a in s.annotations if not _is_hint(a)]))
         return seq(*before, loop) if before else loop
 
@@ -111,38 +106,27 @@ class _Inject(StmtRewriter):
             return
         later = simplify(substitute(at, {var: var + distance}), self.bounds)
         line = max(1, self.target.cache_line // n.buffer.dtype.bytes)
-        for k in self._share(n.buffer.name, -(-count // line)):
+        for k in range(-(-count // line)):
             where = simplify(later + k * line, self.bounds)
             if (n.buffer, where) not in self.seen:
                 self.seen.add((n.buffer, where))
                 call = Call(PREFETCH, (Address(n.buffer, (where,)),))
-                before = self._outermost(free_vars(where))
-                if before is None:
+                if not self._hoisted(call, free_vars(where)):
                     yield call
-                else:
-                    before.append(call)
 
-    def _outermost(self, used: Collection[Var]) -> list[Stmt] | None:
-        """Returns what goes before the unrolled loops in which an address is the same, so that it is given once."""
-        found = None
-        for var, before in reversed(self.unrolled):
-            if var in used:
-                break
-            found = before
-        return found
+    def _hoisted(self, call: Stmt, used: Collection[Var]) -> bool:
+        """Puts a call before the outermost unrolled loop that its address does not depend on, so that it is given once.
 
-    def _share(self, name: str, lines: int) -> list[Expr]:
-        """Returns the numbers of the lines to ask for, of *lines*.
-
-        Where iterations share them, those before the last do: it may have been cut off from the others.
+        Loops inside that one go along where the address depends on them. Returns whether there is such a loop.
         """
-        if name not in self.shares or lines == 1:
-            return [index(k) for k in range(lines)]
-        var, extent = self.shares[name]
-        each = -(-lines // extent)
-        turns = -(-lines // each)
-        turn = minimum(maximum(var - max(0, extent - 1 - turns), index(0)), index(turns - 1))
-        return [turn * each + k for k in range(each)]
+        free = next((k for k, (f, _) in enumerate(self.unrolled) if f.var not in used), None)
+        if free is None or any(not isinstance(f.extent, Const) for f, _ in self.unrolled[free:]):
+            return False
+        for f, _ in reversed(self.unrolled[free + 1 :]):
+            if f.var in used:
+                call = For(f.var, f.begin, f.extent, f.kind, call, ())
+        self.unrolled[free][1].append(rename_fresh(call))
+        return True
 
 
 def _first(index: Expr) -> tuple[Expr | None, int]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Select, all_of
+from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Select, all_of, ne
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
@@ -86,6 +86,11 @@ class _Partition(StmtRewriter):
 
     def _tested(self, s: For, tests: list[tuple[Digit, Cut]]) -> Steps:
         """Keeps a loop whole; each iteration tests whether it is one of the long part."""
+        single = next(((d, cut, v) for d, cut in tests if (v := _only_other(d, cut)) is not None), None)
+        if single is not None and self._may_copy(s):
+            return (yield from self._told_apart(s, *single, [t for t in tests if t[0] is not single[0]]))
+        if not tests:
+            return (yield from self._visited(s, rigid=False))
         self.growth += max(1, stores_in(s.body))
         bounds = extent_bounds(self.bounds, s)
         inside = simplify(all_of([c for d, cut in tests for c in (cut.begin <= d.index, d.index < cut.end)]), bounds)
@@ -96,16 +101,26 @@ class _Partition(StmtRewriter):
         border = yield from self._visited(_with_body(s, rename_fresh(s.body)), rigid=not long)
         return _with_body(s, If(inside, _body_of(main), _body_of(border)))
 
+    def _told_apart(self, s: For, digit: Digit, cut: Cut, value: Expr, others: list[tuple[Digit, Cut]]) -> Steps:
+        """Gives the border of one value a body of its own, in which the digit is that value: that decides most of its guards."""
+        self.growth += max(1, stores_in(s.body))
+        border = _with_body(s, map_nodes(s.body, lambda n: None, memo={digit.index: value}))
+        main = yield from self._tested(_with_body(s, _assume(s.body, cut.true)), others)
+        other = yield from self._tested(border, others)
+        return _with_body(s, If(ne(digit.index, value), _body_of(main), rename_fresh(_body_of(other))))
+
     def _may_cut(self, s: For) -> bool:
         """Answers whether a loop is one to cut, and its body small enough to be copied."""
         if self.rigid or s.kind is LoopKind.UNROLLED or s.extent is ONE:
             return False
         if s.kind is LoopKind.VECTORIZED and (length_of(s.extent) <= _SHORTEST_VECTOR or uses_registers(s.body)):
             return False
+        return self._may_copy(s) and self._decided_in(s) * _SMALL_PART >= stores_in(s.body)
+
+    def _may_copy(self, s: For) -> bool:
+        """Answers whether the body of a loop is small enough for one more of it."""
         size = stores_in(s.body)
-        if size > _LARGEST_BODY or self.growth + size > _LARGEST_GROWTH:
-            return False
-        return self._decided_in(s) * _SMALL_PART >= size
+        return size <= _LARGEST_BODY and self.growth + size <= _LARGEST_GROWTH
 
     def _decided_in(self, s: For) -> int:
         """Returns the stores in those parts of a loop whose guards it decides: where these are few, loops inside it are cut."""
@@ -129,6 +144,15 @@ class _Partition(StmtRewriter):
             if cut is not None:
                 made.append((digit, cut))
         return made
+
+
+def _only_other(digit: Digit, cut: Cut) -> Expr | None:
+    """Returns the value of *digit* outside *cut* if there is just one, at either end."""
+    first = simplify(cut.begin)
+    last = simplify(digit.extent - ONE)
+    if first is ZERO and simplify(cut.end) is last:
+        return last
+    return ZERO if first is ONE and simplify(cut.end) is simplify(digit.extent) else None
 
 
 def _with_body(s: For, body: Stmt) -> For:

@@ -7,18 +7,38 @@ for i in range(0, 16):                for i in range(0, 3):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from weft.ir.expr import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
 from weft.loop.nodes import Alloc, Buffer, For, If, LoopKind, Program
+from weft.loop.visit import buffers_of, statements, stores
 from weft.lower.guards import uses_registers
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
+from weft.targets.target import Target
 
 
-def shrink_loops(program: Program) -> Program:
-    """Returns *program* with loops of constant extent cut to the iterations for which their whole body's guard can hold."""
-    return map_functions(program, lambda f: _Shrink().rewrite(f.body))
+def shrink_loops(program: Program, target: Target) -> Program:
+    """Returns *program* with loops of constant extent cut to the iterations for which their whole body's guard can hold.
+
+    A vectorized one over registers keeps whole vectors, and its guard. It is cut only if all others over the same registers can
+    be cut alike: what is done to a register is done to all of it.
+    """
+    return map_functions(program, lambda f: _Shrink(target).rewrite(f.body))
 
 
 class _Shrink(StmtRewriter):
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.even: set[Buffer] = set()
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        if s.buffer.scope == "register":
+            loops = [f for f in statements(s.body) if isinstance(f, For) and f.kind is LoopKind.VECTORIZED]
+            if len({_length(f) for f in loops if s.buffer in buffers_of(f)}) == 1:
+                self.even.add(s.buffer)
+        body = yield s.body
+        return Alloc(s.buffer, body)
+
     def visit_for(self, s: For) -> Visited:
         """Cuts a loop, the inner ones first."""
         return self._shrunk(s)
@@ -32,26 +52,40 @@ class _Shrink(StmtRewriter):
             inner = inner.body
         if not isinstance(inner, If) or inner.other is not None:
             return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
-        extent, cond = _cut(s, inner.cond)
+        extent, cond = self._cut(s, inner.cond)
         inner = inner.then if cond is TRUE else If(cond, inner.then, None)
         for b in reversed(local):
             inner = Alloc(b, inner)
         return For(s.var, s.begin, extent, s.kind, inner, s.annotations)
 
+    def _cut(self, s: For, cond: Expr) -> tuple[Expr, Expr]:
+        """Returns the number of iterations in which *cond* can hold, and what is left of it to be tested in these."""
+        if not isinstance(s.begin, Const) or not isinstance(s.extent, Const):
+            return s.extent, cond
+        ends = [(c, _end(c, s)) for c in conjuncts(cond)]
+        kept = [c for c, end in ends if end is None]
+        count = _iterations(s, [end for _, end in ends if end is not None])
+        if s.kind is not LoopKind.VECTORIZED or not uses_registers(s.body):
+            return index(count), all_of(kept)
+        if any(b.scope == "register" and b not in self.even for b in buffers_of(s.body)):
+            return s.extent, cond
+        lanes = min(self.target.lanes(x.buffer.dtype.bits) for x in stores(s.body))
+        whole = -(-count // lanes) * lanes
+        return (index(whole), cond) if whole < int(s.extent.value) else (s.extent, cond)
 
-def _cut(s: For, cond: Expr) -> tuple[Expr, Expr]:
-    """Returns the number of iterations in which *cond* can hold, and what is left of it to be tested in these."""
-    if not isinstance(s.begin, Const) or not isinstance(s.extent, Const):
-        return s.extent, cond
-    if s.kind is LoopKind.VECTORIZED and uses_registers(s.body):
-        return s.extent, cond
-    begin, count = int(s.begin.value), int(s.extent.value)
-    kept: list[Expr] = []
-    for c in conjuncts(cond):
-        end = _end(c, s)
-        count = count if end is None else min(count, max(end - begin, 0))
-        kept += [c] if end is None else []
-    return index(count), all_of(kept)
+
+def _iterations(s: For, ends: Iterable[int]) -> int:
+    """Returns how many iterations of a loop of constant extent come before all *ends*."""
+    assert isinstance(s.begin, Const)  # _cut asks for it
+    assert isinstance(s.extent, Const)
+    begin = int(s.begin.value)
+    return min([int(s.extent.value), *[max(end - begin, 0) for end in ends]])
+
+
+def _length(s: For) -> tuple[Expr, int | None]:
+    """Returns a loop's extent, and how many iterations the guard around its body leaves of it, None without one."""
+    guards = conjuncts(s.body.cond) if isinstance(s.body, If) and s.body.other is None else []
+    return s.extent, min([e for c in guards if (e := _end(c, s)) is not None], default=None)
 
 
 def _end(c: Expr, loop: For) -> int | None:

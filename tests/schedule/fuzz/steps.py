@@ -298,8 +298,7 @@ def software_pipeline(s: Schedule, r: random.Random) -> None:
 def prefetch(s: Schedule, r: random.Random) -> None:
     block = pick_block(s, r, lambda b: bool(b.reads))
     loops = around(s, block_of(s, block)) or all_loops(s)
-    share = LoopRef(r.choice(loops).var) if r.random() < 0.3 else None
-    s.prefetch(LoopRef(r.choice(loops).var), _read_name(s, r, block), r.choice([1, 2, 3]), share=share)
+    s.prefetch(LoopRef(r.choice(loops).var), _read_name(s, r, block), r.choice([1, 2, 3]))
 
 
 def _reduction(s: Schedule, r: random.Random) -> tuple[BlockRef, list[For]]:

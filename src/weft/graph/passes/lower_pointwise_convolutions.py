@@ -1,10 +1,9 @@
-"""Makes 1x1 convolutions matrix products, where no other convolution is near that would gain from channel blocks.
+"""Makes matrix products of those 1x1 convolutions that are not computed in channel blocks.
 
     y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
 
 with x as [N, C, H*W] and w as [OC, C], or one product for each group. Of a strided one only the places that it reads are
-taken. For a network of such convolutions this saves all packing; between other convolutions,
-channel blocks cost nothing and compute as fast.
+taken. A convolution alone, or where few others are near, needs no packing so.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.regions import convolution_regions
+from weft.graph.layout import is_pointwise
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE
 
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
-    """Returns *graph* with matrix products for the 1x1 convolutions of regions in which there are no others."""
-    chosen = {n for region in convolution_regions(graph) if all(map(_is_pointwise, region)) for n in region}
+    """Returns *graph* with matrix products for the 1x1 convolutions that are left in it."""
+    chosen = {n for n in graph.nodes if is_pointwise(n)}
 
     def lower(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         return [_product(new, node, inputs)] if node in chosen else None
@@ -27,19 +26,11 @@ def lower_pointwise_convolutions(graph: Graph) -> Graph:
     return rewrite_graph(graph, lower) if chosen else graph
 
 
-def _is_pointwise(node: Node) -> bool:
-    """Tells whether a convolution is a matrix product at each place."""
-    x, w = node.inputs[:2]
-    if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
-        return False
-    return w.extents[2:] == (1, 1) and (node.attribute("group") == 1 or w.extents[1] > 1)
-
-
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     """Returns the convolution as a product: weights times places, or, for a single place, images times weights."""
     x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     assert x is not None  # a convolution reads something
-    assert isinstance(w, Constant)  # _is_pointwise asks for it
+    assert isinstance(w, Constant)  # is_pointwise asks for it
     if set(node.attribute("strides")) != {1}:
         ends, steps = x.shape[2:], node.attribute("strides")
         x = new.add("slice", [x], starts=(0, 0), ends=ends, axes=(2, 3), steps=steps, source=node.source)

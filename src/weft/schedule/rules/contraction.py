@@ -13,7 +13,7 @@ from math import prod
 
 from weft.ir.expr import ONE, Const, Var
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import Axis, AxisKind, Block
+from weft.loop.nodes import Axis, AxisKind, Block, Load, LoopKind
 from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
@@ -24,6 +24,7 @@ from weft.schedule.rules.facts import (
     uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
+from weft.schedule.rules.footprint import Access, Level
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.streams import ask_ahead
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
@@ -93,7 +94,7 @@ def tile_nest(
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
     innermost = _schedule_tile(s, ref, around + len(outer), axes, roles)
-    ask_ahead(s, ref, innermost, outer, target)
+    ask_ahead(s, ref, innermost, tile.width, target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
@@ -142,10 +143,18 @@ def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> T
         depth=elements(reduce_axes(block)),
         element_bytes=written.dtype.bytes,
         open_row=not isinstance(row, Const),
+        open_last=not isinstance(axes[-1].extent, Const),
         outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
+        left_stride=0 if found is None or roles.row is None else _stride(found.left, axes[roles.row].var),
         right_bytes=0 if found is None else prod(map(size_of, found.right.buffer.shape)) * written.dtype.bytes,
     )
     return choose_tile(problem, target)
+
+
+def _stride(load: Load, axis: Var) -> int:
+    """Returns how many bytes apart *load* reads for one value of *axis* and for the next."""
+    access = Access(load.buffer, load.indices, False)
+    return abs(access.stride(Level(axis, 2, 1, LoopKind.SERIAL))) * load.buffer.dtype.bytes
 
 
 def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from weft.targets.target import Target
 
@@ -20,8 +21,20 @@ LOADS_PER_CYCLE = 2
 LOAD_PRESSURE = 0.25
 """The part of a load's cycles that shows even when arithmetic covers them: cache misses and late operands."""
 
+ROW_CYCLES = 4.0
+"""Cycles that a line of the left factor holds up a tile where each row is a stream of its own, too many to be foreseen."""
+
+SETS_SHARE = 0.7
+"""The part of the first-level cache that rows in the same sets may fill."""
+
 TILE_OVERHEAD = 12
 """Cycles that a tile costs beside its reduction, for each vector: it is started from zero, finished and stored."""
+
+PAGE = 4096
+"""Bytes of a way of the first-level cache: its sets are found by the part of an address that pages leave alone."""
+
+PANEL_VECTORS = 4
+"""Vectors of a tile along the last axis."""
 
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
@@ -41,9 +54,10 @@ class Tile:
 class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
-    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are. The *outer_row* is
+    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are; so may that of the last
+    axis be, by *open_last*. The *outer_row* is
     another axis of which a tile may hold several, with all of the row. The right factor has *right_bytes* in all, for whatever
-    other axes it has, too.
+    other axes it has, too; in the left one, rows are *left_stride* bytes apart.
     """
 
     row: int
@@ -52,18 +66,28 @@ class Problem:
     depth: int
     element_bytes: int
     open_row: bool = False
+    open_last: bool = False
     outer_row: int = 1
     right_bytes: int = 0
+    left_stride: int = 0
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
     """Returns the cheapest tile, the wait for the right factor counted; its width is all of the last axis if that is short."""
-    lanes = target.lanes(problem.element_bytes * 8)
-    width = min(problem.last, lanes * 4)
-    while problem.last % width and width > lanes:
-        width -= lanes
-    tiles = list(_tiles_that_fit(problem, width, target))
+    tiles = [t for width in _widths(problem, target) for t in _tiles_that_fit(problem, width, target)]
     return _cheapest([(_grid_cost(problem, t, target) + _first_touch(problem, t, target), t) for t in tiles])
+
+
+def _widths(p: Problem, target: Target) -> list[int]:
+    """Returns how wide a tile may be: what divides the last axis, or where that is only one vector, what leaves a rest."""
+    lanes = target.lanes(p.element_bytes * 8)
+    if p.last <= lanes:
+        return [p.last]
+    widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(PANEL_VECTORS, 0, -1)]))
+    even = [w for w in widths if p.last % w == 0]
+    if p.open_last:
+        return even[:1] or [lanes]
+    return even if even and even[0] > lanes else widths
 
 
 def _cheapest(costs: Sequence[tuple[float, Tile]]) -> Tile:
@@ -90,7 +114,14 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
 
 def _grid_cost(p: Problem, tile: Tile, target: Target) -> float:
     """Returns the cycles for the whole grid of tiles, smaller ones at the ends included."""
-    vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
+    lanes = target.lanes(p.element_bytes * 8)
+    whole, narrow = divmod(p.last, tile.width)
+    cost = whole * _strip_cost(p, tile, tile.columns * -(-tile.width // lanes), target)
+    return cost + (_strip_cost(p, tile, tile.columns * -(-narrow // lanes), target) if narrow else 0.0)
+
+
+def _strip_cost(p: Problem, tile: Tile, vectors: int, target: Target) -> float:
+    """Returns the cycles for all tiles that are *vectors* wide, one beside another along the rows and columns."""
     (full, rest), (many, few) = divmod(p.row, tile.rows), divmod(p.outer_row, tile.outer_rows)
     cost = many * full * _tile_cost(p, tile.rows * tile.outer_rows, vectors, target)
     if rest:
@@ -109,7 +140,7 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     waiting = vectors * target.vector_bits / 8 / speed - tile.rows * tile.outer_rows * vectors / max(
         1, target.fma_per_cycle
     )
-    return max(0.0, waiting) * p.depth * p.column / tile.columns
+    return max(0.0, waiting) * p.depth * p.column / tile.columns * -(-p.last // tile.width)
 
 
 def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
@@ -119,5 +150,20 @@ def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     loads = (rows + vectors) / LOADS_PER_CYCLE
     panel = vectors * target.vector_bits // 8  # bytes of the right factor in each step
     far = panel / target.l3_speed if panel * p.depth > target.l2 * L2_SHARE else 0.0
-    step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + 2 * far)
+    near = panel / target.l2_speed if panel * p.depth > target.l1 else 0.0
+    step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + near + 2 * far) + _left_cost(p, rows, target)
     return step * p.depth + TILE_OVERHEAD * sums
+
+
+def _left_cost(p: Problem, rows: int, target: Target) -> float:
+    """Returns the cycles of a step for the left factor's lines beyond those of its loads, where rows are far apart.
+
+    Each row is a stream then. Lines a multiple of `PAGE` apart share a set of the first-level cache, which holds one for each of
+    its ways: where that is too few they push one another out before their next element is used.
+    """
+    if rows * p.left_stride <= PAGE:
+        return 0.0
+    apart = gcd(p.left_stride, PAGE)
+    if apart >= target.cache_line and rows * apart > target.l1 * SETS_SHARE:
+        return LOAD_PRESSURE * rows * target.cache_line / target.l2_speed
+    return ROW_CYCLES * rows * p.element_bytes / target.cache_line
