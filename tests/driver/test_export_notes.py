@@ -13,6 +13,7 @@ from tests.models import conv_bn_relu, mlp
 import weft
 from weft.driver.export_notes import arena_bytes, options_text
 from weft.driver.options import Options
+from weft.runtime.metadata import ModelMetadata
 
 
 def test_notes_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +22,8 @@ def test_notes_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for model in (weft.compile("conv.onnx"), weft.compile("conv.onnx")):  # the second is the cache's
         model.save("conv.weft")
         notes = weft.load("conv.weft").package.notes
-        assert set(notes) == {"weft", "llvm", "model", "options", "records", "memory"}
+        how = {"weft", "llvm", "model", "options", "records", "memory"}
+        assert set(notes) == how | set(ModelMetadata().notes())
         assert (notes["weft"], notes["records"]) == (weft.__version__, "none")
         assert notes["model"] == f"{hashlib.sha256(Path('conv.onnx').read_bytes()).hexdigest()}  conv.onnx\n"
         assert notes["memory"].startswith("buffer ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.models import random_inputs
 
 import weft
 from weft.native import _rt
+from weft.runtime.artifact import write_artifact
+from weft.runtime.session import InferenceSession as Session
 from weft.runtime.session_values import empty
 
 SIZES = {"batch": 5}
@@ -125,9 +128,37 @@ META = ["producer_name", "graph_name", "domain", "description", "graph_descripti
 
 def test_metadata(model: onnx.ModelProto, ours: weft.InferenceSession, theirs: Any, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
-    for session in (ours, weft.InferenceSession(tmp_path / "m.onnx")):
+    weft.compile(model).save(tmp_path / "m.weft")
+    saved = weft.InferenceSession(tmp_path / "m.weft")
+    light = Session(tmp_path / "m.weft")  # as weft-runtime has it
+    for session in (ours, weft.InferenceSession(tmp_path / "m.onnx"), saved, light):
         for name in META:
             assert getattr(session.get_modelmeta(), name) == getattr(theirs.get_modelmeta(), name), name
+
+
+def test_metadata_of_a_model_that_says_nothing(tmp_path: Path) -> None:
+    proto = models.mlp()
+    weft.compile(proto).save(tmp_path / "m.weft")
+    theirs = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).get_modelmeta()
+    ours = weft.InferenceSession(tmp_path / "m.weft").get_modelmeta()
+    assert [getattr(ours, name) for name in META] == [getattr(theirs, name) for name in META]
+    graph = weft.build(proto).source
+    assert graph.metadata.graph_name == graph.name == theirs.graph_name
+
+
+def test_a_model_saved_when_no_metadata_was_kept(model: onnx.ModelProto, tmp_path: Path) -> None:
+    package = weft.compile(model).package
+    notes = {k: v for k, v in package.notes.items() if k in ("weft", "llvm", "model", "options", "records", "memory")}
+    write_artifact(replace(package, notes=notes), tmp_path / "m.weft")
+    with pytest.raises(weft.InputError) as caught:
+        weft.InferenceSession(tmp_path / "m.weft").get_modelmeta()
+    assert str(caught.value) == (
+        "this saved model keeps no metadata of its source: an older Weft saved it\n"
+        "  hint: compile and save it again, or open the ONNX model"
+    )
+    write_artifact(replace(package, notes={**package.notes, "version": "seven"}), tmp_path / "m.weft")
+    with pytest.raises(weft.InputError, match="this saved model's version is 'seven', which is no number"):
+        weft.InferenceSession(tmp_path / "m.weft").get_modelmeta()
 
 
 def test_providers(ours: weft.InferenceSession, theirs: Any) -> None:
@@ -320,8 +351,6 @@ def test_a_saved_model_refuses_what_only_a_compilation_can_do(model: onnx.ModelP
     options = weft.SessionOptions()
     options.graph_optimization_level = weft.GraphOptimizationLevel.ORT_ENABLE_BASIC
     assert "graph_optimization_level can't be honoured" in refusal(tmp_path / "m.weft", options)
-    with pytest.raises(weft.InputError, match="a saved model keeps no metadata"):
-        weft.InferenceSession(tmp_path / "m.weft").get_modelmeta()
 
 
 def message(session: weft.InferenceSession, *args: Any) -> str:

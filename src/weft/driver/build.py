@@ -95,7 +95,7 @@ def build(
         plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
-        notes = notes_of(hashes.result(), chosen, plan)
+        notes = notes_of(hashes.result(), source.metadata, chosen, plan)
         package = replace(package, arena=arena_bytes(plan), notes=notes)
         clock.end()
     spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])

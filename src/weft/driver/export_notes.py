@@ -11,6 +11,7 @@ import weft
 from weft.driver.options import Options
 from weft.graph.memory import MemoryPlan
 from weft.ir.expr import Const
+from weft.runtime.metadata import ModelMetadata
 
 
 def hash_files(files: Sequence[Path]) -> str:
@@ -22,7 +23,9 @@ def hash_files(files: Sequence[Path]) -> str:
     return "".join(lines)
 
 
-def notes_of(model: str, options: Options, plan: MemoryPlan, records: Sequence[str] = ()) -> Mapping[str, str]:
+def notes_of(
+    model: str, metadata: ModelMetadata, options: Options, plan: MemoryPlan, records: Sequence[str] = ()
+) -> Mapping[str, str]:
     """Returns the notes of a model: *model* as `hash_files` tells it, *records* the tuning records that were used."""
     return {
         "weft": weft.__version__,
@@ -31,6 +34,7 @@ def notes_of(model: str, options: Options, plan: MemoryPlan, records: Sequence[s
         "options": options_text(options),
         "records": "\n".join(records) or "none",
         "memory": str(plan),
+        **metadata.notes(),
     }
 
 

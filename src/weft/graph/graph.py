@@ -26,6 +26,7 @@ import numpy as np
 from weft.graph.text import value_text
 from weft.ir.expr import INDEX, Const, Expr, ExprLike, Var, as_expr
 from weft.ops.registry import OPERATORS, Operator, TensorType
+from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
 
@@ -211,7 +212,8 @@ class Requirement:
 class Graph:
     """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
 
-    `requirements` are checked when the graph is called, before anything is computed.
+    `requirements` are checked when the graph is called, before anything is computed. `metadata` is what the model says of
+    itself: only of the graph that a frontend makes.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -222,6 +224,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.dims: dict[str, Var] = {}
         self.requirements: list[Requirement] = []
+        self.metadata = ModelMetadata(graph_name=name)
         self._names: dict[str, int] = {}
 
     def dim(self, name: str) -> Var:

@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.runtime.arrays import Array, order_inputs
 from weft.runtime.artifact import MAGIC, is_artifact
+from weft.runtime.metadata import ModelMetadata, metadata_of
 from weft.runtime.model import Model, load
 from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
 from weft.runtime.session_options import (
@@ -25,7 +26,7 @@ from weft.runtime.session_options import (
     check_providers,
     refuse,
 )
-from weft.runtime.session_values import ModelMetadata, NodeArg, OrtValue, array_of
+from weft.runtime.session_values import NodeArg, OrtValue, array_of
 from weft.support.errors import InputError, WeftError
 
 _PLAIN: Final = frozenset((list, tuple, bool, int, float))
@@ -61,20 +62,20 @@ class InferenceSession:
             )
         self._options = _checked_options(sess_options)
         check_providers(providers, provider_options)
-        self._model, self._metadata = self._open(path_or_bytes, self._options)
+        self._model = self._open(path_or_bytes, self._options)
         self._names = [s.name for s in self._model.inputs]
         self._dtypes = [s.dtype.numpy for s in self._model.inputs]
         self._places = {s.name: k for k, s in enumerate(self._model.outputs)}
 
-    def _open(self, source: object, options: SessionOptions) -> tuple[Model, Callable[[], ModelMetadata]]:
-        """Returns the model, and what reads its metadata."""
+    def _open(self, source: object, options: SessionOptions) -> Model:
+        """Returns the model that *source* is."""
         saved = load_saved(source, options)
         if saved is None:
             raise InputError(
                 "this is no model saved by Weft, and there is no compiler here for others",
                 hint="compile it where weft is installed: weft compile MODEL.onnx -o MODEL.weft",
             )
-        return saved, no_metadata
+        return saved
 
     def run(
         self,
@@ -162,8 +163,8 @@ class InferenceSession:
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Returns what the model's file says about itself; raises `InputError` for a saved model, which doesn't keep it."""
-        return self._metadata()
+        """Returns what the model said about itself where it was compiled; raises `InputError` if an older Weft saved it."""
+        return metadata_of(self._model.package.notes)
 
     def get_session_options(self) -> SessionOptions:
         """Returns the options that the session was made with."""
@@ -246,8 +247,3 @@ def _check_compiled(options: SessionOptions) -> None:
         refuse("graph_optimization_level", "the model is compiled already", hint)
     if options.free_dimensions:
         refuse(f"sizes for {', '.join(options.free_dimensions)}", "the model is compiled already", hint)
-
-
-def no_metadata() -> ModelMetadata:
-    """Raises `InputError`: a saved model does not keep the metadata of the model that it was compiled from."""
-    raise InputError("a saved model keeps no metadata of its source", hint="open the ONNX model to read its metadata")

@@ -1,10 +1,10 @@
-"""Values at a session's border, in ONNX Runtime's words: types of inputs and outputs, values, and facts about the model."""
+"""Values at a session's border, in ONNX Runtime's words: types of inputs and outputs, and values."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -40,19 +40,6 @@ class NodeArg:
     def of(spec: TensorSpec) -> NodeArg:
         """Returns what a spec is in ONNX Runtime's words."""
         return NodeArg(spec.name, type_name(spec.dtype), list(spec.shape))
-
-
-@dataclass(frozen=True)
-class ModelMetadata:
-    """What a model's file says about itself; empty where it says nothing."""
-
-    producer_name: str = ""
-    graph_name: str = ""
-    domain: str = ""
-    description: str = ""
-    graph_description: str = ""
-    version: int = 0
-    custom_metadata_map: Mapping[str, str] = field(default_factory=dict)
 
 
 def type_name(dtype: DType) -> str:

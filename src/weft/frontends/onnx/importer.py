@@ -50,6 +50,7 @@ class _Importer:
         self.opsets = opsets_of(source.proto)
         self.shapes = shapes
         self.graph = Graph(self.proto.name or "main")
+        self.graph.metadata = source.metadata()
         self.emitter = Emitter(self.graph)
         self.functions = Functions(source.proto)
         self.makers: dict[str, str] = {}

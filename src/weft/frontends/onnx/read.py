@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto
 from weft.frontends.onnx.tensors import external_file, to_array
 from weft.frontends.onnx.wire import Malformed, Truncated, take_weights
 from weft.graph.graph import Array
+from weft.runtime.metadata import NO_VERSION, ModelMetadata
 from weft.support.errors import ModelError
 
 
@@ -30,6 +31,18 @@ class Source:
         """Returns the weights by name; those stored as raw bytes are views of what was read."""
         found = enumerate(self.proto.graph.initializer)
         return {t.name: to_array(t, self.weights.get(k), self.folder) for k, t in found}
+
+    def metadata(self) -> ModelMetadata:
+        """Returns what the model says about itself."""
+        return ModelMetadata(
+            producer_name=self.proto.producer_name,
+            graph_name=self.proto.graph.name,
+            domain=self.proto.domain,
+            description=self.proto.doc_string,
+            graph_description=self.proto.graph.doc_string,
+            version=self.proto.model_version if self.proto.HasField("model_version") else NO_VERSION,
+            custom_metadata_map={p.key: p.value for p in self.proto.metadata_props},
+        )
 
 
 def read_model(model: str | Path | bytes | ModelProto) -> Source:

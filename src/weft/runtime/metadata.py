@@ -1,0 +1,53 @@
+"""What a model says about itself, in ONNX Runtime's words, and as the notes of an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from weft.support.errors import InputError
+
+_TEXTS: Final = ("producer_name", "graph_name", "domain", "description", "graph_description")
+_VERSION: Final = "version"
+_CUSTOM: Final = "metadata/"
+"""What the keys of notes begin with that are the model's own."""
+
+NO_VERSION: Final = 2**63 - 1
+"""What ONNX Runtime gives as the version of a model that has none."""
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What a model's file says about itself; empty, and `NO_VERSION`, where it says nothing."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = NO_VERSION
+    custom_metadata_map: Mapping[str, str] = field(default_factory=dict)
+
+    def notes(self) -> dict[str, str]:
+        """Returns it as notes: the fields by their names, then what is the model's own as `metadata/KEY`."""
+        texts = {name: str(getattr(self, name)) for name in (*_TEXTS, _VERSION)}
+        return texts | {f"{_CUSTOM}{key}": text for key, text in self.custom_metadata_map.items()}
+
+
+def metadata_of(notes: Mapping[str, str]) -> ModelMetadata:
+    """Returns the metadata among the notes of an artifact; raises `InputError` if it is of a time when none was kept."""
+    if _VERSION not in notes:
+        raise InputError(
+            "this saved model keeps no metadata of its source: an older Weft saved it",
+            hint="compile and save it again, or open the ONNX model",
+        )
+    texts = {name: notes.get(name, "") for name in _TEXTS}
+    own = {key.removeprefix(_CUSTOM): text for key, text in notes.items() if key.startswith(_CUSTOM)}
+    try:
+        version = int(notes[_VERSION])
+    except ValueError:
+        raise InputError(
+            f"this saved model's version is {notes[_VERSION]!r}, which is no number", hint="compile and save it again"
+        ) from None
+    return ModelMetadata(**texts, version=version, custom_metadata_map=own)
