@@ -21,8 +21,11 @@ LOADS_PER_CYCLE = 2
 LOAD_PRESSURE = 0.25
 """The part of a load's cycles that shows even when arithmetic covers them: cache misses and late operands."""
 
+SIDE_BY_SIDE = 4
+"""Lines between rows of the left factor that are read as one stream; further apart each row is a stream of its own."""
+
 ROW_CYCLES = 4.0
-"""Cycles that a line of the left factor holds up a tile where each row is a stream of its own, too many to be foreseen."""
+"""Cycles that a line of such a stream holds up a tile."""
 
 SETS_SHARE = 0.7
 """The part of the first-level cache that rows in the same sets may fill."""
@@ -105,7 +108,8 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     rows = [(r, 1) for r in range(1, p.row + 1) if not p.open_row or r & (r - 1) == 0]
     rows += [(p.row, o) for o in range(2, p.outer_row + 1)]
     yield Tile(1, 1, width)
-    for c in [c for c in (1, 2, 3, 4) if p.column % c == 0 and vectors * c <= 6]:
+    columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream
+    for c in [c for c in columns if p.column % c == 0 and vectors * c <= 6]:
         for r, o in rows:
             if (r * o + 1) * c * vectors + 1 > target.vector_registers - 1:
                 break
@@ -161,7 +165,7 @@ def _left_cost(p: Problem, rows: int, target: Target) -> float:
     Each row is a stream then. Lines a multiple of `PAGE` apart share a set of the first-level cache, which holds one for each of
     its ways: where that is too few they push one another out before their next element is used.
     """
-    if rows * p.left_stride <= PAGE:
+    if p.left_stride <= SIDE_BY_SIDE * target.cache_line:
         return 0.0
     apart = gcd(p.left_stride, PAGE)
     if apart >= target.cache_line and rows * apart > target.l1 * SETS_SHARE:
