@@ -17,6 +17,7 @@ from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
+from weft.graph.passes.merge_axes import merge_axes
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.simplify import simplify
@@ -81,6 +82,7 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
             "choose_transposed_winograd",
             lambda g: choose_transposed_winograd(g, target) if options.winograd and not options.exact else g,
         ),
+        ("merge_axes", lambda g: merge_axes(g, target)),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
         ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True) if options.prepack else g),

@@ -39,6 +39,9 @@ PAGE = 4096
 PANEL_VECTORS = 4
 """Vectors of a tile along the last axis."""
 
+LONGEST_RUN = 16
+"""Vectors along the last axis of a tile that is no product: what is read in one piece is read from memory once."""
+
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
 
@@ -58,9 +61,9 @@ class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
     Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are; so may that of the last
-    axis be, by *open_last*. The *outer_row* is
-    another axis of which a tile may hold several, with all of the row. The right factor has *right_bytes* in all, for whatever
-    other axes it has, too; in the left one, rows are *left_stride* bytes apart.
+    axis be, by *open_last*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The right
+    factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left one,
+    rows are *left_stride* bytes apart.
     """
 
     row: int
@@ -86,7 +89,8 @@ def _widths(p: Problem, target: Target) -> list[int]:
     lanes = target.lanes(p.element_bytes * 8)
     if p.last <= lanes:
         return [p.last]
-    widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(PANEL_VECTORS, 0, -1)]))
+    most = PANEL_VECTORS if p.right_bytes else LONGEST_RUN
+    widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(most, 0, -1)]))
     even = [w for w in widths if p.last % w == 0]
     if p.open_last:
         return even[:1] or [lanes]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from weft.ir.expr import Const, Expr, Select, Var
 from weft.ir.prove import linear_terms
@@ -43,9 +44,8 @@ MOST_STATEMENTS = 288
 MOST_COPIES = 1300
 """How many such combinations there may be with a copy of the tile for each of the places where borders are met."""
 
-ENDS = 2
-FEWEST_TILES = 4
-"""How many tiles along an axis there must be for those between its ends to be told apart from these."""
+MIDDLE = 2
+"""How many times the tiles at the ends of an axis all of them must be, for those between to be told apart from these."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ class Moving:
     tap: Axis
     stride: int
     dilation: int
+
+    def ends(self, size: int) -> int:
+        """Returns how many tiles of *size* windows reach over the ends of the input, if there are as many windows as elements."""
+        beyond = (size_of(self.tap.extent) - 1) * self.dilation
+        return 2 * -(-beyond // (2 * size * self.stride))
 
     def touched(self, count: int) -> int:
         """Returns how many positions of the input the windows of *count* neighbours touch."""
@@ -154,17 +159,18 @@ def _are_borders_decided(block: Block, target: Target) -> bool:
     """
     axes, moving, reduced = spatial_axes(block), moving_axes(block), reduce_axes(block)
     sizes = _tile(block, moving, target.lanes(block.writes[0].buffer.dtype.bits), target)
-    copies = tile = 1
+    whole = elements(reduced) * prod([sizes.get(m.position, 1) for m in moving])
+    written_out = whole <= MOST_STATEMENTS
+    copies = 1
     for m in moving:
         if m.position == len(axes) - 1:
             return False
-        tiles = -(-size_of(m.axis.extent) // sizes.get(m.position, 1))
-        if ENDS < tiles < FEWEST_TILES:
+        tiles, ends = -(-size_of(m.axis.extent) // sizes.get(m.position, 1)), m.ends(sizes.get(m.position, 1))
+        single = tiles <= ends and (written_out or m.tap.var is reduced[-1].var)  # each a copy, without a loop of taps
+        if not single and tiles < ends * MIDDLE:
             return False
-        tile *= sizes.get(m.position, 1)
-        copies *= min(tiles, ENDS + 1)
-    whole = elements(reduced) * tile
-    return copies * (whole if whole <= MOST_STATEMENTS else elements(reduced[-1:]) * tile) <= MOST_COPIES
+        copies *= min(tiles, ends + 1)
+    return copies * (whole if written_out else whole // elements(reduced[:-1])) <= MOST_COPIES
 
 
 def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], target: Target) -> None:
