@@ -19,11 +19,8 @@ from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr
 from weft.targets.target import Target
 
-PANEL_VECTORS = 4
-"""Vectors in a row of the widest panel."""
-
-LARGEST_WASTE = 1 / 16
-"""How much of the last panel, as a share of all columns, may be padding before narrower panels are tried."""
+VECTOR_TIMES = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
+"""The vectors in a row of a panel, and what each of them takes: the fewer there are, the more of the time goes into loads."""
 
 FEW_ROWS = 32
 """Rows below which a matrix that is not constant is not packed: each of its elements is used only so often."""
@@ -38,12 +35,10 @@ def pack_matrices(graph: Graph, target: Target) -> Graph:
 
 
 def panel_width(columns: int, lanes: int) -> int:
-    """Returns the columns in a panel: up to four vectors, as many as leave little padding, for few columns a power of two."""
+    """Returns the columns in a panel: so many vectors that all panels, padding included, take least; or a power of two."""
     if columns <= lanes:
         return 1 << (columns - 1).bit_length()
-    padding = {v: -columns % (v * lanes) for v in range(1, PANEL_VECTORS + 1)}
-    good = [v for v, p in padding.items() if p <= columns * LARGEST_WASTE]
-    return lanes * (max(good) if good else min(padding, key=lambda v: (padding[v], -v)))
+    return lanes * min(VECTOR_TIMES, key=lambda v: -(-columns // (v * lanes)) * v * VECTOR_TIMES[v])
 
 
 class _Packing:

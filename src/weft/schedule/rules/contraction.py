@@ -38,6 +38,9 @@ LONG_ROW = 4
 L1_SHARE = 0.5
 """The part of the first-level cache that a right factor may fill."""
 
+L2_SHARE = 0.25
+"""The part of the second-level cache that it may fill where the result goes beyond that cache."""
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -70,7 +73,7 @@ def tile_nest(
     own = [f for f in loops if f is not None]
     around = len(s.loops(finish)) - len(own)
     roles = _roles(block, axes[:-1])
-    near = _is_near(block, axes, target)
+    near = _is_near(block, axes, roles, target)
     if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
         roles = Roles(roles.row, None, roles.outer_row)
     tile = _tile(block, axes, roles, target)
@@ -119,18 +122,25 @@ def _roles(block: Block, axes: Sequence[Axis]) -> Roles:
     return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
 
 
-def _is_near(block: Block, axes: Sequence[Axis], target: Target) -> bool:
-    """Tells whether all panels of a right factor with long rows stay in the first-level cache together.
+def _is_near(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> bool:
+    """Tells whether all panels of a right factor with long rows stay near together.
 
     Then whole rows of the result are written one after another, which is what memory is quick at: no panel goes outside the
-    rows, and no other matrix of a batch is computed with this one.
+    rows, and no other matrix of a batch is computed with this one. Near is the first-level cache, or the second-level one if
+    the result is too large for it.
     """
     found, last = contraction_of(block), axes[-1]
     if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.var):
         return False
-    bits = block.writes[0].buffer.dtype.bits
-    panels = elements(reduce_axes(block)) * size_of(last.extent) * bits // 8
-    return size_of(last.extent) > LONG_ROW * target.lanes(bits) and panels <= target.l1 * L1_SHARE
+    written = block.writes[0].buffer
+    bits = written.dtype.bits
+    columns = 1 if roles.column is None or roles.column < (roles.row or 0) else size_of(axes[roles.column].extent)
+    row = size_of(last.extent) * columns
+    panels = elements(reduce_axes(block)) * row * bits // 8
+    near = target.l1 * L1_SHARE
+    if prod(map(size_of, written.shape)) * bits // 8 > target.l2:
+        near = max(near, target.l2 * L2_SHARE)
+    return row > LONG_ROW * target.lanes(bits) and panels <= near
 
 
 def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> Tile:
