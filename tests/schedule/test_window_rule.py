@@ -121,3 +121,36 @@ def test_a_padded_copy_is_made_where_borders_are_inside_of_vectors() -> None:
     made = OPERATORS["conv2d"]([x, w], {"pads": (2, 2, 2, 2), "group": 2})
     names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu("avx512")).function.body)]
     assert "pad" in names
+
+
+@pytest.mark.parametrize("width", [28, 32, 19])
+def test_strides_along_rows_are_picked_from_vectors(width: int) -> None:
+    """Nothing is gathered one by one, what is left of a row included."""
+    target = cpu("avx512")
+    x, w = placeholder((1, 2, 2 * width + 1, 2 * width + 1), f32, "x"), placeholder((2, 1, 3, 3), f32, "w")
+    made = OPERATORS["conv2d"]([x, w], {"strides": (2, 2), "group": 2})
+    text = assembly(lower(schedule_program(to_program([x, w], made), target).program, target), target)
+    assert "gather" not in text
+    assert [line for line in text.splitlines() if "vfmadd" in line and "ps" in line and "zmm" in line]
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "dilation", "copied"),
+    [
+        ((13, 11), 7, 1, True),
+        ((73, 10), 7, 2, True),
+        ((14, 14), 3, 1, False),
+        ((7, 7), 3, 1, False),
+        ((56, 56), 5, 1, False),
+    ],
+)
+def test_borders_wider_than_tiles_are_padded_first(
+    size: tuple[int, int], kernel: int, dilation: int, copied: bool
+) -> None:
+    """Where a loop over taps meets a border in all of its tiles, or each tile another part of it, the input is padded."""
+    pad = kernel // 2 * dilation
+    x, w = placeholder((1, 2, *size, 16), f32, "x"), placeholder((2, kernel, kernel, 16), f32, "w")
+    attributes = {"pads": (pad,) * 4, "dilations": (dilation, dilation)}
+    made = OPERATORS["depthwise_conv2d_blocked"]([x, w], attributes)
+    names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu("avx512")).function.body)]
+    assert ("pad" in names) == copied

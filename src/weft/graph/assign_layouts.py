@@ -26,6 +26,9 @@ PLAIN_CONVOLUTION = 4.0
 ROWS_BETTER = 1.3
 """How many times as much of their vectors rows must fill as channels do, for the plain layout to be as good."""
 
+SHORT_STRIDE = 2
+"""The longest stride at which every so many elements of a row are picked from vectors as fast as channels are packed."""
+
 MOVING_CYCLES = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores (measured)."""
 
@@ -136,18 +139,20 @@ class _Problem:
 def is_as_good_plain(node: Node, target: Target) -> bool:
     """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
 
-    It is so at stride one where each channel is alone and rows are wide enough, or where rows fill vectors better than channels.
+    It is so where each channel is alone, strides along the rows are short and rows are wide enough, or at stride one where rows
+    fill vectors better than channels.
     """
     x, width = node.inputs[0], node.output.shape[-1]
-    if node.op != "conv2d" or x is None or set(node.attribute("strides")) != {1}:
+    if node.op != "conv2d" or x is None:
         return False
     lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
     if isinstance(width, Const) and _size(width) < lanes:
         return False
     if x.shape[1] is as_expr(group) is made:
-        return True
+        return bool(node.attribute("strides")[-1] <= SHORT_STRIDE)
     known = isinstance(width, Const) and isinstance(made, Const) and group == 1
-    return known and _filled(_size(width), lanes) >= ROWS_BETTER * _filled(_size(made), lanes)
+    at_one = set(node.attribute("strides")) == {1}
+    return known and at_one and _filled(_size(width), lanes) >= ROWS_BETTER * _filled(_size(made), lanes)
 
 
 def _filled(size: int, lanes: int) -> float:

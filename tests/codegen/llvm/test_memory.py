@@ -88,6 +88,23 @@ def test_strided_loads_end_with_their_last_element(name: str, dtype: DType, stri
 
 @EVERYWHERE
 @TYPES
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_strided_loads_under_a_mask_read_what_it_wants_alone(name: str, dtype: DType, stride: int) -> None:
+    """The array ends, and with it the page, with the last element that the mask leaves."""
+    for lanes, wanted in ((8, 5), (16, 9), (16, 1)):
+        x, y = Buffer("x", [(lanes - 1) * stride + 1], dtype), Buffer("y", [lanes], dtype)
+        some = Ramp(index(0), index(1), lanes) < Broadcast(index(wanted), lanes)
+        zeros = Broadcast(const(0, dtype), lanes)
+        picked = Select(some, vload(x, 0, lanes, stride), zeros)
+        machine = machine_for([function([x, y], vstore(y, 0, picked))], TARGETS[name])
+        a, got = at_end_of_page(numbers((wanted - 1) * stride + 1, dtype)), np.ones(lanes, dtype.numpy)
+        call(machine, "f", a, got)
+        np.testing.assert_array_equal(got[:wanted], a[::stride])
+        assert not got[wanted:].any()
+
+
+@EVERYWHERE
+@TYPES
 @pytest.mark.parametrize("stride", [-1, 0, 1, 2, 7])
 def test_strided_stores(name: str, dtype: DType, stride: int) -> None:
     lanes = 8

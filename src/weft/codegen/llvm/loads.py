@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.codegen.llvm.affine import Affine, Lanes, Operand
 from weft.codegen.llvm.emitter import Emitter, Memory, emits
 from weft.codegen.llvm.memory import (
@@ -63,8 +65,8 @@ def load_at(f: Emitter, memory: Memory, element: DType, index: Affine | Lanes, m
     if mask is None and step == -1:
         last = index.base.plus(Affine(1 - index.count)).times(size)
         return shuffle(f, dtype, contiguous(f, memory, dtype, last, None), None, list(range(index.count))[::-1])
-    if mask is None and step is not None and 1 < step <= MAX_STRIDE:
-        return strided(f, memory, dtype, index, step)
+    if step is not None and 1 < step <= MAX_STRIDE:
+        return strided(f, memory, dtype, index, step, mask)
     return gather(f, memory, dtype, index, mask)
 
 
@@ -84,19 +86,30 @@ def single(f: Emitter, memory: Memory, dtype: DType, offset: Affine, mask: str |
     return from_memory(f, f.build.pure(f"extractelement {kind} {one}, i64 0", one), dtype)
 
 
-def strided(f: Emitter, memory: Memory, dtype: DType, index: Lanes, step: int) -> str:
-    """Returns every *step*-th element, from contiguous loads that end with the last element wanted."""
+def strided(f: Emitter, memory: Memory, dtype: DType, index: Lanes, step: int, mask: str | None) -> str:
+    """Returns every *step*-th element, from contiguous loads that end with the last element wanted.
+
+    Under a *mask* the loads read only the elements that it wants, and zeros.
+    """
     lanes, size = dtype.lanes, dtype.element.bytes
     span = (lanes - 1) * step + 1
     starts = [min(begin, span - lanes) for begin in range(0, span, lanes)]
     made, have = "poison", 0
     for begin in starts:
-        piece = contiguous(f, memory, dtype, index.base.plus(Affine(begin)).times(size), None)
+        wanted = None if mask is None else _spread(f, mask, lanes, [divmod(begin + i, step) for i in range(lanes)])
+        piece = contiguous(f, memory, dtype, index.base.plus(Affine(begin)).times(size), wanted)
         upto = max(i for i in range(lanes) if i * step < begin + lanes)
         fresh = {i: lanes + i * step - begin for i in range(have, upto + 1)}
         made = shuffle(f, dtype, made, piece, [fresh.get(i, i if i < have else -1) for i in range(lanes)])
         have = upto + 1
     return made
+
+
+def _spread(f: Emitter, mask: str, lanes: int, places: Sequence[tuple[int, int]]) -> str:
+    """Returns the mask of elements that lie at *places*: the number of a lane, and how far behind it."""
+    chosen = ", ".join([f"i32 {lane if behind == 0 and lane < lanes else lanes}" for lane, behind in places])
+    flags = f"<{lanes} x i1>"
+    return f.build.pure(f"shufflevector {flags} {mask}, {flags} zeroinitializer, <{lanes} x i32> <{chosen}>", mask)
 
 
 def needs_gather(index: Lanes) -> bool:

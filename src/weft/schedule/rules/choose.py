@@ -11,7 +11,7 @@ from weft.schedule.rules.patches import schedule_patches
 from weft.schedule.rules.rows import schedule_rows
 from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
-from weft.schedule.rules.window import moving_axes, schedule_window
+from weft.schedule.rules.window import is_strided_along, moving_axes, schedule_window
 from weft.schedule.schedule import Schedule
 from weft.targets.target import Target
 
@@ -26,9 +26,14 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     inline_blocks(s, target)
     placed = schedule_scans(s, target) | schedule_patches(s, target)
     for ref in s.blocks():
-        if ref not in placed and is_reduction(block_of(s, ref)) and is_tileable(s, ref):
-            schedule = schedule_window if moving_axes(block_of(s, ref)) else schedule_tiled
+        block = block_of(s, ref)
+        if ref in placed or not is_reduction(block):
+            continue
+        if is_tileable(s, ref):
+            schedule = schedule_window if moving_axes(block) else schedule_tiled
             placed |= schedule(s, ref, target)
+        elif is_strided_along(block):
+            placed |= schedule_window(s, ref, target)
     placed |= schedule_transforms(s, target, placed)
     placed |= schedule_rows(s, target, placed)
     for ref in s.blocks():

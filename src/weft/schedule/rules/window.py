@@ -99,6 +99,17 @@ def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | N
     return Moving(moved[0], axis, tap, stride, dilation)
 
 
+def is_strided_along(block: Block) -> bool:
+    """Tells whether windows move along the last axis in short strides, and nothing else does: vectors are picked from others."""
+    last = spatial_axes(block)[-1:]
+    found = [m for m in moving_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_STRIDE]
+    return (
+        bool(found)
+        and size_of(found[0].axis.extent) > 1
+        and sum(uses_axis(x, last[0].var) for x in inputs_of(block)) == 1
+    )
+
+
 def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     """Schedules a reduction over windows with its finishing block; returns the blocks that are now in place."""
     borders = _inline_borders(s, ref, target)
@@ -235,7 +246,7 @@ def _cost(
     """Returns the cycles of one tile: bound by arithmetic or by loads, and a part of what the other takes."""
     taps = elements(reduce_axes(block))
     sums = vectors
-    loads = vectors if along is None else vectors * size_of(along.tap.extent) * UNALIGNED
+    loads = vectors if along is None else vectors * size_of(along.tap.extent) * UNALIGNED * along.stride
     for m, n in zip(tiled, counts, strict=True):
         sums *= n
         loads *= m.touched(n)
@@ -247,6 +258,9 @@ def _cost(
 
 UNALIGNED = 1.5
 """What a load costs that crosses from one cache line into the next, as every other one does along a row."""
+
+LONGEST_STRIDE = 4
+"""Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
 
 LOADS_PER_CYCLE = 2
 LATENCY = 4
