@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,11 +20,21 @@ def golden_path(node: pytest.Item) -> Path:
     return node.path.parent / "goldens" / node.path.stem.removeprefix("test_") / f"{name}.txt"
 
 
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run of the tests, the same for all processes that share it."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 @pytest.fixture(autouse=True, scope="session")
-def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def fresh_cache(run_folder: Path) -> Iterator[None]:
     """Begins with an empty cache, so that what is tested was compiled by the code that is tested."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("WEFT_CACHE_DIR", str(run_folder / "weft-cache"))
+        if sys.dont_write_bytecode:  # or each process that a test starts would compile all sources again
+            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+            patch.setenv("PYTHONPYCACHEPREFIX", str(run_folder / "bytecode"))
         yield
 
 

@@ -31,10 +31,10 @@ def test_an_empty_cache(cli: Cli, folder: Path) -> None:
 
 
 def test_models_are_listed_with_what_they_were_made_from(cli: Cli, folder: Path) -> None:
-    cli("run", "mlp.onnx", "--random", "--shape", "batch=2", "-O", "1", "--without", "parallel")
+    cli("run", "dense.onnx", "--random", "--shape", "batch=2", "-O", "1", "--without", "parallel")
     lines = cli("cache", "ls").out.splitlines()
     assert lines[0].split() == ["key", "kind", "size", "used", "what"]
-    what = f"{Path('mlp.onnx').resolve()}, cpu, -O1, without parallel, batch=2"
+    what = f"{Path('dense.onnx').resolve()}, cpu, -O1, without parallel, batch=2"
     assert re.fullmatch(rf"[0-9a-f]{{10}}  model  [\d.]+ KB  just now  {re.escape(what)}", lines[2])
     assert len(lines) == 3
     (facts,) = json.loads(cli("cache", "ls", "--json").out)
@@ -44,13 +44,13 @@ def test_models_are_listed_with_what_they_were_made_from(cli: Cli, folder: Path)
 
 
 def test_the_last_used_is_the_first(cli: Cli, folder: Path) -> None:
-    for name in ("mlp", "conv"):
+    for name in ("dense", "conv"):
         cli("run", f"{name}.onnx", "--random")
     for n, path in enumerate(sorted(folder.glob("model-*"))):
         os.utime(path, (n, n))
-    cli("run", "mlp.onnx", "--random")
+    cli("run", "dense.onnx", "--random")
     listed = [e["about"] for e in json.loads(cli("cache", "ls", "--json").out)]
-    assert [Path(about.partition(",")[0]).name for about in listed] == ["mlp.onnx", "conv.onnx"]
+    assert [Path(about.partition(",")[0]).name for about in listed] == ["dense.onnx", "conv.onnx"]
 
 
 def test_kernels_are_listed_too(cli: Cli, folder: Path) -> None:
@@ -63,7 +63,7 @@ def test_kernels_are_listed_too(cli: Cli, folder: Path) -> None:
 
 def test_the_size(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CACHE_LIMIT", "500MB")
-    cli("run", "mlp.onnx", "--random")
+    cli("run", "dense.onnx", "--random")
     facts = json.loads(cli("cache", "size", "--json").out)
     assert facts["bytes"] == sum(p.stat().st_size for p in folder.iterdir())
     assert facts["limit_bytes"] == 500 << 20
@@ -74,11 +74,11 @@ def test_the_size(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_clearing(cli: Cli, folder: Path) -> None:
-    first = cli("run", "mlp.onnx", "--random", "-q").out
+    first = cli("run", "dense.onnx", "--random", "-q").out
     count = len(list(folder.iterdir()))
     assert re.fullmatch(rf"removed {count} files, [\d.]+ KB, from .*\n", cli("cache", "clear").out)
     assert list(folder.iterdir()) == []
-    assert cli("run", "mlp.onnx", "--random", "-q").out == first
+    assert cli("run", "dense.onnx", "--random", "-q").out == first
 
 
 def test_clearing_what_is_old(cli: Cli, folder: Path) -> None:

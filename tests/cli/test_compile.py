@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_what_was_there(cli: Cli, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    done = cli("compile", "resnet.onnx", "-o", "m", "--no-cache")
+    done = cli("compile", "conv.onnx", "-o", "m", "--no-cache")
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: m can't be written: No space left on device\n  hint: choose another place\n"
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
@@ -130,7 +130,7 @@ def test_wrong_usage(cli: Cli, args: list[str], message: str) -> None:
 
 def test_an_unwritable_cache_is_told_and_done_without(cli: Cli, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "weft.cli.main", "compile", "mlp.onnx", "-o", "m"],
+        [sys.executable, "-m", "weft.cli.main", "compile", "dense.onnx", "-o", "m"],
         check=True, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "WEFT_CACHE_DIR": "/proc/weft"},
     )  # fmt: skip
     assert done.stdout.startswith("wrote m: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +24,6 @@ CALLS = [*ALONE, *[f"{group} {name}" for group, names in GROUPS.items() for name
 LONG = "x" * 300
 WEFT = [sys.executable, "-m", "weft.cli.main"]
 PROGRAM = [str(Path(sys.executable).with_name("weft"))]
-
-
-def without_shell() -> dict[str, str]:
-    """Returns the environment as where no shell can be told from the processes around."""
-    return {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
 
 
 def on_a_terminal(command: list[str], columns: int = 80) -> str:
@@ -75,7 +71,7 @@ def test_every_command_that_tells_facts_has_json(cli: Cli, command: str) -> None
     assert "--json" in cli(*command.split(), "--help").out
 
 
-@pytest.mark.parametrize("command", ["compile", "run", "inspect"])
+@pytest.mark.parametrize("command", ["compile", "run", "inspect", "report"])
 def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> None:
     shown = cli(command, "--help").out
     for option in ("--target", "--shape", "-O", "--precision", "--without", "--verify", "--no-cache", "-q", "-v"):
@@ -85,8 +81,9 @@ def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> 
 @pytest.mark.parametrize(
     "args", ["--help", "--version", "cache size", "targets", "run mlp.weft --random", "inspect mlp.weft"]
 )
-def test_what_needs_no_compiler_does_not_wait_for_it(cli: Cli, args: str) -> None:
-    cli("compile", "mlp.onnx", "-o", "mlp.weft")
+@pytest.mark.usefixtures("cli")
+def test_what_needs_no_compiler_does_not_wait_for_it(mlp_weft: Path, args: str) -> None:
+    shutil.copy(mlp_weft, "mlp.weft")
     code = (
         "import sys\nfrom weft.cli.main import main\n"
         "try: main()\nexcept SystemExit as done: assert not done.code\n"
@@ -97,17 +94,20 @@ def test_what_needs_no_compiler_does_not_wait_for_it(cli: Cli, args: str) -> Non
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(cli: Cli, shell: str) -> None:
-    assert "weft" in subprocess.run(
-        [*PROGRAM, "--show-completion", shell], capture_output=True, text=True, check=True, env=without_shell()
-    ).stdout  # fmt: skip
+def test_completion(cli: Cli, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # none is to be told from the parents
+    asked = [*PROGRAM, "--show-completion", shell]
+    assert "weft" in subprocess.run(asked, capture_output=True, text=True, check=True, env=env).stdout
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "")  # the program is called as argv[0] says
     for words, wanted in (("weft insp", "inspect"), ("weft cache cl", "clear"), ("weft run --targ", "--target")):
-        env = {
-            **os.environ, "_WEFT_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
+        for name, value in {
+            "_WEFT_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
             "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-        }  # fmt: skip
-        done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False, env=env)
-        assert wanted in done.stdout, words
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        shown = cli().out
+        assert wanted in shown, words
+        assert "doctor" not in shown  # as the help for all would
 
 
 def test_version(cli: Cli) -> None:
@@ -122,7 +122,7 @@ def test_wrong_usage_is_2(cli: Cli, args: list[str]) -> None:
 
 
 def test_the_examples_in_help_are_accepted(cli: Cli) -> None:
-    for command in ("compile", "run", "inspect"):
+    for command in ("compile", "run", "inspect", "report"):
         shown = cli(command, "--help").out
         for example in re.findall(rf"^ *weft ({command} .*\S)$", shown, re.MULTILINE):
             args = example.replace('"', "").split(" ")
@@ -133,13 +133,13 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli) -> None:
     here, there = os.pipe()
     os.close(here)
     done = subprocess.run(
-        [*WEFT, "inspect", "mlp.onnx", "--asm", "1"], stdout=there, stderr=subprocess.PIPE, check=False
+        [*WEFT, "inspect", "dense.onnx", "--asm", "1"], stdout=there, stderr=subprocess.PIPE, check=False
     )
     os.close(there)
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("args", [["targets"], ["inspect", "mlp.onnx", "--asm", "1"], ["targets", "--json"]])
+@pytest.mark.parametrize("args", [["targets"], ["inspect", "dense.onnx", "--asm", "1"], ["targets", "--json"]])
 def test_a_full_output(cli: Cli, args: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*WEFT, *args], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -172,14 +172,14 @@ def test_a_bug_is_told_in_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_verbose_tells_the_stages(cli: Cli) -> None:
-    told = cli("run", "mlp.onnx", "--random", "-v", "--no-cache").err
+    told = cli("run", "dense.onnx", "--random", "-v", "--no-cache").err
     assert [line.split()[0] for line in told.splitlines()] == ["read", "optimize", "plan", "kernels", "link", "run"]
-    cli("run", "mlp.onnx", "--random")
-    assert cli("run", "mlp.onnx", "--random", "-v").err.startswith("nothing had to be compiled\nrun ")
+    cli("run", "dense.onnx", "--random")
+    assert cli("run", "dense.onnx", "--random", "-v").err.startswith("nothing had to be compiled\nrun ")
 
 
 def test_progress_is_shown_on_a_terminal(cli: Cli) -> None:
-    command = [*WEFT, "run", "mlp.onnx", "--random", "--no-cache"]
+    command = [*WEFT, "run", "dense.onnx", "--random", "--no-cache"]
     shown = on_a_terminal(command)
     assert "━" in shown
     assert re.search(r"kernels\b", shown)
@@ -188,7 +188,7 @@ def test_progress_is_shown_on_a_terminal(cli: Cli) -> None:
 
 def test_no_progress_where_there_is_no_terminal(cli: Cli) -> None:
     done = subprocess.run(
-        [*WEFT, "run", "mlp.onnx", "--random", "--no-cache"], capture_output=True, text=True, check=True
+        [*WEFT, "run", "dense.onnx", "--random", "--no-cache"], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     assert "━" not in done.stdout
