@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,12 +42,39 @@ compilers = pytest.mark.parametrize(
 )
 
 
-def build(cc: str, program: Path, *parts: str | Path) -> Path:
-    """Builds a program with the runtime; what the compiler says is an error."""
-    command = [cc, *map(str, parts), "-pthread", "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def silently(*command: str | Path) -> None:
+    """Runs a compiler or another tool; what it says is an error."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def build(cc: str, program: Path, *parts: str | Path) -> Path:
+    """Builds a program with the runtime."""
+    silently(cc, *parts, "-pthread", "-o", program)
     return program
+
+
+Library = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def library(run_folder: Path) -> Library:
+    """Gives a function that builds the runtime as a static library: `library(cc, *flags)`, strictly, and each only once."""
+
+    def make(cc: str, *flags: str) -> Path:
+        folder = run_folder / "-".join(["runtime", cc, *[f.strip("-").replace("=", "-") for f in flags]])
+        made = folder / "libweft.a"
+        if not made.exists():
+            folder.mkdir(exist_ok=True)
+            with TemporaryDirectory(dir=folder) as here:  # of this process: another may be building the same
+                objects = [Path(here, f"{source.stem}.o") for source in RT_SOURCES]
+                for source, out in zip(RT_SOURCES, objects, strict=True):
+                    silently(cc, *STRICT, "-Wpedantic", *flags, f"-I{RT}", "-c", source, "-o", out)
+                silently("ar", "rcs", f"{here}/libweft.a", *objects)
+                os.replace(f"{here}/libweft.a", made)
+        return made
+
+    return make
 
 
 @dataclass(frozen=True)

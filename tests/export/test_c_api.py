@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.export.conftest import HERE, RT, RT_SOURCES, SANITIZERS, STRICT, Saver, build, compilers
+from tests.export.conftest import HERE, RT, SANITIZERS, STRICT, Library, Saver, build, compilers
 
 
 def check(program: Path, saved: Saver) -> None:
@@ -21,17 +21,20 @@ def check(program: Path, saved: Saver) -> None:
 
 @compilers
 @pytest.mark.parametrize("standard", ["c99", "c11"])
-def test_every_function(cc: str, standard: str, saved: Saver, tmp_path: Path) -> None:
+def test_every_function(cc: str, standard: str, saved: Saver, library: Library, tmp_path: Path) -> None:
     flags = [f"-std={standard}", *STRICT, f"-I{RT}"]
-    check(build(cc, tmp_path / "api", *flags, HERE / "api.c", *RT_SOURCES), saved)
+    check(build(cc, tmp_path / "api", *flags, HERE / "api.c", library(cc, f"-std={standard}")), saved)
 
 
 @pytest.mark.slow
 @compilers
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_every_function_under_a_sanitizer(cc: str, sanitizer: str, saved: Saver, tmp_path: Path) -> None:
-    flags = ["-std=c99", *STRICT, *SANITIZERS[sanitizer], f"-I{RT}"]
-    check(build(cc, tmp_path / "api", *flags, HERE / "api.c", *RT_SOURCES), saved)
+def test_every_function_under_a_sanitizer(
+    cc: str, sanitizer: str, saved: Saver, library: Library, tmp_path: Path
+) -> None:
+    flags = ["-std=c99", *SANITIZERS[sanitizer]]
+    runtime = library(cc, *flags)
+    check(build(cc, tmp_path / "api", *flags, *STRICT, f"-I{RT}", HERE / "api.c", runtime), saved)
 
 
 @compilers

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.export.conftest import EXAMPLE, OPEN, RT, RT_SOURCES, SANITIZERS, STRICT, Saved, Saver, build, compilers
+from tests.export.conftest import EXAMPLE, OPEN, RT, SANITIZERS, STRICT, Library, Saved, Saver, build, compilers
 from tests.models import BUILDERS
 
 
@@ -15,13 +15,14 @@ def run(program: Path, model: Saved, *more: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, input=model.input_bytes, capture_output=True, check=False)
 
 
-def build_example(cc: str, folder: Path, *flags: str) -> Path:
-    return build(cc, folder / "run", "-std=c99", *STRICT, *flags, f"-I{RT}", EXAMPLE, *RT_SOURCES)
+def build_example(library: Library, cc: str, folder: Path, *more: str) -> Path:
+    flags = ["-std=c99", *more]
+    return build(cc, folder / "run", *flags, *STRICT, f"-I{RT}", EXAMPLE, library(cc, *flags))
 
 
 @compilers
-def test_it_runs_any_model(cc: str, saved: Saver, tmp_path: Path) -> None:
-    program = build_example(cc, tmp_path)
+def test_it_runs_any_model(cc: str, saved: Saver, library: Library, tmp_path: Path) -> None:
+    program = build_example(library, cc, tmp_path)
     for name in BUILDERS:
         done = run(program, saved(name), "2")
         assert done.returncode == 0, done.stderr
@@ -32,14 +33,14 @@ def test_it_runs_any_model(cc: str, saved: Saver, tmp_path: Path) -> None:
 @pytest.mark.slow
 @compilers
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_it_is_clean_under_a_sanitizer(cc: str, sanitizer: str, saved: Saver, tmp_path: Path) -> None:
-    program = build_example(cc, tmp_path, *SANITIZERS[sanitizer])
+def test_it_is_clean_under_a_sanitizer(cc: str, sanitizer: str, saved: Saver, library: Library, tmp_path: Path) -> None:
+    program = build_example(library, cc, tmp_path, *SANITIZERS[sanitizer])
     for name in BUILDERS:
         assert run(program, saved(name)).stdout == saved(name).output_bytes
 
 
-def test_what_it_says_of_errors(saved: Saver, tmp_path: Path) -> None:
-    program = build_example("gcc", tmp_path)
+def test_what_it_says_of_errors(saved: Saver, library: Library, tmp_path: Path) -> None:
+    program = build_example(library, "gcc", tmp_path)
     mlp = saved("mlp")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"usage: {program} MODEL [OPEN [TIMES]] < inputs > outputs\n")

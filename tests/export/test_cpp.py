@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.export.conftest import HERE, NATIVE, RT, RT_SOURCES, SANITIZERS, STRICT, Saver, compilers
+from tests.export.conftest import HERE, NATIVE, RT, SANITIZERS, STRICT, Library, Saver, build, compilers
 from tests.export.test_c_api import check
 
 
-def build_wrapper(cc: str, folder: Path, *flags: str) -> Path:
-    """Compiles the runtime as C and the program as C++, and links them."""
-    both = [*STRICT, "-Wpedantic", f"-I{RT}", *[f for f in flags if f.startswith("-fsan")]]
-    objects = [folder / f"{source.stem}.o" for source in RT_SOURCES]
-    commands = [[cc, "-std=c99", *both, "-c", s, "-o", o] for s, o in zip(RT_SOURCES, objects, strict=True)]
+def build_wrapper(library: Library, cc: str, folder: Path, flags: Sequence[str], both: Sequence[str] = ()) -> Path:
+    """Compiles the runtime as C and the program as C++, both with the flags of *both*, and links them."""
     cxx = {"gcc": "g++", "clang": "clang++"}[cc]
-    more = [*both, *flags, f"-I{NATIVE / 'cpp'}", HERE / "wrapper.cpp", *objects]
-    commands.append([cxx, "-std=c++17", *more, "-pthread", "-o", folder / "wrapper"])
-    for command in commands:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-    return folder / "wrapper"
+    more = ["-std=c++17", *STRICT, "-Wpedantic", *flags, *both, f"-I{RT}", f"-I{NATIVE / 'cpp'}"]
+    return build(cxx, folder / "wrapper", *more, HERE / "wrapper.cpp", library(cc, "-std=c99", *both))
 
 
 @compilers
 @pytest.mark.parametrize("flags", [[], ["-fno-exceptions", "-fno-rtti"]], ids=["exceptions", "none"])
-def test_the_wrapper(cc: str, flags: list[str], saved: Saver, tmp_path: Path) -> None:
-    check(build_wrapper(cc, tmp_path, *flags), saved)
+def test_the_wrapper(cc: str, flags: list[str], saved: Saver, library: Library, tmp_path: Path) -> None:
+    check(build_wrapper(library, cc, tmp_path, flags), saved)
 
 
 @pytest.mark.slow
 @compilers
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_the_wrapper_under_a_sanitizer(cc: str, sanitizer: str, saved: Saver, tmp_path: Path) -> None:
-    check(build_wrapper(cc, tmp_path, *SANITIZERS[sanitizer]), saved)
+def test_the_wrapper_under_a_sanitizer(cc: str, sanitizer: str, saved: Saver, library: Library, tmp_path: Path) -> None:
+    check(build_wrapper(library, cc, tmp_path, (), SANITIZERS[sanitizer]), saved)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.export.conftest import HERE, OPEN, RT, RT_SOURCES, STRICT, Saved, Saver, build, compilers
+from tests.export.conftest import HERE, OPEN, RT, STRICT, Saved, Saver, build, compilers
+from tests.export.conftest import Library as Runtime
 
 import weft
 from weft.cli.main import main
@@ -29,9 +30,9 @@ def run(program: Path, given: bytes) -> tuple[bytes, bytes]:
 
 
 def link(cc: str, folder: Path, *more: str | Path) -> Path:
-    """The one line that the header tells, with every warning an error."""
+    """The one line that the header tells, with every warning an error, but for the runtime, which is among *more*."""
     flags = [*STRICT, f"-I{folder}", f"-I{folder / 'weft'}"]
-    return build(cc, folder / "main", "-std=c99", *flags, *more, folder / "model.o", *(folder / "weft").glob("*.c"))
+    return build(cc, folder / "main", "-std=c99", *flags, *more, folder / "model.o")
 
 
 @compilers
@@ -40,16 +41,16 @@ def test_an_object_with_its_weights(cc: str, saved: Saver, tmp_path: Path) -> No
     made = export_folder(mlp.model.package, folder)
     assert [p.name for p in made[:2]] == ["model.o", "model.h"]
     assert {p.name for p in made[2:]} == {p.name for p in RT.iterdir() if p.suffix in (".c", ".h")}
-    program = link(cc, folder, HERE / "linked.c")
+    program = link(cc, folder, HERE / "linked.c", *(folder / "weft").glob("*.c"))
     assert run(program, mlp.input_bytes) == (mlp.output_bytes, b"")
 
 
 @compilers
-def test_an_object_with_its_weights_in_a_file(cc: str, saved: Saver, tmp_path: Path) -> None:
+def test_an_object_with_its_weights_in_a_file(cc: str, saved: Saver, library: Runtime, tmp_path: Path) -> None:
     mlp, folder = saved("mlp"), tmp_path / "mlp"
     assert folder / "weights.bin" in export_folder(mlp.model.package, folder, embed=False)
     weights = folder / "weights.bin"
-    program = link(cc, folder, HERE / "linked.c", f'-DWEIGHTS="{weights}"')
+    program = link(cc, folder, HERE / "linked.c", f'-DWEIGHTS="{weights}"', library(cc, "-std=c99"))
     assert run(program, mlp.input_bytes) == (mlp.output_bytes, b"")
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-1] + b"?")
@@ -122,7 +123,7 @@ def test_a_library_with_the_runtime(saved: Saver, tmp_path: Path) -> None:
 
 
 @compilers
-def test_a_library_without_a_linker(cc: str, saved: Saver, tmp_path: Path) -> None:
+def test_a_library_without_a_linker(cc: str, saved: Saver, library: Runtime, tmp_path: Path) -> None:
     """Weft writes it alone; the system's loader loads it, and nothing in it is both writable and executable."""
     mlp, path = saved("mlp"), tmp_path / "libmlp.so"
     assert not export_library(mlp.model.package, path, compiler="")
@@ -143,7 +144,7 @@ def test_a_library_without_a_linker(cc: str, saved: Saver, tmp_path: Path) -> No
     )
     (tmp_path / "model.h").touch()
     flags = ["-std=c99", *STRICT, f"-I{RT}", f"-I{tmp_path}", f"-I{HERE}"]
-    program = build(cc, tmp_path / "main", *flags, tmp_path / "open.c", *RT_SOURCES, "-ldl")
+    program = build(cc, tmp_path / "main", *flags, tmp_path / "open.c", library(cc, "-std=c99"), "-ldl")
     assert run(program, mlp.input_bytes) == (mlp.output_bytes, b"")
 
 
