@@ -14,6 +14,7 @@ test: check
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 test-all: check
+	.ci/toolchains.sh
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-test

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Gets what some of the slow tests use and are skipped without: a second C compiler, and a browser for the page of `weft report`.
+# They are Debian's packages; where there is no apt, or no right to use it, it is only said what is missing.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+
+is_here() {
+  for name in "$@"; do command -v "$name" > /dev/null && return; done
+  return 1
+}
+
+missing=()
+is_here clang || missing+=(clang)
+is_here "${CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable chrome || missing+=(chromium)
+[ ${#missing[@]} -eq 0 ] && exit
+
+if is_here apt-get && [ "$(id -u)" = 0 ]; then
+  echo "installing ${missing[*]}"
+  if apt-get update -qq && apt-get install -y -qq "${missing[@]}" > /dev/null; then exit; fi
+fi
+echo "there is no ${missing[*]}, and it can't be installed here: what needs it is not tested" >&2
