@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 import onnx
 
@@ -26,6 +27,13 @@ def network() -> onnx.ModelProto:
     return g.model()
 
 
+_FACTS: Final[dict[tuple[int, int, str], tuple[str, object]]] = {}
+"""The facts of each compilation as JSON, which many tests ask for, with what they are of, so that it stays the only one there."""
+
+
 def facts_of(made: Compilation, timing: Timing | None = None, title: str = "tiny") -> dict[str, Any]:
-    """Returns what the page of *made* shows."""
-    return report_facts(title, made, MACHINE, timing)
+    """Returns what the page of *made* shows; the caller's own, to be changed at will."""
+    key = id(made), id(timing), title
+    if key not in _FACTS:
+        _FACTS[key] = json.dumps(report_facts(title, made, MACHINE, timing)), (made, timing)
+    return dict(json.loads(_FACTS[key][0]))
