@@ -15,8 +15,10 @@ import pytest
 from tests import models
 
 import weft
+from weft.native import header_files, source_files
 
 ROOT = Path(__file__).resolve().parents[2]
+NATIVE = ROOT / "src" / "weft" / "native"
 pytestmark = pytest.mark.slow  # a compiler runs, and build tools are fetched
 
 USE = """
@@ -102,7 +104,9 @@ def test_it_is_small_and_needs_numpy_alone(wheel: Path) -> None:
     assert facts["Version"] == weft.__version__
     folders = {n.split("/")[1] for n in names if n.startswith("weft/")}
     assert folders == {"__init__.py", "native", "runtime", "support"}
-    assert not [n for n in names if n.endswith((".c", ".cpp", ".h", ".hpp", ".pyc"))]
+    assert not [n for n in names if n.endswith((".cpp", ".pyc", "CMakeLists.txt"))]
+    assert {f"weft/native/{p.relative_to(NATIVE)}" for p in [*header_files(), *source_files()]} <= set(names)
+    assert {"weft/native/rt/weft.h", "weft/native/rt/weft_abi.h", "weft/native/cpp/weft.hpp"} <= set(names)
 
 
 def test_it_runs_a_saved_model(python: Path, tmp_path: Path) -> None:
@@ -127,6 +131,38 @@ def test_it_runs_a_saved_model(python: Path, tmp_path: Path) -> None:
         "NumPy has no bfloat16 without the package ml_dtypes",
         "  hint: pip install ml_dtypes",
     ]
+
+
+CPP = """
+#include <cstdio>
+#include "weft.hpp"
+int main(int, char **argv) {
+  weft::Model model = weft::Model::load(argv[1]);
+  std::printf("%s\\n", model.note("weft"));
+}
+"""
+
+
+def test_programs_in_c_and_cpp_find_the_runtime(python: Path, tmp_path: Path) -> None:
+    proto = models.mlp()
+    x = models.random_inputs(proto)["x"]
+    model = weft.compile(proto)
+    model.save(tmp_path / "m.weft")
+    (tmp_path / "main.cpp").write_text(CPP)
+    find = f"{python} -m weft.native"
+    example = ROOT / "examples" / "c" / "run.c"
+    for command in (
+        f"cc -std=c99 -O2 -Wall -Wextra -Werror -pthread $({find} --includes --sources) {example} -o run",
+        f"cc -std=c99 -O2 -c $({find} --includes --sources)",
+        f"c++ -std=c++17 -O2 -Wall -Wextra -Werror -pthread $({find} --includes) main.cpp *.o -o main",
+    ):
+        subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [tmp_path / "run", "m.weft", "3"], input=x.tobytes(), capture_output=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == np.asarray(model(x)).tobytes()
+    said = subprocess.run([tmp_path / "main", "m.weft"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert said.stdout == f"{weft.__version__}\n"
 
 
 def halves() -> onnx.ModelProto:

@@ -6,13 +6,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from weft.driver.export_elf import Part, Symbol, write_library, write_object
 from weft.driver.export_header import c_name, header_text
-from weft.native import _rt
+from weft.native import _rt, header_files, source_files
 from weft.runtime.artifact import artifact_header
 from weft.runtime.package import Package
 from weft.support.errors import ArtifactError, ToolchainError
@@ -33,11 +32,10 @@ int32_t weft_open(const weft_options *options, weft_model **model, weft_error *e
 
 
 def runtime_sources() -> list[Path]:
-    """Returns the C files and headers of the runtime; raises `ToolchainError` where Weft was installed without them."""
-    folder = Path(str(files("weft.native") / "rt"))
-    found = sorted([*folder.glob("*.c"), *folder.glob("*.h")]) if folder.is_dir() else []
+    """Returns the runtime's C files and headers; raises `ToolchainError` where Weft was installed without them."""
+    found = [*source_files(), *header_files()]
     if not found:
-        raise ToolchainError("the runtime's C sources are not installed", hint="install weft, not weft-runtime")
+        raise ToolchainError("the runtime's C sources are not installed", hint="install weft again")
     return found
 
 
@@ -97,11 +95,10 @@ def export_library(package: Package, path: Path, compiler: str | None = None) ->
         model, source = Path(folder, "model.o"), Path(folder, "open.c")
         _write(model, write_object(package.machine, parts, symbols))
         source.write_text(_OPEN, encoding="utf-8")
-        runtime = runtime_sources()
-        c_files = [str(s) for s in runtime if s.suffix == ".c"]
+        c_files = [s for s in runtime_sources() if s.suffix == ".c"]
         _run([
-            found, "-shared", "-fPIC", "-std=c99", "-O2", f"-I{runtime[0].parent}", str(source), *c_files, str(model),
-            "-pthread", "-Wl,-Bsymbolic", f"-Wl,-soname,{path.name}", "-o", str(path),
+            found, "-shared", "-fPIC", "-std=c99", "-O2", f"-I{c_files[0].parent}", str(source), *map(str, c_files),
+            str(model), "-pthread", "-Wl,-Bsymbolic", f"-Wl,-soname,{path.name}", "-o", str(path),
         ])  # fmt: skip
     return True
 
