@@ -51,6 +51,10 @@ def test_text_before_and_after() -> None:
     )
 
 
+def heads(g: Graph, x: Value, perm: tuple[int, ...]) -> Value:
+    return g.add("transpose", [x], perm=perm)
+
+
 PACKED: dict[str, tuple[tuple[int, ...], Callable[[Graph, Value], Value], list[str]]] = {
     "vector": ((5,), lambda g, x: g.add("matmul", [x, constant(g, 5, 6)]), ["matmul_packed"]),
     "batch": ((2, 3, 5), lambda g, x: g.add("matmul", [x, constant(g, 5, 6)]), ["matmul_packed"]),
@@ -76,6 +80,19 @@ PACKED: dict[str, tuple[tuple[int, ...], Callable[[Graph, Value], Value], list[s
     "one row": (
         (2, 1, 4),
         lambda g, x: g.add("matmul", [x, g.add("transpose", [g.add("expand", [x], shape=(2, 3, 4))], perm=(0, 2, 1))]),
+        ["expand", "einsum"],
+    ),
+    "one row, heads inside": (
+        (1, 3, 2, 4),
+        lambda g, x: g.add(
+            "matmul",
+            [g.add("reduce_sum", [g.add("transpose", [x], perm=(0, 2, 1, 3))], axes=(2,)), heads(g, x, (0, 2, 3, 1))],
+        ),
+        ["transpose", "reduce_sum", "einsum"],
+    ),
+    "one row, depth apart": (
+        (3, 1, 3),
+        lambda g, x: g.add("matmul", [x, heads(g, g.add("expand", [x], shape=(3, 3, 3)), (1, 0, 2))]),
         ["expand", "transpose", "matmul"],
     ),
     "one column": ((3, 5), lambda g, x: g.add("matmul", [x, constant(g, 5, 1)]), ["matmul"]),

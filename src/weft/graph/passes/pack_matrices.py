@@ -5,10 +5,14 @@
 A panel is as wide as the vector registers that one row of a micro-kernel's result takes (Goto and van de Geijn, "Anatomy of
 high-performance matrix multiplication", 2008). A constant that other operators read too (an embedding that is also the last
 weight) is held in panels alone, and they read it through `unpack_matrix`, which fuses into them.
+
+Few rows are not worth panels. If their right-hand side is the transpose of something (the keys of attention, one query at a time),
+they are multiplied with that as it lies.
 """
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,6 +59,12 @@ class _Packing:
         """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
         if _right(node) is not None and self._packs(node):
             return [self.product(new, node, inputs)]
+        before = _before_transposition(node, inputs)
+        if before is not None:
+            equation = _rows_by_rows(node.output.rank, before[1])
+            return [
+                new.add("einsum", [inputs[0], before[0]], equation=equation, source=node.source, name=node.output.name)
+            ]
         if not any(v in self.packed for v in inputs):
             return None
         return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
@@ -115,6 +125,28 @@ def _right(node: Node) -> Value | None:
 
 def _is_transposed(node: Node) -> bool:
     return node.op == "gemm" and bool(node.attribute("trans_b"))
+
+
+def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int, ...]] | None:
+    """Returns what the right-hand side of a product is transposed from, and how, if that has the depth side by side.
+
+    Few rows are multiplied with such rows as they are, each product summed along both: a transposed copy would take longer.
+    """
+    b = inputs[1] if node.op == "matmul" else None
+    if b is None or b.producer is None or b.producer.op != "transpose" or b.rank != node.output.rank or b.rank < 2:
+        return None
+    before, perm = b.producer.inputs[0], b.producer.attribute("perm")
+    a = inputs[0]
+    if before is None or perm is None or a is None or a.rank != b.rank or perm[-2] != b.rank - 1:
+        return None
+    return before, tuple(perm)
+
+
+def _rows_by_rows(rank: int, perm: tuple[int, ...]) -> str:
+    """Returns the equation of a product whose right-hand side was transposed by *perm*."""
+    batch = string.ascii_lowercase[: rank - 2]
+    right = dict(zip(perm, f"{batch}yz", strict=True))
+    return f"{batch}xy,{''.join([right[n] for n in range(rank)])}->{batch}xz"
 
 
 def _is_rearranged(v: Value) -> bool:
