@@ -26,6 +26,9 @@ PLAIN_CONVOLUTION = 4.0
 ROWS_BETTER = 1.3
 """How many times as much of their vectors rows must fill as channels do, for the plain layout to be as good."""
 
+NARROW_ROWS_BETTER = 2.5
+"""The same for rows that fill no vector."""
+
 SHORT_STRIDE = 2
 """The longest stride at which every so many elements of a row are picked from vectors as fast as channels are packed."""
 
@@ -146,13 +149,13 @@ def is_as_good_plain(node: Node, target: Target) -> bool:
     if node.op != "conv2d" or x is None:
         return False
     lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
-    if isinstance(width, Const) and _size(width) < lanes:
-        return False
+    wide = not isinstance(width, Const) or _size(width) >= lanes
     if x.shape[1] is as_expr(group) is made:
-        return bool(node.attribute("strides")[-1] <= SHORT_STRIDE)
+        return wide and bool(node.attribute("strides")[-1] <= SHORT_STRIDE)
     known = isinstance(width, Const) and isinstance(made, Const) and group == 1
     at_one = set(node.attribute("strides")) == {1}
-    return known and at_one and _filled(_size(width), lanes) >= ROWS_BETTER * _filled(_size(made), lanes)
+    needed = ROWS_BETTER if wide else NARROW_ROWS_BETTER
+    return known and at_one and _filled(_size(width), lanes) >= needed * _filled(_size(made), lanes)
 
 
 def _filled(size: int, lanes: int) -> float:
