@@ -14,6 +14,7 @@ from tests.cli.commands import Cli
 from tests.cli.test_main import WEFT, on_a_terminal
 
 import weft
+from weft.cli import console
 from weft.driver.options import Options
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_program
@@ -162,18 +163,22 @@ def test_equal_calls_have_the_number_of_their_kernel(cli: Cli) -> None:
     assert [line.split()[0] for line in lines[1:]] == ["1", "1"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "args"),
-    [
-        (80, ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]),
-        (50, ["--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1"]),
-        (60, []),
-    ],
-)
-def test_everything_fits_a_terminal(cli: Cli, columns: int, args: list[str]) -> None:
-    shown = on_a_terminal([*WEFT, "inspect", "resnet.onnx", *args, "-q"], columns)
+def check_width(shown: str, columns: int) -> None:
     lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).splitlines()
+    assert len(lines) > 3
     assert [line for line in lines if len(line.expandtabs()) > columns] == []
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_everything_fits_a_terminal(cli: Cli, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.out, "_force_terminal", True)
+    monkeypatch.setattr(console.out, "_width", columns)
+    asked = ("--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1")
+    check_width(cli("inspect", "resnet.onnx", *asked, "-q").out, columns)
+
+
+def test_the_summary_fits_a_real_terminal(cli: Cli) -> None:
+    check_width(on_a_terminal([*WEFT, "inspect", "resnet.onnx", "-q"], 60), 60)
 
 
 def test_the_full_text_on_a_terminal(cli: Cli) -> None:

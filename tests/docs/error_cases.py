@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +53,15 @@ def making(make: Callable[[Path], Path]) -> Callable[[Path], object]:
     return lambda folder: weft.compile(make(folder))
 
 
+@cache
+def compiled_mlp() -> weft.Model:
+    """Returns a model for those who only call or save it."""
+    return weft.compile(mlp())
+
+
 def calling(call: Callable[[weft.Model], object]) -> Callable[[Path], object]:
     """Returns a way to call a model wrongly."""
-    return lambda _: call(weft.compile(mlp()))
+    return lambda _: call(compiled_mlp())
 
 
 def of_models() -> list[Case]:
@@ -78,7 +85,7 @@ def loading(content: bytes | None = None) -> Callable[[Path], object]:
 
     def fail(folder: Path) -> object:
         path = folder / "model.weft"
-        weft.compile(mlp()).save(path)
+        compiled_mlp().save(path)
         data = path.read_bytes() if content is None else content
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
         return weft.load(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,17 @@ HINTED = {
 """The errors that users meet; those of programs and schedules show the place instead where there is nothing to advise."""
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def classes() -> dict[str, tuple[str, str]]:
     """Returns the base and the docstring of every class of errors under `WeftError`, by name."""
     found: dict[str, tuple[str, str]] = {}
     for path in sorted(SRC.rglob("*.py")):
-        for c in ast.parse(path.read_text(encoding="utf-8")).body:
+        for c in parsed(path).body:
             if isinstance(c, ast.ClassDef) and c.bases and isinstance(c.bases[0], ast.Name):
                 found[c.name] = (c.bases[0].id, ast.get_docstring(c) or "")
     known = {"WeftError"}
@@ -103,7 +110,7 @@ def test_every_class_has_a_case() -> None:
 
 def raised(path: Path) -> list[tuple[int, str, bool]]:
     """Returns the line, the class, and whether there is a hint, of each error that is made in a file."""
-    calls = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+    calls = [n for n in ast.walk(parsed(path)) if isinstance(n, ast.Call)]
     return [
         (n.lineno, n.func.id, any(k.arg in ("hint", None) for k in n.keywords))
         for n in calls

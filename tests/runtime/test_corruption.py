@@ -14,7 +14,7 @@ from tests.runtime.test_model import affine
 from weft.native import _rt
 from weft.runtime.artifact import write_artifact
 
-SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
 @pytest.fixture(scope="module")
