@@ -100,11 +100,15 @@ def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | N
 
 
 def is_strided_along(block: Block) -> bool:
-    """Tells whether windows move along the last axis in short strides, and nothing else does: vectors are picked from others."""
+    """Tells whether one result's windows move along the last axis in short strides, and nothing else does.
+
+    Its vectors are picked from others. Several results of one reduction, such as a maximum and its place, are not for this rule.
+    """
     last = spatial_axes(block)[-1:]
     found = [m for m in moving_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_STRIDE]
     return (
         bool(found)
+        and len({r.buffer for r in block.writes}) == 1
         and size_of(found[0].axis.extent) > 1
         and sum(uses_axis(x, last[0].var) for x in inputs_of(block)) == 1
     )
