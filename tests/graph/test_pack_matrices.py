@@ -112,6 +112,15 @@ def test_rows_may_be_symbolic() -> None:
     assert ops(apply_pass(one_output(g, gemm(g, x, 5, 6)), packed)) == ["matmul_packed"]
 
 
+@pytest.mark.parametrize(("rows", "op"), [(1, "einsum"), (None, "matmul")])
+def test_many_rows_or_an_unknown_number_are_not_multiplied_with_keys_as_they_lie(rows: int | None, op: str) -> None:
+    """With rows in vectors a transposed copy is soon worth its time, of a symbolic number of keys as well."""
+    g = Graph()
+    queries = g.input("q", (2, g.dim("m") if rows is None else rows, 4), f32)
+    keys = g.add("transpose", [g.input("k", (2, g.dim("n"), 4), f32)], perm=(0, 2, 1))
+    assert op in [n.op for n in packed(one_output(g, g.add("matmul", [queries, keys]))).nodes]
+
+
 def test_a_shared_weight_is_packed_once() -> None:
     g = Graph()
     x, w = g.input("x", (3, 5), f32), constant(g, 5, 5, name="w")

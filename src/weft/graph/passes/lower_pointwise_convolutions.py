@@ -8,8 +8,6 @@ taken. A convolution alone, or where few others are near, needs no packing so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import is_pointwise
 from weft.graph.rewriting import Inputs, rewrite_graph
@@ -18,12 +16,7 @@ from weft.ir.expr import ONE
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
     """Returns *graph* with matrix products for the 1x1 convolutions that are left in it."""
-    chosen = {n for n in graph.nodes if is_pointwise(n)}
-
-    def lower(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        return [_product(new, node, inputs)] if node in chosen else None
-
-    return rewrite_graph(graph, lower) if chosen else graph
+    return rewrite_graph(graph, lambda new, node, inputs: [_product(new, node, inputs)] if is_pointwise(node) else None)
 
 
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:

@@ -132,12 +132,12 @@ def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int,
 
     Few rows are multiplied with such rows as they are, each product summed along both: a transposed copy would take longer.
     """
-    b = inputs[1] if node.op == "matmul" else None
-    if b is None or b.producer is None or b.producer.op != "transpose" or b.rank != node.output.rank or b.rank < 2:
+    a, b = inputs[:2] if node.op == "matmul" else (None, None)
+    if a is None or b is None or b.producer is None or b.producer.op != "transpose" or a.rank != b.rank or b.rank < 2:
         return None
-    before, perm = b.producer.inputs[0], b.producer.attribute("perm")
-    a = inputs[0]
-    if before is None or perm is None or a is None or a.rank != b.rank or perm[-2] != b.rank - 1:
+    before, perm, rows = b.producer.inputs[0], b.producer.attribute("perm"), a.shape[-2]
+    few = isinstance(rows, Const) and int(rows.value) < FEW_ROWS_REARRANGED
+    if not few or before is None or perm is None or perm[-2] != b.rank - 1:
         return None
     return before, tuple(perm)
 

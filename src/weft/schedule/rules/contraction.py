@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from weft.ir.expr import ONE, Const, Var
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import Axis, AxisKind, Block, Load, LoopKind
+from weft.loop.nodes import Axis, AxisKind, Block, Load
 from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
@@ -24,7 +23,7 @@ from weft.schedule.rules.facts import (
     uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
-from weft.schedule.rules.footprint import Access, Level
+from weft.schedule.rules.footprint import bytes_of, step_along
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.streams import ask_ahead
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
@@ -138,7 +137,7 @@ def _is_near(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -
     row = size_of(last.extent) * columns
     panels = elements(reduce_axes(block)) * row * bits // 8
     near = target.l1 * L1_SHARE
-    if prod(map(size_of, written.shape)) * bits // 8 > target.l2:
+    if bytes_of(written) > target.l2:
         near = max(near, target.l2 * L2_SHARE)
     return row > LONG_ROW * target.lanes(bits) and panels <= near
 
@@ -156,15 +155,14 @@ def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> T
         open_last=not isinstance(axes[-1].extent, Const),
         outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, axes[roles.row].var),
-        right_bytes=0 if found is None else prod(map(size_of, found.right.buffer.shape)) * written.dtype.bytes,
+        right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )
     return choose_tile(problem, target)
 
 
 def _stride(load: Load, axis: Var) -> int:
     """Returns how many bytes apart *load* reads for one value of *axis* and for the next."""
-    access = Access(load.buffer, load.indices, False)
-    return abs(access.stride(Level(axis, 2, 1, LoopKind.SERIAL))) * load.buffer.dtype.bytes
+    return abs(step_along(load.buffer, load.indices, axis)) * load.buffer.dtype.bytes
 
 
 def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from weft.ir.expr import Add, Cast, Const, Expr, FloorDiv, FloorMod, Max, Min, Mul, Neg, Sub, Var
 from weft.ir.rewrite import free_vars, post_order, substitute
@@ -65,6 +66,16 @@ class Access:
             lo, hi = interval(i, ranges)
             widths.append(max(1, min(hi - lo + 1, size_of(s))))
         return _lines(widths, [size_of(s) for s in self.buffer.shape], self.buffer.dtype.bytes)
+
+
+def bytes_of(buffer: Buffer) -> int:
+    """Returns the bytes of a whole buffer."""
+    return prod(map(size_of, buffer.shape)) * buffer.dtype.bytes
+
+
+def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
+    """Returns how many elements further *indices* are for the next value of *var*."""
+    return Access(buffer, tuple(indices), False).stride(Level(var, 2, 1, LoopKind.SERIAL))
 
 
 @dataclass(frozen=True, eq=False)

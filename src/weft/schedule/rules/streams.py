@@ -7,12 +7,9 @@ the next one. Lines that are near already cost little to ask for.
 
 from __future__ import annotations
 
-from math import prod
-
-from weft.loop.nodes import Load, LoopKind
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
-from weft.schedule.rules.footprint import Access, Level
+from weft.schedule.rules.footprint import bytes_of, step_along
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
@@ -26,15 +23,7 @@ def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, width: int, target: Tar
     found = contraction_of(block_of(s, ref))
     if found is None or not target.read_ahead:
         return
-    right = found.right.buffer
-    size = right.dtype.bytes
-    step = _step(s, ref, loop, found.right)
-    if prod(map(size_of, right.shape)) * size > target.l1 and step == size_of(right.shape[-1]):
-        s.prefetch(loop, right.name, max(1, target.read_ahead // (width * size)))
-
-
-def _step(s: Schedule, ref: BlockRef, loop: LoopRef, load: Load) -> int:
-    """Returns how many elements further *load* reads in the next iteration of *loop*."""
-    block = block_of(s, ref)
-    access = Access(load.buffer, tuple([at_loops(block, i) for i in load.indices]), False)
-    return access.stride(Level(loop.var, 2, 1, LoopKind.SERIAL))
+    block, right = block_of(s, ref), found.right.buffer
+    step = step_along(right, [at_loops(block, i) for i in found.right.indices], loop.var)
+    if bytes_of(right) > target.l1 and step == size_of(right.shape[-1]):
+        s.prefetch(loop, right.name, max(1, target.read_ahead // (width * right.dtype.bytes)))
