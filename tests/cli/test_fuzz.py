@@ -117,8 +117,9 @@ def try_calls(cli: Cli, folder: Path, seed: int, count: int) -> list[str]:
 
 
 @pytest.mark.filterwarnings("always")
-def test_calls(cli: Cli, tmp_path: Path) -> None:
-    assert try_calls(cli, tmp_path, 0, 40) == []
+@pytest.mark.parametrize("seed", range(2))
+def test_calls(cli: Cli, tmp_path: Path, seed: int) -> None:
+    assert try_calls(cli, tmp_path, seed, 30) == []
 
 
 @pytest.mark.slow
