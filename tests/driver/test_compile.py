@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from tests.models import conv_bn_relu, lstm_step, mlp, random_inputs, tiny_bert_layer
 
@@ -123,6 +124,30 @@ def test_equal_groups_share_a_kernel() -> None:
     assert len({k.name for k in made.kernels.values()}) == len(made.kernels)
 
 
+def test_models_share_kernels_whatever_number_they_have_in_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path))
+
+    def towers(*channels: int) -> onnx.ModelProto:
+        g = GraphBuilder(f"towers {channels}")
+        for n, c in enumerate(channels):
+            g.output(g.op("Tanh", g.input(f"x{n}", (4, c))), f"y{n}")
+        return g.model()
+
+    first = weft.build(towers(8, 24), cache=default_cache())
+    second = weft.build(towers(40, 24), cache=default_cache())
+    assert [k.name for k in second.kernels.values()] == ["tanh", "tanh_2"]
+    assert [bool(k.spans) for k in second.kernels.values()] == [True, False]
+    third = weft.build(towers(24), cache=default_cache())
+    assert [k.name for k in third.kernels.values()] == ["tanh"]
+    assert not any(k.spans for k in third.kernels.values())
+    wide, narrow = np.ones((4, 40), np.float32), np.full((4, 24), 2, np.float32)
+    assert first.kernels.keys() & second.kernels.keys() == third.kernels.keys()
+    for result, x in zip(weft.compile(towers(40, 24))(wide, narrow), (wide, narrow), strict=True):
+        np.testing.assert_allclose(result, np.tanh(x), rtol=1e-6)
+
+
 def test_code_for_a_target_that_lacks_nothing_here_says_what_it_needs() -> None:
     package = build(mlp(), cpu("sse4")).package
     assert package.target == "cpu -mattr=sse4"
@@ -150,7 +175,7 @@ def test_a_kernels_texts_survive_the_cache(model: Path) -> None:
     again = weft.build(model, cache=default_cache())
     for a, b in zip(first.kernels.values(), again.kernels.values(), strict=True):
         assert (a.name, a.scheduled, a.trace, a.flat, a.object) == (b.name, b.scheduled, b.trace, b.flat, b.object)
-        assert a.name in a.assembly(first.target)
+        assert a.symbol in a.assembly(first.target)
 
 
 def test_kernels_show_functions_by_name_and_their_code(model: Path) -> None:
@@ -158,7 +183,7 @@ def test_kernels_show_functions_by_name_and_their_code(model: Path) -> None:
     texts = "".join(k.flat for k in made.kernels.values())
     assert "tanh(" in texts
     for kernel in made.kernels.values():
-        assert f"{kernel.name}:" in kernel.assembly(made.target)
+        assert f"{kernel.symbol}:" in kernel.assembly(made.target)
 
 
 def test_options_are_checked() -> None:

@@ -39,7 +39,7 @@ def test_the_steps_make_the_loops_again(
     original = kernel.make_kernel
 
     def noting(request: Request, target: Target, cache: Cache | None, *others: object, **named: object) -> object:
-        requests[request.name] = request
+        requests[request.description] = request
         return original(request, target, cache, *others, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("weft.driver.build.make_kernel", noting)
@@ -49,7 +49,7 @@ def test_the_steps_make_the_loops_again(
     for key, found in again.kernels.items():  # they come from the cache
         made = first.kernels[key]
         assert (found.scheduled, found.trace, found.flat) == (made.scheduled, made.trace, made.flat)
-        assert loops_made_by(found.trace, requests[found.name]) == found.scheduled
+        assert loops_made_by(found.trace, requests[key]) == found.scheduled
         parse_program(found.scheduled)
 
 

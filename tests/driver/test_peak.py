@@ -57,11 +57,15 @@ def test_the_peaks_are_those_of_an_independent_program(tmp_path: Path) -> None:
     program = tmp_path / "peak"
     source = ROOT / "benchmarks" / "peak.c"
     subprocess.run(["cc", "-O2", "-march=native", "-pthread", source, "-o", program], check=True)
-    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    pattern = r"^(fp32|bf16|int8) \w+ zmm \w+/s: 1c (\S+)"
-    theirs = {name: float(rate) for name, rate in re.findall(pattern, printed, re.M)}
-    ours = {"fp32": fma_peak(), "bf16": Peak(bf16).rate(repeats=50), "int8": Peak(u8).rate(repeats=50)}
+    theirs: dict[str, float] = {}
+    ours: dict[str, float] = {}
+    for _ in range(3):  # in turn, and the best of each: whatever else the machine does only ever lowers a rate
+        printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+        found = re.findall(r"^(fp32|bf16|int8) \w+ zmm \w+/s: 1c (\S+)", printed, re.M)
+        theirs = {name: max(float(rate), theirs.get(name, 0.0)) for name, rate in found}
+        rates = {"fp32": fma_peak(), "bf16": Peak(bf16).rate(repeats=150), "int8": Peak(u8).rate(repeats=150)}
+        ours = {name: max(rate, ours.get(name, 0.0)) for name, rate in rates.items()}
     assert set(theirs) == set(ours)
-    most = {**theirs, "bf16": 2 * theirs["fp32"]}  # its 12 chains may be too few for the latency of bf16's instruction
+    most = {"fp32": theirs["fp32"], "bf16": 2 * theirs["fp32"], "int8": 4 * theirs["fp32"]}  # they share f32's ports
     for name, rate in ours.items():
         assert 0.95 * theirs[name] <= rate <= 1.05 * most[name], (name, rate, theirs)

@@ -158,13 +158,11 @@ def build_kernels(
     shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
     pending: dict[str, Future[Kernel]] = {}
     finished: list[Future[Kernel]] = []
-    names: set[str] = set()
     clock.begin("kernels", len(distinct))
     for key, group in distinct.items():
         clock.step(len(finished))
-        name = _unique(group.name, names)
         request = Request(
-            name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
+            group.name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
             parallel=options.uses("parallel", 0), lift=True,
         )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
@@ -172,7 +170,8 @@ def build_kernels(
     for f in pending.values():
         f.result()
         clock.step(len(finished))
-    return {key: f.result() for key, f in pending.items()}
+    names: set[str] = set()
+    return {key: f.result().named(_unique(distinct[key].name, names)) for key, f in pending.items()}
 
 
 def _unique(name: str, taken: set[str]) -> str:

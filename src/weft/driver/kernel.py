@@ -40,6 +40,7 @@ Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]
 class Request:
     """A kernel that is wanted: its name, a canonical description of what it computes, and its formulas.
 
+    Equal descriptions have equal names: whatever a model calls its kernels, it shares them with others (`Kernel.named`).
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
@@ -57,13 +58,14 @@ class Request:
 
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on."""
-        return digest(self.name, self.description, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
+        return digest(self.description, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
 
+    `name` is what the kernel goes by among those of its model; in the texts its function is called `symbol`.
     `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in. `spans` tell when each
     step to it was done; a kernel from the cache has none.
     """
@@ -77,6 +79,17 @@ class Kernel:
     workspaces: tuple[int, ...] = ()
     spans: tuple[Span, ...] = ()
 
+    @property
+    def symbol(self) -> str:
+        """The name of the function in the texts and in the object's image."""
+        return self.object.renamed[0][0] if self.object.renamed else self.name
+
+    def named(self, name: str) -> Kernel:
+        """Returns the kernel under another name; the texts and the object's image stay as they are."""
+        code = replace(self.object, renamed=((self.symbol, name),))
+        spans = tuple([replace(s, name=name) if s.name == self.name else s for s in self.spans])
+        return replace(self, name=name, object=code, spans=spans)
+
     def assembly(self, target: Target) -> str:
         """Returns the kernel's machine code for *target* as text."""
         return assembly(expand_math(parse_program(self.flat), target), target)
@@ -84,7 +97,7 @@ class Kernel:
     def to_bytes(self) -> bytes:
         """Returns the kernel as bytes: a line of JSON, then the object."""
         facts = {
-            "name": self.name, "scheduled": self.scheduled, "trace": self.trace, "flat": self.flat,
+            "name": self.symbol, "scheduled": self.scheduled, "trace": self.trace, "flat": self.flat,
             "messages": self.object.messages, "seconds": self.seconds, "workspaces": self.workspaces,
         }  # fmt: skip
         return json.dumps(facts).encode() + b"\n" + self.object.elf

@@ -83,7 +83,7 @@ def arithmetic(target: Target) -> Iterator[Quantity]:
 def _peak(dtype: DType, target: Target) -> Quantity:
     peak = Peak(dtype, target)
     name = f"{_NAMES[dtype]}, {target.vector_bits}-bit vectors"
-    return Quantity(name, "GOP/s" if dtype is u8 else "GFLOP/s", partial(peak.rate, repeats=10))
+    return Quantity(name, "GOP/s" if dtype is u8 else "GFLOP/s", peak.rate)
 
 
 def memory(target: Target) -> Iterator[Quantity]:

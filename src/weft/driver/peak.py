@@ -64,14 +64,14 @@ class Peak:
         self.sums = result.numpy
         self.operations = 2 * self.total * group
 
-    def rate(self, threads: int = 1, repeats: int = 10, steps: int = STEPS) -> float:
-        """Returns the best rate of *repeats*, of all threads together, in 10**9 operations per second (two per product)."""
+    def rate(self, threads: int = 1, repeats: int = 30, steps: int = STEPS) -> float:
+        """Returns the best rate of *repeats* runs, of all threads together, in 10**9 operations per second (two per product)."""
         sums = np.zeros(self.total * threads, self.sums)
         arguments = (*self.factors, sums, threads, steps)
-        best = min(self.function.time(*arguments, threads=threads, repeats=3) for _ in range(repeats))
+        best = min(self.function.time(*arguments, threads=threads, repeats=1) for _ in range(repeats))
         return threads * steps * self.operations / best / 1e9
 
 
-def fma_peak(target: Target | None = None, repeats: int = 50) -> float:
+def fma_peak(target: Target | None = None, repeats: int = 150) -> float:
     """Returns the best rate of float32 multiply-adds of one core, in GFLOP/s (two operations each)."""
     return Peak(f32, target).rate(repeats=repeats)

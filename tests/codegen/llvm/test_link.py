@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
@@ -69,6 +71,16 @@ def test_private_functions_of_two_objects_may_share_a_name() -> None:
         return compiled(Function(name, (), Call("inner", ())), Function("inner", (), seq()))
 
     assert set(link([caller("f"), caller("g")]).symbols) == {"f", "g"}
+
+
+def test_an_object_may_go_by_another_name() -> None:
+    f = compiled(Function("f", (), seq()))
+    g = replace(f, renamed=(("f", "g"),))
+    image = link([compiled(Function("both", (), seq(Call("f", ()), Call("g", ())))), f, g])
+    assert set(image.symbols) == {"both", "f", "g"}
+    assert image.symbols["f"] != image.symbols["g"]
+    with pytest.raises(ToolchainError, match="the symbol g is defined twice"):
+        link([g, g])
 
 
 def test_messages_are_merged_and_must_not_collide() -> None:

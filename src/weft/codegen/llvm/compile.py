@@ -18,10 +18,14 @@ from weft.targets.target import Target
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """One relocatable object: its ELF image, and the messages of its assertions by number, as pairs."""
+    """One relocatable object: its ELF image, and the messages of its assertions by number, as pairs.
+
+    `renamed` are pairs too, a global symbol in the image and what other objects call it; all others go by their own names.
+    """
 
     elf: bytes
     messages: tuple[tuple[int, str], ...]
+    renamed: tuple[tuple[str, str], ...] = ()
 
     def undefined(self) -> list[str]:
         """Returns the symbols that another object must define."""

@@ -7,7 +7,7 @@ page of their own, so that only code need be executable.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +51,7 @@ def link(objects: Sequence[ObjectCode]) -> Image:
     """
     parsed = [read_object(o.elf) for o in objects]
     places, readonly, size = _lay_out(parsed)
-    symbols = _global_symbols(parsed, places)
+    symbols = _global_symbols(parsed, [dict(o.renamed) for o in objects], places)
     code = bytearray(size)
     for (o, s), at in places.items():
         data = parsed[o].sections[s].data
@@ -96,15 +96,18 @@ def _check_section(s: Section) -> None:
         raise ToolchainError(f"the object has writable data in {s.name}", hint="generated code may only hold constants")
 
 
-def _global_symbols(objects: Sequence[Object], places: dict[tuple[int, int], int]) -> dict[str, int]:
+def _global_symbols(
+    objects: Sequence[Object], renamed: Sequence[Mapping[str, str]], places: dict[tuple[int, int], int]
+) -> dict[str, int]:
     found: dict[str, int] = {}
     for o, of in enumerate(objects):
         for s in of.symbols:
             if s.is_local or s.section == UNDEFINED:
                 continue
-            if s.name in found:
-                raise ToolchainError(f"the symbol {s.name} is defined twice", hint="link each object once")
-            found[s.name] = places[o, s.section] + s.offset
+            name = renamed[o].get(s.name, s.name)
+            if name in found:
+                raise ToolchainError(f"the symbol {name} is defined twice", hint="link each object once")
+            found[name] = places[o, s.section] + s.offset
     return found
 
 
