@@ -46,8 +46,13 @@ def test_sse4_has_no_fused_multiply_add() -> None:
 
 WRONG = [
     ("gpu", "there is no target 'gpu'\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+    ("", "there is no target ''\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+    ("\n", "there is no target ''\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
     ("cpu -mattr=mmx", "there is no CPU level 'mmx'\n  hint: use one of avx512, avx2, sse4"),
-    ("cpu -cores=0", "target option '-cores=0' is not understood\n  hint: use -mattr=LEVEL or -cores=N"),
+    *[
+        (f"cpu -cores={n}", f"target option '-cores={n}' is not understood\n  hint: use -mattr=LEVEL or -cores=N")
+        for n in ("0", "", "-1", "²", "٣", "9" * 5000)
+    ],
 ]
 
 

@@ -8,6 +8,7 @@ parse_target("cpu -mattr=avx2 -cores=4")
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -61,6 +62,9 @@ _FLAG_OF: Final = {
     "sahf": "lahf_lm",
 }
 
+_CORES: Final = re.compile("[1-9][0-9]{0,5}")
+"""How many cores a target may be said to have, in ASCII's digits alone."""
+
 
 @cache
 def host() -> Target:
@@ -111,7 +115,7 @@ def parse_target(text: str) -> Target:
 
     Raises `InputError` for anything else.
     """
-    kind, *options = text.split()
+    kind, *options = text.split() or [""]
     if kind != "cpu":
         raise InputError(f"there is no target {kind!r}", hint="use cpu, or cpu -mattr=avx512|avx2|sse4")
     target = cpu()
@@ -119,7 +123,7 @@ def parse_target(text: str) -> Target:
         key, _, value = option.partition("=")
         if key == "-mattr":
             target = replace(cpu(value), cores=target.cores)
-        elif key == "-cores" and value.isdigit() and int(value) > 0:
+        elif key == "-cores" and _CORES.fullmatch(value):
             target = replace(target, cores=int(value))
         else:
             raise InputError(f"target option {option!r} is not understood", hint="use -mattr=LEVEL or -cores=N")
