@@ -162,8 +162,8 @@ def loading() -> None:
         theirs = (
             "import pathlib, llvmlite.binding as llvm; llvm.initialize_native_target(); llvm.initialize_native_asmprinter();"
             "t = llvm.Target.from_default_triple().create_target_machine(jit=True); e = llvm.create_lljit_compiler(t);"
-            f"b = llvm.JITLibraryBuilder(); [b.add_object_img(p.read_bytes()) for p in pathlib.Path({folder!r}).glob('*.o')];"
-            "b.link(e, 'model')"
+            "add = lambda p: llvm.JITLibraryBuilder().add_object_img(p.read_bytes()).link(e, p.name);"  # names may be the same
+            f"libraries = [add(p) for p in pathlib.Path({folder!r}).glob('*.o')]"
         )
         empty = in_process("import numpy")
         for name, code in (("image", ours), ("LLVM's loader", theirs)):
