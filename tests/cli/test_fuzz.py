@@ -95,7 +95,8 @@ def arguments(rng: random.Random) -> list[str]:
 
 
 def try_calls(cli: Cli, folder: Path, seed: int, count: int) -> list[str]:
-    """Makes *count* calls; returns those that did not end as they should."""
+    """Makes *count* calls; returns those that did not end as they should. They have a cache of their own: some clear it."""
+    cli.monkeypatch.setenv("WEFT_CACHE_DIR", str(folder / "cache of calls"))
     cli("compile", "mlp.onnx", "-o", "made")
     artifact, model = Path("made").read_bytes(), Path("mlp.onnx").read_bytes()
     write_files(folder, artifact)
