@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -48,5 +49,53 @@ def test_past_the_end_of_a_stream(rows: int) -> None:
     made = np.random.default_rng(0)
     x, w = made.integers(0, 5, (rows, 64)).astype(np.float32), made.integers(0, 5, (6, 64, 64)).astype(np.float32)
     y = np.empty((rows, 6, 64), np.float32)
+    load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
+    np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))
+
+
+def shared(rows: int, panels: int = 64) -> Program:
+    """Rows times a matrix that is larger than the second-level cache, in panels of 32 or 64 KiB."""
+    x, w = te.placeholder((rows, 256), name="x"), te.placeholder((panels, 256, 64), name="w")
+    k = te.reduce_axis(256, "k")
+    y = te.compute((rows, panels, 64), lambda i, o, j: te.sum_(x[i, k] * w[o, k, j], [k]), "y")
+    return te.to_program([x, w], [y], "product")
+
+
+FAR = replace(ASKS, l2=1 << 20)
+TIGHT = replace(ASKS, l2=80 << 10)
+
+
+def distances(program: Program, target: Target) -> list[tuple[str, int]]:
+    """The loops that ask for the matrix, and how many iterations ahead."""
+    return [(f, int(n)) for f, n in re.findall(r"s.prefetch\((\w+), 'w', (\d+)\)", steps(program, target))]
+
+
+def test_tiles_that_share_a_panel_ask_for_the_next_one_together() -> None:
+    panels, near = distances(shared(40), FAR)
+    (alone,) = distances(shared(40), TIGHT)
+    assert panels == ("ax2_0_ax1", 1)
+    assert (alone[0], near[0]) == ("k", "k")
+    assert 2 * near[1] == alone[1], "a panel that all ask for is nearer when its turn comes"
+
+
+@pytest.mark.parametrize(
+    ("program", "target"),
+    [
+        (shared(4), FAR),  # one tile
+        (shared(40, panels=8), FAR),  # all panels stay near
+        (shared(40), TIGHT),  # two panels do not
+        (shared(2000), FAR),  # so many tiles that the first one's wait is nothing
+    ],
+)
+def test_not_where_it_is_of_no_use(program: Program, target: Target) -> None:
+    assert ", 'w', 1)" not in steps(program, target)
+
+
+def test_the_product_is_right_where_tiles_ask_together() -> None:
+    program = shared(40)
+    scheduled = schedule_program(program, FAR).program
+    made = np.random.default_rng(0)
+    x, w = made.integers(0, 5, (40, 256)).astype(np.float32), made.integers(0, 5, (64, 256, 64)).astype(np.float32)
+    y = np.empty((40, 64, 64), np.float32)
     load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
     np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))

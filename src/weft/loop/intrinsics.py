@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.ir.expr import Expr, index
+from weft.loop.nodes import Address, Buffer, Call
+
 PREFETCH: Final = "weft.prefetch"
-"""Called with the address of an element that will be read soon, which may lie outside of its buffer."""
+"""Called with the address of an element that will be read, which may lie outside of its buffer, and the level of cache, counted
+from 1, that it is to be brought into: the first for what is read soon."""
 
 PUSH_TOKEN: Final = "weft.push_token"
 """Called with the numbers of two units of the target: when the first has run all of its instructions before, it puts a token into
@@ -20,3 +24,8 @@ BARRIER: Final = "weft.barrier"
 
 WARP_BARRIER: Final = "weft.barrier.warp"
 """The same for the threads of a warp."""
+
+
+def prefetch(buffer: Buffer, at: Expr, level: int = 1) -> Call:
+    """Returns the statement that asks for the element *at* of the flat *buffer*, to be brought into *level* of the caches."""
+    return Call(PREFETCH, (Address(buffer, (at,)), index(level)))

@@ -11,20 +11,18 @@ would themselves have to be read from memory are left out, as are the scattered 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, Const, Expr, Ramp, Var
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
-from weft.loop.intrinsics import PREFETCH
-from weft.loop.nodes import Address, Annotation, Buffer, Call, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
+from weft.loop.intrinsics import prefetch
+from weft.loop.nodes import Annotation, Buffer, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
 from weft.loop.visit import own_exprs, rename_fresh, statements
+from weft.lower.spread_prefetches import KEY
 from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.targets.target import Target
-
-_KEY: Final = "prefetch_"
 
 
 def inject_prefetches(program: Program, target: Target) -> Program:
@@ -39,7 +37,7 @@ def _is_noted(body: Stmt) -> bool:
 
 
 def _is_hint(annotation: tuple[str, Annotation]) -> bool:
-    return annotation[0].startswith(_KEY)
+    return annotation[0].startswith(KEY)
 
 
 class _Inject(StmtRewriter):
@@ -54,7 +52,7 @@ class _Inject(StmtRewriter):
         self.unrolled: list[tuple[For, list[Stmt]]] = []
 
     def visit_for(self, s: For) -> Steps:
-        hints = [(s.var, k.removeprefix(_KEY), int(v)) for k, v in s.annotations if k.startswith(_KEY)]
+        hints = [(s.var, k.removeprefix(KEY), int(v)) for k, v in s.annotations if k.startswith(KEY)]
         outer = self.bounds, self.seen, self.unrolled
         before: list[Stmt] = []
         self.bounds = extent_bounds(self.bounds, s)
@@ -110,7 +108,7 @@ class _Inject(StmtRewriter):
             where = simplify(later + k * line, self.bounds)
             if (n.buffer, where) not in self.seen:
                 self.seen.add((n.buffer, where))
-                call = Call(PREFETCH, (Address(n.buffer, (where,)),))
+                call: Stmt = prefetch(n.buffer, where)
                 if not self._hoisted(call, free_vars(where)):
                     yield call
 

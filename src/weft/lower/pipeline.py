@@ -26,6 +26,7 @@ from weft.lower.remove_noops import remove_noops
 from weft.lower.rotate_buffers import rotate_buffers
 from weft.lower.shrink_loops import shrink_loops
 from weft.lower.simplify_program import simplify_program
+from weft.lower.spread_prefetches import spread_prefetches
 from weft.lower.unmask_registers import unmask_registers
 from weft.lower.unroll_loops import unroll_loops
 from weft.lower.unswitch_loops import unswitch_loops
@@ -38,6 +39,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("rotate_buffers", rotate_buffers),
     Pass("inject_virtual_threads", inject_virtual_threads),
     Pass("flatten_buffers", flatten_buffers),
+    Pass("spread_prefetches", spread_prefetches),
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),
     Pass("simplify_program", simplify_program),

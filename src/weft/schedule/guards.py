@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO, Const, Expr, Le, Lt, Var, index
 from weft.ir.prove import extremes, linear_terms, prove
-from weft.ir.rewrite import free_vars
+from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Block, Function
-from weft.schedule.bijection import reduces_all
+from weft.schedule.bijection import instance_map, reduces_all
 from weft.schedule.rebind import conjuncts
 from weft.schedule.state import refuse
 from weft.schedule.tree import Path, bounds_on, loops_on, the_block
@@ -97,9 +97,16 @@ def check_renewable(fn: Function, path: Path) -> None:
             block,
             "a reduction moves as a whole: its loops must take all values of its axes",
         )
+    whole = instance_map(fn, path)
+    if whole is not None and whole.surjective:
+        return
     bounds = bounds_on(path, fn)
     loops = [f.var for f in loops_on(path)]
-    kept: set[Expr] = set()
+    used = {v for b in block.bindings for v in free_vars(b)}
+    first = {f.var: f.begin for f in loops_on(path) if f.var not in used}
+    kept = {
+        c for c in conjuncts(block.predicate) if used.isdisjoint(free_vars(c)) and prove(substitute(c, first), bounds)
+    }
     for axis, binding in zip(block.axes, block.bindings, strict=True):
         for found in limits(block, binding, loops, bounds):
             beyond = found.last is not None and prove(found.last >= axis.extent - ONE, bounds)

@@ -15,6 +15,7 @@ from weft.codegen.llvm.emitter import Emitter, Signature
 from weft.codegen.llvm.exits import context_function, leave, unless
 from weft.codegen.llvm.memory import from_memory, to_memory
 from weft.codegen.llvm.types import memory_type, register_type
+from weft.ir.expr import Const
 from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import Buffer, Call, Function, Param
 from weft.support.dtypes import DType, handle
@@ -60,11 +61,13 @@ def call(f: Emitter, s: Call) -> None:
 
 
 def _prefetch(f: Emitter, s: Call) -> None:
-    """Emits a prefetch for reading, into all levels of the data cache."""
+    """Emits a prefetch for reading, into the level of the data cache that the call gives and those beyond it."""
     symbol = "@llvm.prefetch.p0"
     f.globals[symbol] = f"declare void {symbol}(ptr, i32, i32, i32)"
     with f.scope():
-        f.build.do(f"call void {symbol}(ptr {f.text(s.args[0])}, i32 0, i32 3, i32 1)")
+        level = s.args[1]
+        locality = 4 - int(level.value) if isinstance(level, Const) else 3
+        f.build.do(f"call void {symbol}(ptr {f.text(s.args[0])}, i32 0, i32 {locality}, i32 1)")
 
 
 def quoted(symbol: str) -> str:

@@ -21,6 +21,9 @@ from weft.schedule.tree import blocks_in, loop_path, regions_of, replace, the_lo
 def prefetch(fn: Function, loop: LoopRef, buffer: str, distance: int = 1) -> tuple[Change, None]:
     """Asks in each iteration of *loop* for what the iteration *distance* later reads of *buffer*.
 
+    Where an iteration goes through a run of memory in loops of its own, once or several times, the asking is spread over all of
+    that, and what is asked for comes into the second level of cache; else it is asked for where it is read.
+
     A hint, always legal for a buffer that is read in the loop at places that depend on it. It lasts as long as the loop: a later
     `split` forgets it.
     """

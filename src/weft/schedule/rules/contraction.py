@@ -96,12 +96,13 @@ def tile_nest(
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
     innermost = _schedule_tile(s, ref, around + len(outer), axes, roles)
-    ask_ahead(s, ref, innermost, tile.width, target)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
+    inside = len(s.loops(ref)) - around - len(outer)
     if share:
         parallelize(s, outer, elements(block.axes), target)
+    ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target)
     return {ref, finish}
 
 

@@ -1,0 +1,170 @@
+"""Spreads over one iteration of a loop the asking for what a later one reads.
+
+    for p in range(0, 8, prefetch_B=1):             for p in range(0, 8):
+        for t in range(0, 2):                           for t in range(0, 2):
+            for k in range(0, 256):         ->              for k in range(0, 256):
+                for j in vectorized(0, 32):                     prefetch(B.at(p * 8192 + 8192 + t * 4096 + k * 16))
+                    ... B[p * 8192 + k * 32 + j]                for j in vectorized(0, 32):
+                                                                    ... B[p * 8192 + k * 32 + j]
+
+The reader walks over a run of memory, here 8192 elements, and does so again for each value of `t`: each of these times asks for
+a piece of the next run, from one end to the other, so that memory is read in order and as evenly as it can be. Hints on loops
+whose readers do not walk like that, by several elements a step, are left to `inject_prefetches`, which asks where the reader is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Final
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, Var
+from weft.ir.prove import linear_terms
+from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.simplify import simplify
+from weft.loop.intrinsics import prefetch
+from weft.loop.nodes import For, Let, Load, LoopKind, Program, Stmt, seq
+from weft.loop.visit import map_stmts, own_exprs, sub_statements
+from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+from weft.targets.target import Target
+
+KEY: Final = "prefetch_"
+"""With a buffer's name, the annotation of a loop that asks ahead; its value is how many iterations."""
+
+_MOST_STREAMS: Final = 8  # runs that one step reads from side by side
+
+
+def spread_prefetches(program: Program, target: Target) -> Program:
+    """Returns *program*, whose buffers are flat, with calls of the intrinsic instead of such annotations."""
+    return map_functions(program, lambda f: _Spread(size_bounds(f), target).rewrite(f.body))
+
+
+class _Spread(StmtRewriter):
+    """Replaces the hints of one loop after another, the outermost first."""
+
+    def __init__(self, bounds: Bounds, target: Target) -> None:
+        self.bounds = bounds
+        self.target = target
+
+    def visit_for(self, s: For) -> Steps:
+        outer = self.bounds
+        self.bounds = extent_bounds(outer, s)
+        for key, distance in s.annotations:
+            if key.startswith(KEY):
+                s = self._spread(s, key, int(distance))
+        body = yield s.body
+        self.bounds = outer
+        return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
+
+    def _spread(self, s: For, key: str, distance: int) -> For:
+        calls: dict[Var, dict[Stmt, None]] = {}
+        for walk in _walks(s, key.removeprefix(KEY), self.bounds):
+            where, made = walk.calls(s.var, distance, self.target, self.bounds)
+            calls.setdefault(where, {}).update(dict.fromkeys(made))
+        if not calls:
+            return s
+
+        def asking(n: Stmt) -> Stmt | None:
+            if not isinstance(n, For) or n.var not in calls:
+                return None
+            return For(n.var, n.begin, n.extent, n.kind, seq(*calls[n.var], n.body), n.annotations)
+
+        kept = tuple([a for a in s.annotations if a[0] != key])
+        return For(s.var, s.begin, s.extent, s.kind, map_stmts(s.body, asking), kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """A reader's way: *loops*, the outermost first, of which each step is *width* elements on in the same order; *again*
+    are the loops that make it go there several times. It begins at *first*, and at the *streams* further on."""
+
+    load: Load
+    first: Expr
+    streams: tuple[int, ...]
+    width: int
+    loops: tuple[For, ...]
+    again: tuple[For, ...]
+
+    def calls(self, var: Var, distance: int, target: Target, bounds: Bounds) -> tuple[Var, list[Stmt]]:
+        """Returns what to ask for where the loop *var* will be *distance* later, and in which loop, at the start of its body."""
+        line = max(1, target.cache_line // self.load.buffer.dtype.bytes)
+        piece = -(-self.width // _count(self.again))
+        inner = len(self.loops)
+        length = piece  # of what is asked for at once: whole lines, if an outer loop has as many
+        while length < line and inner > 1:
+            inner -= 1
+            length *= _count(self.loops[inner : inner + 1])
+        turn, step = _number(self.again), _number(self.loops[:inner])
+        start = substitute(self.first, {var: var + distance}) + (turn * _count(self.loops[:inner]) + step) * length
+        made = [simplify(start + s + k, bounds) for s in self.streams for k in range(0, length, line)]
+        return self.loops[inner - 1].var, [prefetch(self.load.buffer, at, level=2) for at in made]
+
+
+def _walks(root: For, name: str, bounds: Bounds) -> Iterator[_Walk]:
+    """Gives the ways of all that reads the buffer called *name* in *root*; nothing if one of them is not known."""
+    made: list[_Walk] = []
+    stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(root.body, (), frozenset())]
+    while stack:
+        s, loops, unknown = stack.pop()
+        for e in own_exprs(s):
+            for n in _loads(e, name):
+                walk = _walk(n, root, loops, bounds)
+                if walk is None or not unknown.isdisjoint(free_vars(n.indices[0])):
+                    return
+                made.append(walk)
+        inside = (*loops, s) if isinstance(s, For) else loops
+        hidden = unknown | {s.var} if isinstance(s, Let) else unknown
+        stack += [(x, inside, hidden) for x in sub_statements(s)]
+    yield from made
+
+
+def _loads(e: Expr, name: str) -> Iterator[Load]:
+    return (n for n in post_order(e) if isinstance(n, Load) and n.buffer.name == name)
+
+
+def _walk(n: Load, root: For, loops: Sequence[For], bounds: Bounds) -> _Walk | None:
+    """Returns how the reader *n* goes through memory in one iteration of *root*; *loops* are those around it inside."""
+    if any(f.kind in (LoopKind.PARALLEL, LoopKind.BOUND) or f.begin is not ZERO for f in loops):
+        return None
+    if not all(isinstance(f.extent, Const) for f in loops) or n.indices[0].dtype is not INDEX:
+        return None
+    found = linear_terms(simplify(n.indices[0], bounds), [f.var for f in loops])
+    if found is None or not all(isinstance(c, Const) for c in found[0].values()):
+        return None
+    steps = {v: int(c.value) for v, c in found[0].items() if isinstance(c, Const)}
+    serial = [f for f in loops if f.kind is LoopKind.SERIAL and f.extent is not ONE]
+    moving = [f for f in serial if steps.get(f.var, 0)]
+    again = serial[: len(serial) - len(moving)]
+    if not moving or moving != serial[len(again) :]:
+        return None
+    width = steps[moving[-1].var]
+    if any(steps[f.var] != width * _count(moving[k + 1 :]) for k, f in enumerate(moving)):
+        return None
+    copies = [f for f in loops if f.kind is not LoopKind.SERIAL and steps.get(f.var, 0)]
+    offsets = (sum(steps[f.var] * k for f, k in zip(copies, at, strict=True)) for at in product(*map(_values, copies)))
+    streams = (
+        tuple(sorted({o // width * width for o in offsets})) if width > 1 else ()
+    )  # not where single elements are read
+    if not 0 < len(streams) <= _MOST_STREAMS:
+        return None
+    return _Walk(n, found[1], streams, width, tuple(moving), tuple(again))
+
+
+def _values(loop: For) -> range:
+    return range(_count([loop]))
+
+
+def _count(loops: Sequence[For]) -> int:
+    """Returns how many iterations *loops*, of constant extents, have together."""
+    return prod([int(f.extent.value) for f in loops if isinstance(f.extent, Const)])
+
+
+def _number(loops: Sequence[For]) -> Expr:
+    """Returns the number of the iteration of *loops*, counted from 0."""
+    made: Expr = ZERO
+    for f in loops:
+        made = made * f.extent + f.var
+    return made
