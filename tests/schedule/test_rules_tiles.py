@@ -28,5 +28,14 @@ def test_a_tile_with_its_operands_fits_the_registers() -> None:
             assert t.outer_rows == 1 or t.rows == row
 
 
+def test_long_axes_are_not_gone_through() -> None:
+    """More than there are registers is never held at once: the tile of many rows is that of fewer, where both leave no rest."""
+    some, many = 27720, 27720 * 10**12
+    assert choose_tile(replace(SMALL_PLANE, row=many), WIDE) == choose_tile(replace(SMALL_PLANE, row=some), WIDE)
+    outer = [choose_tile(replace(SMALL_PLANE, row=1, outer_row=n, right_bytes=8 << 20), WIDE) for n in (some, many)]
+    assert outer[0] == outer[1]
+    assert outer[0].outer_rows > 1
+
+
 def test_rows_of_unknown_number_are_taken_by_powers_of_two() -> None:
     assert choose_tile(replace(SMALL_PLANE, row=64, open_row=True, outer_row=1), WIDE).rows in (1, 2, 4, 8)

@@ -12,7 +12,7 @@ sampled with the layer's own weights against float64, must stay within `LARGEST_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -172,9 +172,23 @@ def panel_of(outputs: int, target: Target) -> int:
 def _plans(layer: Layer, m: int) -> list[Plan]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row."""
     rows, columns = -(-layer.height // m), -(-layer.width // m)
-    some = {(1, -(-rows // n), columns) for n in range(1, rows + 1)}
-    parts = {(1, 1, -(-columns // n)) for n in range(1, columns // FEWEST_TILES + 1)}
+    some = {(1, n, columns) for n in _even_parts(rows, rows)}
+    parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
     return [Plan(m, p) for p in [(layer.images, rows, columns), *sorted(some | parts, reverse=True)]]
+
+
+def _even_parts(size: int, most: int) -> Iterator[int]:
+    """Yields the different lengths of an equal part of *size*, rounded up, for one to *most* parts.
+
+    These are about twice the square root of *size*, however large that is: lengths that repeat are passed over.
+    """
+    count = 1
+    while count <= most:
+        length = -(-size // count)
+        yield length
+        if length == 1:
+            return
+        count = -(-size // (length - 1))
 
 
 def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -> float:

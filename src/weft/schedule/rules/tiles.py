@@ -109,8 +109,9 @@ def _cheapest(costs: Sequence[tuple[float, Tile]]) -> Tile:
 def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all."""
     vectors = -(-width // target.lanes(p.element_bytes * 8))
-    rows = [(r, 1) for r in range(1, p.row + 1) if not p.open_row or r & (r - 1) == 0]
-    rows += [(p.row, o) for o in range(2, p.outer_row + 1)]
+    most = target.vector_registers  # no axis is so long that more of it need be tried: each row takes a register
+    rows = [(r, 1) for r in range(1, min(p.row, most) + 1) if not p.open_row or r & (r - 1) == 0]
+    rows += [(p.row, o) for o in range(2, min(p.outer_row, most) + 1)]
     yield Tile(1, 1, width)
     columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream
     for c in [c for c in columns if p.column % c == 0 and vectors * c <= 6]:

@@ -234,7 +234,7 @@ def _tile(block: Block, moving: list[Moving], lanes: int, target: Target) -> dic
 
 def _counts(size: int, most: int) -> list[int]:
     """Returns the tile sizes worth trying along an axis: those that cut it into pieces as even as can be."""
-    return sorted({-(-size // pieces) for pieces in range(1, size + 1) if -(-size // pieces) <= most})
+    return [n for n in range(1, min(size, most) + 1) if -(-size // -(-size // n)) == n]
 
 
 def _tiles(axes: list[Axis], tiled: list[Moving], counts: list[int], width: int) -> int:
