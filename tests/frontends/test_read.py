@@ -147,6 +147,56 @@ def test_weight_of_the_wrong_size() -> None:
     )
 
 
+def test_numbers_that_do_not_fill_the_shape() -> None:
+    model = linear()
+    b = model.graph.initializer[1]
+    b.ClearField("raw_data")
+    b.float_data.extend([1.0] * 7)
+    assert message(model) == (
+        "tensor b: its shape (8,) of f32 takes 8 numbers, but it has 7\n"
+        "  hint: the file is damaged: export or download it again"
+    )
+
+
+def test_negative_sizes_of_a_weight() -> None:
+    model = linear()
+    model.graph.initializer[0].dims[:] = [-6, -8]
+    assert message(model) == (
+        "tensor w: it is of shape (-6, -8)\n  hint: the file is damaged: export or download it again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"MatMul", b"Mat\xddul", "graph.node[0].op_type is not text in UTF-8: b'Mat\\xddul'"),
+        (b"test", b"t\xffst", "graph.name is not text in UTF-8: b't\\xffst'"),
+        (b"input_x", b"input\xc3x", "graph.input[0].name is not text in UTF-8: b'input\\xc3x'"),
+        (
+            b"size_n",
+            b"size\xc3n",
+            "graph.input[0].type.tensor_type.shape.dim[0].dim_param is not text in UTF-8: b'size\\xc3n'",
+        ),
+    ],
+)
+def test_names_that_are_no_text(old: bytes, new: bytes, said: str) -> None:
+    nodes = [node("MatMul", "input_x w", "m"), node("Add", "m b")]
+    weights = {"w": floats(6, 8), "b": floats(8)}
+    model = model_of(nodes, {"input_x": (TensorProto.FLOAT, ("size_n", 6))}, weights=weights)
+    data = model.SerializeToString()
+    assert old in data
+    assert message(data.replace(old, new)) == (
+        f"the model given as bytes: {said}\n  hint: the file is damaged: export or download it again"
+    )
+
+
+def test_comments_may_be_in_any_encoding() -> None:
+    model = linear()
+    model.doc_string = model.graph.doc_string = model.graph.node[0].doc_string = "caf?"
+    graph = from_onnx(model.SerializeToString().replace(b"caf?", b"caf\xe9"))
+    assert (graph.metadata.description, graph.metadata.graph_description) == ("caf\ufffd", "caf\ufffd")
+
+
 def test_external_data(tmp_path: Path) -> None:
     path = external(tmp_path)
     from_file = {c.name: c.array for c in from_onnx(path).constants()}

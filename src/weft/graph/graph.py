@@ -26,6 +26,7 @@ import numpy as np
 from weft.graph.text import value_text
 from weft.ir.expr import INDEX, Const, Expr, ExprLike, Var, as_expr
 from weft.ops.registry import OPERATORS, Operator, TensorType
+from weft.ops.shapes import check_bytes, check_distances
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
@@ -238,8 +239,13 @@ class Graph:
             self.requirements.append(made)
 
     def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
-        """Adds an input of the graph."""
-        made = Value(name, TensorType(tuple([as_expr(s, INDEX) for s in shape]), dtype))
+        """Adds an input of the graph; raises `ModelError` for one that no process could hold."""
+        sizes = list(shape)
+        try:
+            check_bytes(sizes, dtype)
+        except WeftError as error:
+            raise ModelError(error.message, where=f"input {name}", hint=error.hint) from error
+        made = Value(name, TensorType(tuple([as_expr(s, INDEX) for s in sizes]), dtype))
         self.inputs.append(made)
         return made
 
@@ -340,10 +346,20 @@ def infer(
         raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
 
 
+_DISTANCES: Final = frozenset({"dilations", "kernel", "output_padding", "pads", "repeats", "strides"})
+"""Attributes that are numbers of elements, which operators compute shapes with."""
+
+
 @lru_cache(maxsize=8192)
 def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     try:
         signature(operator.build).bind(*types, **dict(attributes))
     except TypeError as error:
         raise ModelError(f"{operator.name}: {error}", hint=UNFIT) from error
-    return operator.infer(types, dict(attributes))
+    for name, value in attributes:
+        if name in _DISTANCES and isinstance(value, tuple):
+            check_distances(name, [n for n in value if isinstance(n, int)])
+    made = operator.infer(types, dict(attributes))
+    for t in made:
+        check_bytes(t.shape, t.dtype)
+    return made

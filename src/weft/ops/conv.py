@@ -11,7 +11,7 @@ from weft.ir.expr import Expr, all_of, const, select
 from weft.ir.prove import prove
 from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.registry import operator
-from weft.ops.shapes import check_shape, same_size, show_shape, size_bounds, sized
+from weft.ops.shapes import check_shape, multiplied, same_size, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis
 
@@ -178,7 +178,7 @@ def transposed_sizes(
 ) -> tuple[Expr, ...]:
     """Returns the sizes of a transposed convolution's output; raises `TypeMismatch` where the pads leave nothing."""
     found = [
-        (s - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
+        multiplied(s - 1, strides[d]) + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
         for d, s in enumerate(sizes)
     ]
     counts = sized(*found)

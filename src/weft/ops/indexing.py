@@ -25,6 +25,10 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     """The slices of *x* at the index tuples in the last dimension of *indices*, after *batch_dims* dimensions in common."""
     n = indices.rank - 1
     depth = _tuple_size(indices)
+    if not 0 <= batch_dims <= n or batch_dims + depth > x.rank:
+        raise TypeMismatch(
+            f"gather_nd: tuples of {depth} indices in {n} dimensions, {batch_dims} of them the batch's, for a tensor of {x.rank}"
+        )
     check_shape("gather_nd: the batch", indices.shape[:batch_dims], x.shape[:batch_dims])
     shape = (*indices.shape[:-1], *x.shape[batch_dims + depth :])
 
@@ -36,6 +40,8 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 def _tuple_size(indices: Tensor) -> int:
+    if not indices.rank:
+        raise TypeMismatch("the index tuples are a single number; they should be the last dimension of a tensor")
     size = indices.shape[-1]
     if not isinstance(size, Const):
         raise TypeMismatch("the number of indices in a tuple must be known")
@@ -83,6 +89,8 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     Another *reduction* (add, mul, max, min) combines them with what is there.
     """
     d = normalize_axis(axis, x.rank)
+    if indices.rank != x.rank:
+        raise TypeMismatch(f"scatter_elements: indices of {indices.rank} dimensions for a tensor of {x.rank}")
     check_shape("scatter_elements: the tensor of updates", updates.shape, indices.shape)
     k = reduce_axis(updates.shape[d], "k")
 
@@ -104,6 +112,8 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     """
     depth = _tuple_size(indices)
     lead = indices.shape[:-1]
+    if depth > x.rank:
+        raise TypeMismatch(f"scatter_nd: tuples of {depth} indices for a tensor of {x.rank} dimensions")
     check_shape("scatter_nd: the tensor of updates", updates.shape, (*lead, *x.shape[depth:]))
     ks = [reduce_axis(s, f"k{n}") for n, s in enumerate(lead)] or [reduce_axis(1, "k")]
     row = tuple(ks) if lead else ()
@@ -118,6 +128,8 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 @operator("write_at")
 def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
     """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
+    if update.rank != x.rank:
+        raise TypeMismatch(f"write_at: an update of {update.rank} dimensions for a tensor of {x.rank}")
     check_shape("write_at: the update", update.shape, (*x.shape[:axis], update.shape[axis], *x.shape[axis + 1 :]))
     check_shape("write_at: where to begin", begin.shape, x.shape[:1])
 

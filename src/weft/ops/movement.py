@@ -13,6 +13,7 @@ from weft.ops.shapes import (
     broadcast_shapes,
     check_shape,
     flatten_index,
+    multiplied,
     normalize_axis,
     product,
     same_size,
@@ -61,6 +62,8 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
     """The tensors one after another along *axis*."""
     d = normalize_axis(axis, xs[0].rank)
     for x in xs[1:]:
+        if x.rank != xs[0].rank:
+            raise TypeMismatch(f"concat takes tensors of as many dimensions each, not {xs[0].rank} and {x.rank}")
         check_shape("concat: a tensor", (*x.shape[:d], *x.shape[d + 1 :]), (*xs[0].shape[:d], *xs[0].shape[d + 1 :]))
         if x.dtype is not xs[0].dtype:
             raise TypeMismatch(f"concat takes tensors of one type, not {xs[0].dtype} and {x.dtype}")
@@ -91,6 +94,10 @@ def slice_(
     """
     along = range(x.rank) if axes is None else [normalize_axis(a, x.rank) for a in axes]
     strides = [1] * len(starts) if steps is None else steps
+    if not len(along) == len(starts) == len(ends) == len(strides) or 0 in strides:
+        raise TypeMismatch(
+            f"slice: {len(along)} axes, {len(starts)} starts, {len(ends)} ends and the steps {tuple(strides)} do not fit together"
+        )
     begin: dict[int, Expr] = {}
     step: dict[int, int] = {}
     shape = list(x.shape)
@@ -228,7 +235,7 @@ def tile(x: Tensor, *, repeats: Ints) -> Tensor:
     """*x* repeated along each dimension."""
     if len(repeats) != x.rank:
         raise TypeMismatch(f"tile: {len(repeats)} repeats for a tensor of {x.rank} dimensions")
-    shape = sized(*[s * r for s, r in zip(x.shape, repeats, strict=True)])
+    shape = sized(*[multiplied(s, r) for s, r in zip(x.shape, repeats, strict=True)])
     return compute(shape, lambda *i: x[tuple([v % s for v, s in zip(i, x.shape, strict=True)])], "tile", dtype=x.dtype)
 
 

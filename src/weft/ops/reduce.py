@@ -9,6 +9,7 @@ from weft.ops.accumulate import accumulated, wide
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, normalize_axes, normalize_axis, product, sized
+from weft.support.errors import TypeMismatch
 from weft.te import (
     ReduceAxis,
     Reducer,
@@ -211,6 +212,8 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
 
     Krizhevsky, Sutskever and Hinton (2012), section 3.3; an even *size* has one more channel after than before.
     """
+    if size < 1 or x.rank < 2:
+        raise TypeMismatch(f"lrn: sums over {size} channels of a tensor of {x.rank} dimensions")
     k = reduce_axis(size, "k")
 
     def squares(*i: Expr) -> object:

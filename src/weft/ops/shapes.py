@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import prod
+from typing import Final
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, Var, as_expr
 from weft.ir.rewrite import free_vars
 from weft.ir.simplify import simplify
+from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor
+
+MOST_BYTES: Final = 1 << 47
+"""Bytes that a process can address: x86-64 and AArch64 leave a program 47 bits of an address, or 48."""
+
+FARTHEST: Final = 1 << 31
+"""Elements that a window or a border may reach: products of two of them are numbers still."""
+
+_TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that was given too large"
 
 
 @lru_cache(maxsize=1024)
@@ -40,6 +51,39 @@ def show_shape(shape: Iterable[Expr]) -> str:
     """Returns a shape as text, such as `(1, n, 64)`."""
     inner = ", ".join(str(e.value) if isinstance(e, Const) else getattr(e, "name", "?") for e in shape)
     return f"({inner})"
+
+
+def check_bytes(shape: Sequence[ExprLike], dtype: DType) -> None:
+    """Raises `TypeMismatch` for a tensor that no process could hold, or of a negative size; symbolic sizes are at least one."""
+    negative = [n for n in map(_number, shape) if n is not None and n < 0]
+    if negative:
+        raise TypeMismatch(f"a tensor would have a dimension of size {negative[0]}")
+    count = dtype.bytes * prod([max(1, n) for n in map(_number, shape) if n is not None])
+    if count > MOST_BYTES:
+        sizes = ", ".join(getattr(s, "name", "?") if (n := _number(s)) is None else str(n) for s in shape)
+        raise TypeMismatch(
+            f"a tensor ({sizes}) of {dtype} takes {count:.3g} bytes, more than a process can address", hint=_TOO_LARGE
+        )
+
+
+def check_distances(name: str, given: Sequence[int]) -> None:
+    """Raises `TypeMismatch` for the attribute *name*, numbers of elements, if one of them is beyond any dimension in use."""
+    for n in given:
+        if abs(n) > FARTHEST:
+            raise TypeMismatch(f"{name} are {tuple(given)}, and {n} is beyond any tensor", hint=_TOO_LARGE)
+
+
+def multiplied(size: Expr, factor: int) -> Expr:
+    """Returns *size* times *factor*; raises `TypeMismatch` for what no process could hold: the product might not fit a number."""
+    known = _number(size)
+    if known is not None and abs(known * factor) > MOST_BYTES:
+        raise TypeMismatch(f"{factor} times the size {known} is more than a process can address", hint=_TOO_LARGE)
+    return size * factor
+
+
+def _number(size: ExprLike) -> int | None:
+    """Returns a size as a number; None for a symbolic one."""
+    return (int(size.value) if isinstance(size, Const) else None) if isinstance(size, Expr) else int(size)
 
 
 def broadcast_shapes(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -11,8 +11,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto
 
 from weft.frontends.onnx.known import Known, Unknown, fold, sizes_array
-from weft.frontends.onnx.tensors import attribute_value
-from weft.graph.graph import Array, Graph, Value
+from weft.frontends.onnx.node import attributes_of
+from weft.graph.graph import UNFIT, Array, Graph, Value
 from weft.ir.expr import Const, Expr, ExprLike
 from weft.ops.shapes import normalize_axis, simplify_size
 from weft.support.dtypes import DType, i64
@@ -75,8 +75,8 @@ class Call:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """The attributes by name, as Python values."""
-        return {a.name: attribute_value(a, self.source) for a in self.node.attribute}
+        """The attributes by name, as Python values; raises `ModelError` for those that the operator can't have."""
+        return attributes_of(self.node, self.opset, self.source)
 
     def fail(self, message: str, hint: str | None = None, kind: type[ModelError] = ModelError) -> NoReturn:
         """Raises `ModelError`, or one of its kinds, naming the node."""
@@ -103,6 +103,13 @@ class Call:
         """Returns input *i*, or None."""
         return self.inputs[i] if i < len(self.inputs) else None
 
+    def ranked(self, i: int, rank: int, what: str) -> Operand:
+        """Returns input *i*, of *rank* dimensions; raises `ModelError` where it has others."""
+        found = self.input(i)
+        if found.rank != rank:
+            self.fail(f"{what} should have {rank} dimensions: {found!r}", UNFIT)
+        return found
+
     def known(self, i: int, what: str) -> Array:
         """Returns the elements of input *i*; raises `UnknownValues` where they are computed only when the model runs."""
         found = self.input(i)
@@ -127,6 +134,13 @@ class Call:
     def sizes(self, i: int, what: str) -> list[Any]:
         """Returns the elements of the vector or scalar input *i*: integers and index expressions."""
         return [e if isinstance(e, Expr) else int(e) for e in self.known(i, what).flat]
+
+    def number_at(self, i: int, what: str) -> float | int:
+        """Returns the one number that input *i* holds."""
+        array = self.numbers(i, what)
+        if array.size != 1:
+            self.fail(f"{what} should be one number, not {array.size}", UNFIT)
+        return array.item()  # type: ignore[no-any-return]
 
     def ints_at(self, i: int, what: str) -> list[int]:
         """Returns the integers of the vector or scalar input *i*."""
@@ -154,6 +168,13 @@ class Call:
         """Returns an attribute that is a list of integers; None where it is absent."""
         found = self.attributes.get(name)
         return None if found is None else [int(v) for v in found]
+
+    def ints_for(self, name: str, count: int, default: int) -> list[int]:
+        """Returns an attribute of *count* integers, *default* where it has none; raises `ModelError` for any other number."""
+        found = self.ints(name) or [default] * count
+        if len(found) != count:
+            self.fail(f"its attribute {name!r} is {found}, and {count} are needed", UNFIT)
+        return found
 
     def axis(self, default: int, rank: int, name: str = "axis") -> int:
         """Returns the axis attribute, counted from the front of a tensor of *rank*."""
@@ -199,11 +220,6 @@ class Call:
     def transpose(self, x: Operand, perm: Sequence[int]) -> Operand:
         """Returns *x* with its dimensions in another order; *x* itself if they stay."""
         return x if list(perm) == list(range(x.rank)) else self.add("transpose", x, perm=tuple(perm))
-
-
-def source_of(node: NodeProto) -> str:
-    """Names a node for messages: its operator, and its name or else its first output."""
-    return f"{node.op_type} {node.name or next((o for o in node.output if o), '?')}"
 
 
 def static(sizes: Sequence[Expr]) -> list[int] | None:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from weft.frontends.onnx.call import source_of
+from weft.frontends.onnx.node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
 from weft.support.errors import ModelError, UnsupportedOperators
 
@@ -15,14 +15,14 @@ SHOWN_NODES: Final = 3
 """How many nodes are named of each unsupported operator."""
 
 
-def domain_of(node: NodeProto) -> str:
-    """Returns the domain of a node's operator, the default one as the empty string."""
-    return "" if node.domain == "ai.onnx" else node.domain
-
-
 def opsets_of(model: ModelProto | FunctionProto) -> dict[str, int]:
-    """Returns the operator-set version of each domain; raises `ModelError` for a default one that is too new."""
+    """Returns the operator-set version of each domain; raises `ModelError` for no version, and a default one that is too new."""
     found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+    for domain, version in found.items():
+        if not 1 <= version < 1 << 31:
+            raise ModelError(
+                f"the model uses operator set {version} of {domain or 'ONNX'}, which is no version", hint=DAMAGED
+            )
     if found.get("", 1) > NEWEST_OPSET:
         raise ModelError(
             f"the model uses ONNX operator set {found['']}; the newest that Weft knows is {NEWEST_OPSET}",

@@ -13,7 +13,7 @@ import onnx.defs
 import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
-from weft.frontends.onnx.check import domain_of
+from weft.frontends.onnx.node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.tensors import ELEMENT_CODES
 from weft.ir.expr import Const

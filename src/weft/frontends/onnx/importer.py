@@ -9,10 +9,11 @@ from typing import TypeAlias
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
-from weft.frontends.onnx.call import Call, Emitter, Operand, source_of
-from weft.frontends.onnx.check import check_operators, check_outputs, domain_of, in_order, opsets_of
+from weft.frontends.onnx.call import Call, Emitter, Operand
+from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of
 from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.known import Known
+from weft.frontends.onnx.node import check_count, domain_of, source_of
 from weft.frontends.onnx.read import Source, read_model
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.shapes import Shapes, Size
@@ -132,6 +133,7 @@ class _Importer:
 
         call = Call(node, inputs, opset, self.emitter, subgraph, self.makers, self._source(node))
         before = len(self.graph.nodes)
+        check_count(node, opset, call.source)
         try:
             made = TABLE[domain, node.op_type].translate(call)
         except ModelError:

@@ -14,13 +14,18 @@ from typing import Any, Final
 import numpy as np
 
 from weft.graph.graph import Array
+from weft.graph.text import attribute_text, type_text
 from weft.ir.expr import INDEX, Binary, Const, Expr, ExprLike, Le, Lt, as_expr, eq, index, maximum, minimum
 from weft.ir.prove import prove
+from weft.ops.registry import TensorType
 from weft.ops.shapes import same_size, simplify_size, size_bounds
 from weft.support.dtypes import DType, from_numpy, i64
 
 LARGEST_FOLD: Final = 4096
 """Elements up to which numbers are computed at import; larger arrays are left to the graph's constant folding."""
+
+SHOWN: Final = 8
+"""Elements that are shown of a known tensor, if it has no more."""
 
 
 class Unknown(Exception):
@@ -53,7 +58,9 @@ class Known:
         return self.array.ndim
 
     def __repr__(self) -> str:
-        return f"Known({self.array!r})"
+        type_ = type_text(TensorType(self.shape, self.dtype))
+        elements = f" = {attribute_text(tuple(self.array.ravel().tolist()))}" if self.array.size <= SHOWN else ""
+        return f"{self.name or 'a constant'}: {type_}{elements}"
 
 
 def sizes_array(sizes: Sequence[ExprLike], shape: tuple[int, ...] | None = None) -> Array:
@@ -87,7 +94,10 @@ def fold(op: str, inputs: Sequence[Known], attributes: dict[str, Any]) -> list[K
         arrays = [_whole(k.array) for k in inputs]
         fn = _DIVIDE_EXACTLY if op == "div" and inputs[0].dtype.is_float else fn
     with np.errstate(all="ignore"):
-        made = fn(*arrays, **attributes)
+        try:
+            made = fn(*arrays, **attributes)
+        except (IndexError, ValueError):  # they do not fit together, as the operator will say
+            raise Unknown from None
     results = made if isinstance(made, list) else [made]
     return [_result(np.asarray(r), op, inputs, attributes) for r in results]
 

@@ -10,6 +10,7 @@ from onnx import GraphProto
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
+from weft.graph.graph import UNFIT
 from weft.ir.expr import Const
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
@@ -26,7 +27,10 @@ def if_(c: Call) -> Results:
     if isinstance(condition, Known) and not condition.symbolic:
         return tuple(c.subgraph(branches[0 if condition.array.all() else 1], {}))
     chosen = c.reshape(condition, ())
-    pairs = list(zip(*(c.subgraph(b, {}) for b in branches), strict=True))
+    left, right = (c.subgraph(b, {}) for b in branches)
+    if len(left) != len(right):
+        c.fail(f"its branches have {len(left)} and {len(right)} outputs", UNFIT)
+    pairs = list(zip(left, right, strict=True))
     for a, b in pairs:
         if a.dtype is not b.dtype or a.shape != b.shape:
             c.fail(
@@ -49,6 +53,13 @@ def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
     return bool(condition.array.all())
 
 
+def _bound(c: Call, names: list[str], given: list[Operand]) -> dict[str, Operand]:
+    """Returns what the inputs of a loop's body stand for."""
+    if len(names) != len(given):
+        c.fail(f"its body takes {len(names)} inputs, and is given {len(given)}", UNFIT)
+    return dict(zip(names, given, strict=True))
+
+
 @translates("Loop", limits=f"loops whose number of iterations is not constant, or above {MOST_STEPS}")
 def loop(c: Call) -> Results:
     """A loop, written out."""
@@ -63,7 +74,7 @@ def loop(c: Call) -> Results:
         if step >= MOST_STEPS:
             c.fail(f"it runs for more than {MOST_STEPS} iterations")
         given = [Known(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
-        condition, *made = c.subgraph(body, dict(zip(names, given, strict=True)))
+        condition, *made = c.subgraph(body, _bound(c, names, given))
         states = made[: len(states)]
         rows.append(made[len(states) :])
         step += 1
@@ -83,15 +94,17 @@ def scan(c: Call) -> Results:
     names = [i.name for i in body.input]
     count = c.integer("num_scan_inputs", 1)
     given = [c.input(i) for i in range(len(c.inputs))]
+    if not 1 <= count <= len(given):
+        c.fail(f"it has {len(given)} inputs, and says that {count} are sequences", UNFIT)
     states, sequences = given[:-count], given[-count:]
-    axes = [c.axis_of(a, x.rank) for a, x in zip(c.ints("scan_input_axes") or [0] * count, sequences, strict=True)]
-    turned = c.ints("scan_input_directions") or [0] * count
+    axes = [c.axis_of(a, x.rank) for a, x in zip(c.ints_for("scan_input_axes", count, 0), sequences, strict=True)]
+    turned = c.ints_for("scan_input_directions", count, 0)
     steps = _length(c, sequences[0].shape[axes[0]])
     rows: list[list[Operand]] = []
     for t in range(steps):
         where = [steps - 1 - t if back else t for back in turned]
         elements = [_element(c, x, a, k) for x, a, k in zip(sequences, axes, where, strict=True)]
-        made = c.subgraph(body, dict(zip(names, [*states, *elements], strict=True)))
+        made = c.subgraph(body, _bound(c, names, [*states, *elements]))
         states = made[: len(states)]
         rows.append(made[len(states) :])
     return *states, *_scanned(c, rows)
@@ -100,8 +113,7 @@ def scan(c: Call) -> Results:
 def _scanned(c: Call, rows: list[list[Operand]]) -> list[Operand]:
     """Returns the outputs of all steps, stacked along their axes in their directions."""
     count = len(rows[0])
-    axes = c.ints("scan_output_axes") or [0] * count
-    turned = c.ints("scan_output_directions") or [0] * count
+    axes, turned = c.ints_for("scan_output_axes", count, 0), c.ints_for("scan_output_directions", count, 0)
     columns: list[list[Any]] = [[row[k] for row in rows] for k in range(count)]
     ordered = [column[::-1] if back else column for column, back in zip(columns, turned, strict=True)]
     return [_stacked(c, column, c.axis_of(a, column[0].rank + 1)) for column, a in zip(ordered, axes, strict=True)]

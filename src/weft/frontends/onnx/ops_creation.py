@@ -8,12 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.onnx.call import Call, Operand, Results, static
-from weft.frontends.onnx.known import Known, is_certain
+from weft.frontends.onnx.known import LARGEST_FOLD, Known, is_certain
 from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.tensors import dense_array, element_type
+from weft.graph.graph import UNFIT, Array
 from weft.ir.expr import as_expr, maximum
 from weft.ops.shapes import simplify_size
-from weft.support.dtypes import from_numpy, i64
+from weft.support.dtypes import DType, f64, from_numpy, i64
 
 _PLAIN: Final = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 
@@ -46,6 +47,8 @@ def range_(c: Call) -> Results:
     start, limit, step = (c.known(i, what).reshape(()) for i, what in enumerate(("the start", "the limit", "the step")))
     if not any(a.dtype == object for a in (start, limit, step)):
         count = _count(start, limit, step, first.dtype.is_float)
+        if count > LARGEST_FOLD:
+            return _computed_range(c, start, count, step, first.dtype)
         return Known((start + np.arange(count) * step).astype(start.dtype), c.node.output[0])
     low, high, by = (_whole(c, a.item()) for a in (start, limit, step))
     if not isinstance(by, int):
@@ -55,6 +58,15 @@ def range_(c: Call) -> Results:
     if not is_certain(size >= 0):
         size = simplify_size(maximum(size, 0))
     return c.cast(c.add("range", start=low, size=size, step=by), first.dtype)
+
+
+def _computed_range(c: Call, start: Array, count: int, step: Array, dtype: DType) -> Operand:
+    """Returns a long range as the model computes it, floats by double arithmetic."""
+    if dtype.is_int:
+        return c.cast(c.add("range", start=int(start), size=count, step=int(step)), dtype)
+    places = c.cast(c.add("range", start=0, size=count, step=1), f64)
+    steps = c.add("mul", places, c.scalar(float(step), f64))
+    return c.cast(c.add("add", steps, c.scalar(float(start), f64)), dtype)
 
 
 def _whole(c: Call, value: Any) -> Any:
@@ -76,10 +88,14 @@ def eye_like(c: Call) -> Results:
     """Ones on a diagonal, of the shape of a matrix."""
     x = c.input(0)
     sizes = static(x.shape)
+    if x.rank != 2:
+        c.fail(f"its input is {x!r}, not a matrix", UNFIT)
     if sizes is None:
         c.fail("an identity matrix of symbolic size is not supported", 'give it a number: shapes={"x": (4, 4)}')
     dtype = element_type(c.integer("dtype", 0), c.source) if "dtype" in c.attributes else x.dtype
-    return Known(np.eye(sizes[0], sizes[1], k=c.integer("k", 0)).astype(dtype.numpy), c.node.output[0])
+    rows, columns = (c.add("range", start=0, size=n, step=1) for n in sizes)
+    shifted = c.add("add", c.reshape(rows, (sizes[0], 1)), c.scalar(c.integer("k", 0), i64))
+    return c.cast(c.add("equal", shifted, columns), dtype)
 
 
 @translates("OneHot", limits="a depth that is not constant")

@@ -46,9 +46,13 @@ def _labels(c: Call, ranks: list[int]) -> tuple[list[str], str]:
     for term, rank in zip(full, ranks, strict=True):
         if len(term) != rank:
             c.fail(f"the equation {equation!r} names {len(term)} dimensions of an input of {rank}")
-    if arrow:
-        return full, right.replace("...", dots)
     joined = "".join(full)
+    if arrow:
+        result = right.replace("...", dots)
+        odd = [k for k in result if k not in joined or result.count(k) > 1]
+        if odd:
+            c.fail(f"the equation {equation!r} gives a result with {odd[0]!r}, which is twice in it or in no term")
+        return full, result
     return full, dots + "".join(sorted(k for k in set(joined) - set(dots) if joined.count(k) == 1))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from weft.frontends.onnx.call import Call, Operand, Results, static, total
 from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.windows import Window, window_of
+from weft.graph.graph import UNFIT
 from weft.ir.expr import Expr, ExprLike
 
 
@@ -49,10 +50,11 @@ def conv_transpose(c: Call) -> Results:
 def _transposed_window(c: Call, kernel: list[int], spatial: Sequence[Expr]) -> tuple[Window, list[int]]:
     """Returns the window and the output padding; an output shape or automatic padding decides the pads."""
     n = len(kernel)
-    strides, dilations = c.ints("strides") or [1] * n, c.ints("dilations") or [1] * n
-    extra = c.ints("output_padding") or [0] * n
-    pads = c.ints("pads") or [0] * (2 * n)
+    strides, dilations = c.ints_for("strides", n, 1), c.ints_for("dilations", n, 1)
+    extra, pads = c.ints_for("output_padding", n, 0), c.ints_for("pads", 2 * n, 0)
     wanted = c.ints("output_shape")
+    if len(spatial) != n or (wanted is not None and len(wanted) < n):
+        c.fail(f"a kernel of {n} dimensions does not fit {len(spatial)}, or the output_shape {wanted}", UNFIT)
     auto = c.text("auto_pad", "NOTSET")
     if wanted is None and auto in ("NOTSET", "VALID"):
         return Window(kernel, strides, dilations, pads if auto == "NOTSET" else [0] * (2 * n)), extra
@@ -88,6 +90,8 @@ def max_unpool(c: Call) -> Results:
     x, where = c.input(0), c.input(1)
     w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:])
     n = len(w.kernel)
+    if where.shape != x.shape:
+        c.fail(f"its indices should be of the shape of its input, not {where!r} for {x!r}", UNFIT)
     sizes = [(s - 1) * w.strides[d] + (w.kernel[d] - w.pads[d] - w.pads[n + d]) for d, s in enumerate(x.shape[2:])]
     shape = [*x.shape[:2], *sizes]
     target = c.sizes(2, "the output shape") if c.has(2) else shape
@@ -131,6 +135,7 @@ def lp_pool(c: Call) -> Results:
     """The p-norm of each window: its mean of p-th powers, times its size, to the power 1/p."""
     x, p, ceil_mode = c.input(0), c.integer("p", 2), c.flag("ceil_mode", False)
     w = window_of(c, c.ints("kernel_shape") or [], x.shape[2:], ceil_mode)
+    _check_order(c, p)
     powers = c.add("power", c.add("abs", x), c.scalar(p, x.dtype))
     sums = c.add(
         "sum_pool2d",
@@ -142,6 +147,11 @@ def lp_pool(c: Call) -> Results:
         ceil_mode=ceil_mode,
     )
     return c.add("power", sums, c.scalar(1 / p, x.dtype))
+
+
+def _check_order(c: Call, p: int) -> None:
+    if p < 1:
+        c.fail(f"there is no norm of order {p}", "ONNX's orders are 1 and more; export the model again")
 
 
 def _spatial(x: Operand) -> tuple[int, ...]:
@@ -164,15 +174,24 @@ def global_max_pool(c: Call) -> Results:
 def global_lp_pool(c: Call) -> Results:
     """The p-norm over all places."""
     x, p = c.input(0), c.integer("p", 2)
+    _check_order(c, p)
     powers = c.add("power", c.add("abs", x), c.scalar(p, x.dtype))
     sums = c.add("reduce_sum", powers, axes=_spatial(x), keepdims=True)
     return c.add("power", sums, c.scalar(1 / p, x.dtype))
 
 
+def _in_blocks(c: Call) -> tuple[Operand, int]:
+    """Returns the images to be cut into blocks or put together from them, and the size of a block."""
+    x, size = c.ranked(0, 4, "its input"), c.integer("blocksize", 1)
+    if size < 1:
+        c.fail(f"its blocks have the size {size}", "export the model again, with blocks of 1 or more")
+    return x, size
+
+
 @translates("DepthToSpace")
 def depth_to_space(c: Call) -> Results:
     """Moves blocks of channels to places; the channel's outer part (DCR) or inner part (CRD) says where."""
-    x, b = c.input(0), c.integer("blocksize", 1)
+    x, b = _in_blocks(c)
     n, depth, h, w = x.shape
     inner = depth // (b * b)
     if c.text("mode", "DCR") == "DCR":
@@ -185,7 +204,7 @@ def depth_to_space(c: Call) -> Results:
 @translates("SpaceToDepth")
 def space_to_depth(c: Call) -> Results:
     """Moves blocks of places to the outer part (DCR) or the inner part (CRD) of the channels."""
-    x, b = c.input(0), c.integer("blocksize", 1)
+    x, b = _in_blocks(c)
     n, depth, h, w = x.shape
     order = [0, 3, 5, 1, 2, 4] if c.text("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
     y = c.transpose(c.reshape(x, [n, depth, h // b, b, w // b, b]), order)

@@ -33,6 +33,12 @@ _DEFAULTS: Final[dict[str, tuple[str, dict[str, float]]]] = {
 }
 """Activation functions: Weft's operator, and the defaults of its attributes."""
 
+_RANKS: Final = {
+    0: (3, "its input"), 1: (3, "the weights of its inputs"), 2: (3, "the weights of its states"), 3: (2, "its biases"),
+    4: (1, "the lengths of its sequences"), 5: (3, "its first state"), 6: (3, "its first cell"), 7: (2, "its peepholes"),
+}  # fmt: skip
+"""The dimensions that each input has."""
+
 
 @dataclass
 class Direction:
@@ -126,6 +132,9 @@ def _parts(c: Call, x: Operand, count: int) -> tuple[Operand, ...]:
 def _layer(c: Call, functions: Sequence[str], gates: int, states: int, step: Cell) -> Results:
     """Imports a layer of one direction or two; *states* says how many states a step has."""
     batch_first = c.flag("layout", False)
+    for i, (rank, what) in _RANKS.items():
+        if c.has(i):
+            c.ranked(i, rank, what)
     x = c.transpose(c.input(0), (1, 0, 2)) if batch_first else c.input(0)
     directions = _directions(c, functions, gates)
     lengths = c.optional(4)
@@ -173,7 +182,7 @@ def _run(
 def _steps(c: Call, size: Expr) -> int:
     if not isinstance(size, Const):
         c.fail("the length of its sequence is symbolic", 'give it a number: shapes={"x": (16, 1, 128)}')
-    if int(size.value) > MOST_STEPS:
+    if not 0 < int(size.value) <= MOST_STEPS:
         c.fail(f"a sequence of {size.value} steps is not supported; {MOST_STEPS} is the longest")
     return int(size.value)
 

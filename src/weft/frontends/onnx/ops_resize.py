@@ -12,10 +12,14 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.sampling import NEAREST, Axis, Filter, coordinates_of, nearest_of, taps_of
+from weft.graph.graph import UNFIT
 from weft.ir.expr import Const, Expr, ExprLike, as_expr
 from weft.ops.sample import COORDINATES
 from weft.ops.shapes import same_size, simplify_size
 from weft.support.dtypes import f32
+
+LARGEST_TABLE: Final = 1 << 22
+"""Elements of a dimension up to which it is worked out while importing where each is sampled."""
 
 
 @translates("Upsample")
@@ -40,17 +44,27 @@ def resize(c: Call) -> Results:
     scales: list[float | None]
     if c.has(given) and c.input(given).shape != (as_expr(0),):
         factors = [float(s) for s in c.numbers(given, "the scales")]
+        _check_count(c, "scales", len(factors), len(axes))
         sizes: list[ExprLike] = [_scaled(c, x.shape[d], s) for d, s in zip(axes, factors, strict=True)]
         scales = list(factors)
     else:
-        sizes = _kept_aspect(c, [x.shape[d] for d in axes], c.sizes(3, "the sizes"))
+        wanted = c.sizes(3, "the sizes")
+        _check_count(c, "sizes", len(wanted), len(axes))
+        sizes = _kept_aspect(c, [x.shape[d] for d in axes], wanted)
         scales = [None] * len(axes)
     crops = how.coordinates == "tf_crop_and_resize"
     roi = [float(v) for v in c.numbers(1, "the region of interest")] if crops and c.has(1) else []
+    if roi:
+        _check_count(c, "ends of a region", len(roi), 2 * len(axes))
     for n, d in enumerate(axes):
         part = (roi[n], roi[len(roi) // 2 + n]) if roi else (0.0, 1.0)
         x = _resampled(c, x, d, sizes[n], scales[n], how, part)
     return x
+
+
+def _check_count(c: Call, what: str, found: int, wanted: int) -> None:
+    if found != wanted:
+        c.fail(f"it has {found} {what}, and its dimensions take {wanted}", UNFIT)
 
 
 def _filter(c: Call) -> Filter:
@@ -106,6 +120,11 @@ def _resampled(
         return _repeated(c, x, d, times)
     if not isinstance(old, Const) or not isinstance(new, Const):
         return _resized(c, x, d, new, how)
+    longest = max(int(new.value), int(old.value) if how.antialias else 0)  # each element is averaged over, then
+    if longest > LARGEST_TABLE:
+        c.fail(
+            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; {LARGEST_TABLE} are the most"
+        )
     a = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
     at = coordinates_of(a, how.coordinates)
     if at is None:

@@ -8,6 +8,7 @@ from weft.frontends.onnx.call import Call, Operand, Results, total
 from weft.frontends.onnx.known import Known, is_certain
 from weft.frontends.onnx.ops_reduce import axes_of
 from weft.frontends.onnx.registry import translates
+from weft.graph.graph import UNFIT
 from weft.ir.expr import ONE, Expr, as_expr
 from weft.ops.shapes import same_size, simplify_size
 
@@ -82,7 +83,7 @@ def concat(c: Call) -> Results:
     """Tensors one after another along an axis; those without elements are left out."""
     given = [c.input(i) for i in range(len(c.inputs))]
     axis = c.axis(1, given[0].rank)
-    kept = [x for x in given if getattr(x.shape[axis], "value", None) != 0] or given[:1]
+    kept = [x for x in given if x.rank != given[0].rank or getattr(x.shape[axis], "value", None) != 0] or given[:1]
     return kept[0] if len(kept) == 1 else c.add("concat", *kept, axis=axis)
 
 
@@ -93,7 +94,9 @@ def split(c: Call) -> Results:
     axis = c.axis(0, x.rank)
     sizes: Sizes | None = c.sizes(1, "the sizes of the pieces") if c.opset >= 13 and c.has(1) else c.ints("split")
     if sizes is None:
-        sizes = _equal_pieces(c, x.shape[axis], c.integer("num_outputs", len(c.node.output)))
+        if c.integer("num_outputs", len(c.node.output)) != len(c.node.output):
+            c.fail(f"it has {len(c.node.output)} outputs, and its num_outputs is {c.attributes['num_outputs']}", UNFIT)
+        sizes = _equal_pieces(c, x.shape[axis], len(c.node.output))
     if not same_size(sum((as_expr(s) for s in sizes), as_expr(0)), x.shape[axis]):
         c.fail(f"pieces of sizes {sizes} do not make up dimension {axis} of {x!r}")
     return c.add_many("split", x, axis=axis, sizes=tuple(sizes))
@@ -120,9 +123,10 @@ def slice_(c: Call) -> Results:
         starts, ends = c.sizes(1, "the starts of the slice"), c.sizes(2, "the ends of the slice")
         axes = c.ints_at(3, "the axes of the slice") if c.has(3) else None
         steps = c.ints_at(4, "the steps of the slice") if c.has(4) else None
-    along = list(range(len(starts))) if axes is None else [c.axis_of(a, x.rank) for a in axes]
+    along = [c.axis_of(a, x.rank) for a in (range(len(starts)) if axes is None else axes)]
     steps = steps or [1] * len(starts)
-    if any(isinstance(p, Expr) for p in (*starts, *ends)) and all(st > 0 for st in steps):
+    fit = len(along) == len(starts) == len(ends) == len(steps)
+    if fit and any(isinstance(p, Expr) for p in (*starts, *ends)) and all(st > 0 for st in steps):
         spans = [(_placed(s, x.shape[d]), _placed(e, x.shape[d])) for s, e, d in zip(starts, ends, along, strict=True)]
         if not any(p is None for span in spans for p in span):
             return _slice_inside(c, x, along, [(s, e) for s, e in spans if s is not None and e is not None], steps)
@@ -164,7 +168,7 @@ def pad(c: Call) -> Results:
         pads = c.ints("pads") or c.ints("paddings") or []
     else:
         pads = c.ints_at(1, "the pads")
-        value = c.numbers(2, "the padding value").item() if c.has(2) else 0
+        value = c.number_at(2, "the padding value") if c.has(2) else 0
     if c.has(3):
         pads = _spread(c, pads, [c.axis_of(a, x.rank) for a in c.ints_at(3, "the axes to pad")], x.rank)
     return c.add("pad", x, pads=tuple(pads), mode=c.text("mode", "constant"), value=value)

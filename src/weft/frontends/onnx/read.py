@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto
 
 from weft.frontends.onnx.tensors import external_file, to_array
+from weft.frontends.onnx.utf8 import check_names, readable
 from weft.frontends.onnx.wire import Malformed, Truncated, take_weights
 from weft.graph.graph import Array
 from weft.runtime.metadata import NO_VERSION, ModelMetadata
@@ -38,8 +39,8 @@ class Source:
             producer_name=self.proto.producer_name,
             graph_name=self.proto.graph.name,
             domain=self.proto.domain,
-            description=self.proto.doc_string,
-            graph_description=self.proto.graph.doc_string,
+            description=readable(self.proto.doc_string),
+            graph_description=readable(self.proto.graph.doc_string),
             version=self.proto.model_version if self.proto.HasField("model_version") else NO_VERSION,
             custom_metadata_map={p.key: p.value for p in self.proto.metadata_props},
         )
@@ -122,7 +123,7 @@ def _not_onnx(data: bytes | memoryview, name: str) -> ModelError:
 
 
 def _checked(source: Source) -> Source:
-    """Refuses a model without a graph; warns about one from a newer ONNX."""
+    """Refuses a model without a graph, or with names that are no text; warns about one from a newer ONNX."""
     proto = source.proto
     if not proto.HasField("graph"):
         raise (
@@ -137,6 +138,7 @@ def _checked(source: Source) -> Source:
             f"{source.name} does not say which operator set it uses (it has no opset_import)",
             hint="the file may be cut short: download or export it again",
         )
+    check_names(proto, source.name)
     if proto.ir_version > onnx.IR_VERSION:
         warnings.warn(
             f"{source.name} has IR version {proto.ir_version}, newer than {onnx.IR_VERSION}, the newest known here; "

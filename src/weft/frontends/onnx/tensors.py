@@ -42,10 +42,16 @@ def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | 
     """Returns the elements of *tensor*; *raw* holds its bytes where they were taken out of it, *folder* is the model's."""
     where = f"tensor {tensor.name}" if tensor.name else "a constant's tensor"
     dtype = element_type(tensor.data_type, where)
+    if any(d < 0 for d in tensor.dims) or tensor.HasField("segment"):
+        raise ModelError(
+            f"it is {'a part of one' if tensor.HasField('segment') else f'of shape {tuple(tensor.dims)}'}",
+            where=where,
+            hint="the file is damaged: export or download it again",
+        )
     if tensor.data_location == TensorProto.EXTERNAL:
         raw = memoryview(read_external(tensor, folder, _size(tensor, dtype)))
     if raw is None and not tensor.HasField("raw_data"):
-        return numpy_helper.to_array(tensor)
+        return _typed(tensor, dtype, where)
     data = raw if raw is not None else memoryview(tensor.raw_data)
     if len(data) != _size(tensor, dtype):
         raise ModelError(
@@ -56,6 +62,18 @@ def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | 
     return (
         np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False).reshape(tuple(tensor.dims))
     )
+
+
+def _typed(tensor: TensorProto, dtype: DType, where: str) -> Array:
+    """Returns the elements that are stored one by one, as numbers of the file format."""
+    found, wanted = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))), math.prod(tensor.dims)
+    if found != wanted:
+        raise ModelError(
+            f"its shape {tuple(tensor.dims)} of {dtype} takes {wanted} numbers, but it has {found}",
+            where=where,
+            hint="the file is damaged: export or download it again",
+        )
+    return numpy_helper.to_array(tensor)
 
 
 def _size(tensor: TensorProto, dtype: DType) -> int:
@@ -106,19 +124,6 @@ def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
 
 def _external(tensor: TensorProto) -> dict[str, Any]:
     return {entry.key: entry.value for entry in tensor.external_data}
-
-
-def attribute_value(attribute: onnx.AttributeProto, where: str) -> Any:
-    """Returns an attribute as a Python value: text decoded, tensors as arrays, graphs as they are."""
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, TensorProto):
-        element_type(value.data_type, where)
-        return to_array(value)
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, list | tuple):
-        return [v.decode() if isinstance(v, bytes) else v for v in value]
-    return list(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 
 def dense_array(sparse: onnx.SparseTensorProto) -> Array:
