@@ -102,10 +102,11 @@ def test_what_killed_processes_left_goes_too(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("always::weft.driver.cache.CacheWarning")
-def test_a_limit_that_is_none(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_CACHE_LIMIT", "much")
+@pytest.mark.parametrize("limit", ["much", "-1", "9" * 400])
+def test_a_limit_that_is_none(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", limit)
     done = cli("cache", "size", "--json")
-    assert done.err == "warning: WEFT_CACHE_LIMIT is 'much', which is no size such as 500MB or 2GB\n"
+    assert done.err == f"warning: WEFT_CACHE_LIMIT is '{limit}', which is no size such as 500MB or 2GB\n"
     assert json.loads(done.out)["limit_bytes"] == 4 << 30
 
 

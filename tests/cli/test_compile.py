@@ -119,6 +119,7 @@ def test_a_disk_that_is_really_full(cli: Cli, tmp_path: Path) -> None:
         (["mlp.onnx", "-o", "m", "-O", "4"], "Invalid value for '--opt-level'"),
         (["mlp.onnx", "-o", "m", "--shape", "batch"], "'batch' is not of the form NAME=SIZE"),
         (["mlp.onnx", "-o", "m", "--shape", "batch=0"], "'batch=0' is not of the form NAME=SIZE"),
+        (["mlp.onnx", "-o", "m", "--shape", "batch=" + "9" * 5000], "is not of the form NAME=SIZE"),
         (["mlp.onnx", "-o", "m", "--fast"], "No such option: --fast"),
     ],
 )

@@ -188,12 +188,16 @@ def print_text(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
+MOST_DIGITS = 99
+"""Digits that a size may have: Python reads no numbers of thousands."""
+
+
 def parse_shapes(given: list[str] | None) -> dict[str, int]:
     """Reads `name=size` options; raises a usage error for any other form."""
     sizes: dict[str, int] = {}
     for text in given or []:
         name, _, size = text.partition("=")
-        if not name or not size.isdecimal() or int(size) < 1:
+        if not name or not size.isdecimal() or len(size) > MOST_DIGITS or int(size) < 1:
             raise typer.BadParameter(f"{text!r} is not of the form NAME=SIZE", param_hint="--shape")
         sizes[name] = int(size)
     return sizes

@@ -38,7 +38,7 @@ ABANDONED: Final = 3600.0
 """Seconds after which a file that is no entry was left by a process that was killed."""
 
 _ENTRY: Final = re.compile(r"([a-z]+)-([0-9a-f]{1,40})")
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)i?B?", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d+)?) *([KMGT]?)i?B?", re.IGNORECASE)
 
 T = TypeVar("T")
 
