@@ -1,0 +1,104 @@
+"""Vectorized loops become vectors of the target, with masks for conditions and vectors for remainders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.lower.running import before_and_after
+from tests.lower.simplified import vectorized
+
+Golden = Callable[[str], None]
+
+LANES = """
+def main(A: f32[70], s: f32[1], C: f32[70]):
+    for j in vectorized(0, 70):
+        C[j] = A[69 - j] * s[0] + cast(f32, j)
+"""
+
+
+def test_vectorize(golden: Golden) -> None:
+    golden(before_and_after(LANES, vectorized))
+
+
+def test_vectorize_a_symbolic_loop(golden: Golden) -> None:
+    text = """
+def main(A: f32[n], C: f32[n], n: i64):
+    for j in vectorized(0, n):
+        C[j] = A[j] + 1.0
+"""
+    golden(before_and_after(text, vectorized, {"n": 37}))
+
+
+MASKED = """
+def main(A: f32[4, 30], t: f32[4], C: f32[4, 30]):
+    A_flat = view(A, 0, f32[120])
+    C_flat = view(C, 0, f32[120])
+    for i in range(0, 4):
+        for jo in range(0, 2):
+            for ji in vectorized(0, 16):
+                if i < 3 and jo * 16 + ji < 30:
+                    x = let(A_flat[i * 30 + jo * 16 + ji] * t[i])
+                    C_flat[i * 30 + jo * 16 + ji] = x + select(ji < 4, x, 1.0)
+                else:
+                    if jo * 16 + ji < 30:
+                        C_flat[i * 30 + jo * 16 + ji] = 5.0
+"""
+
+
+def test_vectorize_masks_conditions(golden: Golden) -> None:
+    golden(before_and_after(MASKED, vectorized))
+
+
+PRIVATE = """
+def main(A: f32[16, 8], C: f32[8]):
+    A_flat = view(A, 0, f32[128])
+    for j in vectorized(0, 8):
+        T = alloc("local", f32[1])
+        T[0] = 0.0
+        for k in range(0, 16):
+            T[0] = T[0] + A_flat[k * 8 + j]
+        C[j] = T[0]
+"""
+
+
+def test_vectorize_gives_each_lane_its_own_memory(golden: Golden) -> None:
+    golden(before_and_after(PRIVATE, vectorized))
+
+
+PACKED = """
+def main(A: f32[128], C: f32[4, 2, 16], B: u8[128]):
+    C_flat = view(C, 0, f32[128])
+    for i in range(0, 4):
+        for j in vectorized(0, 32):
+            C_flat[j // 16 * 64 + i * 16 + j % 16] = A[i * 32 + j] + cast(f32, B[i * 32 + j])
+"""
+
+
+def test_vectorize_into_a_packed_layout(golden: Golden) -> None:
+    golden(before_and_after(PACKED, vectorized))
+
+
+CALLS = """
+def main(A: f32[8], C: f32[8]):
+    for j in vectorized(0, 8):
+        f(j, A.at(0), C.at(0))
+
+def f(i: i64, A: f32[8], C: f32[8]):
+    C[i] = A[i] * 2.0
+"""
+
+
+def test_vectorize_leaves_calls_serial(golden: Golden) -> None:
+    golden(before_and_after(CALLS, vectorized))
+
+
+ONE_LANE = """
+def main(A: f32[8], C: f32[8]):
+    for j in vectorized(0, 8):
+        if j < 1:
+            C[2] = A[3]
+"""
+
+
+def test_vectorize_leaves_a_store_of_one_lane_serial(golden: Golden) -> None:
+    golden(before_and_after(ONE_LANE, vectorized))
