@@ -11,7 +11,7 @@ from onnx import ModelProto
 from tests.frontends.nodes import float_inputs, floats, int64s, model_of, node
 
 import weft
-from weft.graph.passes.choose_winograd import Layer, good_plans
+from weft.graph.winograd_plans import Layer, good_plans
 from weft.targets.cpu import cpu
 
 LONG = 1 << 33

@@ -3,7 +3,8 @@
     y = conv_transpose2d_blocked(x, pack_conv_transpose_weight(w), b)
         becomes     y = conv_transpose2d_winograd(x, pack_transposed_winograd_weight(w), b)
 
-By the cost, and by the limit to the error, that `choose_winograd` has for convolutions: a phase is one, of KH/sh x KW/sw taps.
+By a cost like that of `winograd_plans`, and by the limit to the error that `winograd_error` has for convolutions: a phase is
+one, of KH/sh x KW/sw taps.
 """
 
 from __future__ import annotations
@@ -15,15 +16,9 @@ from math import prod
 import numpy as np
 
 from weft.graph.graph import Array, Constant, Graph, Node, Value
-from weft.graph.passes.choose_winograd import (
-    LARGEST_ERROR,
-    SAMPLES,
-    TRANSFORM_CYCLES,
-    panel_of,
-    sampled_error,
-    streaming_cycles,
-)  # fmt: skip
 from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.winograd_error import LARGEST_ERROR, SAMPLES, sampled_error
+from weft.graph.winograd_plans import panel_of, streaming_cycles
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -32,6 +27,9 @@ TILES = (2, 3, 4)
 
 LARGEST_TAPS = 3
 """More taps in a tile of four would need more points than keep the error small."""
+
+TRANSFORM_CYCLES = 3.0
+"""Cycles for each vector that a transform writes: its arithmetic, loads and stores."""
 
 GAIN = 0.9
 """What the method may cost of a direct computation, to be worth the larger weights."""

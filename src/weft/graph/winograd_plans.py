@@ -1,0 +1,157 @@
+"""What a convolution costs by Winograd's method, and the plans of it that are cheaper than computing directly.
+
+A plan is a size of tiles, and a patch of them that goes through all stages at a time: small tiles waste less at the edge, large
+ones save more multiplications; small patches stay in the second-level cache, large ones read the weights less often. The cost
+counts the arithmetic of the products (with tiles that overhang the edge), the transforms, and the transformed weights, which are
+larger than those of the model and may have to come from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from weft.targets.target import Target
+
+TILES = (2, 3, 4)
+"""Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""
+
+INPUT_CYCLES, OUTPUT_CYCLES = 7.0, 5.0
+"""Cycles for each vector of a factor of the products that its transform makes, and of a product: most go into moving it."""
+
+PADDING_CYCLES = 3.0
+"""Cycles for each vector of the padded input."""
+
+PRODUCT_CYCLES = 2.0
+"""Cycles for each vector of a product beside its multiply-adds: it is started from zero and stored."""
+
+L2_SHARE = 0.7
+"""The part of the second-level cache that what is used together may fill."""
+
+HIDDEN = 0.25
+"""The part of reading weights that shows even while they are multiplied."""
+
+GATHER_CYCLES = 1.5
+"""Cycles to bring an element to its place in a vector."""
+
+FEWEST_TILES = 12
+"""Columns of tiles that are left in a patch where rows are cut."""
+
+GAIN = 0.95
+"""What the method may cost of a direct computation, to be worth the larger weights."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
+
+    *inputs* are the channels at stride 1, the phases included; *multiplications* are those that a direct computation takes for
+    each output; *block* is that of the outputs' channels, and *gathered* tells that the inputs' are not in blocks.
+    """
+
+    images: int
+    height: int
+    width: int
+    inputs: int
+    outputs: int
+    taps: int
+    multiplications: int
+    strides: tuple[int, int]
+    block: int
+    gathered: bool = False
+
+    @property
+    def phases(self) -> int:
+        """How many phases the input has."""
+        return self.strides[0] * self.strides[1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time."""
+
+    tile: int
+    patch: tuple[int, int, int]
+
+
+def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
+    """Returns the plans that are cheaper than a direct convolution, cheapest first; *others* are the bytes of other weights."""
+    vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
+    products = vectors * layer.multiplications / max(1, target.fma_per_cycle)
+    direct = max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
+    costs = {plan: winograd_cycles(layer, plan, target, others) for m in TILES for plan in _plans(layer, m)}
+    return sorted([p for p, cost in costs.items() if cost < GAIN * direct], key=costs.__getitem__)
+
+
+def panel_of(outputs: int, target: Target) -> int:
+    """Returns how many output channels a panel of transformed weights has: so few that a register tile has many rows.
+
+    Each vector of weights is then used by all these as it arrives, which takes as long as the next one is under way.
+    """
+    lanes = target.lanes(32)
+    return min(2 * lanes, -(-outputs // lanes) * lanes)
+
+
+def _plans(layer: Layer, m: int) -> list[Plan]:
+    """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row."""
+    rows, columns = -(-layer.height // m), -(-layer.width // m)
+    some = {(1, n, columns) for n in _even_parts(rows, rows)}
+    parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
+    return [Plan(m, p) for p in [(layer.images, rows, columns), *sorted(some | parts, reverse=True)]]
+
+
+def _even_parts(size: int, most: int) -> Iterator[int]:
+    """Yields the different lengths of an equal part of *size*, rounded up, for one to *most* parts.
+
+    These are about twice the square root of *size*, however large that is: lengths that repeat are passed over.
+    """
+    count = 1
+    while count <= most:
+        length = -(-size // count)
+        yield length
+        if length == 1:
+            return
+        count = -(-size // (length - 1))
+
+
+def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -> float:
+    """Returns the estimated cycles of a layer computed by *plan* on one core.
+
+    What lies between the transforms and the products is written and read again, beyond the second-level cache as far as it does
+    not fit there; and each patch reads all the weights, from there too if they do not fit beside it.
+    """
+    lanes, m = target.lanes(32), plan.tile
+    n = m + layer.taps - 1
+    sizes = layer.images, -(-layer.height // m), -(-layer.width // m)
+    patches, tiles = prod(-(-s // p) for s, p in zip(sizes, plan.patch, strict=True)), prod(plan.patch)
+    weights = 4 * n * n * layer.inputs * layer.outputs
+    between = 4 * n * n * tiles * (layer.inputs + layer.outputs)
+    products = n * n * (_steps(tiles, target) * layer.inputs + tiles * PRODUCT_CYCLES) * -(-layer.outputs // lanes)
+    near = between + weights <= L2_SHARE * target.l2
+    streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
+    read, made = -(-layer.inputs // lanes), -(-layer.outputs // lanes)
+    transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
+    moving = 2 * max(0.0, between - L2_SHARE * target.l2) / target.l3_speed
+    rows, columns = (p * m + layer.taps - 1 for p in plan.patch[1:])
+    padding = (
+        plan.patch[0] * rows * columns * (layer.inputs * GATHER_CYCLES if layer.gathered else read * PADDING_CYCLES)
+    )
+    return patches * (max(products, streaming) + HIDDEN * min(products, streaming) + transforms + moving + padding)
+
+
+def _steps(tiles: int, target: Target) -> float:
+    """Returns the cycles of a vector's multiply-adds for *tiles* tiles: a few left over wait for their sums."""
+    rows = max(1, target.vector_registers // 2 - 2)
+    rate = max(1, target.fma_per_cycle)
+    full, rest = divmod(tiles, rows)
+    return full * rows / rate + (max(rest / rate, 2.0) if rest else 0.0)
+
+
+def streaming_cycles(weights: int, target: Target, others: int = 0) -> float:
+    """Returns the cycles that it takes to read *weights* bytes, from where they are found when they are used again.
+
+    The *others* are read in between, so that the last cache has to hold them too, with room for all that is not weights.
+    """
+    speed = target.l3_speed if weights + others < target.l3 / 2 else target.memory_speed
+    return weights / speed if weights > target.l2 / 2 else 0.0

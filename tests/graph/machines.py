@@ -1,0 +1,10 @@
+"""Machines that several tests of the graph choose for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.targets.cpu import cpu
+
+WIDE = replace(cpu("avx512"), l2=1 << 20, l3=32 << 20, fma_per_cycle=1, vector_registers=32)
+"""A machine with vectors of sixteen floats."""
