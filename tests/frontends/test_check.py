@@ -209,7 +209,7 @@ def test_text_attribute_that_is_no_text() -> None:
 
 def test_too_many_or_too_few_inputs_and_outputs() -> None:
     inputs = float_inputs(x=(2, 2))
-    assert message(model_of([node("Mean", "")], inputs)) == "Mean /y: its input 0 is missing"
+    assert message(model_of([node("Mean", "")], inputs)) == f"Mean /y: its input 0 is missing{DAMAGED_HINT}"
     assert (
         message(model_of([node("Relu", "x x")], inputs))
         == f"Relu /y: it has 2 inputs, and Relu has 1 at most{DAMAGED_HINT}"
@@ -302,7 +302,10 @@ def test_a_range_is_the_same_however_long(dtype: type) -> None:
 
 
 def test_missing_input() -> None:
-    assert message(model_of([node("Gemm", "x")], float_inputs(x=(2, 2)))) == "Gemm /y: its input 1 is missing"
+    assert (
+        message(model_of([node("Gemm", "x")], float_inputs(x=(2, 2))))
+        == f"Gemm /y: its input 1 is missing{DAMAGED_HINT}"
+    )
 
 
 def test_sequence_input() -> None:

@@ -50,7 +50,7 @@ def check_count(node: NodeProto, opset: int, where: str) -> None:
     schema = onnx.defs.get_schema(node.op_type, opset, domain_of(node))
     inputs, outputs = len(node.input), len(node.output)
     if inputs < schema.min_input:
-        raise ModelError(f"its input {inputs} is missing", where=where)
+        raise ModelError(f"its input {inputs} is missing", where=where, hint=DAMAGED)
     if outputs < schema.min_output:
         raise ModelError(f"its output {outputs} is missing", where=where, hint=DAMAGED)
     for what, count, most in (("input", inputs, schema.max_input), ("output", outputs, schema.max_output)):
