@@ -450,3 +450,29 @@ def main(A: f32[4], C: f32[4]):
         with block("C", vi=spatial(4, u)):
             C[vi] = P[vi]
 """
+
+
+def test_where_guards_cut_off_what_splits_of_splits_have_too_much() -> None:
+    """All of A runs once: the second guard says nothing of an axis, but that a digit of it is one."""
+    program = parse_program(
+        """
+def main(X: f32[5], B: f32[5]):
+    A = alloc("global", f32[5])
+    for i_0 in range(0, 3):
+        for i_1_0 in range(0, 2):
+            for i_1_1 in range(0, 2):
+                with block("A", vi=spatial(5, i_0 * 2 + i_1_0 * 2 + i_1_1), where=(
+                        i_0 * 2 + i_1_0 * 2 + i_1_1 < 5 and i_1_0 * 2 + i_1_1 < 2)):
+                    reads(X[vi])
+                    writes(A[vi])
+                    A[vi] = X[vi] + 1.0
+    for j in range(0, 5):
+        with block("B", vj=spatial(5, j)):
+            reads(A[vj])
+            writes(B[vj])
+            B[vj] = A[vj] * 2.0
+"""
+    )
+    s = Schedule(program)
+    s.compute_at(s.block("A"), s.loops(s.block("B"))[0])
+    same_results(program, s.program)

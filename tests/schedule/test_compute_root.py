@@ -122,3 +122,51 @@ def test_every_producer_of(name: str) -> None:
             continue
         s.compute_root(b)
     check(case, s.program)
+
+
+def test_where_a_guard_lets_one_of_many_iterations_run() -> None:
+    """The loop runs three times, of which two compute nothing of A: none of its axes depends on it."""
+    program = parse_program(
+        """
+def main(X: f32[4], B: f32[4]):
+    A = alloc("global", f32[4])
+    for n in range(0, 3):
+        for i in range(0, 4):
+            with block("A", vi=spatial(4, i), where=(n < 1)):
+                reads(X[vi])
+                writes(A[vi])
+                A[vi] = X[vi] + 1.0
+        for j in range(0, 4):
+            with block("B", vj=spatial(4, j), where=(n < 1)):
+                reads(A[vj])
+                writes(B[vj])
+                B[vj] = A[vj] * 2.0
+"""
+    )
+    s = Schedule(program)
+    s.compute_root(s.block("A"))
+    assert len(s.loops(s.block("A"))) == 1
+    same_results(program, s.program)
+
+
+def test_not_where_the_guard_is_never_true() -> None:
+    program = parse_program(
+        """
+def main(X: f32[4], B: f32[4]):
+    A = alloc("global", f32[4])
+    for n in range(0, 3):
+        for i in range(0, 4):
+            with block("A", vi=spatial(4, i), where=(2 < n)):
+                reads(X[vi])
+                writes(A[vi])
+                A[vi] = X[vi] + 1.0
+        for j in range(0, 4):
+            with block("B", vj=spatial(4, j), where=(2 < n)):
+                reads(A[vj])
+                writes(B[vj])
+                B[vj] = A[vj] * 2.0
+"""
+    )
+    s = Schedule(program)
+    with pytest.raises(ScheduleError, match="leaves out instances that new loops would run"):
+        s.compute_root(s.block("A"))
