@@ -57,12 +57,24 @@ def detect(
     Iterations are those for which *predicate* holds; *bounds* tells of the other variables. None if a binding is not
     quasi-affine, or if the predicate does more than bound sums of loops.
     """
+    memo = bounds.memo_for("iteration map")
+    key = (tuple(bindings), tuple(loops.items()), predicate, tuple(axis_extents))
+    if key not in memo:
+        memo[key] = _detect(bindings, loops, predicate, axis_extents, bounds)
+    found: IterMap | None = memo[key]
+    return found
+
+
+def _detect(
+    bindings: Sequence[Expr],
+    loops: Mapping[Var, Expr],
+    predicate: Expr,
+    axis_extents: Sequence[Expr],
+    bounds: Bounds,
+) -> IterMap | None:
     if any(v in loops for e in loops.values() for v in free_vars(e)):
         return None
-    inner = bounds
-    for v, extent in loops.items():
-        inner = inner.bind(v, 0, extent - 1)
-    reader = Reader(loops, Simplifier(inner))
+    reader = Reader(loops, Simplifier(_within(bounds, loops)))
     try:
         reader.read_predicate(predicate)
         sums = [reader.parse(reader.poly(b)) for b in bindings]
@@ -73,6 +85,19 @@ def detect(
     is_full = all(a.is_full for a in axes)
     injective = uses.are_distinct() and all(_is_positional(s, reader) for s in sums)
     return IterMap(axes, is_full and uses.are_exact(), is_full and uses.are_onto(), injective)
+
+
+def _within(bounds: Bounds, loops: Mapping[Var, Expr]) -> Bounds:
+    """Returns *bounds* with the ranges of *loops*: the same ones each time, for what they remember."""
+    memo = bounds.memo_for("bind loops")
+    key = tuple(loops.items())
+    found: Bounds | None = memo.get(key)
+    if found is None:
+        found = bounds
+        for v, extent in loops.items():
+            found = found.bind(v, 0, extent - 1)
+        memo[key] = found
+    return found
 
 
 def _axis(s: DigitSum, extent: Poly, reader: Reader) -> AxisMap:

@@ -39,18 +39,38 @@ def extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr,
     depend on one another. Through `//` they stay exact, of `%` they are the whole of its range. None where
     a sign or a range is not known.
     """
+    memo = bounds.memo_for("extremes")
+    key = (e, *variables)
+    if key not in memo:
+        memo[key] = _extremes(e, variables, bounds)
+    found: tuple[Expr, Expr] | None = memo[key]
+    return found
+
+
+def _extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr, Expr] | None:
     context = Simplifier(bounds)
     low = high = context.poly(e)
     order = bounds.order
-    if any(v not in order for v in variables if _mentions(low, v)):
+    used = _variables(low)
+    if used.isdisjoint(variables):
+        same = context.simplify(build(low, e.dtype))
+        return same, same
+    if any(v not in order for v in variables if v in used):
         return None
     for v in sorted([v for v in variables if v in order], key=lambda v: -order[v]):
+        if v not in used:
+            continue
         below = _without(v, low, False, context)
         above = _without(v, high, True, context)
         if below is None or above is None:
             return None
         low, high = below, above
+        used = _variables(low) | _variables(high)
     return context.simplify(build(low, e.dtype)), context.simplify(build(high, e.dtype))
+
+
+def _variables(p: Poly) -> set[Var]:
+    return {v for m in p for atom in m for v in free_vars(atom)}
 
 
 def _without(v: Var, p: Poly, top: bool, context: Simplifier) -> Poly | None:

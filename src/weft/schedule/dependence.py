@@ -246,8 +246,7 @@ def unfed_read(fn: Function, uses: Uses, around: Collection[Var] | None = None) 
 
 
 def _is_harmless(fn: Function, writes: Sequence[Access], read: Access, around: Collection[Var] | None) -> bool:
-    touching = writes if around is None else [w for w in writes if not is_disjoint(fn, w, read, around)]
-    return is_fed(fn, touching, read)
+    return all(is_fed(fn, [w], read) or (around is not None and is_disjoint(fn, w, read, around)) for w in writes)
 
 
 def _are_disjoint(fn: Function, earlier: Sequence[Access], later: Access, around: Collection[Var] | None) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import ONE, TRUE, Const
+from functools import lru_cache
+from typing import Final
+
+from weft.ir.expr import ONE, TRUE, Const, Var
 from weft.ir.iter_map import detect
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind
-from weft.loop.visit import buffers_of, statements
+from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt
+from weft.loop.visit import buffers_of, map_stmts, statements
 from weft.schedule.bijection import is_injective, is_told_apart
 from weft.schedule.dependence import (
     Access,
@@ -48,7 +51,34 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     places by each iteration or, if *private* memory is possible, be used nowhere outside the loop; and what an iteration reads
     of it, the same iteration must have written.
     """
-    path = loop_path(fn, loop)
+    key = (fn.params, without_kinds(fn.body), loop.var, private)
+    known = _LEGAL.get(key)
+    if known is not None:
+        return list(known)
+    needed = _checked_independent(fn, loop_path(fn, loop), private)
+    if len(_LEGAL) >= _LEGAL_LIMIT:
+        _LEGAL.clear()
+    _LEGAL[key] = tuple(needed)
+    return needed
+
+
+_LEGAL: Final[dict[tuple[tuple[Param, ...], Stmt, Var, bool], tuple[Buffer, ...]]] = {}
+"""What loops were found to need that may run in any order: each step asks anew for all that it has rebuilt."""
+
+_LEGAL_LIMIT: Final = 64
+
+
+@lru_cache(maxsize=16)
+def without_kinds(root: Stmt) -> Stmt:
+    """Returns *root* with plain serial loops: how loops run, and what they are annotated with, decides no dependence."""
+
+    def plain(s: Stmt) -> Stmt | None:
+        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, ()) if isinstance(s, For) else None
+
+    return map_stmts(root, plain)
+
+
+def _checked_independent(fn: Function, path: Path, private: bool) -> list[Buffer]:
     target = the_loop(path)
     check_structured(target)
     if target.extent is ONE:

@@ -60,6 +60,15 @@ def ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> E
 
     Both are in terms of the other loops, whose ranges *bounds* has too; None if they can't be worked out.
     """
+    memo = bounds.memo_for("ends over")
+    key = (block, r, *[f.var for f in inner])
+    if key not in memo:
+        memo[key] = _ends_over(block, r, inner, bounds)
+    found: Ends | None = memo[key]
+    return found
+
+
+def _ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> Ends | None:
     variables = [f.var for f in inner]
     first = simplify(at_loops(block, r.begin), bounds)
     last = first if r.extent is ONE else simplify(at_loops(block, r.begin + r.extent - ONE), bounds)

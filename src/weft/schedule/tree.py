@@ -41,9 +41,30 @@ def find(root: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
     return None
 
 
+@lru_cache(maxsize=32)
+def _places(root: Stmt) -> dict[object, Path]:
+    """Returns the paths to the first loop of each variable, block of each name and allocation of each buffer.
+
+    A program is asked for many of its places before it changes.
+    """
+    found: dict[object, Path] = {}
+    stack: list[Path] = [(root,)]
+    while stack:
+        path = stack.pop()
+        s = path[-1]
+        if isinstance(s, For):
+            found.setdefault(s.var, path)
+        elif isinstance(s, Block):
+            found.setdefault(s.name, path)
+        elif isinstance(s, Alloc):
+            found.setdefault(s.buffer, path)
+        stack += [(*path, c) for c in reversed(sub_statements(s))]
+    return found
+
+
 def loop_path(fn: Function, loop: LoopRef) -> Path:
     """Returns the path to a loop; refuses one that the program does not have."""
-    path = find(fn.body, lambda s: isinstance(s, For) and s.var is loop.var)
+    path = _places(fn.body).get(loop.var)
     return (
         path
         if path is not None
@@ -53,7 +74,7 @@ def loop_path(fn: Function, loop: LoopRef) -> Path:
 
 def block_path(fn: Function, block: BlockRef) -> Path:
     """Returns the path to a block; refuses one that the program does not have, naming those it has."""
-    path = find(fn.body, lambda s: isinstance(s, Block) and s.name == block.name)
+    path = _places(fn.body).get(block.name)
     if path is None:
         known = ", ".join(b.name for b in blocks_in(fn.body))
         refuse(f"there is no block {block.name} in the program", hint=f"its blocks are: {known}")
@@ -150,8 +171,13 @@ def _bounds(params: tuple[Param, ...], loops: tuple[tuple[Var, Expr, Expr], ...]
 
 
 def bind_loop(bounds: Bounds, loop: For) -> Bounds:
-    """Returns *bounds* with the range of the variable of *loop*."""
-    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+    """Returns *bounds* with the range of the variable of *loop*: the same ones each time, for what they remember."""
+    memo = bounds.memo_for("bind loop")
+    key = (loop.var, loop.begin, loop.extent)
+    found: Bounds | None = memo.get(key)
+    if found is None:
+        found = memo[key] = bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+    return found
 
 
 def symbols_of(fn: Function) -> list[Var]:
@@ -165,7 +191,7 @@ def _sizes(params: Sequence[Param]) -> list[Var]:
 
 def alloc_of(root: Stmt, buffer: Buffer) -> Path | None:
     """Returns the path to the statement that allocates *buffer*, or None for a parameter."""
-    return find(root, lambda s: isinstance(s, Alloc) and s.buffer is buffer)
+    return _places(root).get(buffer)
 
 
 def drop_alloc(root: Stmt, buffer: Buffer) -> Stmt:
