@@ -214,10 +214,13 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
     """
     if size < 1 or x.rank < 2:
         raise TypeMismatch(f"lrn: sums over {size} channels of a tensor of {x.rank} dimensions")
-    k = reduce_axis(size, "k")
+    channels = x.shape[1]
+    most = max(0, int(channels.value) - 1) if isinstance(channels, Const) else size  # further apart no two channels are
+    before, after = min((size - 1) // 2, most), min(size // 2, most)
+    k = reduce_axis(before + 1 + after, "k")
 
     def squares(*i: Expr) -> object:
-        c = i[1] + k - (size - 1) // 2
+        c = i[1] + k - before
         e = x[(i[0], c, *i[2:])]
         return sum_(e * e, [k], where=(c >= 0) & (c < x.shape[1]))
 
