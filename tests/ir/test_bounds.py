@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from tests.ir.evaluate import Undefined, evaluate
 
-from weft.ir.bounds import Bounds, Interval
+from weft.ir.bounds import EMPTY, Bounds, Interval
 from weft.ir.expr import (
     Add,
     Apply,
@@ -169,6 +169,15 @@ def test_binding_makes_a_new_environment() -> None:
     assert outer.of(i) == (None, None)
     assert inner.of(i) == (0, 3)
     assert inner.bind(i, 5, 7).of(i + 1) == (6, 8)
+
+
+def test_the_same_binding_gives_the_same_environment() -> None:
+    """It remembers what was asked; only what every one begins with, which lives for ever, keeps none of them alive."""
+    i, outer = Var("i"), Bounds()
+    assert outer.bind(i, 0, 3) is outer.bind(i, 0, 3)
+    assert outer.bind(i, 0, 3) is not outer.bind(i, 0, 4)
+    EMPTY.bind(i, 0, 3)
+    assert "bind" not in EMPTY.memo
 
 
 def test_an_unbound_variable_has_the_range_of_its_type() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Const
+from weft.ir.expr import Const, Var
 from weft.ir.printer import print_expr
 from weft.loop.compare import check_same, is_same
-from weft.loop.nodes import Alloc, Buffer, Eval, For, Let, Stmt, Store, View, seq, store
+from weft.loop.nodes import Alloc, Buffer, Eval, For, Let, Load, Stmt, Store, View, seq, store
 from weft.loop.parser import parse_program
 from weft.loop.verify import verify
 from weft.loop.visit import (
@@ -14,13 +14,14 @@ from weft.loop.visit import (
     loads,
     map_stmts,
     own_exprs,
+    reads_memory,
     rename_fresh,
     replace_buffer,
     statements,
     stores,
     sub_statements,
 )
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i64
 
 PROGRAM = parse_program(
     """
@@ -50,6 +51,16 @@ def test_accesses() -> None:
     assert [x.buffer.name for x in loads(BODY)] == ["A", "I", "B", "t"]
     assert [x.buffer.name for x in stores(BODY)] == ["A", "A", "v"]
     assert {b.name for b in buffers_of(BODY)} == {"A", "B", "I", "t", "v"}
+
+
+def test_what_depends_on_memory() -> None:
+    i, b = Var("i"), Buffer("B", [8], i64)
+    inside = Load(b, (i,)) + 1
+    for _ in range(2):  # the second answer is remembered
+        assert reads_memory(inside * 2)
+        assert not reads_memory(i * 2 + 1)
+    assert loads(i + 1) == []
+    assert loads(Load(b, (inside,))) == [Load(b, (i,)), Load(b, (inside,))]
 
 
 def test_own_parts() -> None:

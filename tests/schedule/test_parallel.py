@@ -8,8 +8,10 @@ import pytest
 from tests.schedule.programs import blur, matmul, recurrence, rows, stencil, symbolic_matmul
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
+from weft.loop.nodes import Buffer, Function
 from weft.loop.parser import parse_program
-from weft.schedule import Schedule
+from weft.schedule import Schedule, kinds
+from weft.schedule.tree import Path, the_loop
 from weft.support.errors import ScheduleError
 
 
@@ -39,6 +41,29 @@ def test_all_but_the_reduction() -> None:
     s.parallel(i)
     s.parallel(j)
     check(case, s.program)
+
+
+def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a step that moves something has the loops around it checked anew."""
+    asked: list[str] = []
+    checked = kinds._checked_independent
+
+    def counted(fn: Function, path: Path, private: bool) -> list[Buffer]:
+        asked.append(the_loop(path).var.name)
+        return checked(fn, path, private)
+
+    monkeypatch.setattr(kinds, "_checked_independent", counted)
+    s = Schedule(matmul().program)
+    i, j, k = s.loops(s.block("C"))
+    s.parallel(i)
+    assert asked == ["i"]
+    s.annotate(k, "note", 1)
+    s.unroll(k)
+    assert asked == ["i"]
+    s.vectorize(j)
+    assert asked == ["i", "j"]
+    s.add_unit_loop(s.block("C"))
+    assert asked[2:] == ["i", "j"]
 
 
 def test_rows_with_what_each_needs_for_itself(golden: Callable[[str], None]) -> None:

@@ -66,12 +66,27 @@ class Bounds:
         self._intervals: dict[Expr, Interval] = {}
 
     def bind(self, var: Var, lo: ExprLike | None, hi: ExprLike | None) -> Bounds:
-        """Returns an environment in which also `lo <= var <= hi`; None leaves an end open."""
+        """Returns an environment in which also `lo <= var <= hi`; None leaves an end open.
+
+        The same question gets the same environment, with all that it remembers.
+        """
         low = None if lo is None else as_expr(lo, var.dtype)
         high = None if hi is None else as_expr(hi, var.dtype)
+        if self is EMPTY:  # which lives for ever
+            return self._bound(var, low, high)
+        memo = self.memo_for("bind")
+        key = (var, low, high)
+        found: Bounds | None = memo.get(key)
+        if found is None:
+            found = memo[key] = self._bound(var, low, high)
+        return found
+
+    def _bound(self, var: Var, low: Expr | None, high: Expr | None) -> Bounds:
         made = Bounds()
         made.ranges = {v: r for v, r in self.ranges.items() if v is not var}
-        return made.with_range(var, low, high)
+        made.ranges[var] = (low, high)
+        made.order = {v: k for k, v in enumerate(made.ranges)}
+        return made
 
     def with_range(self, var: Var, lo: Expr | None, hi: Expr | None) -> Bounds:
         """Returns an environment in which *var* has another range but keeps its place among those that are bound."""

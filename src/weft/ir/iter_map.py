@@ -74,7 +74,10 @@ def _detect(
 ) -> IterMap | None:
     if any(v in loops for e in loops.values() for v in free_vars(e)):
         return None
-    reader = Reader(loops, Simplifier(_within(bounds, loops)))
+    inner = bounds
+    for v, extent in loops.items():
+        inner = inner.bind(v, 0, extent - 1)
+    reader = Reader(loops, Simplifier(inner))
     try:
         reader.read_predicate(predicate)
         sums = [reader.parse(reader.poly(b)) for b in bindings]
@@ -83,21 +86,9 @@ def _detect(
     axes = tuple([_axis(s, reader.poly(e), reader) for s, e in zip(sums, axis_extents, strict=True)])
     uses = _Uses(reader, [s for axis in sums for _, s in axis.terms])
     is_full = all(a.is_full for a in axes)
-    injective = uses.are_distinct() and all(_is_positional(s, reader) for s in sums)
-    return IterMap(axes, is_full and uses.are_exact(), is_full and uses.are_onto(), injective)
-
-
-def _within(bounds: Bounds, loops: Mapping[Var, Expr]) -> Bounds:
-    """Returns *bounds* with the ranges of *loops*: the same ones each time, for what they remember."""
-    memo = bounds.memo_for("bind loops")
-    key = tuple(loops.items())
-    found: Bounds | None = memo.get(key)
-    if found is None:
-        found = bounds
-        for v, extent in loops.items():
-            found = found.bind(v, 0, extent - 1)
-        memo[key] = found
-    return found
+    exact = uses.are_exact()  # then they are distinct and onto, too
+    injective = (exact or uses.are_distinct()) and all(_is_positional(s, reader) for s in sums)
+    return IterMap(axes, is_full and exact, is_full and (exact or uses.are_onto()), injective)
 
 
 def _axis(s: DigitSum, extent: Poly, reader: Reader) -> AxisMap:

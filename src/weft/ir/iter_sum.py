@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from weft.ir.expr import INDEX, ONE, TRUE, And, Expr, FloorDiv, FloorMod, Le, Lt, Var
-from weft.ir.linear import Poly, add_to, build, plus, scaled, times
+from weft.ir.linear import Poly, add_to, build, constant, plus, scaled, times
 from weft.ir.rewrite import free_vars
 from weft.ir.simplify import Simplifier
 
@@ -65,7 +65,9 @@ class Reader:
 
     def is_equal(self, a: Poly, b: Poly) -> bool:
         """Answers whether two sizes are certainly equal."""
-        return not self.context.poly(build(plus(a, b, -1), INDEX))
+        difference = plus(a, b, -1)
+        known = constant(difference)
+        return known == 0 if known is not None else not self.context.poly(build(difference, INDEX))
 
     def is_multiple(self, a: Poly, b: Poly) -> bool:
         """Answers whether *b* certainly divides *a*."""

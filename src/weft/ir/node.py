@@ -36,10 +36,10 @@ def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> N
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    `variables` is where `rewrite.free_vars` keeps what it found.
+    `variables` is where `rewrite.free_vars` keeps what it found, `reads_memory` where `loop.visit.reads_memory` does.
     """
 
-    __slots__ = ("__weakref__", "variables")
+    __slots__ = ("__weakref__", "reads_memory", "variables")
     __match_args__: tuple[str, ...] = ()
 
     def children(self) -> tuple[Node, ...]:

@@ -100,13 +100,15 @@ def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node
 
 
 def _same(a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
-    return all(x is y for x, y in zip(a, b, strict=True))
+    return a == b  # nodes are equal only to themselves
 
 
 def substitute(root: N, values: Mapping[Var, Expr]) -> N:
     """Replaces the variables that are keys of *values*; binding sites are left alone, so only rename free variables."""
     if not values:
         return root
+    if isinstance(root, Expr) and values.keys().isdisjoint(_variables_of(root)) and all(type(v) is Var for v in values):
+        return root  # kinds of variables of other layers are not among those that nodes remember
     memo: dict[Node, Node] = {v: e for v, e in values.items()}  # noqa: C416  (widens the types)
     return map_nodes(root, _keep, memo=memo)
 
@@ -125,22 +127,28 @@ def post_order(root: Node) -> Iterator[Node]:
             yield n
         elif n not in seen:
             seen.add(n)
-            stack.append((n, True))
-            stack += [(k, False) for k in reversed(n.children())]
+            kids = n.children()
+            if kids:
+                stack.append((n, True))
+                stack += [(k, False) for k in kids[::-1]]
+            else:
+                yield n
 
 
 def free_vars(root: Expr) -> list[Var]:
     """Returns the variables of an expression, in the order of first use; each node remembers its own."""
-    if not _is_known(root):
-        _find_variables(root)
-    return list(_variables(root))
+    return list(_variables_of(root))
 
 
 def mentions(root: Expr, v: Var) -> bool:
     """Tells whether *v* is among the variables of an expression."""
+    return v in _variables_of(root)
+
+
+def _variables_of(root: Expr) -> tuple[Var, ...]:
     if not _is_known(root):
         _find_variables(root)
-    return v in _variables(root)
+    return _variables(root)
 
 
 def _find_variables(root: Node) -> None:

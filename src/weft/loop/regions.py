@@ -33,7 +33,7 @@ from weft.loop.nodes import (
     View,
     full_region,
 )  # fmt: skip
-from weft.loop.visit import bound_vars, statements
+from weft.loop.visit import bound_vars, reads_memory, statements
 
 Regions = tuple[Region, ...]
 
@@ -110,7 +110,7 @@ class _Inner:
     def range(self, i: Expr, size: Expr) -> Range:
         """Returns the values that the index *i* of a dimension of *size* can take."""
         whole = Range(ZERO, size)
-        if i.dtype.lanes > 1 or any(isinstance(n, Load) for n in post_order(i)):
+        if i.dtype.lanes > 1 or reads_memory(i):
             return whole
         if not self.vars.intersection(post_order(i)):
             return Range(i, ONE)

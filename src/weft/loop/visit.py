@@ -35,7 +35,34 @@ def blocks(root: Stmt) -> Iterator[Block]:
 
 def loads(root: Node) -> list[Load]:
     """Returns the distinct loads in *root*, in program order; a load in the index of another comes before it."""
+    if isinstance(root, Expr) and not reads_memory(root):
+        return []
     return [n for n in post_order(root) if isinstance(n, Load)]
+
+
+def reads_memory(e: Expr) -> bool:
+    """Tells whether *e* depends on what is in memory; each node remembers it."""
+    stack: list[Node] = [e]
+    while stack:
+        n = stack[-1]
+        if hasattr(n, "reads_memory"):
+            stack.pop()
+            continue
+        kids = n.children()
+        todo = [k for k in kids if not hasattr(k, "reads_memory")]
+        if todo:
+            stack += todo
+            continue
+        _remember(n, isinstance(n, Load) or any(map(_remembered, kids)))
+        stack.pop()
+    return _remembered(e)
+
+
+_remember = Node.reads_memory.__set__  # type: ignore[attr-defined]  # nodes are immutable but for what is remembered of them
+
+
+def _remembered(n: Node) -> bool:
+    return n.reads_memory  # type: ignore[attr-defined,no-any-return]
 
 
 def stores(root: Stmt) -> list[Store]:

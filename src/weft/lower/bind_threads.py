@@ -18,11 +18,11 @@ from __future__ import annotations
 from weft.ir.bounds import Bounds
 from weft.ir.expr import TRUE, ZERO, Const, Expr, Not, Var, all_of, eq, index
 from weft.ir.node import Node
-from weft.ir.rewrite import free_vars, map_nodes, post_order
+from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
 from weft.loop.intrinsics import BARRIER, WARP_BARRIER
-from weft.loop.nodes import Alloc, Call, For, If, Let, Load, LoopKind, Program, Stmt, While, seq
-from weft.loop.visit import statements
+from weft.loop.nodes import Alloc, Call, For, If, Let, LoopKind, Program, Stmt, While, seq
+from weft.loop.visit import reads_memory, statements
 from weft.lower.grid import BLOCKS, axis_of, is_over_blocks, is_over_threads
 from weft.lower.phases import accesses, thread_extents, tree
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
@@ -220,7 +220,7 @@ class _Thread(StmtRewriter):
 
     def _check_pure(self, e: Expr) -> None:
         """Refuses what may not be computed where its guard does not hold, or again when memory has changed."""
-        if any(isinstance(n, Load) for n in post_order(e)):
+        if reads_memory(e):
             raise LoweringError("threads are to wait for one another under a condition that memory decides")
 
 

@@ -18,9 +18,8 @@ from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.intrinsics import prefetch
 from weft.loop.nodes import Annotation, Buffer, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
-from weft.loop.visit import own_exprs, rename_fresh, statements
+from weft.loop.visit import own_exprs, reads_memory, rename_fresh, statements
 from weft.lower.spread_prefetches import KEY
-from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.targets.target import Target
 

@@ -20,7 +20,8 @@ from weft.ir.expr import ONE, ZERO, Expr, Var
 from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq
-from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, reads_memory, vars_between
+from weft.loop.visit import reads_memory
+from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, vars_between
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions
 
 

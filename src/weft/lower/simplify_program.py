@@ -17,7 +17,7 @@ from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
 from weft.loop.nodes import NOTHING, Assert, Eval, For, If, Let, LoopKind, Program, Seq, Stmt, Store, seq
-from weft.lower.uses import reads_memory
+from weft.loop.visit import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, map_functions, size_bounds
 
 

@@ -19,9 +19,8 @@ from weft.ir.expr import TRUE, Expr, Select, Var, all_of, conjuncts
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.loop.nodes import NOTHING, For, If, LoopKind, Program, Stmt
-from weft.loop.visit import bound_vars, own_exprs, rename_fresh, statements
+from weft.loop.visit import bound_vars, own_exprs, reads_memory, rename_fresh, statements
 from weft.lower.guards import Guards, stores_in
-from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 
 _LARGEST_BODY: Final = 64  # stores, unrolled loops counted in full

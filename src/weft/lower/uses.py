@@ -241,8 +241,3 @@ def vars_between(outer: Place | None, inner: Place) -> list[Var]:
 def is_conditional(outer: Place, inner: Place) -> bool:
     """Answers whether *inner* may be skipped, or repeated unpredictably, when *outer* runs."""
     return any(isinstance(p.stmt, If | While) for p in inner.above() if p.depth > outer.depth)
-
-
-def reads_memory(e: Expr) -> bool:
-    """Answers whether *e* depends on what is in memory."""
-    return any(isinstance(n, Load) for n in post_order(e))

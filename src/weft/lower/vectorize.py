@@ -38,9 +38,8 @@ from weft.loop.nodes import (
     for_,
     seq,
 )  # fmt: skip
-from weft.loop.visit import loads, own_exprs, rename_fresh, statements, stores
+from weft.loop.visit import loads, own_exprs, reads_memory, rename_fresh, statements, stores
 from weft.lower.guards import uses_registers
-from weft.lower.uses import reads_memory
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.widen import NotVectorizable, Widen
 from weft.support.errors import LoweringError

@@ -13,6 +13,7 @@ down after it is the scope of that sub-statement:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from weft.ir.bounds import Bounds
@@ -28,6 +29,7 @@ from weft.loop.nodes import (
     Function,
     If,
     Let,
+    Param,
     Program,
     Seq,
     Stmt,
@@ -186,9 +188,17 @@ def extent_bounds(bounds: Bounds, loop: For) -> Bounds:
 
 
 def size_bounds(function: Function) -> Bounds:
-    """Returns what is known on entry to *function*: the symbols in the shapes of its buffers are at least one."""
+    """Returns what is known on entry to *function*: the symbols in the shapes of its buffers are at least one.
+
+    Each pass over a function gets the same ones, which remember what the passes before have asked.
+    """
+    return _size_bounds(function.params)
+
+
+@lru_cache(maxsize=4)
+def _size_bounds(params: tuple[Param, ...]) -> Bounds:
     bounds = Bounds()
-    for p in function.params:
+    for p in params:
         for v in () if isinstance(p, Var) else (v for s in p.shape for v in free_vars(s)):
             bounds = bounds.bind(v, 1, None)
     return bounds

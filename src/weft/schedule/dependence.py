@@ -14,7 +14,7 @@ from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var
 from weft.ir.iter_map import detect
 from weft.ir.prove import extremes, prove
-from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import (
     Alloc,
@@ -23,12 +23,11 @@ from weft.loop.nodes import (
     Buffer,
     For,
     Function,
-    Load,
     Region,
     Seq,
     Stmt,
 )  # fmt: skip
-from weft.loop.visit import own_exprs, statements
+from weft.loop.visit import own_exprs, reads_memory, statements
 from weft.schedule.filling import element_of, fills
 from weft.schedule.guards import limits
 from weft.schedule.rebind import conjuncts
@@ -70,7 +69,7 @@ def check_structured(root: Stmt) -> None:
         s = path[-1]
         if not isinstance(s, For | Seq | Alloc | Block):
             refuse("a statement outside of any block may do anything", s, "put it into a block")
-        if any(isinstance(n, Load) for e in own_exprs(s) for n in post_order(e)):
+        if any(reads_memory(e) for e in own_exprs(s)):
             refuse(
                 "a loop or block whose place is read from memory may go anywhere",
                 s,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import mul
 
 from weft.ir.bounds import Bounds
@@ -71,8 +71,14 @@ def check_instructions(fn: Function, before: Function) -> None:
             )
 
 
-def _instructions(fn: Function) -> list[Block]:
-    return [b for b in blocks_in(fn.body) if TENSOR in dict(b.annotations)]
+def _instructions(fn: Function) -> tuple[Block, ...]:
+    return _instructions_in(fn.body)
+
+
+@lru_cache(maxsize=8)
+def _instructions_in(root: Stmt) -> tuple[Block, ...]:
+    """Finds them once: what a step makes is what the next one changes."""
+    return tuple([b for b in blocks_in(root) if b.annotations and TENSOR in dict(b.annotations)])
 
 
 def _relies_on(block: Block) -> tuple[object, ...]:

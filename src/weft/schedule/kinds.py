@@ -9,7 +9,7 @@ from weft.ir.expr import ONE, TRUE, Const, Var
 from weft.ir.iter_map import detect
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt
-from weft.loop.visit import buffers_of, map_stmts, statements
+from weft.loop.visit import buffers_of, map_stmts
 from weft.schedule.bijection import is_injective, is_told_apart
 from weft.schedule.dependence import (
     Access,
@@ -24,7 +24,18 @@ from weft.schedule.dependence import (
 from weft.schedule.filling import element_of
 from weft.schedule.recurrence import carried_read
 from weft.schedule.state import Illegal, LoopRef, called, refuse
-from weft.schedule.tree import Path, alloc_of, blocks_in, bounds_on, drop_alloc, loop_path, loops_on, replace, the_loop
+from weft.schedule.tree import (
+    Path,
+    alloc_of,
+    blocks_in,
+    bounds_on,
+    drop_alloc,
+    loop_path,
+    loops_in,
+    loops_on,
+    replace,
+    the_loop,
+)
 
 
 def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
@@ -174,8 +185,8 @@ def settle(fn: Function, before: Function) -> Function:
 
     A loop that was serial *before* has been checked by the primitive that chose its kind.
     """
-    old = {s.var: s for s in statements(before.body) if isinstance(s, For)}
-    for loop in [s for s in statements(fn.body) if isinstance(s, For)]:
+    old = {f.var: f for f in loops_in(before.body)}
+    for loop in loops_in(fn.body):
         known = old.get(loop.var)
         if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND) or known is loop:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from weft.ir.bounds import Bounds
@@ -28,17 +28,6 @@ from weft.schedule.state import BlockRef, LoopRef, called, refuse
 
 Path = tuple[Stmt, ...]
 """Statements from the root down to the one meant, each the child of the one before."""
-
-
-def find(root: Stmt, wanted: Callable[[Stmt], bool]) -> Path | None:
-    """Returns the path to the first statement, in program order, that is *wanted*."""
-    stack: list[Path] = [(root,)]
-    while stack:
-        path = stack.pop()
-        if wanted(path[-1]):
-            return path
-        stack += [(*path, c) for c in reversed(sub_statements(path[-1]))]
-    return None
 
 
 @lru_cache(maxsize=32)
@@ -110,7 +99,18 @@ def loops_on(path: Path) -> list[For]:
 
 def blocks_in(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, those inside other blocks too."""
-    return [s for s in statements(root) if isinstance(s, Block)]
+    return [s for s in _loops_and_blocks(root) if isinstance(s, Block)]
+
+
+def loops_in(root: Stmt) -> list[For]:
+    """Returns the loops under *root* in program order, those inside blocks too."""
+    return [s for s in _loops_and_blocks(root) if isinstance(s, For)]
+
+
+@lru_cache(maxsize=32)
+def _loops_and_blocks(root: Stmt) -> tuple[For | Block, ...]:
+    """Returns both in program order; a program is asked for them several times before it changes."""
+    return tuple([s for s in statements(root) if isinstance(s, For | Block)])
 
 
 def outer_blocks(root: Stmt) -> list[Block]:
@@ -171,13 +171,8 @@ def _bounds(params: tuple[Param, ...], loops: tuple[tuple[Var, Expr, Expr], ...]
 
 
 def bind_loop(bounds: Bounds, loop: For) -> Bounds:
-    """Returns *bounds* with the range of the variable of *loop*: the same ones each time, for what they remember."""
-    memo = bounds.memo_for("bind loop")
-    key = (loop.var, loop.begin, loop.extent)
-    found: Bounds | None = memo.get(key)
-    if found is None:
-        found = memo[key] = bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
-    return found
+    """Returns *bounds* with the range of the variable of *loop*."""
+    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
 
 
 def symbols_of(fn: Function) -> list[Var]:
