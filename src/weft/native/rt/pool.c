@@ -21,7 +21,7 @@ int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
 #include <string.h>
 #include <time.h>
 
-#define SPIN_NS 50000           /* how long to spin before parking */
+#define SPIN_NS 1000000         /* how long to spin before parking: to be woken may take as long, in a virtual machine */
 #define PIECES 8                /* that a slot is taken in */
 #define OPEN ((uint64_t)1 << 31)
 #define INSIDE (OPEN - 1)       /* gate: job number in the upper half, then OPEN, then how many workers are inside */
