@@ -17,6 +17,7 @@ int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
 #ifndef WEFT_FREESTANDING
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -79,12 +80,13 @@ static int nobody_inside(uint32_t unused) {
   return (load(&pool.gate) & INSIDE) == 0;
 }
 
-/* Spins until `ready(seen)`, for SPIN_NS at most; answers whether it became so. */
+/* Spins until `ready(seen)`, for SPIN_NS at most, and lets others have the core; answers whether it became so. */
 static int spin_until(int (*ready)(uint32_t), uint32_t seen) {
   int64_t deadline = 0;
   for (uint32_t turn = 0; !ready(seen); turn++) {
     relax();
     if (turn % 32 != 31) continue;
+    (void)sched_yield();
     if (deadline == 0) deadline = now_ns() + SPIN_NS;
     else if (now_ns() > deadline) return 0;
   }
