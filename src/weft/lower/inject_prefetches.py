@@ -14,12 +14,11 @@ from collections.abc import Collection, Iterator
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, Const, Expr, Ramp, Var
-from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
-from weft.loop.intrinsics import prefetch
+from weft.loop.intrinsics import PREFETCH_HINT, prefetch
 from weft.loop.nodes import Annotation, Buffer, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
-from weft.loop.visit import own_exprs, reads_memory, rename_fresh, statements
-from weft.lower.spread_prefetches import KEY
+from weft.loop.visit import loads, own_exprs, reads_memory, rename_fresh, statements
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.targets.target import Target
 
@@ -36,7 +35,7 @@ def _is_noted(body: Stmt) -> bool:
 
 
 def _is_hint(annotation: tuple[str, Annotation]) -> bool:
-    return annotation[0].startswith(KEY)
+    return annotation[0].startswith(PREFETCH_HINT)
 
 
 class _Inject(StmtRewriter):
@@ -51,7 +50,9 @@ class _Inject(StmtRewriter):
         self.unrolled: list[tuple[For, list[Stmt]]] = []
 
     def visit_for(self, s: For) -> Steps:
-        hints = [(s.var, k.removeprefix(KEY), int(v)) for k, v in s.annotations if k.startswith(KEY)]
+        hints = [
+            (s.var, k.removeprefix(PREFETCH_HINT), int(v)) for k, v in s.annotations if k.startswith(PREFETCH_HINT)
+        ]
         outer = self.bounds, self.seen, self.unrolled
         before: list[Stmt] = []
         self.bounds = extent_bounds(self.bounds, s)
@@ -89,7 +90,7 @@ class _Inject(StmtRewriter):
         """Yields the calls that go before *s*."""
         if not self.asked:
             return
-        read = [n for e in own_exprs(s) for n in post_order(e) if isinstance(n, Load)]
+        read = [n for e in own_exprs(s) for n in loads(e)]
         for var, name, distance in self.asked:
             for n in read:
                 if n.buffer.name == name:

@@ -23,16 +23,13 @@ from typing import Final
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, Var
 from weft.ir.prove import linear_terms
-from weft.ir.rewrite import free_vars, post_order, substitute
+from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
-from weft.loop.intrinsics import prefetch
+from weft.loop.intrinsics import PREFETCH_HINT, prefetch
 from weft.loop.nodes import For, Let, Load, LoopKind, Program, Stmt, seq
-from weft.loop.visit import map_stmts, own_exprs, sub_statements
+from weft.loop.visit import loads, map_stmts, own_exprs, sub_statements
 from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
 from weft.targets.target import Target
-
-KEY: Final = "prefetch_"
-"""With a buffer's name, the annotation of a loop that asks ahead; its value is how many iterations."""
 
 _MOST_STREAMS: Final = 8  # runs that one step reads from side by side
 
@@ -53,7 +50,7 @@ class _Spread(StmtRewriter):
         outer = self.bounds
         self.bounds = extent_bounds(outer, s)
         for key, distance in s.annotations:
-            if key.startswith(KEY):
+            if key.startswith(PREFETCH_HINT):
                 s = self._spread(s, key, int(distance))
         body = yield s.body
         self.bounds = outer
@@ -61,7 +58,7 @@ class _Spread(StmtRewriter):
 
     def _spread(self, s: For, key: str, distance: int) -> For:
         calls: dict[Var, dict[Stmt, None]] = {}
-        for walk in _walks(s, key.removeprefix(KEY), self.bounds):
+        for walk in _walks(s, key.removeprefix(PREFETCH_HINT), self.bounds):
             where, made = walk.calls(s.var, distance, self.target, self.bounds)
             calls.setdefault(where, {}).update(dict.fromkeys(made))
         if not calls:
@@ -110,7 +107,7 @@ def _walks(root: For, name: str, bounds: Bounds) -> Iterator[_Walk]:
     while stack:
         s, loops, unknown = stack.pop()
         for e in own_exprs(s):
-            for n in _loads(e, name):
+            for n in [n for n in loads(e) if n.buffer.name == name]:
                 walk = _walk(n, root, loops, bounds)
                 if walk is None or not unknown.isdisjoint(free_vars(n.indices[0])):
                     return
@@ -119,10 +116,6 @@ def _walks(root: For, name: str, bounds: Bounds) -> Iterator[_Walk]:
         hidden = unknown | {s.var} if isinstance(s, Let) else unknown
         stack += [(x, inside, hidden) for x in sub_statements(s)]
     yield from made
-
-
-def _loads(e: Expr, name: str) -> Iterator[Load]:
-    return (n for n in post_order(e) if isinstance(n, Load) and n.buffer.name == name)
 
 
 def _walk(n: Load, root: For, loops: Sequence[For], bounds: Bounds) -> _Walk | None:

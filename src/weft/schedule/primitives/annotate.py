@@ -6,6 +6,7 @@ for i in range(0, 64):                  for i in range(0, 64, prefetch=2):
 
 from __future__ import annotations
 
+from weft.loop.intrinsics import PREFETCH_HINT
 from weft.loop.nodes import CROSS_THREAD, TENSOR, Annotation, Block, For, Function, Stmt
 from weft.schedule.primitive import PRIMITIVES, primitive
 from weft.schedule.state import BlockRef, Change, LoopRef, refuse
@@ -22,7 +23,7 @@ def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | fl
     old = path[-1]
     if not key.isidentifier():
         refuse(f"{key!r} is not a name", old, "a key is a name such as parallel_grain")
-    if key in _RESERVED or key in PRIMITIVES or key.startswith("prefetch_"):
+    if key in _RESERVED or key in PRIMITIVES or key.startswith(PREFETCH_HINT):
         refuse(f"the annotation {key} is made by the primitive that it belongs to", old, "call that primitive instead")
     return Change(fn.with_body(replace(path, _noted(old, key, value)))), None
 

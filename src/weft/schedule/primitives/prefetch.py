@@ -8,6 +8,7 @@ and lowered, the address of A[(i + 2) * 16] is given to the machine before A[i *
 
 from __future__ import annotations
 
+from weft.loop.intrinsics import PREFETCH_HINT
 from weft.loop.nodes import Buffer, For, Function
 from weft.schedule.placing import read_buffers
 from weft.schedule.primitive import primitive
@@ -31,7 +32,7 @@ def prefetch(fn: Function, loop: LoopRef, buffer: str, distance: int = 1) -> tup
     old = the_loop(path)
     if distance < 1:
         refuse(f"a distance of {distance} iterations is none", old, "ask at least one iteration before")
-    key = f"prefetch_{_read(old, buffer).name}"
+    key = f"{PREFETCH_HINT}{_read(old, buffer).name}"
     kept = tuple([(k, v) for k, v in old.annotations if k != key])
     new = For(old.var, old.begin, old.extent, old.kind, old.body, (*kept, (key, distance)))
     return Change(fn.with_body(replace(path, new))), None
