@@ -9,7 +9,11 @@ from tests.schedule.programs import CASES, blur, conv2d, matmul, recurrence, row
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
+from weft.loop.printer import print_program
+from weft.lower.place_allocations import place_allocations
 from weft.schedule import Schedule
+from weft.schedule.rebind import conjuncts
+from weft.schedule.tree import blocks_in
 from weft.support.errors import ScheduleError
 
 
@@ -84,6 +88,32 @@ def test_an_alignment_is_positive() -> None:
     s = Schedule(stencil().program)
     with pytest.raises(ScheduleError, match="no length is a multiple of 0"):
         s.compute_at(s.block("B"), s.loops(s.block("C"))[0], align=0)
+
+
+GROUPS = """
+def main(X: f32[21], B: f32[21]):
+    A = alloc("global", f32[21])
+    for i in range(0, 21):
+        with block("A", vi=spatial(21, i)):
+            A[vi] = X[vi] * 2.0
+    for j in range(0, 21):
+        with block("B", vj=spatial(21, j)):
+            B[vj] = A[vj] + 1.0
+"""
+
+
+def test_what_the_guard_of_its_consumer_leaves_out_is_not_computed() -> None:
+    """Three groups of seven, each by three: what is beyond the last three of a group is of the next one."""
+    before = parse_program(GROUPS)
+    s = Schedule(before)
+    _, inside = s.split(loop(s, "j"), [None, 7])
+    outer, _ = s.split(inside, [None, 3])
+    s.compute_at(s.block("A"), outer)
+    guards = {x.name: len(conjuncts(x.predicate)) for x in blocks_in(s.function.body)}
+    assert guards == {"A": 1, "B": 1}
+    text = print_program(place_allocations(s.program))
+    assert text.index("j_1_0 in") < text.index("alloc")
+    same_results(before, s.program)
 
 
 STRIDED = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from weft.codegen.llvm.compile import assembly
+from weft.lower.pipeline import lower
 from weft.ops import OPERATORS
 from weft.schedule.rules import schedule_program
 from weft.support.dtypes import f32
@@ -18,3 +20,17 @@ def test_whole_rows_are_written_where_all_panels_stay_near(k: int, n: int, near:
     s = schedule_program(to_program([a, b], OPERATORS["matmul"]([a, b], {})), cpu("avx512"))
     names = [f.var.name for f in s.loops(s.blocks()[-1])]
     assert (names.index("ax1_0") < names.index("ax2_0")) == near
+
+
+@pytest.mark.parametrize(("channels", "each", "size"), [(3, 67, 6), (2, 16, 11), (4, 5, 24)])
+def test_groups_share_what_they_read(channels: int, each: int, size: int) -> None:
+    """The input of a group is loaded once for several of its output channels, the last ones of a group included."""
+    target = cpu("avx512")
+    x, w = placeholder((1, channels, size, size), f32, "x"), placeholder((channels * each, 1, 3, 3), f32, "w")
+    made = OPERATORS["conv2d"]([x, w], {"group": channels})
+    text = assembly(lower(schedule_program(to_program([x, w], made), target).program, target), target).splitlines()
+    products = [line for line in text if "vfmadd" in line]
+    broadcasts = [line for line in text if "vbroadcastss" in line and "mm" in line.split(",")[-1]]
+    assert len(products) >= 2 * len(broadcasts) > 0
+    assert not [line for line in products if "ss\t" in line]
+    assert not [line for line in text if "vblend" in line]  # masked loads leave zeros already

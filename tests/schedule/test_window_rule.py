@@ -123,11 +123,11 @@ def test_a_padded_copy_is_made_where_borders_are_inside_of_vectors() -> None:
     assert "pad" in names
 
 
-@pytest.mark.parametrize("width", [28, 32, 19])
-def test_strides_along_rows_are_picked_from_vectors(width: int) -> None:
+@pytest.mark.parametrize(("width", "kernel"), [(28, (3, 3)), (32, (3, 3)), (19, (3, 3)), (24, (5, 1))])
+def test_strides_along_rows_are_picked_from_vectors(width: int, kernel: tuple[int, int]) -> None:
     """Nothing is gathered one by one, what is left of a row included."""
     target = cpu("avx512")
-    x, w = placeholder((1, 2, 2 * width + 1, 2 * width + 1), f32, "x"), placeholder((2, 1, 3, 3), f32, "w")
+    x, w = placeholder((1, 2, 2 * width + 1, 2 * width + 1), f32, "x"), placeholder((2, 1, *kernel), f32, "w")
     made = OPERATORS["conv2d"]([x, w], {"strides": (2, 2), "group": 2})
     text = assembly(lower(schedule_program(to_program([x, w], made), target).program, target), target)
     assert "gather" not in text

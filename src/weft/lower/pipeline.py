@@ -20,6 +20,7 @@ from weft.lower.inject_tokens import inject_tokens
 from weft.lower.inject_virtual_threads import inject_virtual_threads
 from weft.lower.manager import Pass, Report, run_passes
 from weft.lower.outline_tasks import outline_tasks
+from weft.lower.pad_registers import pad_registers
 from weft.lower.partition_loops import partition_loops
 from weft.lower.place_allocations import place_allocations
 from weft.lower.remove_noops import remove_noops
@@ -45,6 +46,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("simplify_program", simplify_program),
     Pass("shrink_loops", shrink_loops),
     Pass("unswitch_loops", unswitch_loops),
+    Pass("pad_registers", pad_registers),
     Pass("vectorize", vectorize),
     Pass("simplify_vectors", simplify_program),
     Pass("unmask_registers", unmask_registers),

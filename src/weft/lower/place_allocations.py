@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, ZERO, Expr, Var
 from weft.ir.prove import extremes, prove
-from weft.ir.rewrite import free_vars
+from weft.ir.rewrite import free_vars, substitute
 from weft.loop.nodes import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq
 from weft.loop.visit import reads_memory
 from weft.lower.uses import Place, Use, Uses, common_place, find_uses, is_conditional, meet, vars_between
@@ -97,8 +97,25 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
     around = meet(w.place, r.place)
     if is_conditional(around, w.place):
         return False
+    if w.guard:
+        return _is_same(w, r, around)
     ranges = zip(relaxed(w, around), relaxed(r, around), buffer.shape, strict=True)
     return all(_includes(a, b, size) for a, b, size in ranges)
+
+
+def _is_same(w: Use, r: Use, around: Place) -> bool:
+    """Tells whether *r* reads, with other loops, just the single elements that *w* writes, or less of them by its guard."""
+    names: dict[Var, Expr] = {}
+    for (i, _), (k, _) in zip(w.box, r.box, strict=True):
+        inside = [[v for v in free_vars(e) if v in vars_between(around, u.place)] for e, u in ((i, w), (k, r))]
+        names.update(zip(*inside, strict=False))
+    box = tuple([(substitute(first, names), substitute(last, names)) for first, last in w.box])
+    return (
+        box == r.box
+        and all(first is last for first, last in w.box)
+        and all(w.place.bounds.ranges[a] == r.place.bounds.ranges[b] for a, b in names.items() if isinstance(b, Var))
+        and all(substitute(c, names) in r.guard for c in w.guard)
+    )
 
 
 End = tuple[Expr, Expr, Bounds]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var, conjuncts
+from weft.ir.expr import ONE, ZERO, Expr, Var, conjuncts
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.ir.simplify import simplify
@@ -67,7 +67,9 @@ class Place:
 class Use:
     """An access: the box of *buffer* that is touched at *place*, each dimension from its first to its last index.
 
-    `defines` tells that all of the box is written whatever was there before, once the loops over *reduced* have run.
+    `defines` tells that all of the box is written whatever was there before, once the loops over *reduced* have run; but only
+    where all of *guard* holds, the conditions that leave out more than what is outside the buffer. Those of a read are all
+    that it stands under in its block.
     """
 
     buffer: Buffer
@@ -76,6 +78,7 @@ class Use:
     reads: bool
     defines: bool
     reduced: frozenset[Var]
+    guard: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +168,11 @@ def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
             if isinstance(n, Load):
                 yield _whole(n.buffer, place)
     own = {r.buffer for r in s.reads}
+    guard = tuple([_at(c, values) for c in conjuncts(s.predicate)])
     for r in s.reads:
-        yield Use(r.buffer, place, _box(r, values), True, False, frozenset())
-    exact = _writes_all(s) and _bounds_domain_only(s)
+        yield Use(r.buffer, place, _box(r, values), True, False, frozenset(), guard)
+    exact = _writes_all(s)
+    guard = tuple([_at(c, values) for c in _beside_domain(s)])
     reduced = frozenset(
         v for a in s.axes if a.kind is not AxisKind.SPATIAL for v in free_vars(_at(a.var, values))
     )  # fmt: skip
@@ -175,11 +180,12 @@ def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
         plain = exact and r.buffer not in own and (s.init is not None or not reduced)
         if s.init is not None:  # each update reads what the one before it left
             yield Use(r.buffer, place, _box(r, values), True, False, frozenset())
-        yield Use(r.buffer, place, _box(r, values), False, plain, reduced)
+        yield Use(r.buffer, place, _box(r, values), False, plain, reduced, guard)
 
 
 def _box(r: Region, values: Values) -> tuple[tuple[Expr, Expr], ...]:
-    return tuple([(_at(x.begin, values), _at(x.begin + x.extent - ONE, values)) for x in r.ranges])
+    ends = [(x.begin, x.begin if x.extent is ONE else x.begin + x.extent - ONE) for x in r.ranges]
+    return tuple([(_at(first, values), _at(last, values)) for first, last in ends])
 
 
 def _writes_all(s: Block) -> bool:
@@ -199,14 +205,12 @@ def _writes_all(s: Block) -> bool:
     return True
 
 
-def _bounds_domain_only(s: Block) -> bool:
-    """Answers whether the predicate leaves out only instances outside the block's domain, which nothing may read."""
-    if s.predicate is TRUE:
-        return True
+def _beside_domain(s: Block) -> list[Expr]:
+    """Returns the conditions of the predicate that leave out more than what is outside the domain, which nothing reads."""
     domain: set[Expr] = set()
     for a, b in zip(s.axes, s.bindings, strict=True):
         domain |= {b < a.extent, simplify(b < a.extent), b >= ZERO, simplify(b >= ZERO)}
-    return all(c in domain or simplify(c) in domain for c in conjuncts(s.predicate))
+    return [c for c in conjuncts(s.predicate) if c not in domain and simplify(c) not in domain]
 
 
 def common_place(uses: list[Use]) -> Place:

@@ -30,10 +30,13 @@ from weft.schedule.rebind import conjunction, with_bindings
 from weft.schedule.tree import Path, blocks_in
 
 
-def nest_over(block: Block, ranges: Mapping[Var, Range], bounds: Bounds) -> Stmt:
+def nest_over(
+    block: Block, ranges: Mapping[Var, Range], bounds: Bounds, ends: Mapping[Var, Expr] | None = None
+) -> Stmt:
     """Returns fresh loops around *block*, over *ranges* of its axes (by variable) and over all of the other axes.
 
-    Where a range may leave the axis's extent, the block is guarded.
+    Where a range may leave the axis's extent, the block is guarded; so it is where a range goes beyond one of *ends*, for the
+    axes that have one: the first value that is of no use.
     """
     bindings: list[Expr] = []
     loops: list[tuple[Var, Expr]] = []
@@ -49,7 +52,8 @@ def nest_over(block: Block, ranges: Mapping[Var, Range], bounds: Bounds) -> Stmt
             binding = simplify(wanted.begin + var, bounds)
         bindings.append(binding)
         if axis.var in ranges:
-            guards += [binding >= ZERO, binding < axis.extent]
+            end = ends.get(axis.var, axis.extent) if ends is not None else axis.extent
+            guards += [binding >= ZERO, binding < end]
     result: Stmt = with_bindings(block, tuple(bindings), conjunction([simplify(g, bounds) for g in guards], bounds))
     for var, extent in reversed(loops):
         result = for_(var, extent, result)

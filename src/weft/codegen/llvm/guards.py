@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import copysign
 
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.emitter import Emitter, emits
+from weft.codegen.llvm.loads import is_zero_where_masked
 from weft.codegen.llvm.types import is_false, is_true, register_type, splat
-from weft.ir.expr import INDEX, And, Binary, Expr, Or, Select
+from weft.ir.expr import INDEX, And, Binary, Broadcast, Const, Expr, Or, Select
+from weft.loop.nodes import Load
 from weft.support.dtypes import bool_
 
 
@@ -22,6 +25,8 @@ def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
         x, y = f.text(e.then), f.text(e.other)
     elif e.cond.dtype.lanes == 1:
         return branch(f, cond, e.then, e.other)
+    elif isinstance(e.then, Load) and is_zero(e.other) and is_zero_where_masked(f, e.then):
+        return masked(f, e.then, cond)
     else:
         x, y = masked(f, e.then, cond), masked(f, e.other, negated(f, e.cond, cond))
     kind = register_type(e.dtype)
@@ -54,6 +59,12 @@ def logic(f: Emitter, e: Binary, *operands: Operand) -> Operand:
 def negated(f: Emitter, e: Expr, x: str) -> str:
     """Returns the complement of the bool *x* of the type of *e*."""
     return f.build.pure(f"xor {register_type(e.dtype)} {x}, {splat('true', e.dtype)}", x)
+
+
+def is_zero(e: Expr) -> bool:
+    """Tells whether all bits of *e* are zero."""
+    value = e.value if isinstance(e, Broadcast) else e
+    return isinstance(value, Const) and value.value == 0 and copysign(1, value.value) > 0
 
 
 def masked(f: Emitter, e: Expr, mask: str) -> str:

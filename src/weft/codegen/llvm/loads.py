@@ -49,6 +49,17 @@ def is_in_registers(buffer: Buffer, index: Affine | Lanes) -> bool:
     return isinstance(size, Const) and 0 <= index.base.constant <= int(size.value) - index.count
 
 
+def is_zero_where_masked(f: Emitter, e: Load) -> bool:
+    """Tells whether what is loaded under a mask is zero in the lanes that it leaves out: those are read one for all else."""
+    index = flat_index(f, e.buffer, e.indices)
+    return (
+        isinstance(index, Lanes)
+        and step_of(index) != 0
+        and e.dtype is not INDEX
+        and not is_in_registers(e.buffer, index)
+    )
+
+
 def load_at(f: Emitter, memory: Memory, element: DType, index: Affine | Lanes, mask: str | None) -> str:
     """Returns the elements of *memory* at *index*."""
     size = element.bytes

@@ -8,10 +8,11 @@ for i in range(0, 6):          ->               A[i + ax] = f(i + ax)
 
 from __future__ import annotations
 
-from weft.ir.expr import Const, Var, index
+from weft.ir.expr import ONE, TRUE, Const, Expr, Var, index
+from weft.ir.prove import prove
 from weft.loop.nodes import NOTHING, AxisKind, Block, Function, Range, Stmt
 from weft.schedule.dependence import check_structured, is_before
-from weft.schedule.guards import check_renewable
+from weft.schedule.guards import check_renewable, limits
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.placing import (
@@ -21,10 +22,11 @@ from weft.schedule.placing import (
     check_placeable,
     ranges_for,
     readers,
+    steps_of_index,
     written_buffers,
 )  # fmt: skip
 from weft.schedule.primitive import primitive
-from weft.schedule.region import touched
+from weft.schedule.region import at_loops, touched
 from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.tree import (
     Path,
@@ -32,6 +34,8 @@ from weft.schedule.tree import (
     blocks_in,
     bounds_on,
     loop_path,
+    loops_on,
+    regions_of,
     replace,
     symbols_of,
     the_block,
@@ -57,7 +61,7 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> 
     without = fn.with_body(replace(check_movable(fn, path, producer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
-    made = nest_over(producer, ranges, bounds_on(target_path, fn))
+    made = nest_over(producer, ranges, bounds_on(target_path, fn), _ends(fn, producer, loop, ranges, align))
     first = next(p for p in parts_of(target) if _reads(p, producer))
     moved = without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))
     check_inputs(fn, block.name, moved, block.name)
@@ -107,6 +111,32 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
         if box is not None:
             ranges = ranges_for(producer, producer.writes, buffer, box, ranges, bounds)
     return ranges
+
+
+def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range], align: int) -> dict[Var, Expr]:
+    """Returns where the guard of the one consumer ends what is needed of an axis, before the axis does itself.
+
+    That of the axis that is made longer is left alone.
+    """
+    users = readers(fn, producer)
+    target_path = loop_path(fn, loop)
+    if len(users) != 1 or users[0].predicate is TRUE or len(written_buffers(producer)) != 1:
+        return {}
+    (buffer,), path = written_buffers(producer), block_path(fn, BlockRef(users[0].name))
+    (written,), read = regions_of(producer.writes, buffer), regions_of(users[0].reads, buffer)
+    if len(read) != 1:
+        return {}
+    bounds = bounds_on(path, fn)
+    inner = [f.var for f in loops_on(path[len(target_path) :])]
+    longer = [a.var for a in producer.axes if a.kind is AxisKind.SPATIAL][-1:] if align > 1 else []
+    found: dict[Var, Expr] = {}
+    for axis, r in zip(steps_of_index(producer, written), read[0].ranges, strict=True):
+        if axis is not None and axis[1] == 1 and axis[0] in ranges and axis[0] not in longer and r.extent is ONE:
+            size = next(a.extent for a in producer.axes if a.var is axis[0])
+            for limit in limits(users[0], at_loops(users[0], r.begin), inner, bounds):
+                if limit.exact and limit.last is not None and prove(limit.last + ONE <= size, bounds):
+                    found[axis[0]] = limit.last + ONE
+    return found
 
 
 def _aligned(producer: Block, ranges: dict[Var, Range], align: int) -> dict[Var, Range]:

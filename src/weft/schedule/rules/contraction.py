@@ -8,11 +8,10 @@ Geijn, "Anatomy of high-performance matrix multiplication", 2008, with the tile 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from weft.ir.expr import ONE, Const, Var
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import Axis, AxisKind, Block, Load
+from weft.loop.nodes import AxisKind, Block, Load
 from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
@@ -25,6 +24,7 @@ from weft.schedule.rules.facts import (
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.footprint import bytes_of, step_along
 from weft.schedule.rules.parallel import parallelize
+from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.streams import ask_ahead
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
@@ -39,18 +39,6 @@ L1_SHARE = 0.5
 
 L2_SHARE = 0.25
 """The part of the second-level cache that it may fill where the result goes beyond that cache."""
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What the spatial axes of a reduction are good for, by position: `row` and `column` are tiled beside the last.
-
-    Where a tile has room for all of `row`, it may hold several of `outer_row` too.
-    """
-
-    row: int | None
-    column: int | None
-    outer_row: int | None = None
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -68,14 +56,13 @@ def tile_nest(
     outside the tiles run in parallel if it is theirs to *share* the work.
     """
     block = block_of(s, ref)
-    axes = [a for a, f in zip(spatial_axes(block), loops, strict=True) if f is not None]
-    own = [f for f in loops if f is not None]
-    around = len(s.loops(finish)) - len(own)
-    roles = _roles(block, axes[:-1])
-    near = _is_near(block, axes, roles, target)
+    around = len(s.loops(finish)) - len([f for f in loops if f is not None])
+    parts, own = _taken_apart(s, block, loops)
+    roles = roles_of(block, parts[:-1])
+    near = _is_near(block, parts, roles, target)
     if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
         roles = Roles(roles.row, None, roles.outer_row)
-    tile = _tile(block, axes, roles, target)
+    tile = _tile(block, parts, roles, target)
     sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
     outer: list[LoopRef] = []
     inner: list[LoopRef] = []
@@ -88,14 +75,14 @@ def tile_nest(
         else:
             outer.append(loop)
     last = own[-1]
-    if size_of(axes[-1].extent) > tile.width or not isinstance(axes[-1].extent, Const) or not outer:
+    if parts[-1].size > tile.width or not isinstance(parts[-1].extent, Const) or not outer:
         rest, last = s.split(last, [None, tile.width])
         outer.append(rest)
-    outer = outer if near else _outer_order(outer, axes, roles)
+    outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=target.lanes(block.writes[0].buffer.dtype.bits))
     s.set_scope(ref, "register")
-    innermost = _schedule_tile(s, ref, around + len(outer), axes, roles)
+    innermost = _schedule_tile(s, ref, around + len(outer), parts, roles)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
@@ -106,36 +93,32 @@ def tile_nest(
     return {ref, finish}
 
 
-def _roles(block: Block, axes: Sequence[Axis]) -> Roles:
-    """Chooses which of *axes* to tile: one that only the left factor uses, one that only the right does."""
-    found = contraction_of(block)
-    if found is None:
-        used = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
-        return Roles(used[-1] if used else None, None)
-    rows = [n for n, a in enumerate(axes) if uses_axis(found.left, a.var) and not uses_axis(found.right, a.var)]
-    columns = [n for n, a in enumerate(axes) if uses_axis(found.right, a.var) and not uses_axis(found.left, a.var)]
-    rows = [n for n in rows if size_of(axes[n].extent) > 1]
-    if not rows and not columns:
-        shared = [n for n, a in enumerate(axes) if size_of(a.extent) > 1]
-        return Roles(shared[-1] if shared else None, None)
-    row, column = (x[-1] if x else None for x in (rows, columns))
-    return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)
+def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:
+    """Returns the parts of the axes that have one of *loops*, and a loop for each: those in groups are split."""
+    parts: list[Part] = []
+    own: list[LoopRef] = []
+    for axis, loop in zip(spatial_axes(block), loops, strict=True):
+        if loop is not None:
+            found = parts_of(axis, block)
+            parts += found
+            own += [loop] if len(found) == 1 else s.split(loop, [None, found[-1].size])
+    return parts, own
 
 
-def _is_near(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> bool:
+def _is_near(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> bool:
     """Tells whether all panels of a right factor with long rows stay near together.
 
     Then whole rows of the result are written one after another, which is what memory is quick at: no panel goes outside the
     rows, and no other matrix of a batch is computed with this one. Near is the first-level cache, or the second-level one if
     the result is too large for it.
     """
-    found, last = contraction_of(block), axes[-1]
-    if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.var):
+    found, last = contraction_of(block), parts[-1]
+    if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.axis.var):
         return False
     written = block.writes[0].buffer
     bits = written.dtype.bits
-    columns = 1 if roles.column is None or roles.column < (roles.row or 0) else size_of(axes[roles.column].extent)
-    row = size_of(last.extent) * columns
+    columns = 1 if roles.column is None or roles.column < (roles.row or 0) else parts[roles.column].size
+    row = last.size * columns
     panels = elements(reduce_axes(block)) * row * bits // 8
     near = target.l1 * L1_SHARE
     if bytes_of(written) > target.l2:
@@ -143,19 +126,19 @@ def _is_near(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -
     return row > LONG_ROW * target.lanes(bits) and panels <= near
 
 
-def _tile(block: Block, axes: Sequence[Axis], roles: Roles, target: Target) -> Tile:
-    row, column, outer = (axes[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
+def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> Tile:
+    row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
     problem = Problem(
         row=size_of(row),
         column=size_of(column),
-        last=size_of(axes[-1].extent),
+        last=parts[-1].size,
         depth=elements(reduce_axes(block)),
         element_bytes=written.dtype.bytes,
         open_row=not isinstance(row, Const),
-        open_last=not isinstance(axes[-1].extent, Const),
+        open_last=not isinstance(parts[-1].extent, Const),
         outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
-        left_stride=0 if found is None or roles.row is None else _stride(found.left, axes[roles.row].var),
+        left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )
     return choose_tile(problem, target)
@@ -166,10 +149,10 @@ def _stride(load: Load, axis: Var) -> int:
     return abs(step_along(load.buffer, load.indices, axis)) * load.buffer.dtype.bytes
 
 
-def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -> list[LoopRef]:
+def _outer_order(outer: Sequence[LoopRef], parts: Sequence[Part], roles: Roles) -> list[LoopRef]:
     """Puts the loop over the right factor's panels outside the loop over rows, so that a panel stays in cache."""
     order = list(outer)
-    if len(outer) == len(axes):  # the last axis is split too: its outer part moves with the panels
+    if len(outer) == len(parts):  # the last axis is split too: its outer part moves with the panels
         panel = order.pop()
         order.insert(roles.row if roles.row is not None else len(order), panel)
     if roles.column is not None and roles.row is not None and roles.column > roles.row:
@@ -179,7 +162,7 @@ def _outer_order(outer: Sequence[LoopRef], axes: Sequence[Axis], roles: Roles) -
     return order
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis], roles: Roles) -> LoopRef:
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], roles: Roles) -> LoopRef:
     """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
 
     A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
@@ -189,7 +172,7 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, axes: Sequence[Axis],
     reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
     reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
-    columns = _loops_of_axis(s, ref, spatial[:-1], axes[roles.column].var) if roles.column is not None else []
+    columns = _loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
     spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
     s.reorder([*reduced, *spatial])
     start = s.decompose_reduction(ref, reduced[0])
@@ -206,7 +189,7 @@ def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
 
 
 def _loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
-    """Returns those of *loops* that axes of *kind* are bound to."""
+    """Returns those of *loops* that parts of *kind* are bound to."""
     block = block_of(s, ref)
     bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
     return [f for f in loops if f.var in bound]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from weft.ir.expr import Const, Expr, Select, Var
+from weft.ir.expr import ONE, Const, Expr, Select, Var
 from weft.ir.prove import linear_terms
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, Block, Load, Store
@@ -50,52 +50,64 @@ MIDDLE = 2
 
 @dataclass(frozen=True)
 class Moving:
-    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input."""
+    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input.
+
+    A window of one element along it has no axis of its own.
+    """
 
     position: int
     axis: Axis
-    tap: Axis
+    tap: Axis | None
     stride: int
     dilation: int
 
+    @property
+    def taps(self) -> int:
+        """How many elements a window has along the axis."""
+        return 1 if self.tap is None else size_of(self.tap.extent)
+
     def ends(self, size: int) -> int:
         """Returns how many tiles of *size* windows reach over the ends of the input, if there are as many windows as elements."""
-        beyond = (size_of(self.tap.extent) - 1) * self.dilation
+        beyond = (self.taps - 1) * self.dilation
         return 2 * -(-beyond // (2 * size * self.stride))
 
     def touched(self, count: int) -> int:
         """Returns how many positions of the input the windows of *count* neighbours touch."""
-        taps = range(0, size_of(self.tap.extent) * self.dilation, self.dilation)
+        taps = range(0, self.taps * self.dilation, self.dilation)
         return len({n * self.stride + t for n in range(count) for t in taps})
 
 
 def moving_axes(block: Block) -> list[Moving]:
-    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window."""
+    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window.
+
+    Those along which windows are of one element count for the last axis alone, where strides matter to vectors.
+    """
     reduced = reduce_axes(block)
-    if not all(isinstance(a.extent, Const) for a in reduced) or elements(reduced) > MOST_TAPS:
+    if not all(isinstance(a.extent, Const) for a in reduced) or not 1 < elements(reduced) <= MOST_TAPS:
         return []
     spatial = spatial_axes(block)
     for load in inputs_of(block):
         found = [m for i in load.indices if (m := _moving(i, spatial, reduced)) is not None]
         every = all(uses_axis(load, a.var) for a in spatial if size_of(a.extent) > 1)
-        if every and {m.tap.var for m in found} == {a.var for a in reduced}:
-            return [m for m in found if size_of(m.tap.extent) > 1]
+        if every and {m.tap.var for m in found if m.tap is not None} == {a.var for a in reduced}:
+            return [m for m in found if m.taps > 1 or (m.axis is spatial[-1] and m.stride > 1)]
     return []
 
 
 def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | None:
-    """Recognises `spatial * stride + reduced * dilation + constant`."""
+    """Recognises `spatial * stride + reduced * dilation + constant`, or the same without anything reduced."""
     used = free_vars(index)
     moved = [n for n, a in enumerate(spatial) if a.var in used]
     taps = [a for a in reduced if a.var in used]
-    if len(moved) != 1 or len(taps) != 1:
+    if len(moved) != 1 or len(taps) > 1:
         return None
-    axis, tap = spatial[moved[0]], taps[0]
-    found = linear_terms(index, [axis.var, tap.var])
-    factors = [] if found is None else [found[0].get(v) for v in (axis.var, tap.var)]
+    axis, tap = spatial[moved[0]], taps[0] if taps else None
+    inside = [axis.var, *([] if tap is None else [tap.var])]
+    found = linear_terms(index, inside)
+    factors = [] if found is None else [found[0].get(v) for v in inside]
     if found is None or free_vars(found[1]) or not all(isinstance(f, Const) for f in factors):
         return None
-    stride, dilation = (int(f.value) for f in factors if isinstance(f, Const))
+    stride, dilation = (int(f.value) for f in (*factors, ONE)[:2] if isinstance(f, Const))
     return Moving(moved[0], axis, tap, stride, dilation)
 
 
@@ -139,7 +151,7 @@ def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]
         s.compute_at(ref, outer[-1])
     _copy(s, borders, outer[: min([m.position for m in moving])], target)
     s.set_scope(ref, "register")
-    along = next((m.tap.var for m in moving if m.position == len(loops) - 1), None)
+    along = next((m.tap.var for m in moving if m.tap is not None and m.position == len(loops) - 1), None)
     _write_out(s, ref, len(outer), inner, along)
     parallelize(s, outer, elements(block.axes), target)
     return {ref, finish, *borders}
@@ -181,7 +193,7 @@ def _are_borders_decided(block: Block, target: Target) -> bool:
         if m.position == len(axes) - 1:
             return False
         tiles, ends = -(-size_of(m.axis.extent) // sizes.get(m.position, 1)), m.ends(sizes.get(m.position, 1))
-        single = tiles <= ends and (written_out or m.tap.var is reduced[-1].var)  # each a copy, without a loop of taps
+        single = tiles <= ends and (written_out or m.tap is reduced[-1])  # each a copy, without a loop of taps
         if not single and tiles < ends * MIDDLE:
             return False
         copies *= min(tiles, ends + 1)
@@ -250,7 +262,7 @@ def _cost(
     """Returns the cycles of one tile: bound by arithmetic or by loads, and a part of what the other takes."""
     taps = elements(reduce_axes(block))
     sums = vectors
-    loads = vectors if along is None else vectors * size_of(along.tap.extent) * UNALIGNED * along.stride
+    loads = vectors if along is None else vectors * along.taps * UNALIGNED * along.stride
     for m, n in zip(tiled, counts, strict=True):
         sums *= n
         loads *= m.touched(n)
