@@ -29,6 +29,9 @@ Value: TypeAlias = bool | int | float
 INDEX: Final = i64
 """The type of loop variables, extents and buffer indices."""
 
+_WRAPS: Final = 1 << 63
+"""Index values from here on wrap."""
+
 
 class Expr(Node):
     """An expression of type `dtype`."""
@@ -550,13 +553,20 @@ def const(value: Value | np.generic, dtype: DType) -> Expr:
 
 
 def _wrap(value: int, dtype: DType) -> int:
+    if dtype is INDEX and -_WRAPS <= value < _WRAPS:
+        return value
     low, high = dtype.int_range
     return value if low <= value <= high else (value - low) % (1 << dtype.bits) + low
 
 
 def index(value: int) -> Const:
     """Returns the index constant *value*."""
-    return Const(value, INDEX)
+    known = _SMALL.get(value)
+    return Const(value, INDEX) if known is None else known
+
+
+_SMALL: Final = {value: Const(value, INDEX) for value in range(-64, 1025)}
+"""Index constants that come and go all the time; these stay."""
 
 
 ZERO: Final = index(0)
@@ -572,6 +582,8 @@ def as_expr(value: ExprLike, dtype: DType = INDEX) -> Expr:
     """
     if isinstance(value, Expr):
         return value
+    if type(value) is int and dtype is INDEX:
+        return index(_wrap(value, INDEX))
     if dtype.is_int and (isinstance(value, float) and not value.is_integer()):
         raise TypeMismatch(f"{value!r} is not of type {dtype}", hint="write a value of that type, or cast()")
     return const(value, dtype)
@@ -618,7 +630,7 @@ def _fold_constants(cls: type[Binary], a: int, b: int) -> Expr | None:
     if fold is None or (b == 0 and cls in (FloorDiv, FloorMod)):
         return None
     value = fold(a, b)
-    return (TRUE if value else FALSE) if isinstance(value, bool) else Const(_wrap(value, INDEX), INDEX)
+    return (TRUE if value else FALSE) if isinstance(value, bool) else index(_wrap(value, INDEX))
 
 
 def broadcast(value: Expr, lanes: int) -> Expr:

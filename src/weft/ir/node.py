@@ -66,9 +66,9 @@ def node(cls: C) -> C:
     """Generates the slots, interning constructor, `children()`, `bodies()` and `rebuild()` of *cls*, once, at import.
 
     A field annotated `Expr`, `Stmt`, `Expr | None` ... is a sub-node; `tuple[Expr, ...]` and the like are several;
-    anything else is a leaf, compared by value (floats by their bits). A class with a method `derive(self)` returns the
-    values of the slots that it names in `__derived__`, computed once from the fields. A method `check(self)` states
-    the node's invariant and raises when it is broken.
+    anything else is a leaf, compared by value (floats by their bits, some types by identity). A class with a method
+    `derive(self)` returns the values of the slots that it names in `__derived__`, computed once from the fields. A method
+    `check(self)` states the node's invariant and raises when it is broken.
     """
     annotations = get_annotations(cls)
     kinds = {name: _kind(annotation) for name, annotation in annotations.items()}
@@ -88,26 +88,35 @@ def node(cls: C) -> C:
 
 
 def _kind(annotation: str) -> str:
-    """Classifies a field by its annotation: one sub-node, an optional one, several, or a leaf value."""
+    """Classifies a field by its annotation: one sub-node, an optional one, several, a leaf value, or a leaf known by identity."""
     if annotation.startswith("tuple["):
         return "nodes" if annotation.removeprefix("tuple[").split(",")[0] in _NODE_TYPES else "leaf"
     base, _, rest = annotation.partition(" | ")
+    if base in _BY_IDENTITY and not rest:
+        return "same"
     return "leaf" if base not in _NODE_TYPES else "maybe" if rest == "None" else "node"
 
 
 _NODE_TYPES = {"Expr", "Stmt", "Node", "Axis", "Range", "Region"}
+_BY_IDENTITY = {
+    "DType",
+    "Buffer",
+    "Var",
+}  # leaves that are equal only to themselves: a key need not tell their classes apart
 _KEY = "{n}.__class__, {n}.hex() if {n}.__class__ is float else {n}, "
 _CHILDREN = {
     "node": "self.{n}, ",
     "nodes": "*self.{n}, ",
     "maybe": "*(() if self.{n} is None else (self.{n},)), ",
     "leaf": "",
+    "same": "",
 }
 _REBUILT = {
     "node": "next(it)",
     "nodes": "tuple([next(it) for _ in self.{n}])",
     "maybe": "(None if self.{n} is None else next(it))",
     "leaf": "self.{n}",
+    "same": "self.{n}",
 }
 
 

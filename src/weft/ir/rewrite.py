@@ -63,7 +63,7 @@ def rewrite(root: N, rules: Rules, *, fuel: int = 1_000_000, memo: dict[Node, No
             stack += [(k, k, False) for k in todo]
             continue
         new_kids = tuple([done[k] for k in kids])
-        new = now if _same(new_kids, kids) else now.rebuild(new_kids)
+        new = now if new_kids == kids else now.rebuild(new_kids)  # nodes are equal only to themselves
         hit = rules.once(new)
         if hit is None:
             done[asked] = done[now] = done[new] = new
@@ -82,25 +82,25 @@ def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node
     A memo that holds a node already stops the walk there.
     """
     done: dict[Node, Node] = {} if memo is None else memo
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[Node] = [root]
     while stack:
-        n, ready = stack.pop()
+        n = stack[-1]
         if n in done:
+            stack.pop()
             continue
-        kids = n.children()
-        if not ready and (todo := [k for k in kids if k not in done]):
-            stack.append((n, True))
-            stack += [(k, False) for k in todo]
-            continue
-        new_kids = tuple([done[k] for k in kids])
-        new = n if _same(new_kids, kids) else n.rebuild(new_kids)
+        new, kids = n, n.children()
+        if kids:
+            todo = [k for k in kids if k not in done]
+            if todo:
+                stack += todo
+                continue
+            new_kids = tuple([done[k] for k in kids])
+            if new_kids != kids:  # nodes are equal only to themselves
+                new = n.rebuild(new_kids)
+        stack.pop()
         changed = change(new)
         done[n] = new if changed is None else changed
     return cast(N, done[root])
-
-
-def _same(a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
-    return a == b  # nodes are equal only to themselves
 
 
 def substitute(root: N, values: Mapping[Var, Expr]) -> N:
@@ -120,17 +120,18 @@ def _keep(n: Node) -> Node | None:
 def post_order(root: Node) -> Iterator[Node]:
     """Yields each distinct node under *root* once, children first."""
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[Node | None] = [root]  # None: the node before it is to be yielded, after its children
     while stack:
-        n, ready = stack.pop()
-        if ready:
-            yield n
+        n = stack.pop()
+        if n is None:
+            yield stack.pop()  # type: ignore[misc]
         elif n not in seen:
             seen.add(n)
             kids = n.children()
             if kids:
-                stack.append((n, True))
-                stack += [(k, False) for k in kids[::-1]]
+                stack.append(n)
+                stack.append(None)
+                stack += kids[::-1]
             else:
                 yield n
 

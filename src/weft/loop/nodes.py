@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.ir.expr import INDEX, ONE, ZERO, Expr, ExprLike, Var, as_expr
 from weft.ir.node import Node, node
@@ -178,6 +178,11 @@ class Stmt(Node):
     """A statement."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def bodies(self) -> tuple[Stmt, ...]:
+            """Returns the statements directly inside, in field order."""
 
 
 @node

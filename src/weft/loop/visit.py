@@ -16,7 +16,7 @@ _ACCESSES = (Load, Address, Store, Region, Alloc, View)
 
 def sub_statements(s: Stmt) -> tuple[Stmt, ...]:
     """Returns the statements directly inside *s*, in order."""
-    return cast(tuple[Stmt, ...], s.bodies())
+    return s.bodies()
 
 
 def statements(root: Stmt) -> Iterator[Stmt]:
@@ -25,7 +25,7 @@ def statements(root: Stmt) -> Iterator[Stmt]:
     while stack:
         s = stack.pop()
         yield s
-        stack += cast(tuple[Stmt, ...], s.bodies()[::-1])
+        stack += s.bodies()[::-1]
 
 
 def blocks(root: Stmt) -> Iterator[Block]:
@@ -111,7 +111,7 @@ def map_stmts(root: Stmt, change: Callable[[Stmt], Stmt | None]) -> Stmt:
         if s in done:
             stack.pop()
             continue
-        inner = sub_statements(s)
+        inner = s.bodies()
         if todo := [k for k in inner if k not in done]:
             stack += reversed(todo)
             continue

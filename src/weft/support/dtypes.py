@@ -24,11 +24,12 @@ _INTERNED: dict[tuple[str, int, int], DType] = {}
 class DType:
     """A scalar or vector type; `kind` is one of bool, int, uint, float, bfloat, handle."""
 
-    __slots__ = ("__dict__", "bits", "is_bool", "is_float", "is_int", "kind", "lanes")
+    __slots__ = ("__dict__", "bits", "element", "is_bool", "is_float", "is_int", "kind", "lanes")
 
     kind: str
     bits: int
     lanes: int
+    element: DType  # the type of one lane
     is_float: bool
     is_int: bool
     is_bool: bool
@@ -40,6 +41,7 @@ class DType:
         if self is None:
             self = super().__new__(cls)
             self.kind, self.bits, self.lanes = key
+            self.element = self if lanes == 1 else DType(kind, bits)
             self.is_float = kind in ("float", "bfloat")
             self.is_int = kind in ("int", "uint")
             self.is_bool = kind == "bool"
@@ -48,12 +50,7 @@ class DType:
 
     def with_lanes(self, lanes: int) -> DType:
         """Returns the type with the same elements and *lanes* of them."""
-        return DType(self.kind, self.bits, lanes)
-
-    @property
-    def element(self) -> DType:
-        """The type of one lane."""
-        return self if self.lanes == 1 else DType(self.kind, self.bits)
+        return self if lanes == self.lanes else DType(self.kind, self.bits, lanes)
 
     @cached_property
     def bytes(self) -> int:

@@ -8,16 +8,18 @@ is computed outside it (`builder` groups the terms by the loop that defines them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+_NO_TERMS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
+class Affine(NamedTuple):
     """The scalar i64 `constant + sum(coefficient * name)`; no coefficient is zero."""
 
     constant: int
-    terms: Mapping[str, int] = field(default_factory=dict)
+    terms: Mapping[str, int] = _NO_TERMS
 
     def __str__(self) -> str:
         return " + ".join([str(self.constant), *[f"{c} * {name}" for name, c in sorted(self.terms.items())]])

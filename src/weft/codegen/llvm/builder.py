@@ -72,8 +72,12 @@ class Builder:
 
     def level_of(self, operands: tuple[str, ...]) -> int:
         """Returns the outermost region in which all *operands* are known."""
-        levels = self.levels
-        return max([levels.get(x, 0) for x in operands], default=0)
+        levels, outermost = self.levels, 0
+        for x in operands:
+            level = levels.get(x, 0)
+            if level > outermost:
+                outermost = level
+        return outermost
 
     def pure(self, text: str, *operands: str) -> str:
         """Returns the value of an instruction that may run anywhere; written once, as far out as *operands* allow."""

@@ -7,8 +7,7 @@ remembered by node identity for as long as the variables that they mention stay 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -25,6 +24,7 @@ from weft.targets.target import Target
 
 Handler = Callable[..., Operand]
 H = TypeVar("H", bound=Handler)
+_Plan = tuple[Handler, tuple[Expr, ...], bool]  # what computes a node, from what, and whether it stays where it is used
 HANDLERS: Final[dict[type[Node], Handler]] = {}
 LAZY: Final[set[type[Node]]] = set()
 
@@ -73,6 +73,22 @@ class Signature:
     task: bool
 
 
+class _Scope:
+    """A scope of bindings; a class rather than a generator, as each store opens one."""
+
+    __slots__ = ("scopes", "values")
+
+    def __init__(self, values: dict[Expr, tuple[Operand, int]], scopes: list[list[Expr]]) -> None:
+        self.values, self.scopes = values, scopes
+
+    def __enter__(self) -> None:
+        self.scopes.append([])
+
+    def __exit__(self, *raised: object) -> None:
+        for e in self.scopes.pop():
+            self.values.pop(e, None)
+
+
 class Emitter:
     """Emits one function of a program for one target."""
 
@@ -83,6 +99,7 @@ class Emitter:
         self.build = Builder()
         self.buffers: dict[Buffer, Memory] = {}
         self.unrolled: list[Unrolled] = []
+        self.numbers_registers: dict[For, bool] = {}  # loops that were asked whether their variable does
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol
@@ -91,6 +108,7 @@ class Emitter:
         self.open_allocs: list[str] = []
         self._values: dict[Expr, tuple[Operand, int]] = {}
         self._scopes: list[list[Expr]] = [[]]
+        self._plans: dict[Expr, _Plan] = {}
         self._traps: dict[Node, bool] = {}
         self._roots = 0
 
@@ -105,13 +123,9 @@ class Emitter:
 
     # -- scopes ------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Opens a scope of bindings; values that depend on them are forgotten at its end."""
-        self._scopes.append([])
-        yield
-        for e in self._scopes.pop():
-            self._values.pop(e, None)
+    def scope(self) -> _Scope:
+        """Returns a scope of bindings to be opened; values that depend on them are forgotten at its end."""
+        return _Scope(self._values, self._scopes)
 
     def bind(self, var: Var, value: Operand) -> None:
         """Gives *var* a value in the innermost scope."""
@@ -129,27 +143,40 @@ class Emitter:
         known = values.get(root)
         if known is not None:
             return known[0]
+        plans = self._plans
         stack = [root]
         while stack:
             e = stack[-1]
             if e in values:
                 stack.pop()
                 continue
-            handler = HANDLERS.get(type(e))
-            if handler is None:
-                raise self._no_handler(e)
-            lazy = type(e) in LAZY and self.may_trap(e)
-            kids: Any = () if lazy else e.children()
+            plan = plans.get(e)
+            if plan is None:
+                plan = plans[e] = self._plan(e)
+            handler, kids, stays = plan
             todo = [k for k in kids if k not in values]
             if todo:
                 stack += todo
                 continue
             stack.pop()
-            operands = [values[k] for k in kids]
-            stays = isinstance(e, Address) or self.may_trap(e)  # it is written where it is used, not further out
-            depth = len(self._scopes) - 1 if stays else max([d for _, d in operands], default=0)
-            self._remember(e, handler(self, e, *[v for v, _ in operands]), depth)
+            operands: list[Operand] = []
+            depth = 0
+            for k in kids:
+                operand, known_from = values[k]
+                operands.append(operand)
+                if known_from > depth:
+                    depth = known_from
+            self._remember(e, handler(self, e, *operands), len(self._scopes) - 1 if stays else depth)
         return values[root][0]
+
+    def _plan(self, e: Expr) -> _Plan:
+        """Returns how *e* is evaluated, wherever it is."""
+        handler = HANDLERS.get(type(e))
+        if handler is None:
+            raise self._no_handler(e)
+        traps = self.may_trap(e)
+        kids: Any = () if traps and type(e) in LAZY else e.children()
+        return handler, kids, traps or isinstance(e, Address)
 
     def _no_handler(self, e: Expr) -> LoweringError:
         if isinstance(e, Var):
@@ -177,6 +204,8 @@ class Emitter:
     def may_trap(self, root: Expr) -> bool:
         """Tells whether evaluating *root* may fault: it loads, or divides integers by what may be zero."""
         known = self._traps
+        if root in known:
+            return known[root]
         stack: list[Node] = [root]
         while stack:
             e = stack[-1]

@@ -14,8 +14,8 @@ from weft.codegen.llvm.exits import context_field, context_function, leave, rele
 from weft.codegen.llvm.memory import memory_of
 from weft.codegen.llvm.stores import store
 from weft.codegen.llvm.types import memory_type
-from weft.ir.expr import INDEX, Expr, Var
-from weft.ir.rewrite import post_order
+from weft.ir.expr import INDEX
+from weft.ir.rewrite import mentions, post_order
 from weft.loop.nodes import Alloc, Assert, Call, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
 
 FRAME_BYTES: Final = 64 << 10
@@ -71,7 +71,7 @@ def _for(f: Emitter, s: For) -> None:
         if not extent.is_constant:
             raise f.error(f"the extent of the unrolled loop over {s.var.name} is not a constant")
         _unrolled(f, s, begin, extent.constant)
-    elif extent.is_constant and (extent.constant == 1 or _indexes_registers(s, extent.constant)):
+    elif extent.is_constant and (extent.constant == 1 or _indexes_registers(f, s, extent.constant)):
         _unrolled(f, s, begin, extent.constant)
     elif extent.is_constant:
         _loop(f, s, begin, extent)
@@ -80,16 +80,17 @@ def _for(f: Emitter, s: For) -> None:
         when(f, positive, lambda: _loop(f, s, begin, extent))
 
 
-def _indexes_registers(s: For, extent: int) -> bool:
+def _indexes_registers(f: Emitter, s: For, extent: int) -> bool:
     """Tells whether a short loop numbers registers: they can only be named, so the loop has to be unrolled."""
-    return extent <= MAX_REGISTERS and any(
-        isinstance(n, (Load, Store)) and n.buffer.scope == "register" and _mentions(n.indices, s.var)
-        for n in post_order(s.body)
-    )
-
-
-def _mentions(indices: tuple[Expr, ...], var: Var) -> bool:
-    return any(n is var for i in indices for n in post_order(i))
+    if extent > MAX_REGISTERS:
+        return False
+    known = f.numbers_registers.get(s)
+    if known is None:
+        known = f.numbers_registers[s] = any(
+            isinstance(n, (Load, Store)) and n.buffer.scope == "register" and any(mentions(i, s.var) for i in n.indices)
+            for n in post_order(s.body)
+        )
+    return known
 
 
 def _unrolled(f: Emitter, s: For, begin: Affine, extent: int) -> None:
