@@ -292,6 +292,6 @@ def test_code_generation_that_fails_names_the_nodes(monkeypatch: pytest.MonkeyPa
     def fail(*_: object) -> None:
         raise weft.ToolchainError("LLVM refuses the module", hint="look at it")
 
-    monkeypatch.setattr(kernel_module, "compile_function_module", fail)
+    monkeypatch.setattr(kernel_module, "compile_module", fail)
     with pytest.raises(weft.LoweringError, match=re.escape("Relu /relu: no code could be made for it: LLVM refuses")):
         weft.compile(graph([node("Relu", "x", "y", "/relu")]))

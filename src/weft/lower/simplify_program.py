@@ -33,6 +33,7 @@ class _Simplify(StmtRewriter):
         self.bounds = bounds
         self.values: dict[Node, Node] = {}  # of the variables that are gone; each is bound once, so they stay valid
         self.known: dict[Node, Node] = {}  # conditions to their values
+        self.decided: dict[Node, Node] = {}  # nodes to what they are under those conditions
         self.lanes: set[Var] = set()  # the variables of vectorized loops
 
     def expr(self, e: Expr) -> Expr:
@@ -40,7 +41,7 @@ class _Simplify(StmtRewriter):
         made = simplify(plain, self.bounds)
         if not self.known:
             return made
-        replaced = map_nodes(made, _keep, memo=dict(self.known))
+        replaced = map_nodes(made, _keep, memo=self.decided)
         return made if replaced is made else simplify(replaced, self.bounds)
 
     def visit_for(self, s: For) -> Steps:
@@ -89,7 +90,7 @@ class _Simplify(StmtRewriter):
 
     def _where(self, conditions: Iterable[Expr], s: Stmt) -> Steps:
         """Rewrites *s*, which is run where *conditions* hold."""
-        outer = self.known, self.bounds
+        outer = self.known, self.decided, self.bounds
         self.known = dict(self.known)
         for c in conditions:
             self.known[c] = TRUE
@@ -99,8 +100,9 @@ class _Simplify(StmtRewriter):
                 _is_one(narrowed, v) for v in free_vars(c) if v in self.lanes
             ):  # else no lane would be left to see
                 self.bounds = narrowed
+        self.decided = dict(self.known)
         made = yield s
-        self.known, self.bounds = outer
+        self.known, self.decided, self.bounds = outer
         return made
 
     def visit_store(self, s: Store) -> Visited:

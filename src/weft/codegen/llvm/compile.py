@@ -10,7 +10,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from weft.codegen.llvm.elf import undefined_symbols
-from weft.codegen.llvm.module import llvm_text, write_module
+from weft.codegen.llvm.module import ModuleText, llvm_text, write_module
 from weft.loop.nodes import Program
 from weft.support.errors import ToolchainError
 from weft.targets.target import Target
@@ -42,56 +42,67 @@ def compile_function_module(program: Program, target: Target) -> ObjectCode:
 
     Raises `LoweringError` for a node that has no translation, `ToolchainError` where LLVM refuses the module.
     """
-    written = write_module(program, target)
-    machine = _machine(target)
-    module = _optimized(written.text, machine)
-    return ObjectCode(machine.emit_object(module), written.messages)
+    return compile_module(write_module(program, target), target)
+
+
+def compile_module(written: ModuleText, target: Target) -> ObjectCode:
+    """Compiles a module that was written for *target*: LLVM's part, which needs no interpreter lock.
+
+    Raises `ToolchainError` where LLVM refuses the module.
+    """
+    tools = _tools(target)
+    return ObjectCode(tools.machine.emit_object(tools.optimized(written.text)), written.messages)
 
 
 def assembly(program: Program, target: Target) -> str:
     """Returns the assembly text of *program* for *target*."""
-    machine = _machine(target)
-    text: str = machine.emit_assembly(_optimized(llvm_text(program, target), machine))
+    tools = _tools(target)
+    text: str = tools.machine.emit_assembly(tools.optimized(llvm_text(program, target)))
     return text
 
 
-def _optimized(text: str, machine: Any) -> Any:
-    """Parses and verifies *text* in a context of its own and runs the passes; emitting code uses the module up."""
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as e:
-        raise ToolchainError(f"LLVM refuses the module: {e}", hint="this is a bug in code generation") from e
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, _pass_builder(machine))
-    return module
+class _Tools:
+    """LLVM's code generator for one target, and the passes before it. Threads may not share them.
 
+    They are made once for many modules: each call into LLVM has to wait for the interpreter lock, which may be another thread's.
+    """
 
-def _pass_builder(machine: Any) -> Any:
-    options = llvm.create_pipeline_tuning_options()
-    options.speed_level = 2
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    return llvm.create_pass_builder(machine, options)
+    def __init__(self, target: Target) -> None:
+        _initialize()
+        of = llvm.Target.from_triple(target.triple)
+        features = ",".join(target.features)
+        self.machine: Any = of.create_target_machine(
+            cpu=target.cpu, features=features, opt=2, reloc="pic", codemodel="default"
+        )
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        self._builder = llvm.create_pass_builder(self.machine, options)
+        self._passes = llvm.create_new_module_pass_manager()
+        self._passes.add_sroa_pass()
+        self._passes.add_instruction_combine_pass()
+        self._passes.add_simplify_cfg_pass()
+
+    def optimized(self, text: str) -> Any:
+        """Parses and verifies *text* in a context of its own and runs the passes; emitting code uses the module up."""
+        try:
+            module = llvm.parse_assembly(text, llvm.create_context())
+            module.verify()
+        except RuntimeError as e:
+            raise ToolchainError(f"LLVM refuses the module: {e}", hint="this is a bug in code generation") from e
+        self._passes.run(module, self._builder)
+        return module
 
 
 _LOCAL = threading.local()
 
 
-def _machine(target: Target) -> Any:
-    """Returns this thread's code generator for *target*: they may not be shared."""
-    _initialize()
-    machines: dict[str, Any] = _LOCAL.__dict__.setdefault("machines", {})
+def _tools(target: Target) -> _Tools:
+    """Returns this thread's tools for *target*."""
+    made: dict[str, _Tools] = _LOCAL.__dict__.setdefault("tools", {})
     key = target.fingerprint()
-    if key not in machines:
-        of = llvm.Target.from_triple(target.triple)
-        features = ",".join(target.features)
-        machines[key] = of.create_target_machine(
-            cpu=target.cpu, features=features, opt=2, reloc="pic", codemodel="default"
-        )
-    return machines[key]
+    if key not in made:
+        made[key] = _Tools(target)
+    return made[key]
 
 
 @cache

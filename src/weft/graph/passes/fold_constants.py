@@ -28,8 +28,8 @@ VIEWS = frozenset({"unpack_matrix"})
 """Operators that read a large constant as another one; to fold them would hold its elements twice."""
 
 
-DEFERRED = 1 << 16
-"""Bytes from which on a result is rather computed once, where it is needed, than held until then."""
+DEFERRED = 1 << 8
+"""Bytes from which on a result is rather computed once, where it is needed: nobody waits for its code, and it is not held."""
 
 
 def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -> Graph:
