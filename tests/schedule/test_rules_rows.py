@@ -24,6 +24,7 @@ from weft.lower.pipeline import lower
 from weft.ops.registry import OPERATORS
 from weft.schedule.rules import schedule_program
 from weft.schedule.rules.lanes import vectors_for
+from weft.schedule.tree import block_path, loops_on
 from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
@@ -159,6 +160,17 @@ def test_the_last_dimensions_are_reduced_as_one() -> None:
     ]
     assert reads
     assert all(isinstance(i, Ramp) and i.stride is ONE for n in reads for i in n.indices)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((8, 9, 25, 6), 2), ((8, 16, 40, 20), 1), ((16, 300, 7), 1)])
+def test_a_softmax_along_any_axis_is_one_pass(shape: tuple[int, ...], axis: int) -> None:
+    """What a slice needs is computed while it is near, in vectors along the last axis, and its sums stay in registers."""
+    x = te.placeholder(shape, f32, "x")
+    s = schedule_program(te.to_program([x], OPERATORS["softmax"]([x], {"axis": axis})), cpu("avx512"))
+    loops = [loops_on(block_path(s.function, r)) for r in s.blocks()]
+    assert all(f[0] is loops[0][0] for f in loops)
+    assert all(f[-1].kind is LoopKind.VECTORIZED for f in loops)
+    verify(s.program)
 
 
 def test_reductions_beside_contractions_are_in_lanes_too() -> None:

@@ -28,6 +28,23 @@ def test_a_tile_with_its_operands_fits_the_registers() -> None:
             assert t.outer_rows == 1 or t.rows == row
 
 
+def test_columns_need_not_divide_the_panels() -> None:
+    """Of five panels two at a time halve the loads of each row; of an unknown number only what divides many of them does."""
+    five = Problem(row=40, column=5, last=16, depth=1536, element_bytes=4, outer_row=40, right_bytes=1 << 20)
+    assert choose_tile(five, WIDE).columns > 1
+    assert choose_tile(replace(five, column=7), WIDE).columns > 1
+    assert choose_tile(replace(five, open_column=True), WIDE).columns == 1
+
+
+def test_what_is_used_once_is_read_in_long_pieces() -> None:
+    """A vector times a matrix from memory reads most of a row at once; so does a batch of such products, one matrix at a time."""
+    one = Problem(row=1, column=1, last=4096, depth=4096, element_bytes=4, right_bytes=64 << 20)
+    assert choose_tile(one, WIDE) == Tile(1, 1, 256)
+    batch = replace(one, row=16, last=128, depth=2048, right_bytes=16 << 20, shared=True)
+    assert choose_tile(batch, WIDE).width == 128
+    assert choose_tile(batch, WIDE).rows <= 2
+
+
 def test_long_axes_are_not_gone_through() -> None:
     """More than there are registers is never held at once: the tile of many rows is that of fewer, where both leave no rest."""
     some, many = 27720, 27720 * 10**12

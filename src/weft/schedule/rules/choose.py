@@ -8,7 +8,7 @@ from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
 from weft.schedule.rules.patches import schedule_patches
-from weft.schedule.rules.rows import schedule_rows
+from weft.schedule.rules.rows import is_one_pass, schedule_rows
 from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
 from weft.schedule.rules.window import is_strided_along, moving_axes, schedule_window
@@ -25,9 +25,10 @@ def schedule_program(program: Program, target: Target) -> Schedule:
     s = Schedule(program)
     inline_blocks(s, target)
     placed = schedule_scans(s, target) | schedule_patches(s, target)
+    one_pass = not placed and is_one_pass(s, target)
     for ref in s.blocks():
         block = block_of(s, ref)
-        if ref in placed or not is_reduction(block):
+        if ref in placed or one_pass or not is_reduction(block):
             continue
         if is_tileable(s, ref):
             schedule = schedule_window if moving_axes(block) else schedule_tiled

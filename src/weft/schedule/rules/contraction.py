@@ -136,8 +136,10 @@ def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> 
         depth=elements(reduce_axes(block)),
         element_bytes=written.dtype.bytes,
         open_row=not isinstance(row, Const),
+        open_column=not isinstance(column, Const),
         open_last=not isinstance(parts[-1].extent, Const),
         outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
+        shared=roles.shared,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )

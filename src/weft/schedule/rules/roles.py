@@ -60,12 +60,14 @@ def _groups(load: Load, var: Var) -> list[int]:
 class Roles:
     """Which parts of a nest are good for what, by position: `row` and `column` are tiled beside the last.
 
-    Where a tile has room for all of `row`, it may hold several of `outer_row` too.
+    Where a tile has room for all of `row`, it may hold several of `outer_row` too. With *shared*, both factors have the row, such
+    as the number of a matrix in a batch: each row has a right factor of its own.
     """
 
     row: int | None
     column: int | None
     outer_row: int | None = None
+    shared: bool = False
 
 
 def roles_of(block: Block, parts: Sequence[Part]) -> Roles:
@@ -79,6 +81,6 @@ def roles_of(block: Block, parts: Sequence[Part]) -> Roles:
     rows = [n for n in rows if parts[n].size > 1]
     if not rows and not columns:
         shared = [n for n, p in enumerate(parts) if p.size > 1]
-        return Roles(shared[-1] if shared else None, None)
+        return Roles(shared[-1] if shared else None, None, shared=True)
     row, column = (x[-1] if x else None for x in (rows, columns))
     return Roles(row, column, rows[-2] if len(rows) > 1 and rows[-2] + 1 == row else None)

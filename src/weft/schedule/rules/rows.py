@@ -6,16 +6,32 @@ intermediate lives in the cache, one row at a time.
 
 from __future__ import annotations
 
+from math import prod
+
 from weft.loop.nodes import Block
-from weft.schedule.rules.facts import block_of, elements, is_reduction, reduce_axes, spatial_axes
+from weft.schedule.rules.facts import (
+    FALLBACK_SIZE,
+    block_of,
+    contraction_of,
+    elements,
+    is_reduction,
+    is_tileable,
+    reduce_axes,
+    spatial_axes,
+)  # fmt: skip
+from weft.schedule.rules.footprint import bytes_of
 from weft.schedule.rules.lanes import SHORTEST, reduce_in_lanes
-from weft.schedule.rules.parallel import parallelize
-from weft.schedule.rules.vector import vectorize_last
+from weft.schedule.rules.parallel import enough_tasks, parallelize
+from weft.schedule.rules.vector import MAX_VECTORS, reduce_in_vectors, vectorize_last
+from weft.schedule.rules.window import moving_axes
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import block_path, blocks_in, loops_on
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
+
+L2_SHARE = 0.25
+"""The part of the second-level cache that what a row needs may fill."""
 
 
 def schedule_rows(s: Schedule, target: Target, placed: set[BlockRef]) -> set[BlockRef]:
@@ -34,6 +50,23 @@ def schedule_rows(s: Schedule, target: Target, placed: set[BlockRef]) -> set[Blo
     for nest in nests:
         _schedule_together(s, nest, target)
     return {r for nest in nests for r in nest} | set(s.blocks()).difference(before)
+
+
+def is_one_pass(s: Schedule, target: Target) -> bool:
+    """Tells whether all that a row of the result needs is to be computed for that row, though each reduction could be tiled.
+
+    So it is for several reductions of little work, such as those of a softmax along an axis that is not the last, if what a row
+    needs stays in the second-level cache.
+    """
+    refs = s.blocks()
+    blocks = [block_of(s, r) for r in refs]
+    reductions = [b for b in blocks if is_reduction(b)]
+    if len(reductions) < 2 or any(contraction_of(b) is not None or moving_axes(b) for b in reductions):
+        return False
+    rows = _row_loops(s, [*refs], refs[-1])
+    count = prod([s.extent(f) or FALLBACK_SIZE for f in rows])
+    touched = sum(bytes_of(r.buffer) for b in blocks for r in b.writes)
+    return enough_tasks(s, rows, target) and touched / count <= target.l2 * L2_SHARE
 
 
 def _is_apart(s: Schedule, ref: BlockRef) -> bool:
@@ -96,7 +129,11 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, target: Target) -> 
     lanes = target.lanes(block.writes[0].buffer.dtype.bits)
     if not loops:
         return
-    if not is_reduction(block):
+    if is_tileable(s, ref):
+        if prod([s.extent(f) or FALLBACK_SIZE for f in loops[: -len(reduce_axes(block))]]) <= MAX_VECTORS * lanes:
+            s.set_scope(ref, "register")
+        reduce_in_vectors(s, ref, loops, lanes)
+    elif not is_reduction(block):
         vectorize_last(s, loops, lanes, shortest=SHORTEST)
     else:
         reduce_in_lanes(s, ref, loops[-len(reduce_axes(block)) :], lanes)

@@ -13,7 +13,7 @@ from weft.loop.nodes import AxisKind
 from weft.schedule.rules.facts import FALLBACK_SIZE, block_of, is_reduction, is_tileable, reduce_axes
 from weft.schedule.rules.lanes import reduce_in_lanes
 from weft.schedule.rules.parallel import parallelize
-from weft.schedule.rules.vector import MAX_VECTORS, vectorize_last
+from weft.schedule.rules.vector import reduce_in_vectors, vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import blocks_in
@@ -52,21 +52,6 @@ def _schedule(s: Schedule, ref: BlockRef, loops: list[LoopRef], target: Target) 
     if not is_reduction(block):
         parallelize(s, vectorize_last(s, loops, lanes), work, target)
     elif is_tileable(s, ref):
-        parallelize(s, _several_vectors(s, ref, loops, lanes), work, target)
+        parallelize(s, reduce_in_vectors(s, ref, loops, lanes), work, target)
     else:
         reduce_in_lanes(s, ref, loops[-len(reduce_axes(block)) :], lanes)
-
-
-def _several_vectors(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:
-    """Puts the reduction outside a piece of the last spatial axis, which becomes vectors; returns the loops outside of both."""
-    count = len(reduce_axes(block_of(s, ref)))
-    spatial, reduced = loops[:-count], loops[-count:]
-    *outer, last = spatial
-    if (s.extent(last) or FALLBACK_SIZE) > lanes * MAX_VECTORS or s.extent(last) is None:
-        rest, last = s.split(last, [None, lanes * MAX_VECTORS])
-        outer.append(rest)
-    s.reorder([*outer, *reduced, last])
-    start = s.decompose_reduction(ref, reduced[0])
-    s.vectorize(last)
-    s.vectorize(s.loops(start)[-1])
-    return outer

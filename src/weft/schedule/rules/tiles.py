@@ -40,7 +40,10 @@ PANEL_VECTORS = 4
 """Vectors of a tile along the last axis."""
 
 LONGEST_RUN = 16
-"""Vectors along the last axis of a tile that is no product: what is read in one piece is read from memory once."""
+"""Vectors along the last axis of a tile that uses what it reads once: long pieces are what memory is quick at."""
+
+RESTART = 16.0
+"""Cycles that memory takes to get going where a tile reads only a piece of each row of the right factor."""
 
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
@@ -61,9 +64,10 @@ class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
     Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are; so may that of the last
-    axis be, by *open_last*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The right
-    factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left one,
-    rows are *left_stride* bytes apart.
+    axis be, by *open_last*, and the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several,
+    with all of the row. The right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is
+    multiplied; in the left one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right
+    factor of its own.
     """
 
     row: int
@@ -73,9 +77,16 @@ class Problem:
     element_bytes: int
     open_row: bool = False
     open_last: bool = False
+    open_column: bool = False
     outer_row: int = 1
     right_bytes: int = 0
     left_stride: int = 0
+    shared: bool = False
+
+    @property
+    def reuses(self) -> bool:
+        """Tells whether anything of the right factor is used more than once."""
+        return not self.shared and self.row * self.outer_row > 1
 
 
 def choose_tile(problem: Problem, target: Target) -> Tile:
@@ -89,7 +100,7 @@ def _widths(p: Problem, target: Target) -> list[int]:
     lanes = target.lanes(p.element_bytes * 8)
     if p.last <= lanes:
         return [p.last]
-    most = PANEL_VECTORS if p.right_bytes else LONGEST_RUN
+    most = PANEL_VECTORS if p.reuses and p.right_bytes else LONGEST_RUN
     widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(most, 0, -1)]))
     even = [w for w in widths if p.last % w == 0]
     if p.open_last:
@@ -114,30 +125,43 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     rows += [(p.row, o) for o in range(2, min(p.outer_row, most) + 1)]
     yield Tile(1, 1, width)
     columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream
-    for c in [c for c in columns if p.column % c == 0 and vectors * c <= 6]:
+    for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
         for r, o in rows:
-            if (r * o + 1) * c * vectors + 1 > target.vector_registers - 1:
+            operands = c * vectors if r * o > 1 and not p.shared else 0  # what is used once is no register's
+            if r * o * c * vectors + operands + 1 > target.vector_registers - 1:
                 break
             yield Tile(r, c, width, o)
+
+
+def _may_cut(p: Problem, columns: int) -> bool:
+    """Tells whether tiles may have so many columns: of a known number some may be left for the last one."""
+    return p.column % columns == 0 if p.open_column else columns <= p.column
 
 
 def _grid_cost(p: Problem, tile: Tile, target: Target) -> float:
     """Returns the cycles for the whole grid of tiles, smaller ones at the ends included."""
     lanes = target.lanes(p.element_bytes * 8)
     whole, narrow = divmod(p.last, tile.width)
-    cost = whole * _strip_cost(p, tile, tile.columns * -(-tile.width // lanes), target)
-    return cost + (_strip_cost(p, tile, tile.columns * -(-narrow // lanes), target) if narrow else 0.0)
+    cost = whole * _strip_cost(p, tile, -(-tile.width // lanes), target)
+    return cost + (_strip_cost(p, tile, -(-narrow // lanes), target) if narrow else 0.0)
 
 
 def _strip_cost(p: Problem, tile: Tile, vectors: int, target: Target) -> float:
-    """Returns the cycles for all tiles that are *vectors* wide, one beside another along the rows and columns."""
+    """Returns the cycles for all tiles whose columns are *vectors* wide, one beside another along the columns and rows."""
+    whole, few = divmod(p.column, tile.columns)
+    cost = whole * _column_cost(p, tile, tile.columns * vectors, target)
+    return cost + (_column_cost(p, tile, few * vectors, target) if few else 0.0)
+
+
+def _column_cost(p: Problem, tile: Tile, vectors: int, target: Target) -> float:
+    """Returns the cycles for all tiles that are *vectors* wide, one below another along the rows."""
     (full, rest), (many, few) = divmod(p.row, tile.rows), divmod(p.outer_row, tile.outer_rows)
     cost = many * full * _tile_cost(p, tile.rows * tile.outer_rows, vectors, target)
     if rest:
         cost += many * _tile_cost(p, rest, vectors, target)
     if few:
         cost += _tile_cost(p, tile.rows * few, vectors, target)
-    return cost * p.column / tile.columns
+    return cost
 
 
 def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
@@ -145,20 +169,24 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     if p.right_bytes <= target.l2:
         return 0.0
     speed = target.l3_speed if p.right_bytes < target.l3 / 2 else target.memory_speed
-    vectors = tile.columns * -(-tile.width // target.lanes(p.element_bytes * 8))
-    waiting = vectors * target.vector_bits / 8 / speed - tile.rows * tile.outer_rows * vectors / max(
-        1, target.fma_per_cycle
-    )
-    return max(0.0, waiting) * p.depth * p.column / tile.columns * -(-p.last // tile.width)
+    panels = tile.columns * (tile.rows if p.shared else 1)
+    vectors = -(-tile.width // target.lanes(p.element_bytes * 8))
+    sums = tile.rows * tile.outer_rows * tile.columns * vectors
+    waiting = max(0.0, panels * vectors * target.vector_bits / 8 / speed - sums / max(1, target.fma_per_cycle))
+    if not p.reuses and tile.width < p.last:
+        waiting += RESTART * panels
+    tiles = -(-p.column // tile.columns) * -(-p.last // tile.width) * (-(-p.row // tile.rows) if p.shared else 1)
+    return waiting * p.depth * tiles
 
 
 def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
     sums = rows * vectors
     arithmetic = sums / max(1, target.fma_per_cycle)
-    loads = (rows + vectors) / LOADS_PER_CYCLE
-    panel = vectors * target.vector_bits // 8  # bytes of the right factor in each step
-    far = panel / target.l3_speed if panel * p.depth > target.l2 * L2_SHARE else 0.0
+    read = vectors * (rows if p.shared else 1)
+    loads = (rows + read) / LOADS_PER_CYCLE
+    panel = read * target.vector_bits // 8  # bytes of the right factor in each step
+    far = panel / target.l3_speed if p.reuses and panel * p.depth > target.l2 * L2_SHARE else 0.0
     near = panel / target.l2_speed if panel * p.depth > target.l1 else 0.0
     step = max(arithmetic, loads, far, LATENCY) + LOAD_PRESSURE * (loads + near + 2 * far) + _left_cost(p, rows, target)
     return step * p.depth + TILE_OVERHEAD * sums

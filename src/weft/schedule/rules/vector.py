@@ -1,11 +1,12 @@
-"""Vectorising the innermost of some loops."""
+"""Vectorising the innermost of some loops, or a spatial one inside of a reduction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.schedule.rules.facts import FALLBACK_SIZE, block_of, reduce_axes
 from weft.schedule.schedule import Schedule
-from weft.schedule.state import LoopRef
+from weft.schedule.state import BlockRef, LoopRef
 from weft.support.errors import ScheduleError
 
 MAX_VECTORS = 4
@@ -26,6 +27,24 @@ def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: 
     rest, piece = s.split(last, [None, lanes])
     _vectorize(s, piece)
     return [*outer, rest]
+
+
+def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lanes: int) -> list[LoopRef]:
+    """Puts the reduction outside a piece of the last spatial axis, which becomes vectors; returns the loops outside of both.
+
+    *loops* are the block's own, those of its reduction the innermost.
+    """
+    count = len(reduce_axes(block_of(s, ref)))
+    spatial, reduced = loops[:-count], loops[-count:]
+    *outer, last = spatial
+    if (s.extent(last) or FALLBACK_SIZE) > lanes * MAX_VECTORS or s.extent(last) is None:
+        rest, last = s.split(last, [None, lanes * MAX_VECTORS])
+        outer.append(rest)
+    s.reorder([*outer, *reduced, last])
+    start = s.decompose_reduction(ref, reduced[0])
+    s.vectorize(last)
+    s.vectorize(s.loops(start)[-1])
+    return outer
 
 
 def _vectorize(s: Schedule, loop: LoopRef) -> bool:
