@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ONE, Expr, Var
+from weft.ir.expr import INDEX, ONE, Expr, Var, index
+from weft.ir.iter_radix import judge
 from weft.ir.iter_sum import DigitSum, Fused, NotAffine, Reader, Source, Split, loops_of
 from weft.ir.linear import Poly, build, plus, times
 from weft.ir.rewrite import free_vars
@@ -72,6 +73,10 @@ def _detect(
     axis_extents: Sequence[Expr],
     bounds: Bounds,
 ) -> IterMap | None:
+    plain = judge(bindings, loops, predicate, axis_extents)
+    if plain is not None:
+        axes = tuple([_plain_axis(terms, base, full, loops) for terms, base, full in plain.axes])
+        return IterMap(axes, plain.bijective, plain.surjective, plain.injective)
     if any(v in loops for e in loops.values() for v in free_vars(e)):
         return None
     inner = bounds
@@ -89,6 +94,11 @@ def _detect(
     exact = uses.are_exact()  # then they are distinct and onto, too
     injective = (exact or uses.are_distinct()) and all(_is_positional(s, reader) for s in sums)
     return IterMap(axes, is_full and exact, is_full and (exact or uses.are_onto()), injective)
+
+
+def _plain_axis(terms: tuple[tuple[int, Var], ...], base: int, is_full: bool, loops: Mapping[Var, Expr]) -> AxisMap:
+    digits = tuple([(index(scale), Split(v, ONE, loops[v])) for scale, v in terms])
+    return AxisMap(digits, index(base), frozenset([v for _, v in terms]), is_full)
 
 
 def _axis(s: DigitSum, extent: Poly, reader: Reader) -> AxisMap:

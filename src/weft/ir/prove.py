@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from weft.ir.bounds import EMPTY, Bounds
 from weft.ir.elimination import extreme
-from weft.ir.expr import And, Expr, Or, Var
+from weft.ir.expr import And, Const, Expr, Or, Var
 from weft.ir.fold import constant_value
 from weft.ir.linear import Poly, add_to, build, poly_of
 from weft.ir.rewrite import free_vars, mentions
@@ -50,6 +50,8 @@ def extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr,
 def _extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr, Expr] | None:
     context = Simplifier(bounds)
     low = high = context.poly(e)
+    if (ends := _ends_of_sum(low, variables, bounds)) is not None:
+        return build(ends[0], e.dtype), build(ends[1], e.dtype)
     order = bounds.order
     used = _variables(low)
     if used.isdisjoint(variables):
@@ -67,6 +69,28 @@ def _extremes(e: Expr, variables: Collection[Var], bounds: Bounds) -> tuple[Expr
         low, high = below, above
         used = _variables(low) | _variables(high)
     return context.simplify(build(low, e.dtype)), context.simplify(build(high, e.dtype))
+
+
+def _ends_of_sum(p: Poly, variables: Collection[Var], bounds: Bounds) -> tuple[Poly, Poly] | None:
+    """Returns the extremes of a sum of loops over constant ranges, which most are; None for any other."""
+    low = high = p.get((), 0)
+    rest: Poly = {}
+    for m, k in p.items():
+        if not m:
+            continue
+        v = m[0]
+        if len(m) > 1 or type(v) is not Var:
+            return None
+        if v not in variables:
+            rest[m] = k
+            continue
+        begin, end = bounds.ranges.get(v, (None, None))
+        if type(begin) is not Const or type(end) is not Const:
+            return None
+        first, last = k * int(begin.value), k * int(end.value)
+        low += min(first, last)
+        high += max(first, last)
+    return ({**rest, (): low} if low else rest), ({**rest, (): high} if high else rest)
 
 
 def _variables(p: Poly) -> set[Var]:
@@ -87,11 +111,20 @@ def _mentions(p: Poly, v: Var) -> bool:
     return any(mentions(atom, v) for m in p for atom in m)
 
 
-def linear_terms(e: Expr, variables: Collection[Var]) -> tuple[dict[Var, Expr], Expr] | None:
+def linear_terms(e: Expr, variables: Collection[Var]) -> tuple[Mapping[Var, Expr], Expr] | None:
     """Splits *e* into `sum(coefficient * var) + rest`, neither of which mentions *variables*; None if it is not linear.
 
     A variable that *e* does not mention has no coefficient.
     """
+    memo = EMPTY.memo_for("linear terms")
+    key = (e, *variables)
+    if key not in memo:
+        memo[key] = _linear_terms(e, variables)
+    found: tuple[Mapping[Var, Expr], Expr] | None = memo[key]
+    return found
+
+
+def _linear_terms(e: Expr, variables: Collection[Var]) -> tuple[Mapping[Var, Expr], Expr] | None:
     factors: dict[Var, Poly] = {}
     rest: Poly = {}
     for m, k in poly_of(simplify(e)).items():

@@ -209,8 +209,11 @@ class _Feed:
 
     def _is_unguarded(self, written: list[Expr], needs: list[tuple[Expr, Expr]]) -> bool:
         """Tells whether the guard of the writing block holds wherever something is read."""
-        sizes = self.write.region.buffer.shape
         shared = set(conjuncts(self.read.block.predicate))
+        own = [c for c in conjuncts(self.write.block.predicate) if c not in shared]
+        if not own:
+            return True
+        sizes = self.write.region.buffer.shape
         exact = {
             limit.condition
             for e, (first, last), size in zip(written, needs, sizes, strict=True)
@@ -219,9 +222,7 @@ class _Feed:
             and (limit.first is None or self._reaches_down(limit.first, first))
             and (limit.last is None or self._reaches_up(limit.last, last, size))
         }
-        return all(
-            c in shared or c in exact or self._holds_at_start(c, written) for c in conjuncts(self.write.block.predicate)
-        )
+        return all(c in exact or self._holds_at_start(c, written) for c in own)
 
     def _holds_at_start(self, c: Expr, written: list[Expr]) -> bool:
         """Tells whether a condition on loops that only repeat or reduce holds in their first iteration."""

@@ -40,6 +40,7 @@ class Schedule(PrimitiveMethods):
         self.trace = Trace()
         self._forward: dict[Var, Var] = {}
         self._known: set[Ref] = set()
+        self._used: dict[Stmt, frozenset[Buffer]] = {}  # by statements, for `check_scopes`
 
     @property
     def function(self) -> Function:
@@ -119,7 +120,7 @@ class Schedule(PrimitiveMethods):
         """Runs a primitive and checks what holds of every function, whatever the step."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
         function = settle(change.function, self.function)
-        check_scopes(function)
+        check_scopes(function, self._used)
         check_instructions(function, self.function)
         return function, change, result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, Expr, Var
@@ -23,37 +24,62 @@ from weft.loop.nodes import (
     Store,
     seq,
 )  # fmt: skip
-from weft.loop.visit import statements, sub_statements
+from weft.loop.visit import sub_statements
 from weft.schedule.state import BlockRef, LoopRef, called, refuse
 
 Path = tuple[Stmt, ...]
 """Statements from the root down to the one meant, each the child of the one before."""
 
 
-@lru_cache(maxsize=32)
-def _places(root: Stmt) -> dict[object, Path]:
-    """Returns the paths to the first loop of each variable, block of each name and allocation of each buffer.
+class _Place(NamedTuple):
+    """A statement in its place; `up` is that of the statement around it."""
 
-    A program is asked for many of its places before it changes.
-    """
-    found: dict[object, Path] = {}
-    stack: list[Path] = [(root,)]
-    while stack:
-        path = stack.pop()
-        s = path[-1]
-        if isinstance(s, For):
-            found.setdefault(s.var, path)
-        elif isinstance(s, Block):
-            found.setdefault(s.name, path)
-        elif isinstance(s, Alloc):
-            found.setdefault(s.buffer, path)
-        stack += [(*path, c) for c in reversed(sub_statements(s))]
-    return found
+    stmt: Stmt
+    up: _Place | None
+
+    def path(self) -> Path:
+        """Returns the path from the root to the statement."""
+        found: list[Stmt] = []
+        place: _Place | None = self
+        while place is not None:
+            found.append(place.stmt)
+            place = place.up
+        return tuple(found[::-1])
+
+
+class _Places:
+    """Where loops, blocks and allocations are under *root*: a program is asked for many of them before it changes."""
+
+    def __init__(self, root: Stmt) -> None:
+        self._first: dict[object, _Place] = {}  # by the loop's variable, the block's name, the buffer
+        self._paths: dict[object, Path] = {}
+        in_order: list[For | Block] = []
+        stack = [_Place(root, None)]
+        while stack:
+            place = stack.pop()
+            s = place.stmt
+            if isinstance(s, For | Block):
+                in_order.append(s)
+                self._first.setdefault(s.var if isinstance(s, For) else s.name, place)
+            elif isinstance(s, Alloc):
+                self._first.setdefault(s.buffer, place)
+            stack += [_Place(c, place) for c in s.bodies()[::-1]]
+        self.loops_and_blocks = tuple(in_order)
+
+    def path(self, of: object) -> Path | None:
+        """Returns the path to the first loop of a variable, block of a name or allocation of a buffer."""
+        found = self._paths.get(of)
+        if found is None and of in self._first:
+            found = self._paths[of] = self._first[of].path()
+        return found
+
+
+_places = lru_cache(maxsize=64)(_Places)
 
 
 def loop_path(fn: Function, loop: LoopRef) -> Path:
     """Returns the path to a loop; refuses one that the program does not have."""
-    path = _places(fn.body).get(loop.var)
+    path = _places(fn.body).path(loop.var)
     return (
         path
         if path is not None
@@ -63,7 +89,7 @@ def loop_path(fn: Function, loop: LoopRef) -> Path:
 
 def block_path(fn: Function, block: BlockRef) -> Path:
     """Returns the path to a block; refuses one that the program does not have, naming those it has."""
-    path = _places(fn.body).get(block.name)
+    path = _places(fn.body).path(block.name)
     if path is None:
         known = ", ".join(b.name for b in blocks_in(fn.body))
         refuse(f"there is no block {block.name} in the program", hint=f"its blocks are: {known}")
@@ -99,18 +125,12 @@ def loops_on(path: Path) -> list[For]:
 
 def blocks_in(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, those inside other blocks too."""
-    return [s for s in _loops_and_blocks(root) if isinstance(s, Block)]
+    return [s for s in _places(root).loops_and_blocks if isinstance(s, Block)]
 
 
 def loops_in(root: Stmt) -> list[For]:
     """Returns the loops under *root* in program order, those inside blocks too."""
-    return [s for s in _loops_and_blocks(root) if isinstance(s, For)]
-
-
-@lru_cache(maxsize=32)
-def _loops_and_blocks(root: Stmt) -> tuple[For | Block, ...]:
-    """Returns both in program order; a program is asked for them several times before it changes."""
-    return tuple([s for s in statements(root) if isinstance(s, For | Block)])
+    return [s for s in _places(root).loops_and_blocks if isinstance(s, For)]
 
 
 def outer_blocks(root: Stmt) -> list[Block]:
@@ -186,7 +206,7 @@ def _sizes(params: Sequence[Param]) -> list[Var]:
 
 def alloc_of(root: Stmt, buffer: Buffer) -> Path | None:
     """Returns the path to the statement that allocates *buffer*, or None for a parameter."""
-    return _places(root).get(buffer)
+    return _places(root).path(buffer)
 
 
 def drop_alloc(root: Stmt, buffer: Buffer) -> Stmt:
