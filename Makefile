@@ -51,8 +51,10 @@ bench-passes: $(VENV)/.installed-bench
 	  --benchmark-columns=min,median --benchmark-sort=name $(BENCH_ARGS)
 
 # One stamp per extra. A change of the project file or of the native sources installs (and so builds) again.
+# pip compiles what it installs, but not what it only points to: where Python may not write, each import would do it anew.
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python -m compileall -q src/weft
 	@touch $@
 
 $(BIN)/python:
