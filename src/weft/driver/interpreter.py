@@ -4,7 +4,7 @@ A compilation makes objects by the hundred thousand, most of which live until it
 again, looking for cycles that nothing refers to: 5 to 9 % of the time that ResNet-18 took.
 
 One thread schedules and lowers kernels, others have LLVM compile them. LLVM needs no interpreter lock, but after each call
-into it a thread waits for the lock, by default 5 ms each time: on two idle cores, ResNet-18 took half as long again.
+into it a thread waits for the lock, by default 5 ms each time: on two idle cores, ResNet-18 took a fifth longer.
 """
 
 from __future__ import annotations
