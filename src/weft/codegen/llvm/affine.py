@@ -32,7 +32,9 @@ class Affine(NamedTuple):
     def plus(self, other: Affine, scale: int = 1) -> Affine:
         """Returns `self + scale * other`."""
         if not other.terms:
-            return Affine(self.constant + scale * other.constant, self.terms)
+            return Affine(self.constant + scale * other.constant, self.terms) if other.constant else self
+        if not self.terms and scale == 1:
+            return Affine(self.constant + other.constant, other.terms)
         terms = dict(self.terms)
         for name, c in other.terms.items():
             total = terms.get(name, 0) + scale * c

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import gcd
 
 from weft.codegen.llvm.affine import Affine, Lanes, Operand
 from weft.codegen.llvm.types import is_literal, splat, vector
@@ -32,6 +33,7 @@ class Region:
     block: BasicBlock
     known: dict[str, str] = field(default_factory=dict)
     loads: dict[int, dict[str, str]] = field(default_factory=dict)  # by root of the memory they read
+    addresses: dict[tuple[object, ...], tuple[str, int]] = field(default_factory=dict)  # see `Builder.address`
 
 
 class Builder:
@@ -163,6 +165,25 @@ class Builder:
         if factor > 0 and name in self.nonnegative:
             self.nonnegative.add(made)
         return made
+
+    def address(self, base: str, offset: Affine) -> tuple[str, int]:
+        """Returns the address `base + offset` but for the constant, and the largest number that divides every term of *offset*.
+
+        The part that each loop adds is computed in that loop.
+        """
+        terms = offset.terms
+        if not terms:
+            return base, 0
+        known = self.regions[self.level_of((base, *terms))].addresses
+        key = (base, *terms.items())
+        found = known.get(key)
+        if found is None:
+            made = base
+            for name in self.outermost_first(offset):
+                step = self.scaled(name, terms[name])
+                made = self.pure(f"getelementptr i8, ptr {made}, i64 {step}", made, step)
+            found = known[key] = made, gcd(*terms.values())
+        return found
 
     def _sum(self, total: str, term: str) -> str:
         return self.pure(f"add i64 {total}, {term}", total, term) if total else term

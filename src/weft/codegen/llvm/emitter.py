@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.builder import Builder
-from weft.codegen.llvm.symbolic import as_affine
+from weft.codegen.llvm.symbolic import as_affine, sum_of_variables
 from weft.codegen.llvm.types import mangled, register_type
 from weft.ir.expr import Broadcast, Const, Expr, FloorDiv, FloorMod, TruncDiv, TruncMod, Var
 from weft.ir.node import Node
@@ -171,6 +171,9 @@ class Emitter:
 
     def _plan(self, e: Expr) -> _Plan:
         """Returns how *e* is evaluated, wherever it is."""
+        known = sum_of_variables(e)
+        if known is not None:
+            return *known, False
         handler = HANDLERS.get(type(e))
         if handler is None:
             raise self._no_handler(e)

@@ -16,16 +16,13 @@ from weft.support.dtypes import DType
 def pointer(f: Emitter, memory: Memory, offset: Affine) -> tuple[str, int]:
     """Returns the address *offset* bytes into *memory*, and its known alignment.
 
-    The part that each loop adds is computed in that loop; the constant comes last and folds into the instruction's operand.
+    The constant comes last and folds into the instruction's operand.
     """
     total = memory.offset.plus(offset)
-    build, address = f.build, memory.base
-    for name in build.outermost_first(total):
-        step = build.scaled(name, total.terms[name])
-        address = build.pure(f"getelementptr i8, ptr {address}, i64 {step}", address, step)
+    address, step = f.build.address(memory.base, total)
     if total.constant:
-        address = build.pure_at(build.level, f"getelementptr i8, ptr {address}, i64 {total.constant}")
-    return address, gcd(memory.align, total.constant, *total.terms.values())
+        address = f.build.pure_at(f.build.level, f"getelementptr i8, ptr {address}, i64 {total.constant}")
+    return address, gcd(memory.align, total.constant, step)
 
 
 def memory_of(f: Emitter, buffer: Buffer) -> Memory:

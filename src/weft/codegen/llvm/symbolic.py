@@ -7,7 +7,8 @@ from typing import Final
 
 from weft.codegen.llvm.affine import ZERO, Affine, Lanes, Operand
 from weft.codegen.llvm.builder import Builder
-from weft.ir.expr import Add, Binary, Mul, Sub
+from weft.ir.expr import INDEX, Add, Binary, Expr, Mul, Neg, Sub, Var
+from weft.ir.linear import poly_of
 from weft.ir.node import Node
 
 
@@ -16,6 +17,8 @@ def symbolic(build: Builder, e: Binary, a: Operand, b: Operand) -> Operand | Non
     rule, lanes = _RULES.get(type(e)), e.dtype.lanes
     if rule is None:
         return None
+    if type(a) is type(b) is Affine:
+        return rule(build, a, b)
     return (
         rule(build, as_affine(a), as_affine(b)) if lanes == 1 else rule(build, as_lanes(a, lanes), as_lanes(b, lanes))
     )
@@ -79,6 +82,35 @@ def product(build: Builder, a: Affine, b: Affine) -> Affine:
         build.nonnegative.add(made)
     return Affine(0, {made: 1})
 
+
+def sum_of_variables(e: Expr) -> tuple[Callable[..., Affine], tuple[Var, ...]] | None:
+    """Returns what computes the scalar i64 *e* of variables' values at one go, and the variables, if it is a sum of those.
+
+    An unrolled body asks for the same sums again and again.
+    """
+    if type(e) not in _SUMS or e.dtype is not INDEX:
+        return None
+    p = poly_of(e)
+    constant = p.pop((), 0)
+    variables = tuple([m[0] for m in p if len(m) == 1 and type(m[0]) is Var])
+    if len(variables) < len(p):
+        return None
+    factors = tuple(p.values())
+
+    def total(f: object, e: Expr, *values: Operand) -> Affine:
+        offset = constant
+        terms: dict[str, int] = {}
+        for value, factor in zip(values, factors, strict=True):
+            v = as_affine(value)
+            offset += factor * v.constant
+            for name, c in v.terms.items():
+                terms[name] = terms.get(name, 0) + factor * c
+        return Affine(offset, {name: c for name, c in terms.items() if c} if 0 in terms.values() else terms)
+
+    return total, variables
+
+
+_SUMS: Final = frozenset({Add, Sub, Mul, Neg})
 
 _Rule = Callable[[Builder, "Affine | Lanes", "Affine | Lanes"], "Operand | None"]
 _RULES: Final[dict[type[Node], _Rule]] = {Add: _add, Sub: _sub, Mul: _mul}
