@@ -116,11 +116,15 @@ def test_what_is_left_of_a_row_is_computed_in_registers(width: int, kernel: tupl
     assert not sums
 
 
-def test_a_padded_copy_is_made_where_borders_are_inside_of_vectors() -> None:
-    x, w = placeholder((1, 2, 30, 41), f32, "x"), placeholder((2, 1, 5, 5), f32, "w")
-    made = OPERATORS["conv2d"]([x, w], {"pads": (2, 2, 2, 2), "group": 2})
-    names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu("avx512")).function.body)]
-    assert "pad" in names
+@pytest.mark.parametrize(
+    ("level", "size", "copied"), [("avx512", 18, False), ("avx2", 64, False), ("avx2", 18, True), ("sse4", 64, True)]
+)
+def test_borders_inside_of_vectors_are_masks(level: str, size: int, copied: bool) -> None:
+    """Where masks take registers of vectors, and the borders meet many of the tiles, a padded copy is made; or without masks."""
+    x, w = placeholder((1, 2, size, size), f32, "x"), placeholder((2, 1, 3, 3), f32, "w")
+    made = OPERATORS["conv2d"]([x, w], {"pads": (1, 1, 1, 1), "strides": (1, 1), "group": 2})
+    names = [b.name for b in blocks_in(schedule_program(to_program([x, w], made), cpu(level)).function.body)]
+    assert ("pad" in names) == copied
 
 
 @pytest.mark.parametrize(("width", "kernel"), [(28, (3, 3)), (32, (3, 3)), (19, (3, 3)), (24, (5, 1))])

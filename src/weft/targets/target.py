@@ -79,6 +79,11 @@ class Target:
     threads: ThreadFacts | None = None
     units: tuple[Unit, ...] = ()
 
+    @property
+    def mask_registers(self) -> bool:
+        """Whether masks have registers of their own, as in AVX-512, and need none of those for vectors."""
+        return self.masked_memory and self.vector_bits >= 512
+
     def scope(self, name: str) -> Scope | None:
         """Returns the memory called *name*, None if the machine has none."""
         return next((s for s in self.scopes if s.name == name), None)
