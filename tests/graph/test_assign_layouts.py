@@ -72,3 +72,23 @@ def test_all_of_a_network_with_few_kinds_of_edges() -> None:
     made = apply_pass(one_output(g, y), layouts)
     assert ops(made).count("pack_channels") == 1
     assert ops(made).count("unpack_channels") == 1
+
+
+@pytest.mark.parametrize(
+    ("level", "size", "stride", "between", "blocked"),
+    [
+        ("avx512", 14, 1, False, False),  # masks leave out what is beyond a row
+        ("avx512", 14, 2, False, False),
+        ("avx2", 6, 1, False, True),
+        ("avx512", 14, 1, True, True),  # between layers in blocks nothing is moved
+    ],
+)
+def test_depthwise_convolutions_in_narrow_rows(
+    level: str, size: int, stride: int, between: bool, blocked: bool
+) -> None:
+    g = Graph()
+    y = g.input("x", (1, 128, size, size), f32)
+    y = conv(g, y, 128) if between else y
+    y = depthwise = conv(g, y, 128, group=128, stride=stride)
+    y = conv(g, y, 128) if between else y
+    assert (depthwise.producer in nodes_in_blocks(one_output(g, y), cpu(level))) == blocked

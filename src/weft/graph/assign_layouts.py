@@ -35,6 +35,12 @@ SHORT_STRIDE = 2
 MOVING_CYCLES = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores (measured)."""
 
+DEPTHWISE = 2.0
+"""How many times as long the products of a depthwise convolution take as their arithmetic: loads bound them."""
+
+PICKED = 2.0
+"""How many times as long they take where every other element of a row is picked from two vectors."""
+
 UNFINISHED = 0.05
 """What a plain node costs, as a part of moving what it computes: in blocks it may finish a convolution, in registers."""
 
@@ -107,10 +113,13 @@ class _Problem:
         if is_pointwise(n):
             places = prod(map(_size, n.output.shape[2:]))
             return least + self._work(n) / (_filled(places, lanes) if places > 1 else 1.0)
+        width = _size(n.output.shape[3])
+        if _is_depthwise(n) and self.target.mask_registers and n.attribute("strides")[-1] <= SHORT_STRIDE:
+            picked = PICKED if n.attribute("strides")[-1] > 1 else 1.0
+            return least + self._work(n) * picked / _filled(width, lanes)
         if is_as_good_plain(n, self.target):
             return least + self._work(n)
         apart = n.attribute("strides")[-1] > 1 and n.op == "conv2d"  # elements are read one by one, and put together
-        width = _size(n.output.shape[3])
         in_rows = PLAIN_CONVOLUTION / (_filled(width, lanes) if 1 < width < lanes else 1.0)
         return least + self._work(n) * (2 * lanes if apart else in_rows)
 
@@ -136,6 +145,7 @@ class _Problem:
         assert w is not None  # and a weight
         transposed = n.op == "conv_transpose2d"
         products = _elements(x if transposed else n.output) * _elements(w) / _size(w.shape[0])
+        products *= DEPTHWISE if _is_depthwise(n) else 1.0
         return products / self.target.lanes(n.output.dtype.bits) / max(1, self.target.fma_per_cycle)
 
 
@@ -150,12 +160,18 @@ def is_as_good_plain(node: Node, target: Target) -> bool:
         return False
     lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
     wide = not isinstance(width, Const) or _size(width) >= lanes
-    if x.shape[1] is as_expr(group) is made:
+    if _is_depthwise(node):
         return wide and bool(node.attribute("strides")[-1] <= SHORT_STRIDE)
     known = isinstance(width, Const) and isinstance(made, Const) and group == 1
     at_one = set(node.attribute("strides")) == {1}
     needed = ROWS_BETTER if wide else NARROW_ROWS_BETTER
     return known and at_one and _filled(_size(width), lanes) >= needed * _filled(_size(made), lanes)
+
+
+def _is_depthwise(n: Node) -> bool:
+    """Tells whether each channel is convolved alone."""
+    x = n.inputs[0]
+    return n.op == "conv2d" and x is not None and x.shape[1] is as_expr(n.attribute("group")) is n.output.shape[1]
 
 
 def _filled(size: int, lanes: int) -> float:
