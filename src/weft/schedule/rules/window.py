@@ -182,21 +182,23 @@ def _inline_borders(s: Schedule, ref: BlockRef, target: Target) -> list[BlockRef
 def _are_borders_decided(block: Block, target: Target) -> bool:
     """Tells whether the tiles of each axis are cut into those at its ends and many others, with the code written out for each.
 
-    Along the last axis, borders are inside of vectors: masks leave them out. Where masks have registers of their own, so that no
-    load costs more for one, a copy is never worth its while.
+    Along the last axis, borders are inside of vectors, which masks are for; the loop over its taps is not written out.
     """
     axes, moving, reduced = spatial_axes(block), moving_axes(block), reduce_axes(block)
-    sizes = _tile(block, moving, target.lanes(block.writes[0].buffer.dtype.bits), target)
-    whole = elements(reduced) * prod([sizes.get(m.position, 1) for m in moving])
-    written_out = whole <= MOST_STATEMENTS
+    lanes = target.lanes(block.writes[0].buffer.dtype.bits)
+    sizes = _tile(block, moving, lanes, target)
+    along = next((m for m in moving if m.position == len(axes) - 1), None)
+    if along is not None and not target.masked_memory:
+        return False
+    whole = elements(reduced) * prod([sizes.get(m.position, 1) for m in moving if m is not along])
+    if along is not None:
+        whole = whole // along.taps * -(-sizes[along.position] // lanes)
+    written_out = along is not None or whole <= MOST_STATEMENTS
     copies = 1
-    others = [m for m in moving if m.position != len(axes) - 1]
-    if len(others) < len(moving) and (target.mask_registers or not target.masked_memory):
-        return target.mask_registers
-    for m in others:
+    for m in moving:
         tiles, ends = -(-size_of(m.axis.extent) // sizes.get(m.position, 1)), m.ends(sizes.get(m.position, 1))
         single = tiles <= ends and (written_out or m.tap is reduced[-1])  # each a copy, without a loop of taps
-        if not single and tiles < ends * MIDDLE:
+        if m is not along and not single and tiles < ends * MIDDLE:
             return False
         copies *= min(tiles, ends + 1)
     return copies * (whole if written_out else whole // elements(reduced[:-1])) <= MOST_COPIES
