@@ -173,6 +173,19 @@ def test_a_softmax_along_any_axis_is_one_pass(shape: tuple[int, ...], axis: int)
     verify(s.program)
 
 
+def test_a_short_row_leaves_the_lanes_to_another_axis() -> None:
+    """Two elements side by side fill no vector: the many others that are reduced, far apart, do."""
+    x = te.placeholder((3, 241, 6, 2), f32, "x")
+    s = schedule_program(
+        te.to_program([x], OPERATORS["reduce_max"]([x], {"axes": (1, 3), "keepdims": True})), cpu("avx512")
+    )
+    widest = max(
+        f.extent.value for f in statements(s.function.body) if isinstance(f, For) and f.kind is LoopKind.VECTORIZED
+    )
+    assert widest >= 64
+    verify(s.program)
+
+
 def test_reductions_beside_contractions_are_in_lanes_too() -> None:
     a, b = te.placeholder((64, 48), name="A"), te.placeholder((48, 32), name="B")
     k, m = te.reduce_axis(48, "k"), te.reduce_axis(48, "m")

@@ -14,6 +14,7 @@ Lanes beyond the end of the last piece keep what they have.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from weft.ir.expr import Var
 from weft.loop.nodes import Load
@@ -39,6 +40,9 @@ def reduce_in_lanes(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lanes:
     stays as it is.
     """
     first, last = _contiguous(s, ref, loops)
+    sizes = [s.extent(f) or FALLBACK_SIZE for f in loops]
+    if prod(sizes[first : last + 1]) < SHORTEST:  # elements further apart, one by one, are still better than one sum
+        first = last = max(range(len(loops)), key=sizes.__getitem__)
     for start in range(first, last + 1):
         try:
             if start < last:  # fused axes may not come apart by pieces of vectors

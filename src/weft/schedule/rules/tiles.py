@@ -42,6 +42,9 @@ PANEL_VECTORS = 4
 LONGEST_RUN = 16
 """Vectors along the last axis of a tile that uses what it reads once: long pieces are what memory is quick at."""
 
+NEAR_ROWS = 8
+"""Lines of the longest rows that follow each other so closely that memory goes on with the next one."""
+
 RESTART = 16.0
 """Cycles that memory takes to get going where a tile reads only a piece of each row of the right factor."""
 
@@ -173,7 +176,7 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     vectors = -(-tile.width // target.lanes(p.element_bytes * 8))
     sums = tile.rows * tile.outer_rows * tile.columns * vectors
     waiting = max(0.0, panels * vectors * target.vector_bits / 8 / speed - sums / max(1, target.fma_per_cycle))
-    if not p.reuses and tile.width < p.last:
+    if tile.width < p.last and p.last * p.element_bytes > NEAR_ROWS * target.cache_line:
         waiting += RESTART * panels
     tiles = -(-p.column // tile.columns) * -(-p.last // tile.width) * (-(-p.row // tile.rows) if p.shared else 1)
     return waiting * p.depth * tiles
