@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import weft
 from weft.driver.options import Options
@@ -13,13 +14,20 @@ from weft.graph.memory import MemoryPlan
 from weft.ir.expr import Const
 from weft.runtime.metadata import ModelMetadata
 
+PIECE: Final = 4 << 20
+"""Bytes of a file that are read and hashed at a time: between pieces the thread waits for the interpreter lock."""
+
 
 def hash_files(files: Sequence[Path]) -> str:
     """Returns a line for each file, as `sha256sum` writes and checks them; the empty text for a model that was in memory."""
     lines = []
+    piece = memoryview(bytearray(PIECE))
     for path in files:
-        with open(path, "rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+        digest = hashlib.sha256()
+        with open(path, "rb", buffering=0) as file:
+            while count := file.readinto(piece):
+                digest.update(piece[:count])
+        lines.append(f"{digest.hexdigest()}  {path.name}\n")
     return "".join(lines)
 
 
