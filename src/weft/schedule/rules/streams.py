@@ -5,7 +5,9 @@ tile of rows. Each step of the reduction asks for the lines some steps further o
 the next one. Lines that are near already cost little to ask for.
 
 The first tile of a panel would still wait for memory, and memory for the others. So all tiles of a panel ask for the next one,
-a part each, where two panels fit the second-level cache: memory is read as evenly as the work goes on.
+a part each, where two panels fit the second-level cache: memory is read as evenly as the work goes on. This is for panels whose
+rows lie one after another. Pieces of the long rows of a matrix as it is, each in a page of its own, keep memory from what is
+needed now.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from math import prod
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
 from weft.schedule.rules.footprint import bytes_of, step_along
+from weft.schedule.rules.tiles import NEAR_ROWS
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
@@ -40,7 +43,9 @@ def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int
     loops = s.loops(ref)
     moving = [f for f in loops if step_along(right, indices, f.var)]
     outer = [n for n, f in enumerate(loops[:inside]) if f in moving]
-    if outer and bytes_of(right) > target.l2:
+    row = size_of(right.shape[-1])
+    in_order = row <= width or row * right.dtype.bytes <= NEAR_ROWS * target.cache_line
+    if outer and in_order and bytes_of(right) > target.l2:
         panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.dtype.bytes
         tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
         if 1 < tiles <= width and 2 * panel <= PANELS_SHARE * target.l2:
