@@ -91,6 +91,15 @@ def test_not_where_it_is_of_no_use(program: Program, target: Target) -> None:
     assert ", 'w', 1)" not in steps(program, target)
 
 
+def test_pieces_of_long_rows_are_asked_for_by_those_who_need_them() -> None:
+    """The matrix as it is: a tile's part of each row is in another page, too far apart to be asked for by all."""
+    x, w = te.placeholder((20, 800), name="x"), te.placeholder((800, 4096), name="w")
+    k = te.reduce_axis(800, "k")
+    y = te.compute((20, 4096), lambda i, j: te.sum_(x[i, k] * w[k, j], [k]), "y")
+    found = distances(te.to_program([x, w], [y], "product"), FAR)
+    assert [f for f, _ in found] == ["k"]
+
+
 def test_the_product_is_right_where_tiles_ask_together() -> None:
     program = shared(40)
     scheduled = schedule_program(program, FAR).program
