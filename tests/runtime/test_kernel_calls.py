@@ -117,3 +117,25 @@ def test_block_refuses_what_no_machine_has() -> None:
     for nbytes in (1 << 62, -1):
         with pytest.raises(MemoryError):
             _rt.Block(nbytes)
+
+
+def test_large_blocks_are_handed_out_again() -> None:
+    """Memory fresh from the system would be cleared first; what somebody still holds is left alone."""
+    size = (5 << 20) + 64
+    first, held = _rt.Block(size), _rt.Block(size)
+    places = [first.address, held.address]
+    del first
+    assert _rt.Block(size).address == places[0]
+    assert _rt.Block(size + 1).address != places[0]
+    assert held.address == places[1]
+
+
+def test_only_the_last_of_large_blocks_are_kept() -> None:
+    """64 MiB in all are: two of four blocks of 24."""
+    sizes = [(24 << 20) + n for n in range(4)]
+    blocks = [_rt.Block(n) for n in sizes]
+    places = [b.address for b in blocks]
+    while blocks:
+        del blocks[0]
+    again = [_rt.Block(n) for n in reversed(sizes[2:])]
+    assert [b.address for b in again] == places[:1:-1]

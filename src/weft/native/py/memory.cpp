@@ -1,14 +1,49 @@
 // Memory and arrays: aligned blocks, mapped images, NumPy arrays over blocks, tensors through DLPack.
 #include <cstring>
+#include <vector>
 
 #include "binding.h"
 
-Block::Block(int64_t bytes) : data(weft_alloc(bytes)), bytes(bytes) {
+// Large blocks that were freed last, to be handed out again: the system takes as long to clear one of its own as a kernel takes to
+// fill it. Only who holds the interpreter's lock comes here. They outlive the module, as a block may.
+struct Kept {
+    void *data;
+    int64_t bytes;
+};
+static constexpr int64_t KEPT_LEAST = int64_t{2} << 20, KEPT_IN_ALL = int64_t{64} << 20;
+static std::vector<Kept> &kept = *new std::vector<Kept>;
+
+static void *block_of(int64_t bytes) {
+    for (auto at = kept.begin(); at != kept.end(); ++at) {
+        if (at->bytes != bytes) continue;
+        void *data = at->data;
+        kept.erase(at);
+        return data;
+    }
+    return weft_alloc(bytes);
+}
+
+static void keep(void *data, int64_t bytes) {
+    int64_t all = bytes;
+    for (const Kept &k : kept) all += k.bytes;
+    for (; all > KEPT_IN_ALL && !kept.empty(); kept.erase(kept.begin())) {
+        all -= kept.front().bytes;
+        weft_free(kept.front().data);
+    }
+    kept.push_back({data, bytes});
+}
+
+Block::Block(int64_t bytes) : data(block_of(bytes)), bytes(bytes) {
     if (data == nullptr) throw std::bad_alloc();
 }
 
 Block::~Block() {
-    if (!owner.is_valid()) weft_free(data);
+    if (owner.is_valid()) return;
+    if (bytes < KEPT_LEAST || bytes > KEPT_IN_ALL) {
+        weft_free(data);
+    } else {
+        keep(data, bytes);
+    }
 }
 
 static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
