@@ -18,7 +18,7 @@ from weft.lower.pipeline import lower
 from weft.ops import OPERATORS
 from weft.schedule import Schedule
 from weft.schedule.rules import schedule_program
-from weft.schedule.rules.window import moving_axes
+from weft.schedule.rules.moving import moving_axes
 from weft.schedule.tree import blocks_in
 from weft.support.dtypes import f32
 from weft.targets.cpu import cpu

@@ -118,24 +118,26 @@ def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range]
 
     That of the axis that is made longer is left alone.
     """
-    users = readers(fn, producer)
-    target_path = loop_path(fn, loop)
-    if len(users) != 1 or users[0].predicate is TRUE or len(written_buffers(producer)) != 1:
+    users, buffers = readers(fn, producer), written_buffers(producer)
+    if len(users) != 1 or users[0].predicate is TRUE or len(buffers) != 1:
         return {}
-    (buffer,), path = written_buffers(producer), block_path(fn, BlockRef(users[0].name))
-    (written,), read = regions_of(producer.writes, buffer), regions_of(users[0].reads, buffer)
-    if len(read) != 1:
+    (user,), (buffer,) = users, buffers
+    written, read = regions_of(producer.writes, buffer), regions_of(user.reads, buffer)
+    if len(written) != 1 or len(read) != 1:
         return {}
+    path = block_path(fn, BlockRef(user.name))
     bounds = bounds_on(path, fn)
-    inner = [f.var for f in loops_on(path[len(target_path) :])]
-    longer = [a.var for a in producer.axes if a.kind is AxisKind.SPATIAL][-1:] if align > 1 else []
+    inner = [f.var for f in loops_on(path[len(loop_path(fn, loop)) :])]
+    spatial = {a.var: a.extent for a in producer.axes if a.kind is AxisKind.SPATIAL}
+    longer = list(spatial)[-1:] if align > 1 else []
     found: dict[Var, Expr] = {}
-    for axis, r in zip(steps_of_index(producer, written), read[0].ranges, strict=True):
-        if axis is not None and axis[1] == 1 and axis[0] in ranges and axis[0] not in longer and r.extent is ONE:
-            size = next(a.extent for a in producer.axes if a.var is axis[0])
-            for limit in limits(users[0], at_loops(users[0], r.begin), inner, bounds):
-                if limit.exact and limit.last is not None and prove(limit.last + ONE <= size, bounds):
-                    found[axis[0]] = limit.last + ONE
+    for counted, r in zip(steps_of_index(producer, written[0]), read[0].ranges, strict=True):
+        axis, step = counted or (None, 0)
+        if axis not in ranges or axis not in spatial or axis in longer or step != 1 or r.extent is not ONE:
+            continue
+        for limit in limits(user, at_loops(user, r.begin), inner, bounds):
+            if limit.exact and limit.last is not None and prove(limit.last + ONE <= spatial[axis], bounds):
+                found[axis] = limit.last + ONE
     return found
 
 

@@ -7,11 +7,12 @@ from weft.schedule.rules.contraction import schedule_tiled
 from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
+from weft.schedule.rules.moving import is_strided_along, moving_axes
 from weft.schedule.rules.patches import schedule_patches
 from weft.schedule.rules.rows import is_one_pass, schedule_rows
 from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
-from weft.schedule.rules.window import is_strided_along, moving_axes, schedule_window
+from weft.schedule.rules.window import schedule_window
 from weft.schedule.schedule import Schedule
 from weft.targets.target import Target
 

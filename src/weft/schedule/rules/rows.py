@@ -21,9 +21,9 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.footprint import bytes_of
 from weft.schedule.rules.lanes import SHORTEST, reduce_in_lanes
+from weft.schedule.rules.moving import moving_axes
 from weft.schedule.rules.parallel import enough_tasks, parallelize
 from weft.schedule.rules.vector import MAX_VECTORS, reduce_in_vectors, vectorize_last
-from weft.schedule.rules.window import moving_axes
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import block_path, blocks_in, loops_on

@@ -7,12 +7,10 @@ and the borders are decided when compiling. So no padded copy of the input is ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from weft.ir.expr import ONE, Const, Expr, Select, Var
-from weft.ir.prove import linear_terms
+from weft.ir.expr import Const, Select, Var
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, Block, Load, Store
 from weft.schedule.placing import readers
@@ -24,9 +22,9 @@ from weft.schedule.rules.facts import (
     reduce_axes,
     size_of,
     spatial_axes,
-    uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
+from weft.schedule.rules.moving import Moving, moving_axes
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.vector import vectorize_last
 from weft.schedule.schedule import Schedule
@@ -34,9 +32,6 @@ from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import alloc_of
 from weft.support.errors import ScheduleError
 from weft.targets.target import Target
-
-MOST_TAPS = 128
-"""Windows of more elements are not worth a rule of their own: their reduction is long enough to be a contraction's."""
 
 MOST_STATEMENTS = 288
 """How many combinations a tile may be written out as; beyond, only the window's last axis is."""
@@ -46,84 +41,6 @@ MOST_COPIES = 1300
 
 MIDDLE = 2
 """How many times the tiles at the ends of an axis all of them must be, for those between to be told apart from these."""
-
-
-@dataclass(frozen=True)
-class Moving:
-    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input.
-
-    A window of one element along it has no axis of its own.
-    """
-
-    position: int
-    axis: Axis
-    tap: Axis | None
-    stride: int
-    dilation: int
-
-    @property
-    def taps(self) -> int:
-        """How many elements a window has along the axis."""
-        return 1 if self.tap is None else size_of(self.tap.extent)
-
-    def ends(self, size: int) -> int:
-        """Returns how many tiles of *size* windows reach over the ends of the input, if there are as many windows as elements."""
-        beyond = (self.taps - 1) * self.dilation
-        return 2 * -(-beyond // (2 * size * self.stride))
-
-    def touched(self, count: int) -> int:
-        """Returns how many positions of the input the windows of *count* neighbours touch."""
-        taps = range(0, self.taps * self.dilation, self.dilation)
-        return len({n * self.stride + t for n in range(count) for t in taps})
-
-
-def moving_axes(block: Block) -> list[Moving]:
-    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window.
-
-    Those along which windows are of one element count for the last axis alone, where strides matter to vectors.
-    """
-    reduced = reduce_axes(block)
-    if not all(isinstance(a.extent, Const) for a in reduced) or not 1 < elements(reduced) <= MOST_TAPS:
-        return []
-    spatial = spatial_axes(block)
-    for load in inputs_of(block):
-        found = [m for i in load.indices if (m := _moving(i, spatial, reduced)) is not None]
-        every = all(uses_axis(load, a.var) for a in spatial if size_of(a.extent) > 1)
-        if every and {m.tap.var for m in found if m.tap is not None} == {a.var for a in reduced}:
-            return [m for m in found if m.taps > 1 or (m.axis is spatial[-1] and m.stride > 1)]
-    return []
-
-
-def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> Moving | None:
-    """Recognises `spatial * stride + reduced * dilation + constant`, or the same without anything reduced."""
-    used = free_vars(index)
-    moved = [n for n, a in enumerate(spatial) if a.var in used]
-    taps = [a for a in reduced if a.var in used]
-    if len(moved) != 1 or len(taps) > 1:
-        return None
-    axis, tap = spatial[moved[0]], taps[0] if taps else None
-    inside = [axis.var, *([] if tap is None else [tap.var])]
-    found = linear_terms(index, inside)
-    factors = [] if found is None else [found[0].get(v) for v in inside]
-    if found is None or free_vars(found[1]) or not all(isinstance(f, Const) for f in factors):
-        return None
-    stride, dilation = (int(f.value) for f in (*factors, ONE)[:2] if isinstance(f, Const))
-    return Moving(moved[0], axis, tap, stride, dilation)
-
-
-def is_strided_along(block: Block) -> bool:
-    """Tells whether one result's windows move along the last axis in short strides, and nothing else does.
-
-    Its vectors are picked from others. Several results of one reduction, such as a maximum and its place, are not for this rule.
-    """
-    last = spatial_axes(block)[-1:]
-    found = [m for m in moving_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_STRIDE]
-    return (
-        bool(found)
-        and len({r.buffer for r in block.writes}) == 1
-        and size_of(found[0].axis.extent) > 1
-        and sum(uses_axis(x, last[0].var) for x in inputs_of(block)) == 1
-    )
 
 
 def schedule_window(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -278,9 +195,6 @@ def _cost(
 
 UNALIGNED = 1.5
 """What a load costs that crosses from one cache line into the next, as every other one does along a row."""
-
-LONGEST_STRIDE = 4
-"""Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
 
 LOADS_PER_CYCLE = 2
 LATENCY = 4
