@@ -53,16 +53,16 @@ def test_past_the_end_of_a_stream(rows: int) -> None:
     np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))
 
 
-def shared(rows: int, panels: int = 64) -> Program:
-    """Rows times a matrix that is larger than the second-level cache, in panels of 32 or 64 KiB."""
-    x, w = te.placeholder((rows, 256), name="x"), te.placeholder((panels, 256, 64), name="w")
-    k = te.reduce_axis(256, "k")
+def shared(rows: int, panels: int = 64, depth: int = 256) -> Program:
+    """Rows times a matrix that is larger than the second-level cache, in panels of 256 bytes for each of its rows."""
+    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((panels, depth, 64), name="w")
+    k = te.reduce_axis(depth, "k")
     y = te.compute((rows, panels, 64), lambda i, o, j: te.sum_(x[i, k] * w[o, k, j], [k]), "y")
     return te.to_program([x, w], [y], "product")
 
 
 FAR = replace(ASKS, l2=1 << 20)
-TIGHT = replace(ASKS, l2=80 << 10)
+TIGHT = replace(ASKS, l2=200 << 10)
 
 
 def distances(program: Program, target: Target) -> list[tuple[str, int]]:
@@ -71,9 +71,9 @@ def distances(program: Program, target: Target) -> list[tuple[str, int]]:
 
 
 def test_tiles_that_share_a_panel_ask_for_the_next_one_together() -> None:
-    panels, near = distances(shared(40), FAR)
-    (alone,) = distances(shared(40), TIGHT)
-    assert panels == ("ax2_0_ax1", 1)
+    panels, near = distances(shared(48, depth=512), FAR)
+    (alone,) = distances(shared(48, depth=512), TIGHT)
+    assert panels == ("ax1", 1)
     assert (alone[0], near[0]) == ("k", "k")
     assert 2 * near[1] == alone[1], "a panel that all ask for is nearer when its turn comes"
 
@@ -83,7 +83,7 @@ def test_tiles_that_share_a_panel_ask_for_the_next_one_together() -> None:
     [
         (shared(4), FAR),  # one tile
         (shared(40, panels=8), FAR),  # all panels stay near
-        (shared(40), TIGHT),  # two panels do not
+        (shared(48, depth=512), TIGHT),  # two panels do not
         (shared(2000), FAR),  # so many tiles that the first one's wait is nothing
     ],
 )

@@ -143,11 +143,14 @@ def _partial_block(path: Path, partial: _Partial, name: str, reduced: Sequence[F
         if a.kind is AxisKind.REDUCE:
             values[a.var] = substitute(b, over)
     lane = over[factor.var]
-    kept = [(spatial[a.var], a.extent, b) for a, b in zip(old.axes, old.bindings, strict=True) if a.var in spatial]
-    rest = [f for f in reduced if f is not factor]
-    axes = [Axis(v, extent, AxisKind.SPATIAL) for v, extent, _ in kept]
-    axes += [Axis(lane, factor.extent, AxisKind.SPATIAL), *[Axis(over[f.var], f.extent, AxisKind.REDUCE) for f in rest]]
-    bindings = [*[b for _, _, b in kept], factor.var, *[f.var for f in rest]]
+    kept = [
+        (Axis(spatial[a.var], a.extent, AxisKind.SPATIAL), b)
+        for a, b in zip(old.axes, old.bindings, strict=True)
+        if a.var in spatial
+    ]
+    kept.insert(partial.position, (Axis(lane, factor.extent, AxisKind.SPATIAL), factor.var))
+    kept += [(Axis(over[f.var], f.extent, AxisKind.REDUCE), f.var) for f in reduced if f is not factor]
+    axes, bindings = [a for a, _ in kept], [b for _, b in kept]
     own, shared = _guards(path, factor, reduced)
     guarded = [
         Store(s.buffer, s.indices, select(substitute(own, over), s.value, Load(s.buffer, s.indices)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.loop.nodes import Program
 from weft.schedule.rules.contraction import schedule_tiled
+from weft.schedule.rules.depth import is_deep, schedule_deep
 from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
@@ -14,6 +15,7 @@ from weft.schedule.rules.scan import schedule_scans
 from weft.schedule.rules.transform import schedule_transforms
 from weft.schedule.rules.window import schedule_window
 from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef
 from weft.targets.target import Target
 
 
@@ -32,8 +34,7 @@ def schedule_program(program: Program, target: Target) -> Schedule:
         if ref in placed or one_pass or not is_reduction(block):
             continue
         if is_tileable(s, ref):
-            schedule = schedule_window if moving_axes(block) else schedule_tiled
-            placed |= schedule(s, ref, target)
+            placed |= _tile(s, ref, target)
         elif is_strided_along(block):
             placed |= schedule_window(s, ref, target)
     placed |= schedule_transforms(s, target, placed)
@@ -42,3 +43,11 @@ def schedule_program(program: Program, target: Target) -> Schedule:
         if ref not in placed:
             schedule_injective(s, ref, target)
     return s
+
+
+def _tile(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
+    """Schedules a reduction that can be tiled by the rule for its kind."""
+    block = block_of(s, ref)
+    if moving_axes(block):
+        return schedule_window(s, ref, target)
+    return schedule_deep(s, ref, target) if is_deep(block, target) else schedule_tiled(s, ref, target)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import ONE, Const, Var
+from weft.ir.expr import ONE, Const, Var, index
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import AxisKind, Block, Load
 from weft.schedule.rules.facts import (
@@ -99,7 +99,11 @@ def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> 
     own: list[LoopRef] = []
     for axis, loop in zip(spatial_axes(block), loops, strict=True):
         if loop is not None:
-            found = parts_of(axis, block)
+            extent = s.extent(loop)
+            if extent is not None and extent < size_of(axis.extent):
+                found = [Part(axis, index(extent))]  # cut by loops around this nest
+            else:
+                found = parts_of(axis, block)
             parts += found
             own += [loop] if len(found) == 1 else s.split(loop, [None, found[-1].size])
     return parts, own

@@ -26,9 +26,8 @@ def parallelize(s: Schedule, loops: Sequence[LoopRef], work: int, target: Target
     """
     if work < SMALLEST_WORK or not loops:
         return
-    wanted = max(2, target.cores) * TASKS_PER_CORE
     count, n = 1, 0
-    while n < len(loops) and count < wanted:
+    while n < len(loops) and count < wanted_tasks(target):
         count *= s.extent(loops[n]) or FALLBACK_SIZE
         n += 1
     if count < 2:
@@ -42,3 +41,8 @@ def parallelize(s: Schedule, loops: Sequence[LoopRef], work: int, target: Target
 def enough_tasks(s: Schedule, loops: Sequence[LoopRef], target: Target) -> bool:
     """Tells whether the iterations of *loops* keep every core busy, though few of them are left at the end."""
     return prod([s.extent(f) or FALLBACK_SIZE for f in loops]) >= 2 * target.cores
+
+
+def wanted_tasks(target: Target) -> int:
+    """Returns in how many pieces work is to be shared among the cores."""
+    return max(2, target.cores) * TASKS_PER_CORE
