@@ -62,20 +62,28 @@ class Digit:
         return best_cut(found, alone, bounds) if found else None
 
 
-def digits_of(guards: Iterable[Expr], loop: For) -> list[Digit]:
-    """Returns the digits of the loop's variable v in *guards*: `v % c`, `v // b % c`, and `v // c` of a loop from zero."""
+def digits_of(guards: Iterable[Expr], loop: For, bounds: Bounds) -> list[Digit]:
+    """Returns the digits of the loop's variable v in *guards*: `v % c`, `v // b % c`, and `v // c` of a loop from zero.
+
+    What divides is a constant or an expression of sizes.
+    """
+
+    def quotient_of(n: Node) -> Expr | None:
+        """Returns v of `v // c`."""
+        return n.a if isinstance(n, FloorDiv) and _is_fixed(n.b, bounds) else None
+
     found: dict[Expr, Expr] = {}
     for n in [n for g in guards for n in post_order(g)]:
-        if isinstance(n, FloorMod) and isinstance(n.b, Const) and loop.var in (n.a, _quotient_of(n.a)):
+        if isinstance(n, FloorMod) and _is_fixed(n.b, bounds) and loop.var in (n.a, quotient_of(n.a)):
             found[n] = n.b
-        elif isinstance(n, FloorDiv) and _quotient_of(n) is loop.var and loop.begin is ZERO:
-            found[n] = simplify((loop.extent + (n.b - ONE)) // n.b)
+        elif isinstance(n, FloorDiv) and quotient_of(n) is loop.var and loop.begin is ZERO:
+            found[n] = simplify((loop.extent + (n.b - ONE)) // n.b, bounds)
     return [Digit(i, e) for i, e in found.items()]
 
 
-def _quotient_of(n: Node) -> Expr | None:
-    """Returns v of `v // c`."""
-    return n.a if isinstance(n, FloorDiv) and isinstance(n.b, Const) else None
+def _is_fixed(e: Expr, bounds: Bounds) -> bool:
+    """Tells whether *e* is a positive constant, or an expression of sizes that is positive."""
+    return all(_is_size(v, bounds) for v in free_vars(e)) and prove(e > ZERO, bounds)
 
 
 def range_of(guard: Expr, loop: For, bounds: Bounds) -> Cut | None:
@@ -112,7 +120,7 @@ def _solve(least: Expr, guard: Expr, loop: For, bounds: Bounds) -> Cut | None:
 
 def _is_size(v: Expr, bounds: Bounds) -> bool:
     """Answers whether *v* is a size, which is at least one and has no upper bound, rather than a loop's variable."""
-    return isinstance(v, Var) and bounds.ranges[v][1] is None
+    return isinstance(v, Var) and v in bounds.ranges and bounds.ranges[v][1] is None
 
 
 def _clamped(first: Expr, after: Expr, guard: Expr, loop: For, bounds: Bounds) -> Cut | None:

@@ -139,7 +139,7 @@ class _Partition(StmtRewriter):
         """Returns where to cut the digits that a loop fused from several consists of: `v % c`, `v // c % d`."""
         guards = self.guards.of(s.body)
         made: list[tuple[Digit, Cut]] = []
-        for digit in digits_of(guards, s):
+        for digit in digits_of(guards, s, self.bounds):
             cut = digit.cut(guards, s, self.bounds)
             if cut is not None:
                 made.append((digit, cut))

@@ -10,6 +10,7 @@ from typing import Final
 
 from weft.loop.nodes import Program
 from weft.lower.compact_buffers import compact_buffers
+from weft.lower.count_rows import count_rows
 from weft.lower.expand_math import expand_math
 from weft.lower.flatten_buffers import flatten_buffers
 from weft.lower.grid_passes import GRID_PASSES
@@ -19,6 +20,7 @@ from weft.lower.inject_prefetches import inject_prefetches
 from weft.lower.inject_tokens import inject_tokens
 from weft.lower.inject_virtual_threads import inject_virtual_threads
 from weft.lower.manager import Pass, Report, run_passes
+from weft.lower.name_divisions import name_divisions
 from weft.lower.outline_tasks import outline_tasks
 from weft.lower.pad_registers import pad_registers
 from weft.lower.partition_loops import partition_loops
@@ -43,6 +45,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("spread_prefetches", spread_prefetches),
     Pass("hoist_invariants", hoist_invariants),
     Pass("partition_loops", partition_loops),
+    Pass("count_rows", count_rows),
     Pass("simplify_program", simplify_program),
     Pass("shrink_loops", shrink_loops),
     Pass("unswitch_loops", unswitch_loops),
@@ -52,6 +55,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("unmask_registers", unmask_registers),
     Pass("remove_noops", remove_noops),
     Pass("inject_prefetches", inject_prefetches),
+    Pass("name_divisions", name_divisions),
     Pass("outline_tasks", outline_tasks),
     Pass("hoist_allocations", hoist_allocations),
     Pass("inject_tokens", inject_tokens),

@@ -39,6 +39,9 @@ PAGE = 4096
 PANEL_VECTORS = 4
 """Vectors of a tile along the last axis."""
 
+OPEN_ROWS = 8
+"""Rows of a tile where it is not known how many there are: the last tile is written out for each number of them."""
+
 LONGEST_RUN = 16
 """Vectors along the last axis of a tile that uses what it reads once: long pieces are what memory is quick at."""
 
@@ -66,8 +69,7 @@ class Tile:
 class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
-    Where *open_row* the row's size is a guess: then a tile is a power of two, as sizes in use often are; so may that of the last
-    axis be, by *open_last*, and the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several,
+    Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several,
     with all of the row. The right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is
     multiplied; in the left one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right
     factor of its own.
@@ -124,7 +126,7 @@ def _tiles_that_fit(p: Problem, width: int, target: Target) -> Iterator[Tile]:
     """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all."""
     vectors = -(-width // target.lanes(p.element_bytes * 8))
     most = target.vector_registers  # no axis is so long that more of it need be tried: each row takes a register
-    rows = [(r, 1) for r in range(1, min(p.row, most) + 1) if not p.open_row or r & (r - 1) == 0]
+    rows = [(r, 1) for r in range(1, min(p.row, most) + 1) if not p.open_row or r <= OPEN_ROWS]
     rows += [(p.row, o) for o in range(2, min(p.outer_row, most) + 1)]
     yield Tile(1, 1, width)
     columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream

@@ -1,0 +1,101 @@
+"""Writes a tile of registers that may end early out for each number of rows that it may have.
+
+                                                if n - 4 * t == 1:
+    for i in unrolled(0, 4):                        S[0] = 0.0
+        if t * 4 + i < n: S[i] = 0.0                for k in range(0, 9): S[0] = S[0] + A[t * 4, k]
+    for k in range(0, 9):                           B[t * 4] = S[0]
+        for i in unrolled(0, 4):           ->   elif n - 4 * t == 2:
+            if t * 4 + i < n: S[i] = ...            for i in unrolled(0, 2): S[i] = 0.0
+    for i in unrolled(0, 4):                        ...
+        if t * 4 + i < n: B[t * 4 + i] = S[i]   else:
+                                                    the tile as it was
+
+It is the last tile of as many rows as are known only when the program runs. A branch for each row in each step of a reduction takes
+several times as long as the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from weft.ir.expr import INDEX, Const, Expr, Lt, Var, eq, index
+from weft.ir.linear import build, poly_of
+from weft.ir.node import Node
+from weft.ir.rewrite import free_vars, map_nodes
+from weft.loop.nodes import For, If, LoopKind, Program, Seq, Stmt, seq
+from weft.loop.visit import bound_vars, rename_fresh, statements
+from weft.lower.guards import Guards, stores_in, uses_registers
+from weft.lower.walk import Steps, StmtRewriter, map_functions
+
+_MOST_ROWS: Final = 8
+_LARGEST_GROWTH: Final = 1200  # stores, unrolled loops counted in full, that a function may grow by
+
+
+def count_rows(program: Program) -> Program:
+    """Returns *program*, after `partition_loops`, with the last tile of rows written out for each number of them."""
+    return map_functions(program, lambda f: _Count().rewrite(f.body))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that are *left* for a tile of at most *most*, and the guards of each row, as conditions for an unrolled loop."""
+
+    left: Expr
+    most: int
+    guards: Mapping[Lt, Var]
+
+
+class _Count(StmtRewriter):
+    def __init__(self) -> None:
+        self.guards = Guards()
+        self.growth = 0
+
+    def visit_seq(self, s: Seq) -> Steps:
+        rows = self._rows(s)
+        if rows is None:
+            made = []
+            for part in s.body:
+                made.append((yield part))
+            return seq(*made)
+        result: Stmt = s
+        for count in range(rows.most - 1, 0, -1):
+            known: dict[Node, Node] = {g: v < index(count) for g, v in rows.guards.items()}
+            result = If(eq(rows.left, index(count)), rename_fresh(map_nodes(s, lambda _: None, memo=known)), result)
+        return result
+
+    def _rows(self, s: Seq) -> _Rows | None:
+        """Returns the rows of a tile, if *s* is all that is done with one; None for anything else, and for large tiles."""
+        if sum(bool(self.guards.of(p)) for p in s.body) < 2 or not uses_registers(s):
+            return None
+        unrolled = {
+            f.var: int(f.extent.value)
+            for f in statements(s)
+            if isinstance(f, For) and f.kind is LoopKind.UNROLLED and isinstance(f.extent, Const)
+        }
+        bound = {v for t in statements(s) for v in bound_vars(t)}
+        found: dict[Expr, dict[Lt, Var]] = {}
+        for g in self.guards.of(s):
+            for left, v in _ends(g, unrolled):
+                if bound.isdisjoint(free_vars(left)) and not isinstance(left, Const):
+                    found.setdefault(left, {})[g] = v
+        for left, guards in found.items():
+            most = max(unrolled[v] for v in guards.values())
+            growth = stores_in(s) * (most - 1) // 2
+            several = sum(any(g in guards for g in self.guards.of(p)) for p in s.body) > 1
+            if several and most <= _MOST_ROWS and self.growth + growth <= _LARGEST_GROWTH:
+                self.growth += growth
+                return _Rows(left, most, guards)
+        return None
+
+
+def _ends(guard: Expr, unrolled: Mapping[Var, int]) -> list[tuple[Expr, Var]]:
+    """Returns the number of rows that *guard* leaves of an unrolled loop, and its variable: `x + v < n` leaves `n - x`."""
+    if not isinstance(guard, Lt) or guard.a.dtype is not INDEX:
+        return []
+    room = poly_of(guard.b - guard.a)
+    found = [v for v in unrolled if any(v in m for m in room)]
+    if len(found) != 1 or room.pop((found[0],), 0) != -1 or any(found[0] in m for m in room):
+        return []
+    return [(build(room, INDEX), found[0])]

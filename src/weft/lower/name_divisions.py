@@ -1,0 +1,66 @@
+"""Computes divisions by sizes once for each iteration of the loop that they depend on, not wherever they are used.
+
+for t in range(0, 4 * m):                    for t in range(0, 4 * m):
+    for k in range(0, 9):           ->           q = let(t // m)
+        B[t // m] = B[t // m] + A[t, k]          for k in range(0, 9):
+                                                     B[q] = B[q] + A[t, k]
+
+They come from loops fused of some whose number of iterations is known only when the program runs. A processor takes some twenty cycles
+for one, and code generators do not move them: a divisor might be zero. Here it is known to be positive.
+"""
+
+from __future__ import annotations
+
+from weft.ir.bounds import Bounds
+from weft.ir.expr import INDEX, ZERO, Const, Expr, FloorDiv, FloorMod, Var
+from weft.ir.node import Node
+from weft.ir.prove import prove
+from weft.ir.rewrite import free_vars, map_nodes, post_order
+from weft.loop.nodes import For, Function, Let, LoopKind, Program, Stmt
+from weft.loop.visit import bound_vars, own_exprs, statements
+from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+
+
+def name_divisions(program: Program) -> Program:
+    """Returns *program* with lets for what divides by a size; to be used once loops are vectorized."""
+    return map_functions(program, _named)
+
+
+def _named(fn: Function) -> Stmt:
+    if not any(isinstance(p, Var) for p in fn.params):
+        return fn.body
+    return _Name(size_bounds(fn)).rewrite(fn.body)
+
+
+class _Name(StmtRewriter):
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def visit_for(self, s: For) -> Steps:
+        outer = self.bounds
+        self.bounds = extent_bounds(outer, s)
+        body = yield s.body
+        self.bounds = outer
+        if s.kind is not LoopKind.UNROLLED:
+            for e in _divisions(body, s.var, outer):
+                var = Var("q" if isinstance(e, FloorDiv) else "r", INDEX)
+                named: dict[Node, Node] = {e: var}
+                body = Let(var, e, map_nodes(body, lambda _: None, memo=named))
+        return For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
+
+
+def _divisions(body: Stmt, var: Var, bounds: Bounds) -> list[Expr]:
+    """Returns what divides *var*, or what it is in, by a positive size in *body*, and depends on no loop inside; inner ones last.
+
+    A let is put around those before it, so that what it names may contain them.
+    """
+    inside = {v for t in statements(body) for v in bound_vars(t)}
+    found: dict[Expr, None] = {}
+    for t in statements(body):
+        for e in own_exprs(t):
+            for n in post_order(e):
+                if isinstance(n, FloorDiv | FloorMod) and n.dtype is INDEX and not isinstance(n.b, Const):
+                    used = free_vars(n)
+                    if var in used and inside.isdisjoint(used) and prove(n.b > ZERO, bounds):
+                        found[n] = None
+    return list(reversed(found))
