@@ -71,6 +71,14 @@ class Value:
         sizes = [int(s.value) for s in self.type.shape if isinstance(s, Const)]
         return tuple(sizes) if len(sizes) == len(self.type.shape) else None
 
+    @property
+    def sample_shape(self) -> tuple[int, ...] | None:
+        """The extents of one sample, where only how many there are in a batch, the first extent, may be symbolic; else None."""
+        sizes = [int(s.value) for s in self.type.shape[1:] if isinstance(s, Const)]
+        if self.static_shape is not None or len(sizes) + 1 != len(self.type.shape):
+            return self.static_shape
+        return (1, *sizes)
+
     def __repr__(self) -> str:
         return value_text(self.name, self.type)
 

@@ -84,13 +84,13 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None else None
-    x, shape = node.inputs[0], node.output.static_shape
-    if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
+    x, shape = node.inputs[0], node.output.sample_shape
+    if not isinstance(w, Constant) or x is None or shape is None or x.sample_shape is None:
         return None
     (inputs, outputs, *kernel), strides, pads = w.extents, node.attribute("strides"), node.attribute("pads")
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     lanes = shape[4]
-    if x.static_shape[4] != lanes or outputs % lanes or inputs != x.static_shape[1] * lanes:
+    if x.sample_shape[4] != lanes or outputs % lanes or inputs != x.sample_shape[1] * lanes:
         return None
     if len(taps) != 1 or not 2 <= max(taps) <= LARGEST_TAPS:
         return None

@@ -62,8 +62,8 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
         return None
     packed = node.inputs[1].producer if node.inputs[1] is not None else None
     w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
-    x, shape = node.inputs[0], node.output.static_shape
-    if not isinstance(w, Constant) or x is None or shape is None or x.static_shape is None:
+    x, shape = node.inputs[0], node.output.sample_shape
+    if not isinstance(w, Constant) or x is None or shape is None or x.sample_shape is None:
         return None
     outputs, inputs, *kernel = w.extents
     strides, block = node.attribute("strides"), shape[4]
@@ -71,8 +71,8 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or set(node.attribute("dilations")) != {1}:
         return None
-    read = x.static_shape[4]
-    if read not in (1, block) or outputs % block or inputs != x.static_shape[1] * read:
+    read = x.sample_shape[4]
+    if read not in (1, block) or outputs % block or inputs != x.sample_shape[1] * read:
         return None
     multiplications = inputs * kernel[0] * kernel[1]
     sizes = shape[0], shape[2], shape[3], inputs * phases, outputs, taps.pop(), multiplications

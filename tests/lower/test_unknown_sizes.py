@@ -1,0 +1,84 @@
+"""Programs for sizes that are known only when they run: last tiles of so many rows, and divisions by the number of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.lower.running import before_and_after
+from tests.lower.simplified import partitioned
+
+from weft.loop.nodes import Program
+from weft.lower.count_rows import count_rows
+from weft.lower.name_divisions import name_divisions
+
+Golden = Callable[[str], None]
+
+DIGITS = """
+def main(A: f32[4, n], C: f32[4, n], n: i64):
+    for ct in parallel(0, 4 * ((n + 2) // 3)):
+        for i in range(0, 3):
+            if ct % ((n + 2) // 3) * 3 + i < n:
+                C[ct // ((n + 2) // 3), ct % ((n + 2) // 3) * 3 + i] = A[ct // ((n + 2) // 3), ct % ((n + 2) // 3) * 3 + i] + 1.0
+"""
+
+TILE = """
+def main(A: f32[n, 5], C: f32[n, 8], n: i64):
+    S = alloc("register", f32[3, 8])
+    for t in range(0, (n + 2) // 3):
+        for i in unrolled(0, 3):
+            if t * 3 + i < n:
+                S[i, ramp(0, 1, 8)] = broadcast(0.0, 8)
+        for k in range(0, 5):
+            for i_1 in unrolled(0, 3):
+                if t * 3 + i_1 < n:
+                    S[i_1, ramp(0, 1, 8)] = S[i_1, ramp(0, 1, 8)] + broadcast(A[t * 3 + i_1, k], 8)
+        for i_2 in unrolled(0, 3):
+            if t * 3 + i_2 < n:
+                C[t * 3 + i_2, ramp(0, 1, 8)] = S[i_2, ramp(0, 1, 8)]
+"""
+
+
+def counted(program: Program) -> Program:
+    return count_rows(partitioned(program))
+
+
+def test_loops_fused_of_unknown_ones_are_cut_by_their_digits(golden: Golden) -> None:
+    golden(before_and_after(DIGITS, partitioned, {"n": 7}))
+
+
+def test_the_last_tile_is_written_out_for_each_number_of_rows(golden: Golden) -> None:
+    golden(before_and_after(TILE, counted, {"n": 5}))
+
+
+@pytest.mark.parametrize("summed", ["n", "n - 1", "n * 1"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
+def test_any_number_of_rows(n: int, summed: str) -> None:
+    before_and_after(TILE.replace("i_1 < n", f"i_1 < {summed}"), counted, {"n": n})
+
+
+LONG = TILE.replace("(0, 3)", "(0, 9)").replace("t * 3", "t * 9").replace("n + 2) // 3", "n + 8) // 9")
+
+
+@pytest.mark.parametrize("text", [LONG.replace("f32[3, 8]", "f32[9, 8]"), TILE.replace('"register"', '"global"')])
+def test_tiles_of_many_rows_or_in_memory_are_left_as_they_are(text: str) -> None:
+    before_and_after(text, lambda p: _same(p, count_rows(p)), {"n": 5})
+
+
+def test_divisions_by_sizes_are_done_once_an_iteration(golden: Golden) -> None:
+    golden(before_and_after(DIGITS, name_divisions, {"n": 7}))
+
+
+def test_not_where_the_divisor_may_be_zero() -> None:
+    text = """
+def main(A: f32[n], C: f32[n], n: i64, m: i64):
+    for i in range(0, n):
+        if 0 < m:
+            C[i] = A[i % m]
+"""
+    before_and_after(text, lambda p: _same(p, name_divisions(p)), {"n": 3, "m": 0})
+
+
+def _same(before: Program, after: Program) -> Program:
+    assert str(after) == str(before)
+    return after
