@@ -62,7 +62,7 @@ def shared(rows: int, panels: int = 64, depth: int = 256) -> Program:
 
 
 FAR = replace(ASKS, l2=1 << 20)
-TIGHT = replace(ASKS, l2=200 << 10)
+TIGHT = replace(ASKS, l2=400 << 10)
 
 
 def distances(program: Program, target: Target) -> list[tuple[str, int]]:
@@ -71,8 +71,8 @@ def distances(program: Program, target: Target) -> list[tuple[str, int]]:
 
 
 def test_tiles_that_share_a_panel_ask_for_the_next_one_together() -> None:
-    panels, near = distances(shared(48, depth=512), FAR)
-    (alone,) = distances(shared(48, depth=512), TIGHT)
+    panels, near = distances(shared(48, depth=1024), FAR)
+    (alone,) = distances(shared(48, depth=1024), TIGHT)
     assert panels == ("ax1", 1)
     assert (alone[0], near[0]) == ("k", "k")
     assert 2 * near[1] == alone[1], "a panel that all ask for is nearer when its turn comes"
@@ -83,7 +83,7 @@ def test_tiles_that_share_a_panel_ask_for_the_next_one_together() -> None:
     [
         (shared(4), FAR),  # one tile
         (shared(40, panels=8), FAR),  # all panels stay near
-        (shared(48, depth=512), TIGHT),  # two panels do not
+        (shared(48, depth=1024), TIGHT),  # two panels do not
         (shared(2000), FAR),  # so many tiles that the first one's wait is nothing
     ],
 )

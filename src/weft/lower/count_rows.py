@@ -7,25 +7,25 @@
         for i in unrolled(0, 4):           ->   elif n - 4 * t == 2:
             if t * 4 + i < n: S[i] = ...            for i in unrolled(0, 2): S[i] = 0.0
     for i in unrolled(0, 4):                        ...
-        if t * 4 + i < n: B[t * 4 + i] = S[i]   else:
-                                                    the tile as it was
+        if t * 4 + i < n: B[t * 4 + i] = S[i]   elif 4 <= n - 4 * t:
+                                                    all four rows
 
-It is the last tile of as many rows as are known only when the program runs. A branch for each row in each step of a reduction takes
-several times as long as the step.
+It is the last tile of as many rows as are known only when the program runs. A branch for each row in each step of a reduction
+takes several times as long as the step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir.expr import INDEX, Const, Expr, Lt, Var, eq, index
+from weft.ir.expr import INDEX, TRUE, Const, Expr, Lt, Var, all_of, conjuncts, eq, index
 from weft.ir.linear import build, poly_of
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes
-from weft.loop.nodes import For, If, LoopKind, Program, Seq, Stmt, seq
-from weft.loop.visit import bound_vars, rename_fresh, statements
+from weft.loop.nodes import Alloc, Call, Eval, For, If, LoopKind, Program, Seq, Stmt, Store, seq
+from weft.loop.visit import bound_vars, rename_fresh, statements, sub_statements
 from weft.lower.guards import Guards, stores_in, uses_registers
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 
@@ -44,7 +44,7 @@ class _Rows:
 
     left: Expr
     most: int
-    guards: Mapping[Lt, Var]
+    guards: Mapping[Expr, Var]
 
 
 class _Count(StmtRewriter):
@@ -52,18 +52,22 @@ class _Count(StmtRewriter):
         self.guards = Guards()
         self.growth = 0
 
+    def visit_alloc(self, s: Alloc) -> Steps:
+        """Gives each number of rows registers of its own, which need not have the guards of the tile as it was."""
+        body: Stmt = s
+        while isinstance(body, Alloc):
+            body = body.body
+        rows = self._rows(body) if isinstance(body, Seq) else None
+        return Alloc(s.buffer, (yield s.body)) if rows is None else _counted(s, rows)
+
     def visit_seq(self, s: Seq) -> Steps:
         rows = self._rows(s)
-        if rows is None:
-            made = []
-            for part in s.body:
-                made.append((yield part))
-            return seq(*made)
-        result: Stmt = s
-        for count in range(rows.most - 1, 0, -1):
-            known: dict[Node, Node] = {g: v < index(count) for g, v in rows.guards.items()}
-            result = If(eq(rows.left, index(count)), rename_fresh(map_nodes(s, lambda _: None, memo=known)), result)
-        return result
+        if rows is not None:
+            return _counted(s, rows)
+        made = []
+        for part in s.body:
+            made.append((yield part))
+        return seq(*made)
 
     def _rows(self, s: Seq) -> _Rows | None:
         """Returns the rows of a tile, if *s* is all that is done with one; None for anything else, and for large tiles."""
@@ -75,7 +79,7 @@ class _Count(StmtRewriter):
             if isinstance(f, For) and f.kind is LoopKind.UNROLLED and isinstance(f.extent, Const)
         }
         bound = {v for t in statements(s) for v in bound_vars(t)}
-        found: dict[Expr, dict[Lt, Var]] = {}
+        found: dict[Expr, dict[Expr, Var]] = {}
         for g in self.guards.of(s):
             for left, v in _ends(g, unrolled):
                 if bound.isdisjoint(free_vars(left)) and not isinstance(left, Const):
@@ -88,6 +92,50 @@ class _Count(StmtRewriter):
                 self.growth += growth
                 return _Rows(left, most, guards)
         return None
+
+
+def _counted(tile: Stmt, rows: _Rows) -> Stmt:
+    """Returns *tile* for each number of rows, one after another."""
+    whole = {f.var for f in statements(tile) if isinstance(f, For) and _is_whole(f, rows)}
+    result = tile
+    if _is_guarded(tile, rows):
+        full = rename_fresh(_known(tile, dict.fromkeys(rows.guards, TRUE), set(), rows.most))
+        result = If(rows.left >= index(rows.most), full, None)  # there may be no row at all
+    for count in range(rows.most - 1, 0, -1):
+        known: dict[Node, Node] = {g: TRUE if v in whole else v < index(count) for g, v in rows.guards.items()}
+        result = If(eq(rows.left, index(count)), rename_fresh(_known(tile, known, whole, count)), result)
+    return result
+
+
+def _is_guarded(s: Stmt, rows: _Rows) -> bool:
+    """Tells whether *s* stores nothing but what is of some row."""
+    if isinstance(s, If) and any(g in rows.guards for g in conjuncts(s.cond)):
+        return s.other is None
+    return not isinstance(s, Store | Eval | Call) and all(_is_guarded(t, rows) for t in sub_statements(s))
+
+
+def _is_whole(loop: For, rows: _Rows) -> bool:
+    """Tells whether all that *loop* does is for the rows that there are, so that it may end with them."""
+    body = loop.body
+    while isinstance(body, For | Alloc):
+        body = body.body
+    if not isinstance(body, If) or body.other is not None:
+        return False
+    return any(rows.guards.get(g) is loop.var for g in conjuncts(body.cond))
+
+
+def _known(tile: Stmt, known: dict[Node, Node], whole: Set[Var], count: int) -> Stmt:
+    """Returns *tile* where what is *known* of its guards holds, with *count* iterations of the *whole* loops."""
+
+    def change(n: Node) -> Node | None:
+        if isinstance(n, For) and n.var in whole:
+            return For(n.var, n.begin, index(count), n.kind, n.body, n.annotations)
+        if isinstance(n, If):
+            cond = all_of([c for c in conjuncts(n.cond) if c is not TRUE])
+            return n.then if cond is TRUE and n.other is None else If(cond, n.then, n.other)
+        return None
+
+    return map_nodes(tile, change, memo=dict(known))
 
 
 def _ends(guard: Expr, unrolled: Mapping[Var, int]) -> list[tuple[Expr, Var]]:

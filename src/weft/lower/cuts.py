@@ -83,7 +83,7 @@ def digits_of(guards: Iterable[Expr], loop: For, bounds: Bounds) -> list[Digit]:
 
 def _is_fixed(e: Expr, bounds: Bounds) -> bool:
     """Tells whether *e* is a positive constant, or an expression of sizes that is positive."""
-    return all(_is_size(v, bounds) for v in free_vars(e)) and prove(e > ZERO, bounds)
+    return e.dtype is INDEX and all(_is_size(v, bounds) for v in free_vars(e)) and prove(e > ZERO, bounds)
 
 
 def range_of(guard: Expr, loop: For, bounds: Bounds) -> Cut | None:

@@ -5,8 +5,8 @@ for t in range(0, 4 * m):                    for t in range(0, 4 * m):
         B[t // m] = B[t // m] + A[t, k]          for k in range(0, 9):
                                                      B[q] = B[q] + A[t, k]
 
-They come from loops fused of some whose number of iterations is known only when the program runs. A processor takes some twenty cycles
-for one, and code generators do not move them: a divisor might be zero. Here it is known to be positive.
+They come from loops fused of some whose number of iterations is known only when the program runs. A processor takes some twenty
+cycles for one, and code generators do not move them: a divisor might be zero. Here it is known to be positive.
 """
 
 from __future__ import annotations

@@ -184,5 +184,7 @@ def _decided(n: Node) -> Node | None:
 
 
 def _is_long(part: Expr, whole: Expr) -> bool:
-    """Answers whether a border is long enough to be worth cutting, too."""
-    return isinstance(part, Const) and isinstance(whole, Const) and int(part.value) * _LONG >= int(whole.value)
+    """Answers whether a border is long enough to be worth cutting, too: it may be all there is of a size that is not known."""
+    if not isinstance(whole, Const):
+        return True
+    return isinstance(part, Const) and int(part.value) * _LONG >= int(whole.value)

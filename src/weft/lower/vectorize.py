@@ -225,7 +225,7 @@ class _Body(StmtRewriter):
             other = None if s.other is None else (yield s.other)
             return If(all_of(shared), then, other)
         cond = all_of(varying)
-        then = yield from self._masked(cond, s.then)
+        then = yield from self._masked(cond, s.then, s.cond)
         if s.other is None:
             return If(all_of(shared), then, None) if shared else then
         whole = cond if not shared else cond & broadcast(all_of(shared), self.wide.lanes)
@@ -240,9 +240,9 @@ class _Body(StmtRewriter):
         parts = [self.wide(c) for c in ([cond] if reads_memory(cond) else conjuncts(cond))]
         return [c for c in parts if c.dtype.lanes == 1], [c for c in parts if c.dtype.lanes != 1]
 
-    def _masked(self, cond: Expr, s: Stmt) -> Steps:
+    def _masked(self, mask: Expr, s: Stmt, cond: Expr | None = None) -> Steps:
         outer = self.wide.mask
-        before = self.wide.enter(mask=cond if outer is None else outer & cond)
+        before = self.wide.enter(mask=mask if outer is None else outer & mask, cond=cond)
         made = yield s
         self.wide.leave(before)
         return made

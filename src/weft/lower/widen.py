@@ -35,7 +35,7 @@ from weft.ir.expr import (
 )  # fmt: skip
 from weft.ir.node import Node
 from weft.ir.prove import prove
-from weft.ir.rewrite import free_vars, post_order
+from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Address, Buffer, Load
 from weft.support.dtypes import i32
@@ -56,6 +56,8 @@ class Widen:
         self.lanes = lanes
         self.bounds = bounds
         self.mask: Expr | None = None
+        self.at_first = {lane: first}
+        self.is_first_inside = True
         self.expanded: dict[Buffer, Buffer] = {}
         self.values: dict[Node, Expr] = {lane: Ramp(first, ONE, lanes)}
         self.memo: dict[Node, Expr] = {}
@@ -71,17 +73,24 @@ class Widen:
         """Returns *e* with all lanes."""
         return broadcast(self(e), self.lanes)
 
-    def enter(self, *, mask: Expr | None = None, bounds: Bounds | None = None) -> tuple[Expr | None, Bounds]:
-        """Goes into a scope with another mask or other bounds; returns what `leave` takes to come back."""
-        before = self.mask, self.bounds
-        self.mask = self.mask if mask is None else mask
+    def enter(
+        self, *, mask: Expr | None = None, cond: Expr | None = None, bounds: Bounds | None = None
+    ) -> tuple[Expr | None, bool, Bounds]:
+        """Goes into a scope with another mask or other bounds; returns what `leave` takes to come back.
+
+        *cond* is what the mask adds to that before, as a condition for an iteration.
+        """
+        before = self.mask, self.is_first_inside, self.bounds
+        if mask is not None:
+            self.mask = mask
+            self.is_first_inside &= cond is not None and prove(substitute(cond, self.at_first), self.bounds)
         self.bounds = self.bounds if bounds is None else bounds
         self.memo = {}
         return before
 
-    def leave(self, before: tuple[Expr | None, Bounds]) -> None:
+    def leave(self, before: tuple[Expr | None, bool, Bounds]) -> None:
         """Comes back from a scope."""
-        self.mask, self.bounds = before
+        self.mask, self.is_first_inside, self.bounds = before
         self.memo = {}
 
     def bind(self, var: Var, value: Expr) -> None:
@@ -121,8 +130,8 @@ class Widen:
         if self.mask is None or buffer in self.expanded.values() or self._is_inside(i, buffer):
             return made
         if made.dtype.lanes == 1:
-            if set(free_vars(i)).isdisjoint(free_vars(self.mask)):
-                return made  # what the mask leaves out has no say in where this load goes
+            if self.is_first_inside or set(free_vars(i)).isdisjoint(free_vars(self.mask)):
+                return made  # the first lane loads it anyhow, or what the mask leaves out has no say in where this load goes
             raise NotVectorizable
         return Select(self.mask, made, const(0, made.dtype))
 

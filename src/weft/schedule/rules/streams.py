@@ -17,13 +17,10 @@ from math import prod
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
 from weft.schedule.rules.footprint import bytes_of, step_along
-from weft.schedule.rules.tiles import NEAR_ROWS
+from weft.schedule.rules.tiles import NEAR_ROWS, shares_panels
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
-
-PANELS_SHARE = 0.75
-"""The part of the second-level cache that two panels may fill."""
 
 
 def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target) -> None:
@@ -48,7 +45,7 @@ def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int
     if outer and in_order and bytes_of(right) > target.l2:
         panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.dtype.bytes
         tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
-        if 1 < tiles <= width and 2 * panel <= PANELS_SHARE * target.l2:
+        if shares_panels(tiles, width, panel, target):
             s.prefetch(loops[outer[-1]], right.name, 1)
             ahead //= 2  # a panel is nearer when its turn comes
     s.prefetch(loop, right.name, max(1, ahead // (width * right.dtype.bytes)))

@@ -51,6 +51,9 @@ NEAR_ROWS = 8
 RESTART = 16.0
 """Cycles that memory takes to get going where a tile reads only a piece of each row of the right factor."""
 
+PANELS_SHARE = 0.75
+"""The part of the second-level cache that two panels may fill."""
+
 L2_SHARE = 0.7
 """The part of the second-level cache that the right factor's panel may fill, to be found there by the next tile."""
 
@@ -69,10 +72,10 @@ class Tile:
 class Problem:
     """What a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
 
-    Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several,
-    with all of the row. The right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is
-    multiplied; in the left one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right
-    factor of its own.
+    Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and
+    the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The
+    right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
+    one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own.
     """
 
     row: int
@@ -177,11 +180,21 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     panels = tile.columns * (tile.rows if p.shared else 1)
     vectors = -(-tile.width // target.lanes(p.element_bytes * 8))
     sums = tile.rows * tile.outer_rows * tile.columns * vectors
+    below = -(-p.row // tile.rows) * -(-p.outer_row // tile.outer_rows)
+    if p.reuses and shares_panels(below, tile.width, panels * tile.width * p.element_bytes * p.depth, target):
+        sums = (
+            p.row * p.outer_row * tile.columns * vectors
+        )  # all of these tiles ask for what the first of the next will need
     waiting = max(0.0, panels * vectors * target.vector_bits / 8 / speed - sums / max(1, target.fma_per_cycle))
     if tile.width < p.last and p.last * p.element_bytes > NEAR_ROWS * target.cache_line:
         waiting += RESTART * panels
     tiles = -(-p.column // tile.columns) * -(-p.last // tile.width) * (-(-p.row // tile.rows) if p.shared else 1)
     return waiting * p.depth * tiles
+
+
+def shares_panels(tiles: int, width: int, panel: int, target: Target) -> bool:
+    """Tells whether the *tiles* that use a panel of *panel* bytes, *width* elements a row, ask for the next one together."""
+    return target.read_ahead > 0 and 1 < tiles <= width and 2 * panel <= PANELS_SHARE * target.l2
 
 
 def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
