@@ -15,6 +15,7 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from inputs import make_inputs
@@ -37,7 +38,7 @@ def operations(made: Compilation) -> float:
     return sum(work_of(group, made.target).operations for group in made.fused.groups)
 
 
-def model_rate(model: weft.Model, feed: dict[str, object], each: float) -> tuple[float, float]:
+def model_rate(model: weft.Model, feed: Mapping[str, object], each: float) -> tuple[float, float]:
     """Return the model's rate in 10**9 operations per second, and the seconds that it was measured for."""
     begin, calls, taken = time.thread_time(), 0, 0.0
     while taken < SLICE:

@@ -11,12 +11,14 @@ from weft.graph.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.choose_winograd import choose_winograd
+from weft.graph.passes.drop_idle_taps import drop_idle_taps
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
+from weft.graph.passes.lower_volume_convolutions import lower_volume_convolutions
 from weft.graph.passes.merge_axes import merge_axes
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
@@ -71,6 +73,8 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
         ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),
         ("fold_scale_and_shift", lambda g: g if options.exact else fold_scale_and_shift(g)),
+        ("drop_idle_taps", lambda g: drop_idle_taps(g, evaluator)),
+        ("lower_volume_convolutions", lambda g: lower_volume_convolutions(g, evaluator)),
         (
             "lower_transposed_convolutions",
             lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
