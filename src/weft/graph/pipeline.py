@@ -16,6 +16,7 @@ from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_s
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.lower_dilated_convolutions import lower_dilated_convolutions
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.lower_volume_convolutions import lower_volume_convolutions
@@ -66,6 +67,7 @@ def optimize(
 
 def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple[str, Callable[[Graph], Graph]]]:
     """Returns the passes in order, each with its name."""
+    by_winograd = options.winograd and not options.exact
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
@@ -76,16 +78,17 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
         ("drop_idle_taps", lambda g: drop_idle_taps(g, evaluator)),
         ("lower_volume_convolutions", lambda g: lower_volume_convolutions(g, evaluator)),
         (
+            "lower_dilated_convolutions",
+            lambda g: lower_dilated_convolutions(g, target) if by_winograd and options.layouts else g,
+        ),
+        (
             "lower_transposed_convolutions",
             lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
         ),
         ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
-        ("choose_winograd", lambda g: choose_winograd(g, target) if options.winograd and not options.exact else g),
-        (
-            "choose_transposed_winograd",
-            lambda g: choose_transposed_winograd(g, target) if options.winograd and not options.exact else g,
-        ),
+        ("choose_winograd", lambda g: choose_winograd(g, target) if by_winograd else g),
+        ("choose_transposed_winograd", lambda g: choose_transposed_winograd(g, target) if by_winograd else g),
         ("merge_axes", lambda g: merge_axes(g, target)),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),

@@ -14,6 +14,9 @@ from math import prod
 
 from weft.targets.target import Target
 
+TAPS = (2, 3, 4)
+"""Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
+
 TILES = (2, 3, 4)
 """Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""
 

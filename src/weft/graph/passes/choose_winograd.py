@@ -17,12 +17,9 @@ from functools import cache
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.graph.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
-from weft.graph.winograd_plans import Layer, good_plans, panel_of
+from weft.graph.winograd_plans import TAPS, Layer, good_plans, panel_of
 from weft.support.dtypes import f32
 from weft.targets.target import Target
-
-TAPS = (2, 3, 4)
-"""Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
 
 
 def choose_winograd(graph: Graph, target: Target) -> Graph:

@@ -1,0 +1,93 @@
+"""Takes the places of a dilated convolution apart into images in which its taps are neighbours, for Winograd's method.
+
+    y = conv2d(x[N, C, H, W], w, dilations=(2, 2), pads=(2, 2, 2, 2))
+    becomes
+    p = transpose(reshape(pad(x), [N, C, H/2, 2, W/2, 2]))      [N, 2, 2, C, H/2, W/2], each phase an image
+    q = conv2d(p, w, pads=(1, 1, 1, 1))
+    y = the phases of q, put together again
+
+It is done where Winograd's method on the phases takes less, with all that is moved, than the convolution as it is.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.graph.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.winograd_plans import TAPS, Layer, good_plans, winograd_cycles
+from weft.support.dtypes import f32
+from weft.targets.target import Target
+
+MOVING = 7.5
+"""Cycles for each element that is moved to its phase, or back: neighbours go to different images."""
+
+LEAST_GAIN = 0.9
+"""The part of a direct convolution's cycles that it may take at most: images of a few places cost more than is reckoned."""
+
+PHASES_FIRST = (0, 3, 5, 1, 2, 4)
+PHASES_LAST = (0, 3, 4, 1, 5, 2)
+
+
+def lower_dilated_convolutions(graph: Graph, target: Target) -> Graph:
+    """Returns *graph* with convolutions over phases for dilated ones where that is less work."""
+    return rewrite_graph(
+        graph, lambda new, node, inputs: [_by_phases(new, node, inputs)] if _is_less_work(node, target) else None
+    )
+
+
+def _is_less_work(node: Node, target: Target) -> bool:
+    x, w = node.inputs[0] if node.inputs else None, node.inputs[1] if len(node.inputs) > 1 else None
+    if node.op != "conv2d" or x is None or not isinstance(w, Constant) or node.output.rank != 4 or x.dtype is not f32:
+        return False
+    dilations, pads, made = node.attribute("dilations"), node.attribute("pads"), node.output.sample_shape
+    outputs, inputs, *kernel = w.extents
+    lanes = target.lanes(32)
+    if made is None or node.attribute("group") != 1 or set(node.attribute("strides")) != {1} or max(dilations) == 1:
+        return False
+    if len(set(kernel)) > 1 or kernel[0] not in TAPS or outputs % lanes or inputs % lanes:
+        return False
+    if any(p % d for p, d in zip(pads, dilations, strict=False)):
+        return False
+    phases = prod(dilations)
+    height, width = (-(-n // d) for n, d in zip(made[2:], dilations, strict=True))
+    multiplications = inputs * prod(kernel)
+    layer = Layer(made[0] * phases, height, width, inputs, outputs, kernel[0], multiplications, (1, 1), lanes)
+    plans = good_plans(layer, target)
+    direct = prod(made) * multiplications / (lanes * max(1, target.fma_per_cycle))
+    moved = layer.images * height * width * (inputs + outputs) * MOVING
+    return bool(plans) and winograd_cycles(layer, plans[0], target) + moved < LEAST_GAIN * direct
+
+
+def _by_phases(new: Graph, node: Node, inputs: Inputs) -> Value:
+    """Returns the convolution *node*, computed for each phase of its places."""
+    x, w = inputs[0], inputs[1]
+    assert x is not None  # a convolution reads something
+    assert isinstance(w, Constant)  # _is_less_work asks for it
+    (dy, dx), pads = node.attribute("dilations"), node.attribute("pads")
+    sample, result = x.sample_shape, node.output.sample_shape
+    assert sample is not None  # as is that of the output
+    assert result is not None
+    read = [-(-n // d) for n, d in zip(sample[2:], (dy, dx), strict=True)]
+    written = [-(-n // d) for n, d in zip(result[2:], (dy, dx), strict=True)]
+    begin = [p // d for p, d in zip(pads, (dy, dx), strict=False)]
+    end = [q - r - b + k - 1 for q, r, b, k in zip(written, read, begin, w.extents[2:], strict=True)]
+    missing = [r * d - n for r, d, n in zip(read, (dy, dx), sample[2:], strict=True)]
+    if any(missing):
+        x = new.add("pad", [x], pads=(0, 0, 0, 0, 0, 0, *missing), source=node.source)
+    n, channels, outputs = x.shape[0], x.shape[1], w.extents[0]
+    x = new.add("reshape", [x], shape=(n, channels, read[0], dy, read[1], dx), source=node.source)
+    x = new.add("transpose", [x], perm=PHASES_FIRST, source=node.source)
+    x = new.add("reshape", [x], shape=(n * (dy * dx), channels, *read), source=node.source)
+    y = new.add("conv2d", [x, w, *inputs[2:]], source=node.source, pads=(*begin, *end))
+    y = new.add("reshape", [y], shape=(n, dy, dx, outputs, *written), source=node.source)
+    y = new.add("transpose", [y], perm=PHASES_LAST, source=node.source)
+    whole = (written[0] * dy, written[1] * dx)
+    is_whole = whole == result[2:]
+    name = node.output.name
+    y = new.add(
+        "reshape", [y], shape=(n, outputs, *whole), source=node.source, name=name if is_whole else ""
+    )  # fmt: skip
+    if is_whole:
+        return y
+    return new.add("slice", [y], starts=(0, 0), ends=result[2:], axes=(2, 3), source=node.source, name=name)
