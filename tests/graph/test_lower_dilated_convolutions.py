@@ -13,9 +13,7 @@ from weft.graph.passes.lower_dilated_convolutions import lower_dilated_convoluti
 from weft.support.dtypes import f32
 
 
-def built(
-    size: tuple[int, int], channels: int = 256, kernel: int = 3, images: Any = 1, **attributes: Any
-) -> Graph:
+def built(size: tuple[int, int], channels: int = 256, kernel: int = 3, images: Any = 1, **attributes: Any) -> Graph:
     g = Graph()
     x = g.input("x", (g.dim("n") if images == "n" else images, channels, *size), f32)
     w = constant(g, channels, channels // attributes.get("group", 1), kernel, kernel, name="w")
