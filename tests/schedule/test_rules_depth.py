@@ -62,6 +62,7 @@ CASES = {
     "blocks that divide": product((40, 200), (200, 150)),
     "blocks that do not": product((33, 197), (197, 40)),
     "work that follows": product((40, 200), (200, 150), relu=True),
+    "one block of results": product((10, 500), (500, 30)),
     "a batch": product((3, 20, 200), (3, 200, 70)),
     "rows of two axes": product((3, 50, 200), (200, 70)),
     "rows in blocks": product((150, 200), (200, 130)),

@@ -53,13 +53,13 @@ FEWEST_ROWS = 64
 
 def is_deep(block: Block, target: Target) -> bool:
     """Tells whether *block* is a contraction of several tiles with panels too large for the next tile to find them in cache."""
-    if contraction_of(block) is None:
+    reduced, axes = reduce_axes(block), spatial_axes(block)
+    if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduced):
         return False
     shape = _shape(block, target)
-    axes = spatial_axes(block)
     rows = prod([size_of(axes[n].extent) for n in shape.rows])
     several = rows > target.vector_registers // PANEL_VECTORS
-    return several and shape.panel * elements(reduce_axes(block)) > L2_SHARE * target.l2
+    return several and shape.panel * elements(reduced) > L2_SHARE * target.l2
 
 
 def schedule_deep(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -67,8 +67,12 @@ def schedule_deep(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     finish, loops = finishing_block(s, ref)
     block = block_of(s, ref)
     lanes = target.lanes(block.writes[0].buffer.dtype.bits)
-    partial = _cut_reduction(s, ref, target)
-    outer, inner = _cut_rows(s, block, loops, target)
+    shape = _shape(block, target)
+    partial = _cut_reduction(s, ref, shape, target)
+    outer, inner = _cut_rows(s, block, loops, shape, target)
+    if not outer:
+        outer = [s.add_unit_loop(finish)]  # all results are one block
+    s.reorder([*outer, *inner])
     s.compute_at(ref, outer[-1])
     s.set_scope(ref, "global")
     vectorize_last(s, inner, lanes)
@@ -83,25 +87,27 @@ def schedule_deep(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     return {finish, start, *placed}
 
 
-def _cut_reduction(s: Schedule, ref: BlockRef, target: Target) -> BlockRef:
+def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, target: Target) -> BlockRef:
     """Makes *ref* the sum of partial results, one for each block of its reduction; returns the block that computes them."""
     block = block_of(s, ref)
-    spatial, reduced = spatial_axes(block), reduce_axes(block)
-    loops = list(s.loops(ref))
-    depth = size_of(reduced[0].extent)
-    panel = _shape(block, target).panel * elements(reduced)
-    least = min(depth, -(-panel // int(PANEL_SHARE * target.l2)))
-    even = [n for n in range(least, min(depth, 2 * least) + 1) if depth % n == 0]
-    step, inside = s.split(loops[len(spatial)], [even[0] if even else least, None])
-    s.reorder([step, *loops[: len(spatial)], inside, *loops[len(spatial) + 1 :]])
+    loops, count = list(s.loops(ref)), len(spatial_axes(block))
+    spatial, reduced = loops[:count], loops[count:]
+    sizes = [size_of(a.extent) for a in reduce_axes(block)]
+    least = -(-shape.panel * prod(sizes) // int(PANEL_SHARE * target.l2))
+    longest = sizes.index(max(sizes))
+    cut = next((n for n, size in enumerate(sizes) if size >= least), longest)
+    least = min(least, sizes[cut])
+    even = [n for n in range(least, min(sizes[cut], 2 * least) + 1) if sizes[cut] % n == 0]
+    step, reduced[cut] = s.split(reduced[cut], [even[0] if even else least, None])
+    s.reorder([step, *spatial, *reduced])
     return s.rfactor(ref, step, 0)
 
 
 def _cut_rows(
-    s: Schedule, block: Block, loops: Sequence[LoopRef], target: Target
+    s: Schedule, block: Block, loops: Sequence[LoopRef], shape: _Shape, target: Target
 ) -> tuple[list[LoopRef], list[LoopRef]]:
-    """Orders the loops of the results: over panels and blocks of rows outside, over what is in one inside; returns both."""
-    shape, axes = _shape(block, target), spatial_axes(block)
+    """Splits the loops of the results: those over panels and blocks of rows are to go outside, those over what is in one inside."""
+    axes = spatial_axes(block)
     outer = [f for n, f in enumerate(loops[:-1]) if n not in shape.rows]
     inner = [loops[n] for n in shape.rows]
     last = loops[-1]
@@ -120,7 +126,6 @@ def _cut_rows(
             rest, inner[n] = s.split(inner[n], [None, most])
             outer.append(rest)
         most = max(1, most // (extent or most))
-    s.reorder([*outer, *inner, last])
     return outer, [*inner, last]
 
 
