@@ -46,13 +46,20 @@ def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int 
     best = plain_low(p, ctx)
     if fuel <= 0 or not is_worth_it(p, ctx):
         return best
+    memo: dict[tuple[frozenset[tuple[Monomial, int]], int | None], tuple[int, int | None]]
+    memo = ctx.bounds.memo_for("lowest")
+    key = frozenset(p.items()), target
+    if key in memo and memo[key][0] >= fuel:
+        return memo[key][1]
     choice = next(((m, k) for m, k in p.items() if len(m) == 1 and type(m[0]) in _CHOICES), None)
     if choice is not None:
-        return _better(best, _split_choice(p, *choice, target, ctx, fuel // 2))
-    for attempt in (_relax_division, _eliminate_last):
-        if best is not None and target is not None and best >= target:
-            break
-        best = _better(best, attempt(p, target, ctx, fuel - 1))
+        best = _better(best, _split_choice(p, *choice, target, ctx, fuel // 2))
+    else:
+        for attempt in (_relax_division, _eliminate_last):
+            if best is not None and target is not None and best >= target:
+                break
+            best = _better(best, attempt(p, target, ctx, fuel - 1))
+    memo[key] = fuel, best
     return best
 
 

@@ -16,17 +16,17 @@ takes several times as long as the step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir.expr import INDEX, TRUE, Const, Expr, Lt, Var, all_of, conjuncts, eq, index
+from weft.ir.expr import INDEX, ZERO, Const, Expr, Lt, Var, conjuncts, eq, index, minimum
 from weft.ir.linear import build, poly_of
 from weft.ir.node import Node
 from weft.ir.rewrite import free_vars, map_nodes
-from weft.loop.nodes import Alloc, Call, Eval, For, If, LoopKind, Program, Seq, Stmt, Store, seq
+from weft.loop.nodes import Alloc, Assert, Call, Eval, For, If, LoopKind, Program, Seq, Stmt, Store, seq
 from weft.loop.visit import bound_vars, rename_fresh, statements, sub_statements
-from weft.lower.guards import Guards, stores_in, uses_registers
+from weft.lower.guards import Guards, assume, stores_in, uses_registers
 from weft.lower.walk import Steps, StmtRewriter, map_functions
 
 _MOST_ROWS: Final = 8
@@ -96,14 +96,11 @@ class _Count(StmtRewriter):
 
 def _counted(tile: Stmt, rows: _Rows) -> Stmt:
     """Returns *tile* for each number of rows, one after another."""
-    whole = {f.var for f in statements(tile) if isinstance(f, For) and _is_whole(f, rows)}
     result = tile
-    if _is_guarded(tile, rows):
-        full = rename_fresh(_known(tile, dict.fromkeys(rows.guards, TRUE), set(), rows.most))
-        result = If(rows.left >= index(rows.most), full, None)  # there may be no row at all
+    if _is_guarded(tile, rows):  # without a row it does nothing
+        result = If(rows.left >= index(rows.most), rename_fresh(assume(tile, rows.guards)), None)
     for count in range(rows.most - 1, 0, -1):
-        known: dict[Node, Node] = {g: TRUE if v in whole else v < index(count) for g, v in rows.guards.items()}
-        result = If(eq(rows.left, index(count)), rename_fresh(_known(tile, known, whole, count)), result)
+        result = If(eq(rows.left, index(count)), rename_fresh(_of_rows(tile, rows, count)), result)
     return result
 
 
@@ -111,31 +108,30 @@ def _is_guarded(s: Stmt, rows: _Rows) -> bool:
     """Tells whether *s* stores nothing but what is of some row."""
     if isinstance(s, If) and any(g in rows.guards for g in conjuncts(s.cond)):
         return s.other is None
-    return not isinstance(s, Store | Eval | Call) and all(_is_guarded(t, rows) for t in sub_statements(s))
+    return not isinstance(s, Store | Eval | Call | Assert) and all(_is_guarded(t, rows) for t in sub_statements(s))
 
 
-def _is_whole(loop: For, rows: _Rows) -> bool:
-    """Tells whether all that *loop* does is for the rows that there are, so that it may end with them."""
+def _of_rows(tile: Stmt, rows: _Rows, count: int) -> Stmt:
+    """Returns *tile* for *count* rows; loops over nothing but rows end with them."""
+    short = {f.var for f in statements(tile) if isinstance(f, For) and _is_of_rows(f, rows)}
+
+    def shorten(n: Node) -> Node | None:
+        if isinstance(n, For) and n.var in short:
+            return For(n.var, n.begin, minimum(n.extent, index(count)), n.kind, n.body, n.annotations)
+        return None
+
+    rest: dict[Node, Node] = {g: v < index(count) for g, v in rows.guards.items() if v not in short}
+    return assume(map_nodes(tile, shorten, memo=rest), [g for g, v in rows.guards.items() if v in short])
+
+
+def _is_of_rows(loop: For, rows: _Rows) -> bool:
+    """Tells whether all that *loop* does, from its first iteration on, is guarded as a row."""
     body = loop.body
     while isinstance(body, For | Alloc):
         body = body.body
-    if not isinstance(body, If) or body.other is not None:
+    if loop.begin is not ZERO or not isinstance(body, If) or body.other is not None:
         return False
     return any(rows.guards.get(g) is loop.var for g in conjuncts(body.cond))
-
-
-def _known(tile: Stmt, known: dict[Node, Node], whole: Set[Var], count: int) -> Stmt:
-    """Returns *tile* where what is *known* of its guards holds, with *count* iterations of the *whole* loops."""
-
-    def change(n: Node) -> Node | None:
-        if isinstance(n, For) and n.var in whole:
-            return For(n.var, n.begin, index(count), n.kind, n.body, n.annotations)
-        if isinstance(n, If):
-            cond = all_of([c for c in conjuncts(n.cond) if c is not TRUE])
-            return n.then if cond is TRUE and n.other is None else If(cond, n.then, n.other)
-        return None
-
-    return map_nodes(tile, change, memo=dict(known))
 
 
 def _ends(guard: Expr, unrolled: Mapping[Var, int]) -> list[tuple[Expr, Var]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Const, Expr, Select, conjuncts
+from collections.abc import Iterable
+
+from weft.ir.expr import TRUE, Const, Expr, Select, conjuncts
 from weft.ir.node import Node
-from weft.ir.rewrite import post_order
+from weft.ir.rewrite import map_nodes, post_order
 from weft.loop.nodes import For, If, LoopKind, Stmt, Store
 from weft.loop.visit import buffers_of, own_exprs, sub_statements
 
@@ -61,3 +63,13 @@ def stores_in(s: Stmt) -> int:
             times *= int(t.extent.value)
         stack += [(k, times) for k in sub_statements(t)]
     return total
+
+
+def assume(body: Stmt, true: Iterable[Expr]) -> Stmt:
+    """Returns *body* where the conditions *true* hold."""
+    memo: dict[Node, Node] = dict.fromkeys(true, TRUE)
+    return map_nodes(body, _decided, memo=memo)
+
+
+def _decided(n: Node) -> Node | None:
+    return n.then if isinstance(n, If | Select) and n.cond is TRUE else None

@@ -18,7 +18,7 @@ from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import For, If, Let, Load, LoopKind, Program, Seq, Stmt, seq
 from weft.loop.visit import stores
-from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+from weft.lower.walk import BoundedRewriter, Steps, map_functions, size_bounds
 
 
 def hoist_invariants(program: Program) -> Program:
@@ -26,18 +26,12 @@ def hoist_invariants(program: Program) -> Program:
     return map_functions(program, lambda f: _Hoist(size_bounds(f)).rewrite(f.body))
 
 
-class _Hoist(StmtRewriter):
+class _Hoist(BoundedRewriter):
     """Looks at each loop after those inside it, so that a statement may move out of several."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
-
     def visit_for(self, s: For) -> Steps:
-        outer = self.bounds
-        self.bounds = extent_bounds(outer, s)
-        body = yield s.body
-        self.bounds = outer
-        return _hoisted(For(s.var, s.begin, s.extent, s.kind, body, s.annotations), outer)
+        body = yield from self.loop_body(s)
+        return _hoisted(For(s.var, s.begin, s.extent, s.kind, body, s.annotations), self.bounds)
 
 
 def _hoisted(loop: For, bounds: Bounds) -> Stmt:

@@ -18,7 +18,7 @@ from weft.ir.node import Node
 from weft.ir.rewrite import map_nodes
 from weft.ir.simplify import simplify
 from weft.loop.nodes import AxisKind, Block, For, Function, If, Program, Stmt, seq
-from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+from weft.lower.walk import BoundedRewriter, Steps, map_functions, size_bounds
 
 
 def lower_blocks(program: Program) -> Program:
@@ -31,21 +31,19 @@ def dissolve(function: Function) -> Stmt:
     return _Dissolve(size_bounds(function)).rewrite(function.body)
 
 
-class _Dissolve(StmtRewriter):
+class _Dissolve(BoundedRewriter):
     """Carries the values of the axes in scope, and the ranges of the loops."""
 
     def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
+        super().__init__(bounds)
         self.values: dict[Node, Node] = {}  # axes to their bindings, and whatever was rewritten under them
 
     def expr(self, e: Expr) -> Expr:
         return map_nodes(e, _keep, memo=self.values) if self.values else e
 
     def visit_for(self, s: For) -> Steps:
-        begin, extent, outer = self.expr(s.begin), self.expr(s.extent), self.bounds
-        self.bounds = extent_bounds(outer, s)
-        body = yield s.body
-        self.bounds = outer
+        begin, extent = self.expr(s.begin), self.expr(s.extent)
+        body = yield from self.loop_body(s)
         return For(s.var, begin, extent, s.kind, body, s.annotations)
 
     def visit_block(self, s: Block) -> Steps:

@@ -18,7 +18,7 @@ from weft.ir.prove import prove
 from weft.ir.rewrite import free_vars, map_nodes, post_order
 from weft.loop.nodes import For, Function, Let, LoopKind, Program, Stmt
 from weft.loop.visit import bound_vars, own_exprs, statements
-from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+from weft.lower.walk import BoundedRewriter, Steps, map_functions, size_bounds
 
 
 def name_divisions(program: Program) -> Program:
@@ -32,17 +32,11 @@ def _named(fn: Function) -> Stmt:
     return _Name(size_bounds(fn)).rewrite(fn.body)
 
 
-class _Name(StmtRewriter):
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
-
+class _Name(BoundedRewriter):
     def visit_for(self, s: For) -> Steps:
-        outer = self.bounds
-        self.bounds = extent_bounds(outer, s)
-        body = yield s.body
-        self.bounds = outer
+        body = yield from self.loop_body(s)
         if s.kind is not LoopKind.UNROLLED:
-            for e in _divisions(body, s.var, outer):
+            for e in _divisions(body, s.var, self.bounds):
                 var = Var("q" if isinstance(e, FloorDiv) else "r", INDEX)
                 named: dict[Node, Node] = {e: var}
                 body = Let(var, e, map_nodes(body, lambda _: None, memo=named))
@@ -50,9 +44,9 @@ class _Name(StmtRewriter):
 
 
 def _divisions(body: Stmt, var: Var, bounds: Bounds) -> list[Expr]:
-    """Returns what divides *var*, or what it is in, by a positive size in *body*, and depends on no loop inside; inner ones last.
+    """Returns what divides *var*, or what it is in, by a positive size in *body*, and depends on no loop inside.
 
-    A let is put around those before it, so that what it names may contain them.
+    What contains others goes before them, so that their lets are around its own.
     """
     inside = {v for t in statements(body) for v in bound_vars(t)}
     found: dict[Expr, None] = {}

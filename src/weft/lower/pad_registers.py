@@ -39,7 +39,7 @@ from weft.ir.rewrite import free_vars, map_nodes, mentions, post_order
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Alloc, Buffer, For, Function, If, Load, LoopKind, Program, Seq, Stmt, Store
 from weft.loop.visit import buffers_of, loads, own_exprs, statements, stores, sub_statements
-from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.lower.walk import BoundedRewriter, Steps, Visited, map_functions, size_bounds
 from weft.targets.target import Target
 
 
@@ -144,11 +144,12 @@ def _terms(i: Expr, lane: Var) -> set[int] | None:
 _DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
 
 
-class _Pad(StmtRewriter):
+class _Pad(BoundedRewriter):
     """Moves the rows of some registers apart, and lets the loops over them go on to the rows' ends."""
 
     def __init__(self, loops: dict[For, Row], registers: dict[Buffer, Rows], bounds: Bounds) -> None:
-        self.loops, self.registers, self.bounds = loops, registers, bounds
+        super().__init__(bounds)
+        self.loops, self.registers = loops, registers
         self.made = {b: Buffer(b.name, (_size(b, rows),), b.dtype, b.scope) for b, rows in registers.items()}
         self.lane: Var | None = None
         self.inside: Expr = TRUE
@@ -181,15 +182,13 @@ class _Pad(StmtRewriter):
         return Alloc(self.made.get(s.buffer, s.buffer), body)
 
     def visit_for(self, s: For) -> Steps:
-        outer, loop = self.bounds, s
+        loop = s
         padded = s in self.loops and any(b in self.made for b in buffers_of(s))
         if padded:
             row = self.loops[s]
             loop = For(s.var, s.begin, index(row.padded), s.kind, s.body, s.annotations)
             self.lane, self.inside = s.var, s.var < row.length
-        self.bounds = extent_bounds(outer, loop)
-        body = yield s.body
-        self.bounds = outer
+        body = yield from self.loop_body(loop)
         if padded:
             self.lane = None
         return For(s.var, s.begin, loop.extent, s.kind, body, s.annotations)

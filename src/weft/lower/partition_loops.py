@@ -14,22 +14,21 @@ that only bodies within a size limit are copied, and the parts left over for the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Select, all_of, ne
-from weft.ir.node import Node
+from weft.ir.expr import ONE, ZERO, Const, Expr, all_of, ne
 from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Alloc, For, If, LoopKind, Program, Seq, Stmt, seq
 from weft.loop.visit import rename_fresh
 from weft.lower.cuts import Cut, Digit, best_cut, digits_of, length_of, range_of
-from weft.lower.guards import Guards, stores_in, uses_registers
-from weft.lower.walk import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
+from weft.lower.guards import Guards, assume, stores_in, uses_registers
+from weft.lower.walk import BoundedRewriter, Steps, extent_bounds, map_functions, size_bounds
 
 _LARGEST_BODY: Final = 400  # stores, unrolled loops counted in full, that a body may have to be copied
 _LARGEST_GROWTH: Final = 1200  # stores that the cuts may add to a function
+_SMALL_BODY: Final = 64  # stores of one that is copied for the borders of borders, too, where their sizes are not known
 _SMALL_PART: Final = 32  # a body is not copied for the sake of less than one in so many of its stores
 _LONG: Final = 16  # a border of at least one in so many iterations is cut again
 _SHORTEST_VECTOR: Final = 32  # vectorized loops up to this length keep their guards as masks
@@ -40,11 +39,11 @@ def partition_loops(program: Program) -> Program:
     return map_functions(program, lambda f: _Partition(size_bounds(f)).rewrite(f.body))
 
 
-class _Partition(StmtRewriter):
+class _Partition(BoundedRewriter):
     """Cuts loops from the outermost inwards; only the long part of a loop that was cut is looked at again."""
 
     def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
+        super().__init__(bounds)
         self.guards = Guards()
         self.rigid = 0  # inside how many unrolled or vectorized loops, or borders
         self.growth = 0
@@ -70,18 +69,15 @@ class _Partition(StmtRewriter):
                 continue
             part = For(s.var, simplify(first, self.bounds), extent, s.kind, s.body, s.annotations)
             if k == 1:
-                part = _with_body(part, _assume(s.body, cut.true))
-            long = k == 1 or _is_long(extent, s.extent)
+                part = _with_body(part, assume(s.body, cut.true))
+            long = k == 1 or _is_worth_cutting(s.body, extent, s.extent)
             made.append((yield from self._visited(_fresh(part) if made else part, rigid=not long)))
         return seq(*made)
 
     def _visited(self, s: For, *, rigid: bool) -> Steps:
-        outer = self.bounds
-        self.bounds = extent_bounds(outer, s)
         self.rigid += rigid
-        body = yield s.body
+        body = yield from self.loop_body(s)
         self.rigid -= rigid
-        self.bounds = outer
         return _with_body(s, body)
 
     def _tested(self, s: For, tests: list[tuple[Digit, Cut]]) -> Steps:
@@ -95,9 +91,9 @@ class _Partition(StmtRewriter):
         bounds = extent_bounds(self.bounds, s)
         inside = simplify(all_of([c for d, cut in tests for c in (cut.begin <= d.index, d.index < cut.end)]), bounds)
         true = [g for _, cut in tests for g in cut.true]
-        main = yield from self._visited(_with_body(s, _assume(s.body, true)), rigid=False)
+        main = yield from self._visited(_with_body(s, assume(s.body, true)), rigid=False)
         rests = [(simplify(d.extent - (cut.end - cut.begin), self.bounds), d.extent) for d, cut in tests]
-        long = any(_is_long(rest, whole) for rest, whole in rests)
+        long = any(_is_worth_cutting(s.body, rest, whole) for rest, whole in rests)
         border = yield from self._visited(_with_body(s, rename_fresh(s.body)), rigid=not long)
         return _with_body(s, If(inside, _body_of(main), _body_of(border)))
 
@@ -105,7 +101,7 @@ class _Partition(StmtRewriter):
         """Gives the border of one value a body of its own, in which the digit is that value: that decides most of its guards."""
         self.growth += max(1, stores_in(s.body))
         border = _with_body(s, map_nodes(s.body, lambda n: None, memo={digit.index: value}))
-        main = yield from self._tested(_with_body(s, _assume(s.body, cut.true)), others)
+        main = yield from self._tested(_with_body(s, assume(s.body, cut.true)), others)
         other = yield from self._tested(border, others)
         return _with_body(s, If(ne(digit.index, value), _body_of(main), rename_fresh(_body_of(other))))
 
@@ -170,21 +166,11 @@ def _fresh(s: For) -> For:
     return made
 
 
-def _assume(body: Stmt, true: Iterable[Expr]) -> Stmt:
-    memo: dict[Node, Node] = dict.fromkeys(true, TRUE)
-    return map_nodes(body, _decided, memo=memo)
+def _is_worth_cutting(body: Stmt, border: Expr, whole: Expr) -> bool:
+    """Answers whether the *border* of a *whole* is worth cutting, too.
 
-
-def _decided(n: Node) -> Node | None:
-    if isinstance(n, If) and n.cond is TRUE:
-        return n.then
-    if isinstance(n, Select) and n.cond is TRUE:
-        return n.then
-    return None
-
-
-def _is_long(part: Expr, whole: Expr) -> bool:
-    """Answers whether a border is long enough to be worth cutting, too: it may be all there is of a size that is not known."""
+    It is if it is a good part of it; that of a size that is not known, which may be all there is, if the body is small.
+    """
     if not isinstance(whole, Const):
-        return True
-    return isinstance(part, Const) and int(part.value) * _LONG >= int(whole.value)
+        return stores_in(body) <= _SMALL_BODY
+    return isinstance(border, Const) and int(border.value) * _LONG >= int(whole.value)

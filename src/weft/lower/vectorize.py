@@ -40,7 +40,7 @@ from weft.loop.nodes import (
 )  # fmt: skip
 from weft.loop.visit import loads, own_exprs, reads_memory, rename_fresh, statements, stores
 from weft.lower.guards import uses_registers
-from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.lower.walk import BoundedRewriter, Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.widen import NotVectorizable, Widen
 from weft.support.errors import LoweringError
 from weft.targets.target import Target
@@ -56,20 +56,17 @@ def vectorize(program: Program, target: Target) -> Program:
     return map_functions(program, lambda f: _Vectorize(f, target).rewrite(f.body))
 
 
-class _Vectorize(StmtRewriter):
+class _Vectorize(BoundedRewriter):
     """Finds vectorized loops, innermost first."""
 
     def __init__(self, function: Function, target: Target) -> None:
-        self.bounds = size_bounds(function)
+        super().__init__(size_bounds(function))
         self.target = target
 
     def visit_for(self, s: For) -> Steps:
-        outer = self.bounds
-        self.bounds = extent_bounds(outer, s)
-        body = yield s.body
-        self.bounds = outer
+        body = yield from self.loop_body(s)
         loop = For(s.var, s.begin, s.extent, s.kind, body, s.annotations)
-        return loop if s.kind is not LoopKind.VECTORIZED else _vector_loop(loop, outer, self.target)
+        return loop if s.kind is not LoopKind.VECTORIZED else _vector_loop(loop, self.bounds, self.target)
 
 
 def _vector_loop(loop: For, bounds: Bounds, target: Target) -> Stmt:

@@ -182,6 +182,21 @@ _KINDS: tuple[type[Stmt], ...] = (
 )  # fmt: skip
 
 
+class BoundedRewriter(StmtRewriter):
+    """A rewriter that knows what values the variables of the loops around it take."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def loop_body(self, loop: For) -> Steps:
+        """Rewrites the body of *loop*, with its range known; use it with `yield from`."""
+        outer = self.bounds
+        self.bounds = extent_bounds(outer, loop)
+        body = yield loop.body
+        self.bounds = outer
+        return body
+
+
 def extent_bounds(bounds: Bounds, loop: For) -> Bounds:
     """Returns *bounds* inside *loop*: its variable runs from its begin to its last value."""
     return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)

@@ -106,7 +106,7 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, target: Target) ->
 def _cut_rows(
     s: Schedule, block: Block, loops: Sequence[LoopRef], shape: _Shape, target: Target
 ) -> tuple[list[LoopRef], list[LoopRef]]:
-    """Splits the loops of the results: those over panels and blocks of rows are to go outside, those over what is in one inside."""
+    """Splits the loops of the results; returns those over panels and blocks of rows, and those over what is in one."""
     axes = spatial_axes(block)
     outer = [f for n, f in enumerate(loops[:-1]) if n not in shape.rows]
     inner = [loops[n] for n in shape.rows]

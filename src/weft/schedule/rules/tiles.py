@@ -182,9 +182,7 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
     sums = tile.rows * tile.outer_rows * tile.columns * vectors
     below = -(-p.row // tile.rows) * -(-p.outer_row // tile.outer_rows)
     if p.reuses and shares_panels(below, tile.width, panels * tile.width * p.element_bytes * p.depth, target):
-        sums = (
-            p.row * p.outer_row * tile.columns * vectors
-        )  # all of these tiles ask for what the first of the next will need
+        sums = p.row * p.outer_row * tile.columns * vectors  # those of all tiles, which ask for the next panel together
     waiting = max(0.0, panels * vectors * target.vector_bits / 8 / speed - sums / max(1, target.fma_per_cycle))
     if tile.width < p.last and p.last * p.element_bytes > NEAR_ROWS * target.cache_line:
         waiting += RESTART * panels
