@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 
+from weft.ir import elimination
 from weft.ir.bounds import Bounds
 from weft.ir.expr import Expr, Lt, Ramp, Var, broadcast, ceil_div, eq, index, maximum, minimum, ne
 from weft.ir.prove import extremes, linear_terms, prove
@@ -172,3 +174,32 @@ def test_nothing_is_proved_of_undefined_values() -> None:
     with pytest.raises(Undefined):
         evaluate(x // (x - x), {x: 3})
     assert not prove(Lt(x // (x - x), index(0)))
+
+
+def test_what_was_looked_for_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each division may be relaxed before or after each variable goes: ways to the same few polynomials, which are many."""
+    h, a, b, c, d = (Var(x) for x in "habcd")
+    rows, columns = (h + 7) // 8, (M + 7) // 8
+    bounds = BOUNDS.bind(h, 1, None).bind(a, 0, N - 1).bind(b, 0, 7).bind(c, 0, (h + 1) // 8 - 1)
+    bounds = bounds.bind(d, (M + 1) // 8, columns - 1).bind(J, 0, 2).bind(II, 0, 3)
+    image = rows * columns * 8 + rows * 4 + columns
+    place = (
+        image * (a * 64 + b * 8)
+        + columns * (c * 64 + J * 8 + II * 16)
+        + a * 32
+        + b * 4
+        + c * 32
+        + d * 8
+        + J * 4
+        + II * 8
+    )
+    tried: list[Any] = []
+    relax = elimination._relax_division
+
+    def counted(*given: Any) -> int | None:
+        tried.append(given)
+        return relax(*given)
+
+    monkeypatch.setattr(elimination, "_relax_division", counted)
+    assert not prove(place + 8 < N * 32 + image * N * 64, bounds)
+    assert len(tried) < 2000

@@ -57,6 +57,12 @@ def test_any_number_of_rows(n: int, summed: str) -> None:
     before_and_after(TILE.replace("i_1 < n", f"i_1 < {summed}"), counted, {"n": n})
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("stored", ["(0, 2)", "(1, 3)"])
+def test_loops_over_some_of_the_rows_stay_as_long(n: int, stored: str) -> None:
+    before_and_after(TILE.replace("i_2 in unrolled(0, 3)", f"i_2 in unrolled{stored}"), counted, {"n": n})
+
+
 LONG = TILE.replace("(0, 3)", "(0, 9)").replace("t * 3", "t * 9").replace("n + 2) // 3", "n + 8) // 9")
 
 

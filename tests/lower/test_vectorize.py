@@ -102,3 +102,19 @@ def main(A: f32[8], C: f32[8]):
 
 def test_vectorize_leaves_a_store_of_one_lane_serial(golden: Golden) -> None:
     golden(before_and_after(ONE_LANE, vectorized))
+
+
+FIRST_LANE = """
+def main(A: f32[n], B: f32[16], C: f32[16], n: i64):
+    for j in vectorized(0, 16):
+        if {guard}:
+            C[j] = A[n - 1] * B[j]
+"""
+
+
+def test_vectorize_loads_what_the_first_lane_does(golden: Golden) -> None:
+    golden(before_and_after(FIRST_LANE.format(guard="j < n"), vectorized, {"n": 5}))
+
+
+def test_vectorize_loads_nothing_that_no_lane_may_load(golden: Golden) -> None:
+    golden(before_and_after(FIRST_LANE.format(guard="j + 5 < n").replace("n - 1", "n - 5"), vectorized, {"n": 3}))

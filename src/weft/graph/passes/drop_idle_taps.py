@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.passes.fold_constants import fold_constants
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.passes.fold_constants import rewrite_and_fold
+from weft.graph.rewriting import Inputs
 
 
 def drop_idle_taps(graph: Graph, evaluator: Evaluator) -> Graph:
@@ -20,8 +20,7 @@ def drop_idle_taps(graph: Graph, evaluator: Evaluator) -> Graph:
         kept = _kept(node)
         return None if kept is None else [_without(new, node, inputs, kept)]
 
-    made = rewrite_graph(graph, rule)
-    return made if made is graph else fold_constants(made, evaluator)
+    return rewrite_and_fold(graph, evaluator, rule)
 
 
 def _kept(node: Node) -> list[tuple[int, int]] | None:
@@ -50,13 +49,12 @@ def _without(new: Graph, node: Node, inputs: Inputs, kept: list[tuple[int, int]]
     """Returns the convolution *node* with the *kept* taps."""
     w = inputs[1]
     assert isinstance(w, Constant)  # _kept asks for it
-    rank, pads, dilations = len(kept), node.attribute("pads"), node.attribute("dilations")
+    pads, dilations = node.attribute("pads"), node.attribute("dilations")
     begins, ends = zip(*kept, strict=True)
     less = [b * d for b, d in zip(begins, dilations, strict=True)]
     less += [(k - e) * d for k, e, d in zip(w.extents[2:], ends, dilations, strict=True)]
-    weight = new.add(
-        "slice", [w], starts=begins, ends=ends, axes=tuple(range(2, 2 + rank)), name=f"{w.name}_kept"
-    )  # fmt: skip
+    axes = tuple(range(2, w.rank))
+    weight = new.add("slice", [w], starts=begins, ends=ends, axes=axes, name=f"{w.name}_kept")
     attributes = {a: node.attribute(a) for a in ("strides", "dilations", "group")}
     narrow = tuple([p - n for p, n in zip(pads, less, strict=True)])
     return new.add(

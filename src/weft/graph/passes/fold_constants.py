@@ -14,7 +14,7 @@ from weft.graph.evaluator import Evaluator
 from weft.graph.facts import is_rename
 from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.groups import symbols_in
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.rewriting import Inputs, Rule, rewrite_graph
 
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
@@ -53,6 +53,14 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
 
     return rewrite_graph(graph, fold)
+
+
+def rewrite_and_fold(graph: Graph, evaluator: Evaluator, *rules: Rule) -> Graph:
+    """Returns *graph* rewritten by one of *rules* after another, and what these do to constants done by *evaluator*."""
+    made = graph
+    for rule in rules:
+        made = rewrite_graph(made, rule)
+    return graph if made is graph else fold_constants(made, evaluator)
 
 
 def _grows(node: Node, given: Sequence[Constant | None]) -> bool:

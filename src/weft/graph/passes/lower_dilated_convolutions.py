@@ -11,6 +11,7 @@ It is done where Winograd's method on the phases takes less, with all that is mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from weft.graph.graph import Constant, Graph, Node, Value
@@ -43,16 +44,17 @@ def _is_less_work(node: Node, target: Target) -> bool:
     dilations, pads, made = node.attribute("dilations"), node.attribute("pads"), node.output.sample_shape
     outputs, inputs, *kernel = w.extents
     lanes = target.lanes(32)
-    if made is None or node.attribute("group") != 1 or set(node.attribute("strides")) != {1} or max(dilations) == 1:
+    if made is None or x.sample_shape is None or node.attribute("group") != 1:
+        return False
+    if set(node.attribute("strides")) != {1} or max(dilations) == 1:
         return False
     if len(set(kernel)) > 1 or kernel[0] not in TAPS or outputs % lanes or inputs % lanes:
         return False
     if any(p % d for p, d in zip(pads, dilations, strict=False)):
         return False
-    phases = prod(dilations)
-    height, width = (-(-n // d) for n, d in zip(made[2:], dilations, strict=True))
+    height, width = _of_a_phase(made[2:], dilations)
     multiplications = inputs * prod(kernel)
-    layer = Layer(made[0] * phases, height, width, inputs, outputs, kernel[0], multiplications, (1, 1), lanes)
+    layer = Layer(made[0] * prod(dilations), height, width, inputs, outputs, kernel[0], multiplications, (1, 1), lanes)
     plans = good_plans(layer, target)
     direct = prod(made) * multiplications / (lanes * max(1, target.fma_per_cycle))
     moved = layer.images * height * width * (inputs + outputs) * MOVING
@@ -68,8 +70,7 @@ def _by_phases(new: Graph, node: Node, inputs: Inputs) -> Value:
     sample, result = x.sample_shape, node.output.sample_shape
     assert sample is not None  # as is that of the output
     assert result is not None
-    read = [-(-n // d) for n, d in zip(sample[2:], (dy, dx), strict=True)]
-    written = [-(-n // d) for n, d in zip(result[2:], (dy, dx), strict=True)]
+    read, written = _of_a_phase(sample[2:], (dy, dx)), _of_a_phase(result[2:], (dy, dx))
     begin = [p // d for p, d in zip(pads, (dy, dx), strict=False)]
     end = [q - r - b + k - 1 for q, r, b, k in zip(written, read, begin, w.extents[2:], strict=True)]
     missing = [r * d - n for r, d, n in zip(read, (dy, dx), sample[2:], strict=True)]
@@ -82,12 +83,13 @@ def _by_phases(new: Graph, node: Node, inputs: Inputs) -> Value:
     y = new.add("conv2d", [x, w, *inputs[2:]], source=node.source, pads=(*begin, *end))
     y = new.add("reshape", [y], shape=(n, dy, dx, outputs, *written), source=node.source)
     y = new.add("transpose", [y], perm=PHASES_LAST, source=node.source)
-    whole = (written[0] * dy, written[1] * dx)
-    is_whole = whole == result[2:]
-    name = node.output.name
-    y = new.add(
-        "reshape", [y], shape=(n, outputs, *whole), source=node.source, name=name if is_whole else ""
-    )  # fmt: skip
-    if is_whole:
-        return y
+    whole, name = (written[0] * dy, written[1] * dx), node.output.name
+    if whole == result[2:]:
+        return new.add("reshape", [y], shape=(n, outputs, *whole), source=node.source, name=name)
+    y = new.add("reshape", [y], shape=(n, outputs, *whole), source=node.source)
     return new.add("slice", [y], starts=(0, 0), ends=result[2:], axes=(2, 3), source=node.source, name=name)
+
+
+def _of_a_phase(sizes: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """Returns the places of a phase in each dimension: of the longest one."""
+    return [-(-n // d) for n, d in zip(sizes, dilations, strict=True)]

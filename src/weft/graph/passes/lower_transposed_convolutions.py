@@ -15,8 +15,8 @@ from math import prod
 
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.passes.fold_constants import fold_constants
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.passes.fold_constants import rewrite_and_fold
+from weft.graph.rewriting import Inputs
 from weft.ir.expr import ONE, Const, Expr, as_expr
 from weft.targets.target import Target
 
@@ -42,8 +42,7 @@ def lower_transposed_convolutions(graph: Graph, target: Target, evaluator: Evalu
             return None
         return [_convolution(new, node, inputs)]
 
-    made = rewrite_graph(rewrite_graph(graph, _in_two_dimensions), rule)
-    return graph if made is graph else fold_constants(made, evaluator)
+    return rewrite_and_fold(graph, evaluator, _in_two_dimensions, rule)
 
 
 def _in_two_dimensions(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:

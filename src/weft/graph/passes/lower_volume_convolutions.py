@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from weft.graph.evaluator import Evaluator
 from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.passes.fold_constants import fold_constants
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.passes.fold_constants import rewrite_and_fold
+from weft.graph.rewriting import Inputs
 
 FRAMES_FIRST = (0, 2, 1, 3, 4)
 """The order of dimensions that swaps channels and the first spatial one."""
@@ -20,8 +20,9 @@ FRAMES_FIRST = (0, 2, 1, 3, 4)
 
 def lower_volume_convolutions(graph: Graph, evaluator: Evaluator) -> Graph:
     """Returns *graph* with convolutions over images for those over volumes in one group; *evaluator* reorders their weights."""
-    made = rewrite_graph(graph, lambda new, node, inputs: [_by_images(new, node, inputs)] if _is_volume(node) else None)
-    return made if made is graph else fold_constants(made, evaluator)
+    return rewrite_and_fold(
+        graph, evaluator, lambda new, node, inputs: [_by_images(new, node, inputs)] if _is_volume(node) else None
+    )
 
 
 def _is_volume(node: Node) -> bool:
@@ -50,20 +51,12 @@ def _by_images(new: Graph, node: Node, inputs: Inputs) -> Value:
         for k in range(taps)
     ]  # fmt: skip
     stacked = copies[0] if taps == 1 else new.add("concat", copies, axis=2, source=node.source)
-    images, number = x.shape[3:], x.shape[0] * count
+    images = new.add("reshape", [stacked], shape=(x.shape[0] * count, taps * channels, *x.shape[3:]))
+    weight = new.add("transpose", [w], perm=FRAMES_FIRST)
+    weight = new.add("reshape", [weight], shape=(outputs, taps * channels, *kernel), name=f"{w.name}_images")
     y = new.add(
-        "conv2d",
-        [
-            new.add("reshape", [stacked], shape=(number, taps * channels, *images)),
-            new.add(
-                "reshape",
-                [new.add("transpose", [w], perm=FRAMES_FIRST)],
-                shape=(outputs, taps * channels, *kernel),
-                name=f"{w.name}_images",
-            ),
-            bias,
-        ],
-        source=node.source, strides=tuple(strides), dilations=tuple(dilations), pads=(*near, bottom, right),
+        "conv2d", [images, weight, bias], source=node.source,
+        strides=tuple(strides), dilations=tuple(dilations), pads=(*near, bottom, right),
     )  # fmt: skip
     y = new.add("reshape", [y], shape=(x.shape[0], count, outputs, *y.shape[2:]), source=node.source)
     return new.add("transpose", [y], perm=FRAMES_FIRST, source=node.source, name=node.output.name)
