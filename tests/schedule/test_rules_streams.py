@@ -108,3 +108,27 @@ def test_the_product_is_right_where_tiles_ask_together() -> None:
     y = np.empty((40, 64, 64), np.float32)
     load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
     np.testing.assert_array_equal(y, np.einsum("ik,okj->ioj", x, w))
+
+
+def phases(depth: int) -> Program:
+    """Rows times 16 x 6 matrices, one panel each: the loops over panels are two, the inner one short."""
+    x, w = te.placeholder((16, 48, depth), name="x"), te.placeholder((16, 6, depth, 64), name="w")
+    k = te.reduce_axis(depth, "k")
+    y = te.compute((16, 6, 48, 64), lambda p, o, i, j: te.sum_(x[p, i, k] * w[p, o, k, j], [k]), "y")
+    return te.to_program([x, w], [y], "product")
+
+
+def test_the_last_panel_of_a_loop_is_followed_by_the_first_of_the_next() -> None:
+    program, one_core = phases(512), replace(FAR, cores=1)
+    assert distances(program, one_core)[0] == ("ax0_ax1", 1), "one loop over all panels"
+    assert distances(phases(1024), replace(TIGHT, cores=1))[0][0] == "k", "no panel is asked for"
+    assert "s.fuse" not in steps(phases(1024), replace(TIGHT, cores=1))
+    scheduled = schedule_program(program, one_core).program
+    made = np.random.default_rng(0)
+    x, w = (
+        made.integers(0, 5, (16, 48, 512)).astype(np.float32),
+        made.integers(0, 5, (16, 6, 512, 64)).astype(np.float32),
+    )
+    y = np.empty((16, 6, 48, 64), np.float32)
+    load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
+    np.testing.assert_array_equal(y, np.einsum("pik,pokj->poij", x, w))

@@ -25,7 +25,7 @@ from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.footprint import bytes_of, step_along
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
-from weft.schedule.rules.streams import ask_ahead
+from weft.schedule.rules.streams import ask_ahead, join_panels
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -87,6 +87,7 @@ def tile_nest(
         s.unroll(piece)
     s.vectorize(last)
     inside = len(s.loops(ref)) - around - len(outer)
+    outer = join_panels(s, ref, outer, innermost, tile.width, target)
     if share:
         parallelize(s, outer, elements(block.axes), target)
     ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target)

@@ -7,13 +7,16 @@ the next one. Lines that are near already cost little to ask for.
 The first tile of a panel would still wait for memory, and memory for the others. So all tiles of a panel ask for the next one,
 a part each, where two panels fit the second-level cache: memory is read as evenly as the work goes on. This is for panels whose
 rows lie one after another. Pieces of the long rows of a matrix as it is, each in a page of its own, keep memory from what is
-needed now.
+needed now. The loops that go through panels, such as those over blocks of channels and over phases, are made one: at the end of
+an inner one the next panel would not be known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
+from weft.loop.nodes import Load
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
 from weft.schedule.rules.footprint import bytes_of, step_along
@@ -23,29 +26,76 @@ from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
 
 
+def join_panels(
+    s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], loop: LoopRef, width: int, target: Target
+) -> list[LoopRef]:
+    """Returns the loops *outer*, those around the tiles of a sum of products, with the innermost that go through panels in one.
+
+    They are left as they are where `ask_ahead` would not ask for the next panel; *loop* and *width* are as there.
+    """
+    if not _is_stream(s, ref, loop, target):
+        return list(outer)
+    if _panel_loop(s, ref, s.loops(ref).index(outer[-1]) + 1, width, target) is None:
+        return list(outer)
+    moving = _moving(s, ref, outer)
+    end = outer.index(moving[-1]) + 1 if moving else 0
+    begin = end
+    while begin > 0 and outer[begin - 1] in moving and s.extent(outer[begin - 1]) is not None:
+        begin -= 1
+    if end - begin < 2:
+        return list(outer)
+    return [*outer[:begin], s.fuse(outer[begin:end]), *outer[end:]]
+
+
 def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target) -> None:
     """Lets a sum of products prefetch its right factor if that is a long stream.
 
     The loops around it from number *inside* on are those of a tile; *loop* is the innermost of its reduction, and each of its
     steps reads *width* elements side by side.
     """
-    found = contraction_of(block_of(s, ref))
-    if found is None or not target.read_ahead:
+    right = _right(s, ref)
+    if right is None or not _is_stream(s, ref, loop, target):
         return
-    block, right = block_of(s, ref), found.right.buffer
-    indices = [at_loops(block, i) for i in found.right.indices]
-    if bytes_of(right) <= target.l1 or step_along(right, indices, loop.var) != size_of(right.shape[-1]):
-        return
-    ahead = target.read_ahead
+    ahead, buffer = target.read_ahead, right.buffer
+    panels = _panel_loop(s, ref, inside, width, target)
+    if panels is not None:
+        s.prefetch(panels, buffer.name, 1)
+        ahead //= 2  # a panel is nearer when its turn comes
+    s.prefetch(loop, buffer.name, max(1, ahead // (width * buffer.dtype.bytes)))
+
+
+def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> bool:
+    """Tells whether each step of *loop* reads the next row of a right factor that the nearest cache does not hold."""
+    right = _right(s, ref)
+    if right is None or not target.read_ahead or bytes_of(right.buffer) <= target.l1:
+        return False
+    return step_along(right.buffer, right.indices, loop.var) == size_of(right.buffer.shape[-1])
+
+
+def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Target) -> LoopRef | None:
+    """Returns the loop each of whose iterations is a panel's tiles, if those ask for the next panel together."""
+    right = _right(s, ref)
+    if right is None or bytes_of(right.buffer) <= target.l2:
+        return None
     loops = s.loops(ref)
-    moving = [f for f in loops if step_along(right, indices, f.var)]
+    moving, row = _moving(s, ref, loops), size_of(right.buffer.shape[-1])
     outer = [n for n, f in enumerate(loops[:inside]) if f in moving]
-    row = size_of(right.shape[-1])
-    in_order = row <= width or row * right.dtype.bytes <= NEAR_ROWS * target.cache_line
-    if outer and in_order and bytes_of(right) > target.l2:
-        panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.dtype.bytes
-        tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
-        if shares_panels(tiles, width, panel, target):
-            s.prefetch(loops[outer[-1]], right.name, 1)
-            ahead //= 2  # a panel is nearer when its turn comes
-    s.prefetch(loop, right.name, max(1, ahead // (width * right.dtype.bytes)))
+    in_order = row <= width or row * right.buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
+    if not outer or not in_order:
+        return None
+    panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.buffer.dtype.bytes
+    tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
+    return loops[outer[-1]] if shares_panels(tiles, width, panel, target) else None
+
+
+def _moving(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> list[LoopRef]:
+    """Returns those of *loops* along which the right factor is read elsewhere."""
+    right = _right(s, ref)
+    return [] if right is None else [f for f in loops if step_along(right.buffer, right.indices, f.var)]
+
+
+def _right(s: Schedule, ref: BlockRef) -> Load | None:
+    """Returns the right factor of a sum of products, indexed by the loops around it."""
+    block = block_of(s, ref)
+    found = contraction_of(block)
+    return None if found is None else Load(found.right.buffer, tuple([at_loops(block, i) for i in found.right.indices]))
