@@ -87,15 +87,17 @@ def _product_error(a: Array, b: Array, product: Array) -> Array:
 
 
 @cache
-def expanded(name: str, dtype: DType, fused: bool, arity: int = 1) -> tuple[tuple[Var, ...], Expr]:
+def expanded(
+    name: str, dtype: DType, fused: bool, arity: int = 1, scales: bool = False
+) -> tuple[tuple[Var, ...], Expr]:
     """Returns operands and the expansion of *name* applied to them."""
     operands = tuple([Var(c, dtype) for c in "xyz"[:arity]])
-    return operands, EXPANSIONS[name](*operands, fused=fused)
+    return operands, EXPANSIONS[name](*operands, fused=fused, scales=scales)
 
 
-def computed(name: str, dtype: DType, fused: bool, *args: Array) -> Array:
+def computed(name: str, dtype: DType, fused: bool, *args: Array, scales: bool = False) -> Array:
     """Returns the expansion of *name* evaluated at *args*."""
-    operands, e = expanded(name, dtype, fused, len(args))
+    operands, e = expanded(name, dtype, fused, len(args), scales)
     return evaluate(e, dict(zip(operands, args, strict=True)))
 
 

@@ -61,8 +61,10 @@ def within_limit(name: str, dtype: DType, x: Array) -> Array:
     return x if limit is None else x[~(np.abs(x) > limit) | np.isinf(x)]
 
 
-def check(name: str, dtype: DType, fused: bool, x: Array, high: Array, low: Array | float = 0.0) -> None:
-    y = computed(name, dtype, fused, x)
+def check(
+    name: str, dtype: DType, fused: bool, x: Array, high: Array, low: Array | float = 0.0, scales: bool = False
+) -> None:
+    y = computed(name, dtype, fused, x, scales=scales)
     assert y.dtype == dtype.numpy
     error = ulp_error(y, high, low)
     worst = int(np.argmax(error))
@@ -79,8 +81,8 @@ def test_against_exact_values(name: str, dtype: DType) -> None:
     x = within_limit(name, dtype, np.concatenate(points))
     x = x[(x != 0) | ~np.signbit(x)]
     high, low = reference(EXACT[name], x)
-    for fused in (True, False):
-        check(name, dtype, fused, x, high, low)
+    for fused, scales in ((True, False), (False, False), (True, True)):
+        check(name, dtype, fused, x, high, low, scales)
 
 
 def in_double(name: str, x: Array) -> Array:

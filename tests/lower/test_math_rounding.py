@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.lower.math_harness import Array, computed, evaluate, every_nth, specials
+from tests.lower.math_harness import Array, computed, evaluate, every_nth, limits, specials, ulp_error
 
 from weft.ir.expr import Apply, Var
 from weft.lower.math import expand
@@ -93,3 +93,18 @@ def test_nested_functions_are_expanded_too() -> None:
     x = Var("x", f32)
     e = expand(Apply("round_away", (Apply("abs", (x,)),)), frozenset())
     assert evaluate(e, {x: np.array([-2.5, 0.49999997], np.float32)}).tolist() == [3.0, 0.0]
+
+
+@TYPES
+@FUSED
+def test_ldexp(dtype: DType, fused: bool) -> None:
+    x = numbers(dtype)
+    rng = np.random.default_rng(7)
+    n = rng.integers(-300, 301, x.size) * (1 if dtype is f32 else 7)
+    n[:4] = [-100_000, 100_000, 0, 1]
+    with np.errstate(all="ignore"):
+        want = np.ldexp(x, n)
+    got = computed("ldexp", dtype, fused, x, n.astype(dtype.numpy))
+    usual = np.isfinite(want) & (np.abs(want) >= limits(dtype.numpy).smallest_normal)
+    check_same_bits(got[usual], want[usual])
+    assert ulp_error(got, want.astype(np.float64)).max() <= 1.0, "a denormal result may be rounded twice"

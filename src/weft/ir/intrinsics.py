@@ -71,6 +71,14 @@ def _rsqrt(x: Any) -> Any:
     return (1.0 / np.sqrt(np.asarray(x, np.float64))).astype(np.asarray(x).dtype)[()]
 
 
+def _ldexp(x: Any, n: Any) -> Any:
+    """Returns x * 2^n, rounded once, for a whole number n."""
+    dtype = np.asarray(x).dtype
+    exponents = np.clip(np.asarray(n, np.float64), -4096, 4096).astype(np.int32)  # beyond that nothing changes
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.asarray(x, np.float64), exponents).astype(dtype)[()]
+
+
 def _round_away(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
@@ -85,6 +93,7 @@ declare("sigmoid", 1, _sigmoid)
 declare("rsqrt", 1, _rsqrt)
 declare("pow", 2, np.power)
 declare("fma", 3, _fma)
+declare("ldexp", 2, _ldexp)
 declare("fmod", 2, np.fmod)
 declare("floor", 1, np.floor)
 declare("ceil", 1, np.ceil)

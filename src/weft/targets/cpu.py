@@ -36,6 +36,11 @@ class Level:
         """Whether the level multiplies and adds in one instruction."""
         return "+fma" in self.features
 
+    @property
+    def scaling(self) -> frozenset[str]:
+        """`ldexp`, if the level multiplies vectors by powers of two in one instruction."""
+        return frozenset({"ldexp"} if "+avx512f" in self.features else ())
+
 
 _SSE4: Final = ("+cx16", "+popcnt", "+sahf", "+sse3", "+sse4.1", "+sse4.2", "+ssse3")
 _AVX2: Final = (*_SSE4, "+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe")
@@ -102,7 +107,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         l3=min(sizes.get(3, 8 << 20), core.l3_share),
         cache_line=64,
         cores=cores or len(os.sched_getaffinity(0)),
-        native=PORTABLE | ROUNDING | ({"fma"} if chosen.fma else frozenset()),
+        native=PORTABLE | ROUNDING | ({"fma"} if chosen.fma else frozenset()) | chosen.scaling,
         l2_speed=core.l2_speed,
         l3_speed=core.l3_speed,
         memory_speed=core.memory_speed,

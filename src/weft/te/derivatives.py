@@ -150,6 +150,7 @@ INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "copysign": lambda e, a, b, da, db: times(da, _sign(a) * _sign(b)),
     "pow": _power,
     "fma": lambda e, a, b, c, da, db, dc: plus(plus(times(da, b), times(db, a)), dc),
+    "ldexp": lambda e, x, n, dx, dn: None if dx is None else apply("ldexp", dx, n),
     "fmod": lambda e, a, b, da, db: minus(da, times(db, apply("trunc", a / b))),
     **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away"), lambda e, x, t: None),
 }  # fmt: skip

@@ -15,15 +15,16 @@ N = TypeVar("N", bound=Node)
 def expand(root: N, native: frozenset[str]) -> N:
     """Returns *root*, an expression or statement, with every function outside *native* expanded as far as the table goes.
 
-    A function that has no expansion is left for the backend to refuse. Fused multiply-adds appear if *native* has `fma`.
+    A function that has no expansion is left for the backend to refuse. Fused multiply-adds appear if *native* has `fma`,
+    and powers of two are multiplied by as such if it has `ldexp`.
     """
-    fused = "fma" in native
+    fused, scales = "fma" in native, "ldexp" in native
     rules = Rules()
 
     @rules.on(Apply)
     def by_arithmetic(e: Apply) -> Node | None:
         if e.fn in native or e.fn not in EXPANSIONS or not e.args[0].dtype.is_float:
             return None
-        return EXPANSIONS[e.fn](*e.args, fused=fused)
+        return EXPANSIONS[e.fn](*e.args, fused=fused, scales=scales)
 
     return rewrite(root, rules)

@@ -41,15 +41,17 @@ FORMATS: Final = {
 class Kit:
     """Builds the expressions of one expansion in the float type *dtype*, scalar or vector.
 
-    *fused* says that the target multiplies and adds with a single rounding; without it `fma` rounds twice.
+    *fused* says that the target multiplies and adds with a single rounding; without it `fma` rounds twice. *scales* says that it
+    multiplies by a power of two as such, with whatever exponent: it has `ldexp`.
     """
 
-    def __init__(self, dtype: DType, fused: bool) -> None:
+    def __init__(self, dtype: DType, fused: bool, scales: bool = False) -> None:
         if dtype.element not in FORMATS:
             raise LoweringError(f"mathematical functions are expanded in f32 and f64, not in {dtype}")
         self.dtype = dtype
         self.element = dtype.element
         self.fused = fused
+        self.scales = scales
         self.format = FORMATS[self.element]
         self.word = self.format.word.with_lanes(dtype.lanes)
 
@@ -163,6 +165,8 @@ class Kit:
 
     def scaled(self, x: Expr, shifted: Expr, half: Expr) -> Expr:
         """Returns x * 2^n for the n in *shifted*, with *half* of it in another, so that no factor is out of range."""
+        if self.scales:
+            return Apply("ldexp", (x, self.unshifted(shifted)))
         rest = self.real(self.bits(shifted) - self.bits(half))
         return x * self.power_of_two(half) * self.power_of_two(rest)
 

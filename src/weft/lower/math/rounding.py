@@ -1,4 +1,4 @@
-"""Rounding, signs and classification, for targets that lack them, and fmod."""
+"""Rounding, signs, exponents and classification, for targets that lack them, and fmod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from weft.ir.expr import Apply, Expr, eq, ne, select
 from weft.lower.math.kit import Kit
-from weft.lower.math.table import EXACT, expansion
+from weft.lower.math.table import EXACT, Error, expansion
 
 
 def _to_whole(kit: Kit, a: Expr) -> Expr:
@@ -100,3 +100,14 @@ def fmod(kit: Kit, x: Expr, y: Expr) -> Expr:
         r = kit.fma(-digits, low, kit.fma(-digits, high, r))
     r = kit.with_sign(select(r < 0.0, r + b, r), kit.sign(x))
     return select(eq(b, math.inf) & (kit.abs(x) < math.inf), x, r)
+
+
+@expansion("ldexp", f32=Error(1.0, 1.0), f64=Error(1.0, 1.0))
+def ldexp(kit: Kit, x: Expr, n: Expr) -> Expr:
+    """Returns x * 2^n for a whole number n, by three factors that are all in range; a denormal result may be rounded twice."""
+    bound = 3.0 * (kit.format.bias - 1)
+    n = kit.at_least(kit.at_most(n, bound), -bound)
+    third = kit.shifted(n, 1 / 3)
+    rest = n - 2.0 * kit.unshifted(third)
+    factor = kit.power_of_two(third)
+    return x * factor * factor * kit.power_of_two(rest + kit.shifter)

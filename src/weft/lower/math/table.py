@@ -48,14 +48,14 @@ class Expansion:
     build: Builder
     max_ulp: Mapping[DType, Error]
 
-    def __call__(self, *args: Expr, fused: bool = True) -> Expr:
+    def __call__(self, *args: Expr, fused: bool = True, scales: bool = False) -> Expr:
         """Returns the expanded `name(*args)`; half-precision operands are computed in float32 and rounded once."""
         dtype = args[0].dtype
         if dtype.element in (f16, bf16):
             wide = [cast(a, f32.with_lanes(dtype.lanes)) for a in args]
-            result = self.build(Kit(wide[0].dtype, fused), *wide)
+            result = self.build(Kit(wide[0].dtype, fused, scales), *wide)
             return result if result.dtype.is_bool else cast(result, dtype)
-        return self.build(Kit(dtype, fused), *args)
+        return self.build(Kit(dtype, fused, scales), *args)
 
 
 EXPANSIONS: Final[dict[str, Expansion]] = {}
