@@ -104,9 +104,9 @@ def _reduce_in_lanes(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], run: 
 
 
 def _combine(s: Schedule, ref: BlockRef, width: int, lanes: int) -> None:
-    """Combines the *width* partial results of *ref*: whole vectors first, then halves of one."""
+    """Combines the *width* partial results of *ref* by halves, but an odd number of vectors one by one."""
     while width > 2:
-        width = lanes if width > lanes else width // 2
+        width = lanes if width % (2 * lanes) and width > lanes else width // 2
         steps, lane = s.split(s.loops(ref)[-1], [None, width])
         _vectors(s, s.rfactor(ref, lane), [steps], lane)
         s.unroll(steps)
