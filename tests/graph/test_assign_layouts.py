@@ -33,12 +33,12 @@ def test_what_two_layouts_read_is_moved_once() -> None:
 
 
 def test_packed_where_there_is_least_to_pack() -> None:
-    """Between a wide depthwise convolution, as good in rows, and one with blocks, the pooled value is the smaller."""
+    """Between a wide depthwise convolution, as good in rows, and one that needs blocks, the pooled value is the smaller."""
     g = Graph()
     x = g.input("x", (1, 8, 32, 32), f32)
     y = conv(g, x, 8, group=8)
     y = g.add("max_pool2d", [y], kernel=(4, 4), strides=(4, 4), pads=(0, 0, 0, 0))
-    made = apply_pass(one_output(g, conv(g, y, 8)), layouts)
+    made = apply_pass(one_output(g, conv(g, y, 8, stride=2)), layouts)
     assert ops(made) == ["conv2d", "max_pool2d", "pack_channels", "conv2d_blocked", "unpack_channels"]
 
 
@@ -92,3 +92,22 @@ def test_depthwise_convolutions_in_narrow_rows(
     y = depthwise = conv(g, y, 128, group=128, stride=stride)
     y = conv(g, y, 128) if between else y
     assert (depthwise.producer in nodes_in_blocks(one_output(g, y), cpu(level))) == blocked
+
+
+@pytest.mark.parametrize(
+    ("made", "width", "blocked"),
+    [
+        (16, 32, False),
+        (32, 32, False),
+        (24, 40, False),
+        (64, 18, True),
+        (12, 24, False),
+        (64, 8, True),
+        (128, 40, True),
+    ],
+)
+def test_a_convolution_in_rows_where_these_fill_vectors(made: int, width: int, blocked: bool) -> None:
+    """A single layer, which has to be moved to be in blocks; one block of channels is slow, and so are ends of rows."""
+    g = Graph()
+    y = conv(g, g.input("x", (1, 48, 20, width), f32), made, 5)
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), cpu("avx512"))) == blocked

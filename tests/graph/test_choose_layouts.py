@@ -33,9 +33,13 @@ def layouts(graph: Graph) -> Graph:
     return fold_constants(choose_layouts(graph, FOUR), Oracle())
 
 
-def built(build: Callable[[Graph, Value], Value], channels: int = 8) -> Graph:
+def built(build: Callable[[Graph, Value], Value], channels: int = 8, width: int = 6) -> Graph:
     g = Graph()
-    return one_output(g, build(g, g.input("x", (1, channels, 6, 6), f32)))
+    return one_output(g, build(g, g.input("x", (1, channels, 6, width), f32)))
+
+
+SHORT = 5
+"""A width of rows that fill less of their vectors than the channels of the tests do."""
 
 
 def test_blocks() -> None:
@@ -126,7 +130,7 @@ def test_between_convolutions_nothing_is_unpacked(what: str) -> None:
 
 @pytest.mark.parametrize(("taken", "made"), [(3, 6), (6, 3), (1, 4), (5, 7), (9, 3)])
 def test_channels_that_fill_no_block(taken: int, made: int) -> None:
-    graph = built(lambda g, x: g.add("tanh", [conv(g, g.add("relu", [conv(g, x, 6)]), made)]), taken)
+    graph = built(lambda g, x: g.add("tanh", [conv(g, g.add("relu", [conv(g, x, 6)]), made)]), taken, SHORT)
     found = ops(apply_pass(graph, layouts))
     first = "reshape"  # they fill no vectors, and are read one at a time
     assert found == [first, "conv2d_blocked", "relu", "conv2d_blocked", "tanh", "unpack_channels"]
@@ -147,7 +151,9 @@ def test_a_group_reads_the_blocks_that_are_there() -> None:
 
 
 def test_padding_channels_never_meet_what_is_not_finite_at_zero() -> None:
-    graph = built(lambda g, x: conv(g, g.add("exp", [g.add("log", [g.add("square", [conv(g, x, 6)])])]), 4))
+    graph = built(
+        lambda g, x: conv(g, g.add("exp", [g.add("log", [g.add("square", [conv(g, x, 6)])])]), 4), width=SHORT
+    )
     found = ops(apply_pass(graph, layouts))
     assert found == [
         "pack_channels", "conv2d_blocked", "square", "unpack_channels", "log", "exp", "reshape", "conv2d_blocked",

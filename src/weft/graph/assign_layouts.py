@@ -1,8 +1,8 @@
 """Which nodes compute on channels in blocks: the choice that `choose_layouts` carries out, as one problem over the whole graph.
 
 Each value has up to four alternatives: it is computed plain or in blocks, and kept so alone, or moved to the other layout too. A
-node that computes its value in blocks reads its inputs in blocks. A convolution is faster in blocks unless its plain form reads
-whole rows as well; the model's own inputs and outputs are plain. `pbqp` solves it.
+node that computes its value in blocks reads its inputs in blocks. A convolution fills vectors with channels in blocks, and in the
+plain layout with elements of a row, where it can read those; the model's own inputs and outputs are plain. `pbqp` solves it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ REDUCTIONS = frozenset({"reduce_mean", "reduce_max", "reduce_min", "reduce_sum"}
 PLAIN_CONVOLUTION = 4.0
 """The time of a plain convolution as a multiple of one in blocks: it reads along rows, whose ends fill no vector."""
 
-ROWS_BETTER = 1.3
-"""How many times as much of their vectors rows must fill as channels do, for the plain layout to be as good."""
+IN_ROWS = 1.05
+"""The same of one that reads rows in vectors (measured, as are the next two)."""
 
-NARROW_ROWS_BETTER = 2.5
-"""The same for rows that fill no vector."""
+REST = 0.5
+"""To what power the part that a row fills of its vectors tells its time where masks are free: its rest has shorter vectors."""
+
+ONE_BLOCK = 1.5
+"""How many times as long a convolution takes that reads an element for each product, on a core that reads no more than two."""
 
 SHORT_STRIDE = 2
 """The longest stride at which every so many elements of a row are picked from vectors as fast as channels are packed."""
@@ -113,12 +116,13 @@ class _Problem:
         if is_pointwise(n):
             places = prod(map(_size, n.output.shape[2:]))
             return least + self._work(n) / (_filled(places, lanes) if places > 1 else 1.0)
-        width = _size(n.output.shape[3])
-        if _is_depthwise(n) and self.target.mask_registers and n.attribute("strides")[-1] <= SHORT_STRIDE:
-            picked = PICKED if n.attribute("strides")[-1] > 1 else 1.0
-            return least + self._work(n) * picked / _filled(width, lanes)
-        if is_as_good_plain(n, self.target):
-            return least + self._work(n)
+        width, masks = _size(n.output.shape[3]), self.target.mask_registers
+        if _is_depthwise(n) and n.attribute("strides")[-1] <= SHORT_STRIDE and (masks or _fills_a_vector(n, lanes)):
+            picked = PICKED if masks and n.attribute("strides")[-1] > 1 else 1.0
+            return least + self._work(n) * picked / (_filled(width, lanes) if masks else 1.0)
+        if _reads_rows(n):
+            filled = _filled(width, lanes)
+            return least + self._work(n) * IN_ROWS / (filled**REST if masks and width > lanes else filled)
         apart = n.attribute("strides")[-1] > 1 and n.op == "conv2d"  # elements are read one by one, and put together
         in_rows = PLAIN_CONVOLUTION / (_filled(width, lanes) if 1 < width < lanes else 1.0)
         return least + self._work(n) * (2 * lanes if apart else in_rows)
@@ -136,7 +140,12 @@ class _Problem:
             rows = set(n.attribute("strides")) == {1}
             if group_blocks(read // group, made // group, lanes, rows=rows) is None:
                 return inf
-        return self._work(n)
+        if n.op != "conv2d" or group > 1:
+            return self._work(n)
+        block = input_block(read, lanes)
+        zeros = -(-read // block) * block / read
+        bound = made <= lanes and self.target.mask_registers and self.target.fma_per_cycle > 1
+        return self._work(n) * zeros / _filled(made, lanes) * (ONE_BLOCK if bound else 1.0)
 
     def _work(self, n: Node) -> float:
         """Returns the cycles of a convolution's multiplications on one core."""
@@ -149,23 +158,16 @@ class _Problem:
         return products / self.target.lanes(n.output.dtype.bits) / max(1, self.target.fma_per_cycle)
 
 
-def is_as_good_plain(node: Node, target: Target) -> bool:
-    """Tells whether a convolution computes rows of the plain layout as well as blocks of channels.
+def _reads_rows(n: Node) -> bool:
+    """Tells whether the plain form of a convolution reads vectors along rows: at stride one, of a known width."""
+    at_one = n.op == "conv2d" and n.attribute("strides")[-1] == 1
+    return at_one and n.attribute("group") == 1 and isinstance(n.output.shape[-1], Const)
 
-    It is so where each channel is alone, strides along the rows are short and rows are wide enough, or at stride one where rows
-    fill vectors better than channels.
-    """
-    x, width = node.inputs[0], node.output.shape[-1]
-    if node.op != "conv2d" or x is None:
-        return False
-    lanes, made, group = target.lanes(x.dtype.bits), node.output.shape[1], node.attribute("group")
-    wide = not isinstance(width, Const) or _size(width) >= lanes
-    if _is_depthwise(node):
-        return wide and bool(node.attribute("strides")[-1] <= SHORT_STRIDE)
-    known = isinstance(width, Const) and isinstance(made, Const) and group == 1
-    at_one = set(node.attribute("strides")) == {1}
-    needed = ROWS_BETTER if wide else NARROW_ROWS_BETTER
-    return known and at_one and _filled(_size(width), lanes) >= needed * _filled(_size(made), lanes)
+
+def _fills_a_vector(n: Node, lanes: int) -> bool:
+    """Tells whether the rows of a node's output are as long as a vector; those of an unknown width are taken to be."""
+    width = n.output.shape[-1]
+    return not isinstance(width, Const) or _size(width) >= lanes
 
 
 def _is_depthwise(n: Node) -> bool:
