@@ -98,7 +98,6 @@ def test_depthwise_convolutions_in_narrow_rows(
     ("made", "width", "blocked"),
     [
         (16, 32, False),
-        (32, 32, False),
         (24, 40, False),
         (64, 18, True),
         (12, 24, False),
@@ -111,3 +110,11 @@ def test_a_convolution_in_rows_where_these_fill_vectors(made: int, width: int, b
     g = Graph()
     y = conv(g, g.input("x", (1, 48, 20, width), f32), made, 5)
     assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), cpu("avx512"))) == blocked
+
+
+def test_winograds_method_is_a_reason_for_blocks() -> None:
+    """Rows of 32 fill their vectors as well as 64 channels do."""
+    g = Graph()
+    graph = one_output(g, conv(g, g.input("x", (1, 64, 32, 32), f32), 64))
+    assert nodes_in_blocks(graph, cpu("avx512"), by_winograd=True)
+    assert not nodes_in_blocks(graph, cpu("avx512"), by_winograd=False)

@@ -13,6 +13,7 @@ from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, is_pointwise, output_block
 from weft.graph.pbqp import Edge, solve
+from weft.graph.winograd_plans import TAPS, Layer, good_plans, winograd_cycles
 from weft.ir.expr import Const, as_expr
 from weft.targets.target import Target
 
@@ -54,9 +55,12 @@ _PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
 _IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
 
 
-def nodes_in_blocks(graph: Graph, target: Target) -> set[Node]:
-    """Returns the nodes to compute in channel blocks; sizes that are not known count as one."""
-    problem = _Problem(graph, target)
+def nodes_in_blocks(graph: Graph, target: Target, *, by_winograd: bool = True) -> set[Node]:
+    """Returns the nodes to compute in channel blocks; sizes that are not known count as one.
+
+    Convolutions in blocks may be those *by_winograd*, where that takes less.
+    """
+    problem = _Problem(graph, target, by_winograd)
     chosen = solve(problem.costs, problem.edges)
     return {
         v.producer for v, k in zip(problem.values, chosen, strict=True) if k in _IN_BLOCKS and v.producer is not None
@@ -66,8 +70,9 @@ def nodes_in_blocks(graph: Graph, target: Target) -> set[Node]:
 class _Problem:
     """The alternatives of each value, and what they cost in cycles."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, by_winograd: bool) -> None:
         self.target = target
+        self.by_winograd = by_winograd
         made = [v for n in graph.nodes for v in n.outputs]
         self.values = [v for v in (*graph.inputs, *made) if v.rank > 1]
         self.numbers = {v: k for k, v in enumerate(self.values)}
@@ -145,7 +150,10 @@ class _Problem:
         block = input_block(read, lanes)
         zeros = -(-read // block) * block / read
         bound = made <= lanes and self.target.mask_registers and self.target.fma_per_cycle > 1
-        return self._work(n) * zeros / _filled(made, lanes) * (ONE_BLOCK if bound else 1.0)
+        direct = self._work(n) * zeros / _filled(made, lanes) * (ONE_BLOCK if bound else 1.0)
+        layer = _winograd_layer(n, lanes) if self.by_winograd else None
+        plans = [] if layer is None else good_plans(layer, self.target)
+        return direct if layer is None or not plans else min(direct, winograd_cycles(layer, plans[0], self.target))
 
     def _work(self, n: Node) -> float:
         """Returns the cycles of a convolution's multiplications on one core."""
@@ -162,6 +170,21 @@ def _reads_rows(n: Node) -> bool:
     """Tells whether the plain form of a convolution reads vectors along rows: at stride one, of a known width."""
     at_one = n.op == "conv2d" and n.attribute("strides")[-1] == 1
     return at_one and n.attribute("group") == 1 and isinstance(n.output.shape[-1], Const)
+
+
+def _winograd_layer(n: Node, lanes: int) -> Layer | None:
+    """Returns what Winograd's method in blocks would be given of a convolution that has a plain form in rows, too."""
+    w, shape = n.inputs[1], n.output.sample_shape
+    if not isinstance(w, Constant) or shape is None or not _reads_rows(n) or set(n.attribute("dilations")) != {1}:
+        return None
+    outputs, inputs, *kernel = w.extents
+    block, read = output_block(outputs, lanes), input_block(inputs, lanes)
+    if len(set(kernel)) > 1 or kernel[0] not in TAPS or n.attribute("strides")[0] != 1:
+        return None
+    if outputs % block or inputs % read:
+        return None
+    sizes = shape[0], shape[2], shape[3], inputs, outputs, kernel[0], inputs * kernel[0] ** 2
+    return Layer(*sizes, (1, 1), block, gathered=read < block)
 
 
 def _fills_a_vector(n: Node, lanes: int) -> bool:

@@ -21,6 +21,7 @@ from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convo
 from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.lower_volume_convolutions import lower_volume_convolutions
 from weft.graph.passes.merge_axes import merge_axes
+from weft.graph.passes.merge_rows import merge_rows
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.simplify import simplify
@@ -85,11 +86,12 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
             "lower_transposed_convolutions",
             lambda g: lower_transposed_convolutions(g, target, evaluator, blocks=options.layouts),
         ),
-        ("choose_layouts", lambda g: choose_layouts(g, target) if options.layouts else g),
+        ("choose_layouts", lambda g: choose_layouts(g, target, by_winograd=by_winograd) if options.layouts else g),
         ("lower_pointwise_convolutions", lower_pointwise_convolutions),
         ("choose_winograd", lambda g: choose_winograd(g, target) if by_winograd else g),
         ("choose_transposed_winograd", lambda g: choose_transposed_winograd(g, target) if by_winograd else g),
         ("merge_axes", lambda g: merge_axes(g, target)),
+        ("merge_rows", merge_rows),
         ("pack_matrices", lambda g: pack_matrices(g, target) if options.pack else g),
         ("simplify_packed", lambda g: simplify(g, exact=options.exact)),
         ("fold_packed_constants", lambda g: fold_constants(g, evaluator, defer=True) if options.prepack else g),

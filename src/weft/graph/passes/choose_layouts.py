@@ -21,9 +21,12 @@ from weft.support.dtypes import DType
 from weft.targets.target import Target
 
 
-def choose_layouts(graph: Graph, target: Target) -> Graph:
-    """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks."""
-    return rewrite_graph(graph, _Layouts(target, nodes_in_blocks(graph, target)).rewrite)
+def choose_layouts(graph: Graph, target: Target, *, by_winograd: bool = True) -> Graph:
+    """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks.
+
+    What is in blocks may be computed *by_winograd* afterwards, which can be a reason for them.
+    """
+    return rewrite_graph(graph, _Layouts(target, nodes_in_blocks(graph, target, by_winograd=by_winograd)).rewrite)
 
 
 class _Layouts:

@@ -1,25 +1,32 @@
 // Calls and times bare kernels: int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...).
 #include <ctime>
+#include <utility>
 
 #include "binding.h"
 
-static constexpr size_t MOST_ARGUMENTS = 16;
-using Kernel = int32_t (*)(weft_ctx *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                           int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+// More than a kernel has: arguments that it does not take are passed in vain.
+static constexpr size_t FEW_ARGUMENTS = 16, MOST_ARGUMENTS = 128;
+using Kernel = void (*)();
+
+template <size_t... I> static int32_t invoke(Kernel kernel, weft_ctx *ctx, const int64_t *a, std::index_sequence<I...>) {
+    return reinterpret_cast<int32_t (*)(weft_ctx *, decltype(static_cast<int64_t>(I))...)>(kernel)(ctx, a[I]...);
+}
 
 // One kernel with its arguments, ready to be called again and again.
 struct Bound {
     nb::object image;
     Kernel kernel;
+    size_t count;
     int64_t a[MOST_ARGUMENTS] = {};
     weft_ctx ctx;
     std::vector<Pinned> pinned;
 
     Bound(nb::object blob, int64_t offset, nb::sequence buffers, const std::vector<int64_t> &scalars,
           int32_t threads, nb::handle constants, int64_t arena_bytes)
-        : image(mapped(blob)), kernel(nb::cast<const Image &>(image).entry<Kernel>(offset)) {
-        size_t n = 0, count = nb::len(buffers);
-        if (count + scalars.size() > MOST_ARGUMENTS) throw nb::value_error("a kernel takes at most 16 arguments");
+        : image(mapped(blob)), kernel(nb::cast<const Image &>(image).entry<Kernel>(offset)),
+          count(nb::len(buffers) + scalars.size()) {
+        size_t n = 0;
+        if (count > MOST_ARGUMENTS) throw nb::value_error("a kernel takes at most 128 arguments");
         pinned.reserve(count + 1);
         for (nb::handle buffer : buffers) a[n++] = reinterpret_cast<int64_t>(pin(buffer));
         for (int64_t scalar : scalars) a[n++] = scalar;
@@ -29,9 +36,10 @@ struct Bound {
     Bound(const Bound &) = delete;
     ~Bound() { weft_ctx_free_arena(&ctx); }
 
+    // Few arguments, as nearly all kernels have, cost few pushes: what is timed may take a microsecond.
     int32_t operator()() {
-        return kernel(&ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-                      a[14], a[15]);
+        if (count <= FEW_ARGUMENTS) return invoke(kernel, &ctx, a, std::make_index_sequence<FEW_ARGUMENTS>());
+        return invoke(kernel, &ctx, a, std::make_index_sequence<MOST_ARGUMENTS>());
     }
 
   private:
