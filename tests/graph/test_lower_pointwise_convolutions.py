@@ -57,6 +57,15 @@ def test_a_strided_one_multiplies_the_places_that_it_reads() -> None:
     assert ops(made) == ["slice", "reshape", "matmul", "reshape"]
 
 
+@pytest.mark.parametrize(("channels", "group"), [(1, 1), (4, 4), (2, 2)])
+def test_a_group_of_one_channel_is_scaled(channels: int, group: int) -> None:
+    def build(g: Graph, x: Value) -> Value:
+        return g.add("conv2d", [x, constant(g, 4, 1, 1, 1, name="w"), constant(g, 4, name="b")], group=group)
+
+    made = apply_pass(built(build, 2, channels, 3, 5), lower_pointwise_convolutions)
+    assert [n for n in ops(made) if n != "reshape"] == ["mul", "add"]
+
+
 LOWERED: dict[str, Callable[[Graph, Value], Value]] = {
     "bias": conv,
     "chain": lambda g, x: conv(g, g.add("relu", [conv(g, x)])),
@@ -72,7 +81,7 @@ def test_regions_of_pointwise_convolutions(what: str) -> None:
 KEPT: dict[str, Callable[[Graph, Value], Value]] = {
     "window": lambda g, x: conv(g, x, 3),
     "padding": lambda g, x: conv(g, x, pads=(1, 1, 1, 1)),
-    "each channel alone": lambda g, x: conv(g, x, group=4),
+    "a window on each channel alone": lambda g, x: conv(g, x, 3, group=4),
 }
 
 

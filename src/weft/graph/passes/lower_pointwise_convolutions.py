@@ -3,10 +3,13 @@
     y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
 
 with x as [N, C, H*W] and w as [OC, C], or one product for each group. Of a strided one only the places that it reads are
-taken. A convolution alone, or where few others are near, needs no packing so.
+taken. A convolution alone, or where few others are near, needs no packing so. One that reads a single channel for what it
+computes only scales it, and is a product of elements.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import is_pointwise
@@ -16,7 +19,17 @@ from weft.ir.expr import ONE
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
     """Returns *graph* with matrix products for the 1x1 convolutions that are left in it."""
-    return rewrite_graph(graph, lambda new, node, inputs: [_product(new, node, inputs)] if is_pointwise(node) else None)
+
+    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        return [_product(new, node, inputs)] if is_pointwise(node) or _only_scales(node) else None
+
+    return rewrite_graph(graph, rule)
+
+
+def _only_scales(node: Node) -> bool:
+    """Tells whether *node* is a 1x1 convolution of groups that read one channel each."""
+    w = node.inputs[1] if node.op == "conv2d" else None
+    return isinstance(w, Constant) and w.rank == 4 and set(w.extents[1:]) == {1} and not any(node.attribute("pads"))
 
 
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
@@ -38,7 +51,7 @@ def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
     made, read = w.extents[0] // group, w.extents[1]
     matrix = w.reshaped((*groups, made, read), f"{w.name}_matrix")
     places = new.add("reshape", [x], shape=(n, *groups, read, height * width))
-    y = new.add("matmul", [matrix, places], source=node.source)
+    y = new.add("mul" if read == 1 else "matmul", [matrix, places], source=node.source)
     if bias is not None:
         column = new.add("reshape", [bias], shape=(*groups, made, 1), name=f"{bias.name}_column")
         y = new.add("add", [y, column], source=node.source)
