@@ -96,7 +96,7 @@ def test_the_clock_times_each_stage() -> None:
 
 
 def test_levels_do_what_they_say() -> None:
-    proto = conv_bn_relu()
+    proto = conv_bn_relu(stride=2)  # which needs blocks, whatever rows fill
     operators = {
         level: [[n.op for n in g.nodes] for g in build(proto, options=Options(opt_level=level)).fused.groups]
         for level in range(4)
