@@ -13,8 +13,9 @@ from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, is_pointwise, output_block
 from weft.graph.pbqp import Edge, solve
-from weft.graph.winograd_plans import TAPS, Layer, good_plans, winograd_cycles
+from weft.graph.winograd_plans import good_plans, layer_of, winograd_cycles
 from weft.ir.expr import Const, as_expr
+from weft.support.dtypes import f32
 from weft.targets.target import Target
 
 CONVOLUTIONS = frozenset({"conv2d", "conv_transpose2d"})
@@ -147,13 +148,26 @@ class _Problem:
                 return inf
         if n.op != "conv2d" or group > 1:
             return self._work(n)
-        block = input_block(read, lanes)
-        zeros = -(-read // block) * block / read
         bound = made <= lanes and self.target.mask_registers and self.target.fma_per_cycle > 1
-        direct = self._work(n) * zeros / _filled(made, lanes) * (ONE_BLOCK if bound else 1.0)
-        layer = _winograd_layer(n, lanes) if self.by_winograd else None
+        used = _filled(read, input_block(read, lanes)) * _filled(made, lanes)
+        direct = self._work(n) / used * (ONE_BLOCK if bound else 1.0)
+        return min(direct, self._winograd(n)) if self.by_winograd else direct
+
+    def _winograd(self, n: Node) -> float:
+        """Returns the cycles of a convolution of one group by Winograd's method, infinite where that is not better."""
+        w, made = n.inputs[1], n.output.sample_shape
+        if (
+            not isinstance(w, Constant)
+            or made is None
+            or n.output.dtype is not f32
+            or set(n.attribute("dilations")) != {1}
+        ):
+            return inf
+        lanes = self.target.lanes(n.output.dtype.bits)
+        blocks = input_block(w.extents[1], lanes), output_block(w.extents[0], lanes)
+        layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks)
         plans = [] if layer is None else good_plans(layer, self.target)
-        return direct if layer is None or not plans else min(direct, winograd_cycles(layer, plans[0], self.target))
+        return inf if layer is None or not plans else winograd_cycles(layer, plans[0], self.target)
 
     def _work(self, n: Node) -> float:
         """Returns the cycles of a convolution's multiplications on one core."""
@@ -170,21 +184,6 @@ def _reads_rows(n: Node) -> bool:
     """Tells whether the plain form of a convolution reads vectors along rows: at stride one, of a known width."""
     at_one = n.op == "conv2d" and n.attribute("strides")[-1] == 1
     return at_one and n.attribute("group") == 1 and isinstance(n.output.shape[-1], Const)
-
-
-def _winograd_layer(n: Node, lanes: int) -> Layer | None:
-    """Returns what Winograd's method in blocks would be given of a convolution that has a plain form in rows, too."""
-    w, shape = n.inputs[1], n.output.sample_shape
-    if not isinstance(w, Constant) or shape is None or not _reads_rows(n) or set(n.attribute("dilations")) != {1}:
-        return None
-    outputs, inputs, *kernel = w.extents
-    block, read = output_block(outputs, lanes), input_block(inputs, lanes)
-    if len(set(kernel)) > 1 or kernel[0] not in TAPS or n.attribute("strides")[0] != 1:
-        return None
-    if outputs % block or inputs % read:
-        return None
-    sizes = shape[0], shape[2], shape[3], inputs, outputs, kernel[0], inputs * kernel[0] ** 2
-    return Layer(*sizes, (1, 1), block, gathered=read < block)
 
 
 def _fills_a_vector(n: Node, lanes: int) -> bool:

@@ -76,8 +76,8 @@ def group_blocks(read: int, made: int, lanes: int, *, rows: bool = True) -> tupl
 
 
 def is_pointwise(node: Node) -> bool:
-    """Tells whether *node* is a convolution that is a matrix product at each place."""
+    """Tells whether *node* is a convolution that is a product at each place, of matrices or of elements."""
     x, w = (*node.inputs, None, None)[:2]
     if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
         return False
-    return w.extents[2:] == (1, 1) and (node.attribute("group") == 1 or w.extents[1] > 1)
+    return w.extents[2:] == (1, 1)

@@ -8,7 +8,7 @@ larger than those of the model and may have to come from memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -76,6 +76,22 @@ class Plan:
 
     tile: int
     patch: tuple[int, int, int]
+
+
+def layer_of(
+    places: tuple[int, int, int], weight: Sequence[int], strides: tuple[int, int], read: int, block: int
+) -> Layer | None:
+    """Returns the layer of a convolution in one group; None for windows and blocks of channels that the method is not for.
+
+    *places* are its images, and the height and width of its output. The *weight* is [outputs, inputs, height, width]; the
+    outputs' channels are in blocks of *block*, the inputs' in blocks of *read*.
+    """
+    outputs, inputs, *kernel = weight
+    taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    if len(taps) > 1 or not taps <= set(TAPS) or read not in (1, block) or outputs % block or inputs % read:
+        return None
+    sizes = *places, inputs * strides[0] * strides[1], outputs, taps.pop(), inputs * prod(kernel)
+    return Layer(*sizes, strides, block, gathered=read < block)
 
 
 def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:

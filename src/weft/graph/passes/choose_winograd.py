@@ -17,7 +17,7 @@ from functools import cache
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.graph.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
-from weft.graph.winograd_plans import TAPS, Layer, good_plans, panel_of
+from weft.graph.winograd_plans import Layer, good_plans, layer_of, panel_of
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -62,15 +62,8 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     x, shape = node.inputs[0], node.output.sample_shape
     if not isinstance(w, Constant) or x is None or shape is None or x.sample_shape is None:
         return None
-    outputs, inputs, *kernel = w.extents
-    strides, block = node.attribute("strides"), shape[4]
-    phases = strides[0] * strides[1]
-    taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
-    if len(taps) > 1 or not taps <= set(TAPS) or set(node.attribute("dilations")) != {1}:
+    if set(node.attribute("dilations")) != {1}:
         return None
-    read = x.sample_shape[4]
-    if read not in (1, block) or outputs % block or inputs != x.sample_shape[1] * read:
-        return None
-    multiplications = inputs * kernel[0] * kernel[1]
-    sizes = shape[0], shape[2], shape[3], inputs * phases, outputs, taps.pop(), multiplications
-    return Layer(*sizes, strides, block, gathered=read < block), w
+    places = shape[0], shape[2], shape[3]
+    layer = layer_of(places, w.extents, node.attribute("strides"), x.sample_shape[4], shape[4])
+    return None if layer is None else (layer, w)

@@ -16,7 +16,7 @@ from math import prod
 
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.graph.winograd_plans import TAPS, Layer, good_plans, winograd_cycles
+from weft.graph.winograd_plans import good_plans, layer_of, winograd_cycles
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -42,22 +42,20 @@ def _is_less_work(node: Node, target: Target) -> bool:
     if node.op != "conv2d" or x is None or not isinstance(w, Constant) or node.output.rank != 4 or x.dtype is not f32:
         return False
     dilations, pads, made = node.attribute("dilations"), node.attribute("pads"), node.output.sample_shape
-    outputs, inputs, *kernel = w.extents
     lanes = target.lanes(32)
     if made is None or x.sample_shape is None or node.attribute("group") != 1:
         return False
     if set(node.attribute("strides")) != {1} or max(dilations) == 1:
         return False
-    if len(set(kernel)) > 1 or kernel[0] not in TAPS or outputs % lanes or inputs % lanes:
-        return False
     if any(p % d for p, d in zip(pads, dilations, strict=False)):
         return False
     height, width = _of_a_phase(made[2:], dilations)
-    multiplications = inputs * prod(kernel)
-    layer = Layer(made[0] * prod(dilations), height, width, inputs, outputs, kernel[0], multiplications, (1, 1), lanes)
+    layer = layer_of((made[0] * prod(dilations), height, width), w.extents, (1, 1), lanes, lanes)
+    if layer is None:
+        return False
     plans = good_plans(layer, target)
-    direct = prod(made) * multiplications / (lanes * max(1, target.fma_per_cycle))
-    moved = layer.images * height * width * (inputs + outputs) * MOVING
+    direct = prod(made) * layer.multiplications / (lanes * max(1, target.fma_per_cycle))
+    moved = layer.images * height * width * (layer.inputs + layer.outputs) * MOVING
     return bool(plans) and winograd_cycles(layer, plans[0], target) + moved < LEAST_GAIN * direct
 
 

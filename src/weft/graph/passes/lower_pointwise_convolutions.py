@@ -9,8 +9,6 @@ computes only scales it, and is a product of elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import is_pointwise
 from weft.graph.rewriting import Inputs, rewrite_graph
@@ -18,18 +16,8 @@ from weft.ir.expr import ONE
 
 
 def lower_pointwise_convolutions(graph: Graph) -> Graph:
-    """Returns *graph* with matrix products for the 1x1 convolutions that are left in it."""
-
-    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        return [_product(new, node, inputs)] if is_pointwise(node) or _only_scales(node) else None
-
-    return rewrite_graph(graph, rule)
-
-
-def _only_scales(node: Node) -> bool:
-    """Tells whether *node* is a 1x1 convolution of groups that read one channel each."""
-    w = node.inputs[1] if node.op == "conv2d" else None
-    return isinstance(w, Constant) and w.rank == 4 and set(w.extents[1:]) == {1} and not any(node.attribute("pads"))
+    """Returns *graph* with products for the 1x1 convolutions that are left in it."""
+    return rewrite_graph(graph, lambda new, node, inputs: [_product(new, node, inputs)] if is_pointwise(node) else None)
 
 
 def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
