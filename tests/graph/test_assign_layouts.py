@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.graph.checks import apply_pass, one_output, ops
 from tests.graph.oracle import Oracle
 from tests.graph.test_choose_layouts import conv
+from tests.support.machines import SERVER
 
 from weft.graph import Graph
 from weft.graph.assign_layouts import nodes_in_blocks
@@ -17,8 +16,6 @@ from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
 FOUR = cpu("sse4")
-WIDE = replace(cpu("avx512"), fma_per_cycle=2, l1=48 << 10, l2=2 << 20, l3=64 << 20, l2_speed=48.0, l3_speed=10.0)
-"""A machine that multiplies as many vectors in a cycle as it reads."""
 
 
 def layouts(graph: Graph) -> Graph:
@@ -60,7 +57,7 @@ def test_pointwise_convolutions_in_rows_as_long_as_rows_fill_vectors(count: int,
     y = g.input("x", (1, 64, size, size), f32)
     for _ in range(count):
         y = g.add("relu", [conv(g, y, 64, 1)])
-    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), cpu("avx512"))) == blocked
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), SERVER)) == blocked
 
 
 def test_all_of_a_network_with_few_kinds_of_edges() -> None:
@@ -95,7 +92,9 @@ def test_depthwise_convolutions_in_narrow_rows(
     y = conv(g, y, 128) if between else y
     y = depthwise = conv(g, y, 128, group=128, stride=stride)
     y = conv(g, y, 128) if between else y
-    assert (depthwise.producer in nodes_in_blocks(one_output(g, y), cpu(level))) == blocked
+    assert (
+        depthwise.producer in nodes_in_blocks(one_output(g, y), SERVER if level == "avx512" else cpu(level))
+    ) == blocked
 
 
 @pytest.mark.parametrize(
@@ -113,12 +112,12 @@ def test_a_convolution_in_rows_where_these_fill_vectors(made: int, width: int, b
     """A single layer, which has to be moved to be in blocks; one block of channels is slow, and so are ends of rows."""
     g = Graph()
     y = conv(g, g.input("x", (1, 48, 20, width), f32), made, 5)
-    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), WIDE)) == blocked
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), SERVER)) == blocked
 
 
 def test_winograds_method_is_a_reason_for_blocks() -> None:
     """Rows of 32 fill their vectors as well as 64 channels do."""
     g = Graph()
     graph = one_output(g, conv(g, g.input("x", (1, 64, 32, 32), f32), 64))
-    assert nodes_in_blocks(graph, WIDE, by_winograd=True)
-    assert not nodes_in_blocks(graph, WIDE, by_winograd=False)
+    assert nodes_in_blocks(graph, SERVER, by_winograd=True)
+    assert not nodes_in_blocks(graph, SERVER, by_winograd=False)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.targets.cpu import cpu
 
-WIDE = replace(cpu("avx512"), fma_per_cycle=2, l2=1 << 20, l3=32 << 20, l3_speed=24.0, memory_speed=8.0)
+WIDE = replace(
+    cpu("avx512"), fma_per_cycle=2, l1=48 << 10, l2=1 << 20, l2_speed=48.0, l3=32 << 20, l3_speed=24.0, memory_speed=8.0
+)
 SMALL_PLANE = Problem(row=4, column=16, last=16, depth=2048, element_bytes=4, outer_row=4)
 
 
