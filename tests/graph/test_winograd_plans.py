@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+from tests.graph.checks import constant
 from tests.graph.machines import WIDE
 
-from weft.graph.winograd_plans import Layer, Plan, good_plans
+from weft.graph.graph import Graph, Node
+from weft.graph.winograd_plans import LEFT_OUT, Layer, Plan, direct_part, good_plans
+from weft.support.dtypes import f32
 from weft.targets.target import Target
 
 
@@ -46,3 +51,34 @@ def test_first_layers_are_gathered() -> None:
     assert plan is not None
     assert plan.tile == 4
     assert best(replace(first, inputs=3, outputs=16, multiplications=27, taps=3, strides=(1, 1)), WIDE) is None
+
+
+def convolution(size: int, taps: int = 3, **how: Any) -> Node:
+    g = Graph()
+    x = g.input("x", (1, 4, size, size), f32)
+    node = g.add("conv2d", [x, constant(g, 8, 4, taps, taps, name="w")], **how).producer
+    assert node is not None
+    return node
+
+
+@pytest.mark.parametrize(
+    ("size", "how", "inside"),
+    [
+        (7, {"pads": (1, 1, 1, 1)}, (19 / 21) ** 2),
+        (7, {}, 1.0),
+        (8, {"pads": (1, 1, 1, 1), "strides": (2, 2)}, (11 / 12) ** 2),
+        (5, {"pads": (0, 2, 0, 0)}, 1 - 3 / 15),
+        (9, {"pads": (9, 9, 9, 9), "dilations": (9, 9)}, 1 / 9),
+    ],
+)
+def test_a_direct_convolution_costs_less_where_it_reads_padding(size: int, how: dict[str, Any], inside: float) -> None:
+    node = convolution(size, **how)
+    assert node.output.static_shape is not None
+    part = direct_part(node, (size, size), node.output.static_shape[2:], (3, 3))
+    assert part == pytest.approx(inside + LEFT_OUT * (1 - inside))
+
+
+def test_layers_with_much_padding_are_left_direct() -> None:
+    whole = layer(8, 256, 256)
+    assert best(whole, WIDE) is not None
+    assert best(replace(whole, direct=0.2), WIDE) is None

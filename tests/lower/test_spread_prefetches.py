@@ -142,3 +142,40 @@ def test_a_way_that_is_not_in_order_is_asked_for_where_it_is_read() -> None:
     (hint,) = hints(flat)
     assert "+ 32" in hint
     assert hint.endswith(", 1)")
+
+
+def test_tiles_that_are_cut_apart_ask_for_a_part_each() -> None:
+    """The first tile has code of its own; it and the others still ask for each line of the next panel once."""
+    case, s = panels(16, depth=12, tile=4, width=LINE * 4)
+    s.prefetch(loop(s, 0), "B_packed", 1)
+    s.partition(loop(s, 1), [1, 3])
+    found = [at for p, at in asked(lower(s.program, HERE)) if p == 0]
+    assert found == [12 * 4 * LINE + n * LINE for n in range(12 * 4)]
+    check_compiled(case, s.program)
+
+
+def test_panels_of_one_iteration_are_asked_for_one_after_another() -> None:
+    """Two panels to an iteration, cut apart: while the first is used the second one is asked for, then the next first one."""
+    case, s = panels(8, depth=12, tile=4, count=4)
+    j0, j1 = s.split(loop(s, 0), [None, 2])
+    s.prefetch(j0, "B_packed", 1)
+    s.partition(j1, [1])
+    flat = lower(s.program, HERE)
+    lines = [at // LINE for p, at in asked(flat) if p == 0]
+    length = 12 * 32 // LINE
+    assert set(lines) == set(range(length, 3 * length))
+    assert lines == sorted(lines)
+    check_compiled(case, s.program)
+
+
+def test_taps_that_are_written_out_are_steps_of_the_way() -> None:
+    """The outer loop of the reduction is unrolled: each of its copies asks for its own part."""
+    case, s = panels(8, depth=12, tile=4)
+    outer, _ = s.split(loop(s, 2), [3, None])
+    s.unroll(outer)
+    s.prefetch(loop(s, 0), "B_packed", 1)
+    lines = [at // LINE for p, at in asked(lower(s.program, HERE, unroll=True)) if p == 0]
+    begin, length = 12 * 32 // LINE, 12 * 32 // LINE
+    assert lines == sorted(lines)
+    assert set(lines) == set(range(begin, begin + length))
+    check_compiled(case, s.program)

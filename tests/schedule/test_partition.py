@@ -107,3 +107,40 @@ def test_refused_for_a_parallel_loop(golden: Callable[[str], None]) -> None:
     s = Schedule(matmul().program)
     s.parallel(loop(s, "i"))
     golden(refusal(lambda: s.partition(loop(s, "i"), [2])))
+
+
+def test_each_part_has_registers_of_its_own() -> None:
+    case = matmul(8, 16, 6)
+    s = Schedule(case.program)
+    block = s.block("C")
+    copy = s.cache_write(block, "register")
+    i, _ = s.loops(copy)
+    i0, _ = s.split(i, [None, 2])
+    s.compute_at(block, i0)
+    s.set_scope(block, "register")
+    s.partition(i0, [1, 3])
+    assert str(s).count('alloc("register"') == 3
+    s.parallel(i0)
+    check_compiled(case, s.program)
+
+
+def test_memory_stays_where_it_is() -> None:
+    case = stencil()
+    s = Schedule(case.program)
+    (i,) = s.loops(s.block("C"))
+    s.compute_at(s.block("B"), i)
+    s.partition(i, [2])
+    assert str(s).count("alloc(") == str(Schedule(case.program)).count("alloc(")
+    check_compiled(case, s.program)
+
+
+def test_columns_that_take_turns_are_known_to_be_apart() -> None:
+    """Even and odd columns: two loops that write them may both stand in a parallel loop over the rows."""
+    case = matmul(4, 8, 3)
+    s = Schedule(case.program)
+    i, j, _ = s.loops(s.block("C"))
+    j0, j1 = s.split(j, [None, 2])
+    s.reorder([i, j1, j0])
+    s.parallel(i)
+    s.partition(j1, [1])
+    check_compiled(case, s.program)

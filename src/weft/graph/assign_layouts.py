@@ -13,7 +13,7 @@ from weft.graph.facts import is_plain_map
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, is_pointwise, output_block
 from weft.graph.pbqp import Edge, solve
-from weft.graph.winograd_plans import good_plans, layer_of, winograd_cycles
+from weft.graph.winograd_plans import direct_part, good_plans, layer_of, winograd_cycles
 from weft.ir.expr import Const, as_expr
 from weft.support.dtypes import f32
 from weft.targets.target import Target
@@ -155,17 +155,20 @@ class _Problem:
 
     def _winograd(self, n: Node) -> float:
         """Returns the cycles of a convolution of one group by Winograd's method, infinite where that is not better."""
-        w, made = n.inputs[1], n.output.sample_shape
+        x, w, made = n.inputs[0], n.inputs[1], n.output.sample_shape
+        image = None if x is None else x.sample_shape
         if (
             not isinstance(w, Constant)
             or made is None
+            or image is None
             or n.output.dtype is not f32
             or set(n.attribute("dilations")) != {1}
         ):
             return inf
         lanes = self.target.lanes(n.output.dtype.bits)
         blocks = input_block(w.extents[1], lanes), output_block(w.extents[0], lanes)
-        layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks)
+        direct = direct_part(n, image[2:], made[2:], w.extents[2:])
+        layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks, direct)
         plans = [] if layer is None else good_plans(layer, self.target)
         return inf if layer is None or not plans else winograd_cycles(layer, plans[0], self.target)
 

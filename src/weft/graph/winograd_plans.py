@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from weft.graph.graph import Node
 from weft.targets.target import Target
 
 TAPS = (2, 3, 4)
@@ -35,6 +36,9 @@ L2_SHARE = 0.7
 HIDDEN = 0.25
 """The part of reading weights that shows even while they are multiplied."""
 
+LEFT_OUT = 0.4
+"""The part of a product's cycles that it still takes where it is left out: tiles have fewer sums then, for as many weights."""
+
 GATHER_CYCLES = 1.5
 """Cycles to bring an element to its place in a vector."""
 
@@ -50,7 +54,8 @@ class Layer:
     """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
 
     *inputs* are the channels at stride 1, the phases included; *multiplications* are those that a direct computation takes for
-    each output; *block* is that of the outputs' channels, and *gathered* tells that the inputs' are not in blocks.
+    each output with padding, of which it leaves out some and costs the part *direct*; *block* is that of the outputs' channels,
+    and *gathered* tells that the inputs' are not in blocks.
     """
 
     images: int
@@ -63,6 +68,7 @@ class Layer:
     strides: tuple[int, int]
     block: int
     gathered: bool = False
+    direct: float = 1.0
 
     @property
     def phases(self) -> int:
@@ -79,25 +85,44 @@ class Plan:
 
 
 def layer_of(
-    places: tuple[int, int, int], weight: Sequence[int], strides: tuple[int, int], read: int, block: int
+    places: tuple[int, int, int],
+    weight: Sequence[int],
+    strides: tuple[int, int],
+    read: int,
+    block: int,
+    direct: float = 1.0,
 ) -> Layer | None:
     """Returns the layer of a convolution in one group; None for windows and blocks of channels that the method is not for.
 
     *places* are its images, and the height and width of its output. The *weight* is [outputs, inputs, height, width]; the
-    outputs' channels are in blocks of *block*, the inputs' in blocks of *read*.
+    outputs' channels are in blocks of *block*, the inputs' in blocks of *read*. *direct* is its `direct_part`.
     """
     outputs, inputs, *kernel = weight
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
     if len(taps) > 1 or not taps <= set(TAPS) or read not in (1, block) or outputs % block or inputs % read:
         return None
     sizes = *places, inputs * strides[0] * strides[1], outputs, taps.pop(), inputs * prod(kernel)
-    return Layer(*sizes, strides, block, gathered=read < block)
+    return Layer(*sizes, strides, block, gathered=read < block, direct=direct)
+
+
+def direct_part(node: Node, image: Sequence[int], made: Sequence[int], kernel: Sequence[int]) -> float:
+    """Returns what a direct convolution in two dimensions costs, as the part of one whose windows are all inside the image.
+
+    *image* and *made* are the heights and widths of its input and output. What is multiplied of padding is left out.
+    """
+    strides, pads, dilations = (node.attribute(a) for a in ("strides", "pads", "dilations"))
+    inside = 1.0
+    for d, (size, count, taps) in enumerate(zip(image, made, kernel, strict=True)):
+        starts = [t * dilations[d] - pads[d] for t in range(taps)]
+        within = sum(0 <= start + n * strides[d] < size for start in starts for n in range(count))
+        inside *= within / (taps * count)
+    return inside + LEFT_OUT * (1 - inside)
 
 
 def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
     """Returns the plans that are cheaper than a direct convolution, cheapest first; *others* are the bytes of other weights."""
     vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
-    products = vectors * layer.multiplications / max(1, target.fma_per_cycle)
+    products = vectors * layer.multiplications * layer.direct / max(1, target.fma_per_cycle)
     direct = max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
     costs = {plan: winograd_cycles(layer, plan, target, others) for m in TILES for plan in _plans(layer, m)}
     return sorted([p for p, cost in costs.items() if cost < GAIN * direct], key=costs.__getitem__)

@@ -58,8 +58,10 @@ class _Spread(StmtRewriter):
 
     def _spread(self, s: For, key: str, distance: int) -> For:
         calls: dict[Var, dict[Stmt, None]] = {}
-        for walk in _walks(s, key.removeprefix(PREFETCH_HINT), self.bounds):
-            where, made = walk.calls(s.var, distance, self.target, self.bounds)
+        for walk, first, turns in _asked(
+            list(_walks(s, key.removeprefix(PREFETCH_HINT), self.bounds)), s.var, distance
+        ):
+            where, made = walk.calls(first, turns, self.target, self.bounds)
             calls.setdefault(where, {}).update(dict.fromkeys(made))
         if not calls:
             return s
@@ -85,19 +87,48 @@ class _Walk:
     loops: tuple[For, ...]
     again: tuple[For, ...]
 
-    def calls(self, var: Var, distance: int, target: Target, bounds: Bounds) -> tuple[Var, list[Stmt]]:
-        """Returns what to ask for where the loop *var* will be *distance* later, and in which loop, at the start of its body."""
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What is the same for readers that walk over runs of the same length in the same steps."""
+        return self.streams, self.width, tuple([f.extent for f in self.loops])
+
+    def calls(self, first: Expr, turns: tuple[int, int], target: Target, bounds: Bounds) -> tuple[Var, list[Stmt]]:
+        """Returns what to ask for of the run that begins at *first*, and in which loop, at the start of its body.
+
+        *turns* are how often others ask for pieces of that run before this reader does, and how many pieces there are.
+        """
         line = max(1, target.cache_line // self.load.buffer.dtype.bytes)
-        piece = -(-self.width // _count(self.again))
+        piece = -(-self.width // turns[1])
         inner = len(self.loops)
         length = piece  # of what is asked for at once: whole lines, if an outer loop has as many
         while length < line and inner > 1:
             inner -= 1
             length *= _count(self.loops[inner : inner + 1])
-        turn, step = _number(self.again), _number(self.loops[:inner])
-        start = substitute(self.first, {var: var + distance}) + (turn * _count(self.loops[:inner]) + step) * length
+        turn, step = turns[0] + _number(self.again), _number(self.loops[:inner])
+        start = first + (turn * _count(self.loops[:inner]) + step) * length
         made = [simplify(start + s + k, bounds) for s in self.streams for k in range(0, length, line)]
         return self.loops[inner - 1].var, [prefetch(self.load.buffer, at, level=2) for at in made]
+
+
+def _asked(walks: Sequence[_Walk], var: Var, distance: int) -> list[tuple[_Walk, Expr, tuple[int, int]]]:
+    """Returns, for each of *walks*, the beginning of the run to ask for, and its turns at that.
+
+    That is the next run where an iteration of the loop *var* goes over several, one after another, of the same shape; else the
+    same run *distance* iterations later.
+    """
+    runs: dict[tuple[Expr, tuple[object, ...]], int] = {}
+    before: list[int] = []
+    for w in walks:
+        before.append(runs.get((w.first, w.shape), 0))
+        runs[w.first, w.shape] = before[-1] + _count(w.again)
+    order = list(runs) if len({shape for _, shape in runs}) == 1 else []
+    made: list[tuple[_Walk, Expr, tuple[int, int]]] = []
+    for w, n in zip(walks, before, strict=True):
+        following = order[order.index((w.first, w.shape)) + 1 :] if order else []
+        begins = order[0][0] if order else w.first
+        first = following[0][0] if following else substitute(begins, {var: var + distance})
+        made.append((w, first, (n, runs[w.first, w.shape])))
+    return made
 
 
 def _walks(root: For, name: str, bounds: Bounds) -> Iterator[_Walk]:
@@ -114,7 +145,7 @@ def _walks(root: For, name: str, bounds: Bounds) -> Iterator[_Walk]:
                 made.append(walk)
         inside = (*loops, s) if isinstance(s, For) else loops
         hidden = unknown | {s.var} if isinstance(s, Let) else unknown
-        stack += [(x, inside, hidden) for x in sub_statements(s)]
+        stack += [(x, inside, hidden) for x in reversed(sub_statements(s))]
     yield from made
 
 
@@ -128,7 +159,8 @@ def _walk(n: Load, root: For, loops: Sequence[For], bounds: Bounds) -> _Walk | N
     if found is None or not all(isinstance(c, Const) for c in found[0].values()):
         return None
     steps = {v: int(c.value) for v, c in found[0].items() if isinstance(c, Const)}
-    serial = [f for f in loops if f.kind is LoopKind.SERIAL and f.extent is not ONE]
+    inner = max([n for n, f in enumerate(loops) if f.kind is LoopKind.SERIAL], default=-1)
+    serial = [f for f in loops[: inner + 1] if f.extent is not ONE]  # those written out around a loop take turns, too
     moving = [f for f in serial if steps.get(f.var, 0)]
     again = serial[: len(serial) - len(moving)]
     if not moving or moving != serial[len(again) :]:
@@ -136,7 +168,7 @@ def _walk(n: Load, root: For, loops: Sequence[For], bounds: Bounds) -> _Walk | N
     width = steps[moving[-1].var]
     if any(steps[f.var] != width * _count(moving[k + 1 :]) for k, f in enumerate(moving)):
         return None
-    copies = [f for f in loops if f.kind is not LoopKind.SERIAL and steps.get(f.var, 0)]
+    copies = [f for f in loops[inner + 1 :] if steps.get(f.var, 0)]
     offsets = (sum(steps[f.var] * k for f, k in zip(copies, at, strict=True)) for at in product(*map(_values, copies)))
     streams = (
         tuple(sorted({o // width * width for o in offsets})) if width > 1 else ()

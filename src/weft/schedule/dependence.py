@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Expr, Var
+from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Var
 from weft.ir.iter_map import detect
-from weft.ir.prove import extremes, prove
+from weft.ir.prove import extremes, linear_terms, prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import (
@@ -273,12 +274,31 @@ def is_disjoint(fn: Function, a: Access, b: Access, around: Collection[Var]) -> 
             ends_over(s.block, r, [f for f in s.loops if f.var not in around], bounds_on(s.path, fn))
             for s, r in ((a, x), (b, y))
         )
-        if first is None or second is None:
-            continue
         bounds = bounds_on(a.path, fn)
-        if prove(first[1] < second[0], bounds) or prove(second[1] < first[0], bounds):
+        separate = (
+            first is not None
+            and second is not None
+            and (prove(first[1] < second[0], bounds) or prove(second[1] < first[0], bounds))
+        )
+        if separate or (x.extent is ONE and y.extent is ONE and _take_turns(a, x.begin, b, y.begin, around)):
             return True
     return False
+
+
+def _take_turns(a: Access, i: Expr, b: Access, j: Expr, around: Collection[Var]) -> bool:
+    """Tells whether the index *i* of one access and *j* of another never meet, since both move in steps of more than that.
+
+    This is the GCD test (Banerjee, "Dependence analysis for supercomputing", 1988).
+    """
+    steps, starts = 0, []
+    for access, e in ((a, i), (b, j)):
+        found = linear_terms(at_loops(access.block, e), [f.var for f in access.loops if f.var not in around])
+        if found is None or not all(isinstance(c, Const) for c in found[0].values()):
+            return False
+        steps = gcd(steps, *[int(c.value) for c in found[0].values() if isinstance(c, Const)])
+        starts.append(found[1])
+    apart = simplify(starts[0] - starts[1])
+    return steps > 1 and isinstance(apart, Const) and int(apart.value) % steps != 0
 
 
 def is_fed(fn: Function, writes: Sequence[Access], read: Access) -> bool:

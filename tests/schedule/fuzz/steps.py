@@ -24,8 +24,8 @@ from tests.schedule.fuzz.choices import (
     pick_loop,
 )
 
-from weft.ir.expr import Var
-from weft.loop.nodes import THREAD_AXES, Block, Buffer, For
+from weft.ir.expr import Select, Var
+from weft.loop.nodes import THREAD_AXES, Block, Buffer, For, Store
 from weft.schedule import BlockRef, LoopRef, Schedule
 from weft.schedule.nest import parts_of
 from weft.schedule.placing import read_buffers, readers, reduce_loops, written_buffers
@@ -313,6 +313,21 @@ def decompose_reduction(s: Schedule, r: random.Random) -> None:
     loops = around(s, block_of(s, block))
     first = next((n for n, f in enumerate(loops) if f in reduced), 0)
     s.decompose_reduction(block, LoopRef(choice(r, loops[: first + 1], all_loops(s)).var))
+
+
+@step_for(1)
+def skip_zeros(s: Schedule, r: random.Random) -> None:
+    """Tries it on what reads padding, with its sums started and the padding inlined first; now and then as things stand."""
+    block = pick_block(s, r, lambda b: any(map(_pads, makers(s, b))))
+    if r.random() > 0.1:
+        for m in makers(s, block_of(s, block)):
+            s.compute_inline(BlockRef(m.name))
+        s.decompose_reduction(block, LoopRef(choice(r, reduce_loops(block_path(s.function, block)), all_loops(s)).var))
+    s.skip_zeros(block)
+
+
+def _pads(b: Block) -> bool:
+    return isinstance(b.body, Store) and isinstance(b.body.value, Select)
 
 
 @step_for(2)

@@ -17,7 +17,7 @@ from functools import cache
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.graph.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
-from weft.graph.winograd_plans import Layer, good_plans, layer_of, panel_of
+from weft.graph.winograd_plans import Layer, direct_part, good_plans, layer_of, panel_of
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -65,5 +65,6 @@ def _layer(node: Node) -> tuple[Layer, Constant] | None:
     if set(node.attribute("dilations")) != {1}:
         return None
     places = shape[0], shape[2], shape[3]
-    layer = layer_of(places, w.extents, node.attribute("strides"), x.sample_shape[4], shape[4])
+    direct = direct_part(node, x.sample_shape[2:4], shape[2:4], w.extents[2:])
+    layer = layer_of(places, w.extents, node.attribute("strides"), x.sample_shape[4], shape[4], direct)
     return None if layer is None else (layer, w)

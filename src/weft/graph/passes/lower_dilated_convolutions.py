@@ -16,7 +16,7 @@ from math import prod
 
 from weft.graph.graph import Constant, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.graph.winograd_plans import good_plans, layer_of, winograd_cycles
+from weft.graph.winograd_plans import direct_part, good_plans, layer_of, winograd_cycles
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -54,7 +54,8 @@ def _is_less_work(node: Node, target: Target) -> bool:
     if layer is None:
         return False
     plans = good_plans(layer, target)
-    direct = prod(made) * layer.multiplications / (lanes * max(1, target.fma_per_cycle))
+    part = direct_part(node, x.sample_shape[2:], made[2:], w.extents[2:])
+    direct = prod(made) * layer.multiplications * part / (lanes * max(1, target.fma_per_cycle))
     moved = layer.images * height * width * (layer.inputs + layer.outputs) * MOVING
     return bool(plans) and winograd_cycles(layer, plans[0], target) + moved < LEAST_GAIN * direct
 

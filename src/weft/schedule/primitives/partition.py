@@ -18,10 +18,12 @@ from weft.ir.prove import prove
 from weft.ir.simplify import simplify
 from weft.loop.nodes import NOTHING, For, Function, LoopKind, Stmt, for_, seq
 from weft.schedule.copies import copied, settled
+from weft.schedule.dependence import uses_under
+from weft.schedule.kinds import is_private, with_own_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import rebind
 from weft.schedule.state import Change, LoopRef, refuse
-from weft.schedule.tree import blocks_in, bounds_on, loop_path, replace, the_loop
+from weft.schedule.tree import alloc_of, blocks_in, bounds_on, loop_path, replace, the_loop
 
 
 @primitive
@@ -31,10 +33,13 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
     A negative point counts from the end. Blocks are copied under new names, C_1 and so on; one whose guard never holds in a
     part is left out there. Legal for any serial loop. A reference to the old loop leads to the first part.
     """
+    if (kind := the_loop(loop_path(fn, loop)).kind) is not LoopKind.SERIAL:
+        refuse(
+            f"the loop is {kind} already", the_loop(loop_path(fn, loop)), "partition before choosing how a loop runs"
+        )
+    fn = _with_own_registers(fn, loop)
     path = loop_path(fn, loop)
     old = the_loop(path)
-    if old.kind is not LoopKind.SERIAL:
-        refuse(f"the loop is {old.kind} already", old, "partition before choosing how a loop runs")
     bounds = bounds_on(path[:-1], fn)
     ends = [ZERO, *_points(old, points, bounds), old.extent]
     made = [Var(old.var.name) for _ in ends[1:]]
@@ -48,6 +53,17 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
         parts.append(for_(var, extent, settled(part, inside)))
     new = seq(*[p if isinstance(p, For) and p.body is not NOTHING else NOTHING for p in parts])
     return Change(fn.with_body(replace(path, new)), ((old.var, made[0]),)), tuple([LoopRef(v) for v in made])
+
+
+def _with_own_registers(fn: Function, loop: LoopRef) -> Function:
+    """Moves the tiles of registers that hold nothing from one iteration of *loop* to the next into it: each part has its own.
+
+    Memory is moved so when the program is lowered; registers have to be few there already.
+    """
+    path = loop_path(fn, loop)
+    used = [(b, uses) for b, uses in uses_under(path).items() if b.scope == "register" and uses.writes]
+    outside = [(b, uses) for b, uses in used if alloc_of(path[-1], b) is None]
+    return with_own_buffers(fn, loop, [b for b, uses in outside if is_private(fn, path, uses, b)])
 
 
 def _points(old: For, points: Sequence[int], bounds: Bounds) -> list[Expr]:

@@ -23,6 +23,7 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.footprint import bytes_of, step_along
+from weft.schedule.rules.padding import skip_padding, skipping
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.streams import ask_ahead, join_panels
@@ -87,10 +88,15 @@ def tile_nest(
         s.unroll(piece)
     s.vectorize(last)
     inside = len(s.loops(ref)) - around - len(outer)
-    outer = join_panels(s, ref, outer, innermost, tile.width, target)
+    skipped = skipping(s, ref, outer, _sums(tile, block, target), target) if share and not near else None
+    cut = [] if skipped is None else skipped.cut
+    whole = outer[: min([outer.index(f) for f in cut], default=len(outer))]
+    whole = join_panels(s, ref, whole, innermost, tile.width, target)
     if share:
-        parallelize(s, outer, elements(block.axes), target)
-    ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target)
+        parallelize(s, whole, elements(block.axes), target)
+    ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target, cut)
+    if skipped is not None:
+        skip_padding(s, ref, skipped)
     return {ref, finish}
 
 
@@ -149,6 +155,12 @@ def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> 
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )
     return choose_tile(problem, target)
+
+
+def _sums(tile: Tile, block: Block, target: Target) -> int:
+    """Returns how many vectors of sums a tile has."""
+    vectors = -(-tile.width // target.lanes(block.writes[0].buffer.dtype.bits))
+    return tile.rows * tile.outer_rows * tile.columns * vectors
 
 
 def _stride(load: Load, axis: Var) -> int:

@@ -47,19 +47,22 @@ def join_panels(
     return [*outer[:begin], s.fuse(outer[begin:end]), *outer[end:]]
 
 
-def ask_ahead(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target) -> None:
+def ask_ahead(
+    s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target, cut: Sequence[LoopRef] = ()
+) -> None:
     """Lets a sum of products prefetch its right factor if that is a long stream.
 
     The loops around it from number *inside* on are those of a tile; *loop* is the innermost of its reduction, and each of its
-    steps reads *width* elements side by side.
+    steps reads *width* elements side by side. Loops that will be *cut* to pieces go through panels one after another.
     """
     right = _right(s, ref)
     if right is None or not _is_stream(s, ref, loop, target):
         return
     ahead, buffer = target.read_ahead, right.buffer
     panels = _panel_loop(s, ref, inside, width, target)
-    if panels is not None:
-        s.prefetch(panels, buffer.name, 1)
+    whole = [f for f in _moving(s, ref, s.loops(ref)[:inside]) if f not in cut]
+    if panels is not None and whole:
+        s.prefetch(whole[-1], buffer.name, 1)
         ahead //= 2  # a panel is nearer when its turn comes
     s.prefetch(loop, buffer.name, max(1, ahead // (width * buffer.dtype.bytes)))
 

@@ -1,0 +1,171 @@
+"""Leaving out what a convolution's window multiplies of the padding around its input.
+
+    for y in range(0, 3):                       for ky in unrolled(0, 3): for kx in unrolled(0, 3):      y = 0
+        for ky, kx, k:                              for k: sums of the tile, but not of its first row if ky = 0, ...
+            sums of a tile              ->      for y in range(1, 2): ...
+                                                ...
+
+On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A tile of registers names
+its sums one by one, so that those for which a tap reads padding can be left out of that tap's code, if each tap has code of its
+own and so have the tiles at the border. No padded copy of the input is made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, prod
+
+import numpy as np
+
+from weft.ir.expr import TRUE, Binary, Const, Expr, Select, Var, conjuncts
+from weft.ir.rewrite import free_vars, substitute
+from weft.loop.nodes import AxisKind, Block, Load, Store
+from weft.schedule.placing import sole_reader
+from weft.schedule.region import at_loops
+from weft.schedule.rules.facts import block_of, contraction_of, spatial_axes
+from weft.schedule.rules.parallel import enough_tasks
+from weft.schedule.schedule import Schedule
+from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.tree import alloc_of
+from weft.targets.target import Target
+
+LEAST_SHARE = 0.04
+"""The part of the products that must be with padding for leaving these out to be worth the code."""
+
+MOST_SUMS = 3000
+"""Multiply-adds of vectors that all copies of a tile may have together: they should stay in the cache of instructions."""
+
+LARGEST_TABLE = 1 << 14
+"""Points at which a condition is looked at; where there are more, borders are a small part of an image."""
+
+
+@dataclass(frozen=True)
+class Padding:
+    """The block that pads the left factor of a sum of products, and what holds of the sum's axes where that is not padding."""
+
+    writer: BlockRef
+    inside: tuple[Expr, ...]
+
+
+def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
+    """Returns the padding of a sum of products where it is a good part of what is multiplied; None if there is none."""
+    block = block_of(s, ref)
+    found, axes = contraction_of(block), spatial_axes(block)
+    writer = None if found is None else _writer(s, found.left)
+    if found is None or writer is None or sole_reader(s.function, block_of(s, writer)) is not block:
+        return None
+    cond = _condition(block_of(s, writer), found.left)
+    sizes = {a.var: int(a.extent.value) for a in block.axes if isinstance(a.extent, Const)}
+    if cond is None or axes[-1].var in free_vars(cond) or not set(free_vars(cond)) <= sizes.keys():
+        return None
+    inside = tuple(conjuncts(cond))
+    share = _share(inside, sizes)
+    return Padding(writer, inside) if share is not None and share <= 1 - LEAST_SHARE else None
+
+
+def _writer(s: Schedule, read: Load) -> BlockRef | None:
+    """Returns the block that makes all of what *read* reads of an intermediate buffer."""
+    made = [r for r in s.blocks() if any(w.buffer is read.buffer for w in block_of(s, r).writes)]
+    return made[0] if len(made) == 1 and alloc_of(s.function.body, read.buffer) is not None else None
+
+
+def _condition(writer: Block, read: Load) -> Expr | None:
+    """Returns, in terms of what indexes *read*, where *writer* copies from its input; None if it is not that and zeros."""
+    store = writer.body
+    if not isinstance(store, Store) or not isinstance(store.value, Select) or not isinstance(store.value.then, Load):
+        return None
+    zero, at = store.value.other, [i for i in store.indices if isinstance(i, Var)]
+    if not isinstance(zero, Const) or zero.value or not isfinite(zero.value) or len(set(at)) < len(store.indices):
+        return None
+    return substitute(store.value.cond, dict(zip(at, read.indices, strict=True)))
+
+
+def _share(conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> float | None:
+    """Returns for which part of the points of a box all *conditions* hold; None where that is too much to count."""
+    share, left = 1.0, list(conditions)
+    while left:
+        group = [left.pop(0)]
+        used = set(free_vars(group[0]))
+        while more := [c for c in left if not used.isdisjoint(free_vars(c))]:
+            group += more
+            left = [c for c in left if c not in more]
+            used.update(v for c in more for v in free_vars(c))
+        box = {v: n for v, n in sizes.items() if v in used}
+        if prod(box.values()) > LARGEST_TABLE:
+            return None
+        share *= float(np.logical_and.reduce([_table(c, box) for c in group]).mean())
+    return share
+
+
+def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
+    """Returns the values of *e* for all values of the variables that *box* has the numbers of, an axis for each."""
+    grid = dict(zip(box, np.indices(tuple(box.values()), sparse=True), strict=True))
+
+    def value(n: Expr) -> np.ndarray:
+        if isinstance(n, Var):
+            return grid[n]
+        if isinstance(n, Binary):
+            return np.asarray(type(n).numpy(value(n.a), value(n.b)))
+        return np.asarray(n.value if isinstance(n, Const) else n is TRUE)
+
+    return np.broadcast_to(value(e), tuple(box.values()))
+
+
+@dataclass(frozen=True)
+class Skipping:
+    """How to leave out padding: the loops over *taps* to write out, and where to cut the loops around tiles."""
+
+    padding: Padding
+    taps: tuple[LoopRef, ...]
+    cuts: tuple[tuple[LoopRef, tuple[int, ...]], ...]
+
+    @property
+    def cut(self) -> list[LoopRef]:
+        """The loops that are cut."""
+        return [f for f, points in self.cuts if points]
+
+
+def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, target: Target) -> Skipping | None:
+    """Returns how a sum of products in tiles can leave out padding; None if there is little, or the code would grow too large.
+
+    A tile has so many *sums*, of vectors; *outer* are the loops around tiles. All others that conditions depend on are
+    unrolled or those of taps.
+    """
+    padding = padding_of(s, ref)
+    if padding is None:
+        return None
+    block = block_of(s, ref)
+    inside = [at_loops(block, c) for c in padding.inside]
+    used = {v for c in inside for v in free_vars(c)}
+    sizes = {f.var: s.extent(f) or 0 for f in s.loops(ref)}
+    reduced = {
+        v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.REDUCE for v in free_vars(b)
+    }
+    taps = [f for f in s.loops(ref) if f.var in used & reduced]
+    found = Skipping(padding, tuple(taps), tuple([(f, _changes(f, inside, sizes)) for f in outer if f.var in used]))
+    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in found.cuts])
+    whole = outer[: min([outer.index(f) for f in found.cut], default=len(outer))]
+    return found if sums * copies <= MOST_SUMS and enough_tasks(s, whole, target) else None
+
+
+def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> tuple[int, ...]:
+    """Returns the iterations of *loop* in which any of *conditions* is not what it was in the one before, for all others."""
+    changed: set[int] = set()
+    for c in conditions:
+        box = {v: n for v, n in sizes.items() if v in free_vars(c)}
+        if loop.var in box:
+            table = np.moveaxis(_table(c, box), list(box).index(loop.var), 0).reshape(box[loop.var], -1)
+            changed.update((np.flatnonzero((table[1:] != table[:-1]).any(axis=1)) + 1).tolist())
+    return tuple(sorted(changed))
+
+
+def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> None:
+    """Leaves out the padding, once all else is chosen for the tiles of a sum of products."""
+    s.compute_inline(how.padding.writer)
+    s.skip_zeros(ref)
+    for tap in how.taps:
+        s.unroll(tap)
+    for loop, points in reversed(how.cuts):
+        if points:
+            s.partition(loop, points)
