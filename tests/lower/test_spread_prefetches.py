@@ -15,6 +15,7 @@ from weft.ir.rewrite import substitute
 from weft.ir.simplify import simplify
 from weft.loop.intrinsics import PREFETCH
 from weft.loop.nodes import Address, Call, For, If, Program, Stmt
+from weft.loop.parser import parse_program
 from weft.loop.visit import sub_statements
 from weft.lower.manager import run_passes
 from weft.lower.pipeline import PASSES, lower
@@ -179,3 +180,18 @@ def test_taps_that_are_written_out_are_steps_of_the_way() -> None:
     assert lines == sorted(lines)
     assert set(lines) == set(range(begin, begin + length))
     check_compiled(case, s.program)
+
+
+def test_readers_side_by_side_each_ask_for_their_own() -> None:
+    """Two rows of panels that one loop reads together: both are asked for, each for the next iteration."""
+    text = """
+def main(B: f32[4096], C: f32[1]):
+    for j in range(0, 4, prefetch_B=1):
+        for k in range(0, 8):
+            C[0] = C[0] + B[j * 256 + k * 32] * B[j * 256 + k * 32 + 2048]
+"""
+    alone = next(p for p in PASSES if p.name == "spread_prefetches")
+    found = list(asked(run_passes([alone], parse_program(text), HERE)))
+    for panel in range(4):
+        runs = [(panel + 1) * 256, (panel + 1) * 256 + 2048]
+        assert {at // LINE for p, at in found if p == panel} == {(r + n) // LINE for r in runs for n in range(256)}

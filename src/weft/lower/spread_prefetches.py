@@ -8,8 +8,9 @@
                                                                     ... B[p * 8192 + k * 32 + j]
 
 The reader walks over a run of memory, here 8192 elements, and does so again for each value of `t`: each of these times asks for
-a piece of the next run, from one end to the other, so that memory is read in order and as evenly as it can be. Hints on loops
-whose readers do not walk like that, by several elements a step, are left to `inject_prefetches`, which asks where the reader is.
+a piece of the next run, from one end to the other, so that memory is read in order and as evenly as it can be. Readers in loops
+that follow one another each ask for what the next one reads. Hints on loops whose readers do not walk like that, by several
+elements a step, are left to `inject_prefetches`, which asks where the reader is.
 """
 
 from __future__ import annotations
@@ -58,9 +59,8 @@ class _Spread(StmtRewriter):
 
     def _spread(self, s: For, key: str, distance: int) -> For:
         calls: dict[Var, dict[Stmt, None]] = {}
-        for walk, first, turns in _asked(
-            list(_walks(s, key.removeprefix(PREFETCH_HINT), self.bounds)), s.var, distance
-        ):
+        walks = list(_walks(s, key.removeprefix(PREFETCH_HINT), self.bounds))
+        for walk, first, turns in _asked(walks, s.var, distance):
             where, made = walk.calls(first, turns, self.target, self.bounds)
             calls.setdefault(where, {}).update(dict.fromkeys(made))
         if not calls:
@@ -121,7 +121,8 @@ def _asked(walks: Sequence[_Walk], var: Var, distance: int) -> list[tuple[_Walk,
     for w in walks:
         before.append(runs.get((w.first, w.shape), 0))
         runs[w.first, w.shape] = before[-1] + _count(w.again)
-    order = list(runs) if len({shape for _, shape in runs}) == 1 else []
+    in_turn = len({w.loops[-1].var for w in walks}) == len(walks) and len({shape for _, shape in runs}) == 1
+    order = list(runs) if in_turn else []
     made: list[tuple[_Walk, Expr, tuple[int, int]]] = []
     for w, n in zip(walks, before, strict=True):
         following = order[order.index((w.first, w.shape)) + 1 :] if order else []

@@ -54,7 +54,7 @@ def tile_nest(
     """Tiles a reduction in the nest of *finish*, which may be inside other loops; returns both.
 
     *loops* has one of that nest for each spatial axis of the reduction, None where the nest has a single value of it. Those
-    outside the tiles run in parallel if it is theirs to *share* the work.
+    outside the tiles run in parallel if it is theirs to *share* the work; only then is padding left out.
     """
     block = block_of(s, ref)
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
@@ -95,9 +95,8 @@ def tile_nest(
     if share:
         parallelize(s, whole, elements(block.axes), target)
     ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target, cut)
-    if skipped is not None:
-        skip_padding(s, ref, skipped)
-    return {ref, finish}
+    copies = set() if skipped is None else skip_padding(s, ref, skipped)
+    return {ref, finish, *copies}
 
 
 def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:

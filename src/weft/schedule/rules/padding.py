@@ -1,9 +1,9 @@
 """Leaving out what a convolution's window multiplies of the padding around its input.
 
-    for y in range(0, 3):                       for ky in unrolled(0, 3): for kx in unrolled(0, 3):      y = 0
-        for ky, kx, k:                              for k: sums of the tile, but not of its first row if ky = 0, ...
-            sums of a tile              ->      for y in range(1, 2): ...
-                                                ...
+    for y in range(0, 4):                   y = 0:  for k: sums of all rows of the tile but the first      (ky = 0)
+        for ky in range(0, 3):                      for k: sums of the whole tile                           (ky = 1)
+            for k: sums of a tile    ->             ...
+                                            for y in range(1, 3): ...
 
 On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A tile of registers names
 its sums one by one, so that those for which a tap reads padding can be left out of that tap's code, if each tap has code of its
@@ -18,8 +18,8 @@ from math import isfinite, prod
 
 import numpy as np
 
-from weft.ir.expr import TRUE, Binary, Const, Expr, Select, Var, conjuncts
-from weft.ir.rewrite import free_vars, substitute
+from weft.ir.expr import Binary, Const, Expr, Select, Var, conjuncts
+from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.loop.nodes import AxisKind, Block, Load, Store
 from weft.schedule.placing import sole_reader
 from weft.schedule.region import at_loops
@@ -33,8 +33,8 @@ from weft.targets.target import Target
 LEAST_SHARE = 0.04
 """The part of the products that must be with padding for leaving these out to be worth the code."""
 
-MOST_SUMS = 3000
-"""Multiply-adds of vectors that all copies of a tile may have together: they should stay in the cache of instructions."""
+MOST_SUMS = 4000
+"""Multiply-adds of vectors that all copies of a tile may have together, to stay in the cache of instructions."""
 
 LARGEST_TABLE = 1 << 14
 """Points at which a condition is looked at; where there are more, borders are a small part of an image."""
@@ -56,8 +56,10 @@ def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
     if found is None or writer is None or sole_reader(s.function, block_of(s, writer)) is not block:
         return None
     cond = _condition(block_of(s, writer), found.left)
+    if cond is None or not all(isinstance(n, Var | Const | Binary) for n in post_order(cond)):
+        return None
     sizes = {a.var: int(a.extent.value) for a in block.axes if isinstance(a.extent, Const)}
-    if cond is None or axes[-1].var in free_vars(cond) or not set(free_vars(cond)) <= sizes.keys():
+    if axes[-1].var in free_vars(cond) or not set(free_vars(cond)) <= sizes.keys():
         return None
     inside = tuple(conjuncts(cond))
     share = _share(inside, sizes)
@@ -107,7 +109,7 @@ def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
             return grid[n]
         if isinstance(n, Binary):
             return np.asarray(type(n).numpy(value(n.a), value(n.b)))
-        return np.asarray(n.value if isinstance(n, Const) else n is TRUE)
+        return np.asarray(n.value if isinstance(n, Const) else None)
 
     return np.broadcast_to(value(e), tuple(box.values()))
 
@@ -160,12 +162,14 @@ def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]
     return tuple(sorted(changed))
 
 
-def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> None:
-    """Leaves out the padding, once all else is chosen for the tiles of a sum of products."""
+def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
+    """Leaves out the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
     s.compute_inline(how.padding.writer)
     s.skip_zeros(ref)
     for tap in how.taps:
         s.unroll(tap)
+    before = set(s.blocks())
     for loop, points in reversed(how.cuts):
         if points:
             s.partition(loop, points)
+    return set(s.blocks()) - before
