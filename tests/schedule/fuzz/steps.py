@@ -315,14 +315,15 @@ def decompose_reduction(s: Schedule, r: random.Random) -> None:
     s.decompose_reduction(block, LoopRef(choice(r, loops[: first + 1], all_loops(s)).var))
 
 
-@step_for(1)
+@step_for(6)
 def skip_zeros(s: Schedule, r: random.Random) -> None:
     """Tries it on what reads padding, with its sums started and the padding inlined first; now and then as things stand."""
     block = pick_block(s, r, lambda b: any(map(_pads, makers(s, b))))
     if r.random() > 0.1:
         for m in makers(s, block_of(s, block)):
             s.compute_inline(BlockRef(m.name))
-        s.decompose_reduction(block, LoopRef(choice(r, reduce_loops(block_path(s.function, block)), all_loops(s)).var))
+        first = reduce_loops(block_path(s.function, block))[:1]
+        s.decompose_reduction(block, LoopRef(choice(r, first, all_loops(s)).var))
     s.skip_zeros(block)
 
 
