@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import pytest
 from tests.lower.running import before_and_after
 from tests.lower.simplified import vectorized
+from tests.schedule.compiling import HERE
+from tests.support.jit import load
+
+from weft.codegen.interp import run
+from weft.loop.parser import parse_program
+from weft.lower.pipeline import lower
 
 Golden = Callable[[str], None]
 
@@ -118,3 +126,24 @@ def test_vectorize_loads_what_the_first_lane_does(golden: Golden) -> None:
 
 def test_vectorize_loads_nothing_that_no_lane_may_load(golden: Golden) -> None:
     golden(before_and_after(FIRST_LANE.format(guard="j + 5 < n").replace("n - 1", "n - 5"), vectorized, {"n": 3}))
+
+
+@pytest.mark.parametrize("op", ["truncdiv({}, {})", "truncmod({}, {})", "{} // {}", "{} % {}"])
+@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "u8", "i64"])
+def test_lanes_that_are_masked_off_divide_by_one(dtype: str, op: str) -> None:
+    """A tail of 11 lanes: machines stop where one divides by zero, whether its result is wanted or not."""
+    text = f"""
+def main(A: {dtype}[43], B: {dtype}[43], C: {dtype}[43]):
+    for i in range(0, 3):
+        for j in vectorized(0, 16):
+            if i * 16 + j < 43:
+                C[i * 16 + j] = {op.format("A[i * 16 + j]", "B[i * 16 + j]")}
+"""
+    program = parse_program(text)
+    numbers = np.random.default_rng(0)
+    kind = program.entry.params[0].dtype.numpy
+    a, b = numbers.integers(0, 100, 43).astype(kind), numbers.integers(1, 9, 43).astype(kind)
+    made, wanted = np.zeros(43, kind), np.zeros(43, kind)
+    run(program, [a, b, wanted])
+    load(lower(program, HERE, verify=True), HERE)[1](a, b, made)
+    np.testing.assert_array_equal(made, wanted)
