@@ -328,3 +328,15 @@ def test_a_serial_loop_over_registers_is_unrolled(name: str) -> None:
     call(machine_for([f], TARGETS[name]), "f", a, got)
     assert got[0] == a.sum()
     assert "%rsp" not in assembly(Program((f,)), TARGETS[name])
+
+
+@EVERYWHERE
+def test_elements_chosen_by_what_they_are(name: str) -> None:
+    """What is zero where a condition on it does not hold has been loaded for the condition, in all lanes."""
+    x, y = Buffer("x", [16], f32), Buffer("y", [16], f32)
+    value, two, zero = vload(x, 0, 16), Broadcast(const(2.0, f32), 16), Broadcast(const(0.0, f32), 16)
+    body = vstore(y, 0, Select(two < value, value, zero))
+    machine = machine_for([function([x, y], body)], TARGETS[name])
+    a, made = np.linspace(-8, 8, 16, dtype=np.float32), np.zeros(16, np.float32)
+    call(machine, "f", a, made)
+    np.testing.assert_array_equal(made, np.where(a > 2, a, 0))

@@ -137,6 +137,10 @@ class Emitter:
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
+    def knows(self, e: Expr) -> bool:
+        """Tells whether the value of *e* has been emitted before, under whatever mask was in force there."""
+        return e in self._values
+
     def value(self, root: Expr) -> Operand:
         """Returns the value of *root*, emitting what is not yet known."""
         values = self._values

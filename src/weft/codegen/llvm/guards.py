@@ -25,7 +25,7 @@ def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
         x, y = f.text(e.then), f.text(e.other)
     elif e.cond.dtype.lanes == 1:
         return branch(f, cond, e.then, e.other)
-    elif isinstance(e.then, Load) and is_zero(e.other) and is_zero_where_masked(f, e.then):
+    elif isinstance(e.then, Load) and is_zero(e.other) and not f.knows(e.then) and is_zero_where_masked(f, e.then):
         return masked(f, e.then, cond)
     else:
         x, y = masked(f, e.then, cond), masked(f, e.other, negated(f, e.cond, cond))
