@@ -59,13 +59,19 @@ def test_the_peaks_are_those_of_an_independent_program(tmp_path: Path) -> None:
     subprocess.run(["cc", "-O2", "-march=native", "-pthread", source, "-o", program], check=True)
     theirs: dict[str, float] = {}
     ours: dict[str, float] = {}
-    for _ in range(3):  # in turn, and the best of each: whatever else the machine does only ever lowers a rate
+    for _ in range(12):  # in turn, and the best of each: whatever else the machine does only ever lowers a rate
         printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
         found = re.findall(r"^(fp32|bf16|int8) \w+ zmm \w+/s: 1c (\S+)", printed, re.M)
         theirs = {name: max(float(rate), theirs.get(name, 0.0)) for name, rate in found}
         rates = {"fp32": fma_peak(), "bf16": Peak(bf16).rate(repeats=150), "int8": Peak(u8).rate(repeats=150)}
         ours = {name: max(rate, ours.get(name, 0.0)) for name, rate in rates.items()}
-    assert set(theirs) == set(ours)
-    most = {"fp32": theirs["fp32"], "bf16": 2 * theirs["fp32"], "int8": 4 * theirs["fp32"]}  # they share f32's ports
-    for name, rate in ours.items():
-        assert 0.95 * theirs[name] <= rate <= 1.05 * most[name], (name, rate, theirs)
+        assert set(theirs) == set(ours)
+        if not (apart := _apart(ours, theirs)):
+            break  # until then one of the two may not have had the machine at its fastest yet
+    assert not apart, (ours, theirs)
+
+
+def _apart(ours: dict[str, float], theirs: dict[str, float]) -> list[str]:
+    """The rates of ours that are lower than theirs, or higher than what the ports allow, which all three types share."""
+    most = {"fp32": theirs["fp32"], "bf16": 2 * theirs["fp32"], "int8": 4 * theirs["fp32"]}
+    return [name for name, rate in ours.items() if not 0.95 * theirs[name] <= rate <= 1.05 * most[name]]

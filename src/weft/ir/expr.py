@@ -289,6 +289,10 @@ class TruncMod(Binary):
     b: Expr
 
 
+DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
+"""The operators that have no value where the divisor is zero."""
+
+
 @node
 class Min(Binary):
     """`min(a, b)`; of floats, NaN if either is."""

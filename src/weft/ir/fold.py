@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.expr import (
+    DIVISIONS,
     Add,
     Apply,
     Binary,
@@ -16,8 +17,6 @@ from weft.ir.expr import (
     Cast,
     Const,
     Expr,
-    FloorDiv,
-    FloorMod,
     Mul,
     Neg,
     Not,
@@ -26,8 +25,6 @@ from weft.ir.expr import (
     ShiftLeft,
     ShiftRight,
     Sub,
-    TruncDiv,
-    TruncMod,
     Value,
     const,
 )
@@ -37,7 +34,6 @@ from weft.ir.intrinsics import INTRINSICS
 _EXACT: Final[dict[type[Expr], Callable[..., int]]] = {
     Add: operator.add, Sub: operator.sub, Mul: operator.mul, Neg: operator.neg,
 }  # fmt: skip
-_DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
 
 
 def constant_value(e: Expr) -> Value | None:
@@ -86,7 +82,7 @@ def _compute(e: Expr, x: list[Any]) -> Any:
 
 
 def _is_undefined(e: Binary, b: Any) -> bool:
-    if isinstance(e, _DIVISIONS):
+    if isinstance(e, DIVISIONS):
         return bool(b == 0)
     return isinstance(e, ShiftLeft | ShiftRight) and not 0 <= b < e.dtype.bits
 

@@ -15,19 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import (
+    DIVISIONS,
     TRUE,
     ZERO,
     Const,
     Expr,
-    FloorDiv,
-    FloorMod,
     Select,
-    TruncDiv,
-    TruncMod,
     Var,
     const,
     index,
@@ -83,7 +79,7 @@ def _row(loop: For, target: Target) -> Row | None:
         return None
     if not all(isinstance(s, Store | If | Seq) for s in statements(loop.body)):
         return None
-    if any(isinstance(n, _DIVISIONS) and not isinstance(n.b, Const) for n in post_order(loop.body)):
+    if any(isinstance(n, DIVISIONS) and not isinstance(n.b, Const) for n in post_order(loop.body)):
         return None  # what is in the lanes beyond may be zero
     length = int(loop.extent.value)
     rest = length % min([target.lanes(s.buffer.dtype.bits) for s in stores(loop.body)], default=1)
@@ -139,9 +135,6 @@ def _terms(i: Expr, lane: Var) -> set[int] | None:
     if terms.pop((lane,), 0) != 1 or any(lane in free_vars(a) for m in terms for a in m):
         return None
     return set(terms.values())
-
-
-_DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
 
 
 class _Pad(BoundedRewriter):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import (
+    DIVISIONS,
     INDEX,
     ONE,
     ZERO,
@@ -28,8 +29,6 @@ from weft.ir.expr import (
     Reinterpret,
     Select,
     Sub,
-    TruncDiv,
-    TruncMod,
     Var,
     as_expr,
     broadcast,
@@ -170,7 +169,7 @@ def _binary(w: Widen, n: Binary, kids: Sequence[Expr]) -> Expr:
         made = _linear(type(n), a, b) or _digit(type(n), a, b, w)
         if made is not None:
             return made
-    if w.mask is not None and isinstance(n, _DIVISIONS) and b.dtype.lanes > 1:
+    if w.mask is not None and isinstance(n, DIVISIONS) and b.dtype.lanes > 1:
         one = broadcast(const(1, b.dtype.element), w.lanes)  # lanes masked off may have zero, and machines stop at that
         return _plain(w, n, [a, Select(w.mask, b, one)])
     return _plain(w, n, kids)
@@ -229,8 +228,6 @@ def _cast(w: Widen, n: Cast | Reinterpret, kids: Sequence[Expr]) -> Expr:
 def _refuse(w: Widen, n: Node, kids: Sequence[Expr]) -> Expr:
     raise NotVectorizable
 
-
-_DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
 
 _HANDLERS: Final[dict[type[Node], Callable[[Widen, Any, Sequence[Expr]], Expr]]] = {
     Neg: _negated, Not: _plain, Select: _select, Apply: _apply, Cast: _cast, Reinterpret: _cast,

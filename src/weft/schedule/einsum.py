@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from typing import TypeGuard
 
-from weft.ir.expr import Add, Cast, Const, Expr, Max, Min, Mul, Neg, Sub, Var
+from weft.ir.expr import Add, Cast, Const, Expr, Max, Min, Mul, Neg, Select, Sub, Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import AxisKind, Block, Load, Store
 from weft.schedule.state import called, refuse
@@ -18,6 +19,11 @@ Sizes = Mapping[Var, Expr]
 def is_padded(e: Expr, sizes: Sizes) -> bool:
     """Tells whether an index uses an axis that is padded."""
     return any(v in sizes for v in free_vars(e))
+
+
+def chooses_zero(e: Expr) -> TypeGuard[Select]:
+    """Tells whether *e* is a value where some condition holds, and zero elsewhere."""
+    return isinstance(e, Select) and isinstance(e.other, Const) and not e.other.value
 
 
 def accesses(block: Block) -> list[Load | Store]:

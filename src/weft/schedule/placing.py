@@ -61,6 +61,11 @@ def check_intermediate(fn: Function, block: Block) -> None:
             refuse(f"{b.name} is an output of the function", block, "only an intermediate result can move to its use")
 
 
+def writers(fn: Function, buffer: Buffer) -> list[Block]:
+    """Returns the blocks that write *buffer*, in program order."""
+    return [b for b in outer_blocks(fn.body) if any(r.buffer is buffer for r in b.writes)]
+
+
 def readers(fn: Function, block: Block) -> list[Block]:
     """Returns the other blocks that read what *block* writes."""
     made = set(written_buffers(block))

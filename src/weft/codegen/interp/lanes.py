@@ -24,8 +24,6 @@ Mask: TypeAlias = "Array | None"
 Memo: TypeAlias = dict[Node, Any]
 Reader: TypeAlias = Callable[[Load, "Lanes", Mask, Memo], Array]
 
-_DIVISIONS: Final = (ir.FloorDiv, ir.FloorMod, ir.TruncDiv, ir.TruncMod)
-
 
 class Lanes:
     """The values of variables, and what computes expressions of them."""
@@ -62,7 +60,7 @@ class Lanes:
             return self._select(e, mask, known)
         if isinstance(e, ir.And | ir.Or):
             return self._logic(e, mask, known)
-        if isinstance(e, _DIVISIONS):
+        if isinstance(e, ir.DIVISIONS):
             self._check_divisor(known[e.b], mask)
         made = _WRITERS.get(type(e), _operator)(e, [known[k] for k in _strict(e)])
         return np.asarray(made).astype(e.dtype.numpy, copy=False)[()]

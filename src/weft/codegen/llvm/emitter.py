@@ -15,7 +15,7 @@ from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.builder import Builder
 from weft.codegen.llvm.symbolic import as_affine, sum_of_variables
 from weft.codegen.llvm.types import mangled, register_type
-from weft.ir.expr import Broadcast, Const, Expr, FloorDiv, FloorMod, TruncDiv, TruncMod, Var
+from weft.ir.expr import DIVISIONS, Broadcast, Const, Expr, Var
 from weft.ir.node import Node
 from weft.loop.nodes import Address, Buffer, For, Load
 from weft.support.dtypes import DType
@@ -228,14 +228,11 @@ class Emitter:
         return known[root]
 
 
-_DIVISIONS: Final = (FloorDiv, FloorMod, TruncDiv, TruncMod)
-
-
 def is_hazard(e: Node) -> bool:
     """Tells whether *e* itself may fault, its operands aside."""
     if isinstance(e, Load):
         return True
-    return isinstance(e, _DIVISIONS) and not constant_of(e.b)
+    return isinstance(e, DIVISIONS) and not constant_of(e.b)
 
 
 def constant_of(e: Expr) -> int | None:

@@ -33,10 +33,9 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
     A negative point counts from the end. Blocks are copied under new names, C_1 and so on; one whose guard never holds in a
     part is left out there. Legal for any serial loop. A reference to the old loop leads to the first part.
     """
-    if (kind := the_loop(loop_path(fn, loop)).kind) is not LoopKind.SERIAL:
-        refuse(
-            f"the loop is {kind} already", the_loop(loop_path(fn, loop)), "partition before choosing how a loop runs"
-        )
+    given = the_loop(loop_path(fn, loop))
+    if given.kind is not LoopKind.SERIAL:
+        refuse(f"the loop is {given.kind} already", given, "partition before choosing how a loop runs")
     fn = _with_own_registers(fn, loop)
     path = loop_path(fn, loop)
     old = the_loop(path)

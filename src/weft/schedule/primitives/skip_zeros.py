@@ -1,16 +1,15 @@
 """`skip_zeros`: a sum leaves out the terms that a condition makes zero.
 
-for i in range(0, 8):                                       for i in range(0, 8):
-    for k in range(0, 3):                                       for k in range(0, 3):
-        C[i] += select(i + k < 8, X[i + k], 0) * W[k]  ->           if i + k < 8: C[i] += X[i + k] * W[k]
+for i in range(0, 8):                                            for i in range(0, 8):
+    for k in range(0, 3):                                ->          for k in range(0, 3):
+        C[i] = C[i] + select(i + k < 8, X[i + k], 0) * W[k]              C[i] = select(i + k < 8, C[i] + X[i + k] * W[k], C[i])
 """
 
 from __future__ import annotations
 
-from math import isfinite
-
-from weft.ir.expr import Add, Cast, Const, Expr, Mul, Select, all_of, cast, conjuncts, select
+from weft.ir.expr import Add, Cast, Expr, Mul, all_of, cast, conjuncts, select
 from weft.loop.nodes import Function, Load, Store
+from weft.schedule.einsum import chooses_zero
 from weft.schedule.inlining import with_body
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
@@ -47,7 +46,7 @@ def _without_zeros(e: Expr, conditions: list[Expr]) -> Expr:
         return _without_zeros(e.a, conditions) * _without_zeros(e.b, conditions)
     if isinstance(e, Cast) and e.dtype.is_float:
         return cast(_without_zeros(e.a, conditions), e.dtype)
-    if isinstance(e, Select) and isinstance(e.other, Const) and isfinite(e.other.value) and not e.other.value:
+    if chooses_zero(e):
         conditions.append(e.cond)
         return _without_zeros(e.then, conditions)
     return e

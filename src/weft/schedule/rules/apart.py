@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from weft.ir.expr import ONE, Const, Expr, Var
 from weft.loop.nodes import Block, Buffer
+from weft.schedule.placing import writers
 from weft.schedule.rules.facts import block_of, inputs_of
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef
@@ -53,7 +54,6 @@ def _last_used_together(buffer: Buffer, indices: Sequence[Expr], chosen: set[Var
 def _align(s: Schedule, buffer: Buffer, dim: int, target: Target) -> None:
     if buffer.scope != "global" or buffer.strides is not None or alloc_of(s.function.body, buffer) is None:
         return
-    writer = next((r for r in s.blocks() if any(w.buffer is buffer for w in block_of(s, r).writes)), None)
-    if writer is not None:
+    for writer in writers(s.function, buffer)[:1]:
         line = target.cache_line // buffer.dtype.bytes
-        s.storage_align(writer, dim, 2 * line, line)
+        s.storage_align(BlockRef(writer.name), dim, 2 * line, line)

@@ -16,6 +16,7 @@ from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
     elements,
+    loops_of,
     reduce_axes,
     size_of,
     spatial_axes,
@@ -88,9 +89,9 @@ def tile_nest(
         s.unroll(piece)
     s.vectorize(last)
     inside = len(s.loops(ref)) - around - len(outer)
-    skipped = skipping(s, ref, outer, _sums(tile, block, target), target) if share and not near else None
-    cut = [] if skipped is None else skipped.cut
-    whole = outer[: min([outer.index(f) for f in cut], default=len(outer))]
+    sums = tile.sums(target.lanes(block.writes[0].buffer.dtype.bits))
+    skipped = skipping(s, ref, outer, sums, target) if share and not near else None
+    cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     whole = join_panels(s, ref, whole, innermost, tile.width, target)
     if share:
         parallelize(s, whole, elements(block.axes), target)
@@ -156,12 +157,6 @@ def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> 
     return choose_tile(problem, target)
 
 
-def _sums(tile: Tile, block: Block, target: Target) -> int:
-    """Returns how many vectors of sums a tile has."""
-    vectors = -(-tile.width // target.lanes(block.writes[0].buffer.dtype.bits))
-    return tile.rows * tile.outer_rows * tile.columns * vectors
-
-
 def _stride(load: Load, axis: Var) -> int:
     """Returns how many bytes apart *load* reads for one value of *axis* and for the next."""
     return abs(step_along(load.buffer, load.indices, axis)) * load.buffer.dtype.bytes
@@ -187,7 +182,7 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     stay in registers and no other operand does. Returns the innermost loop of the reduction.
     """
     loops = list(s.loops(ref))[depth:]
-    reduced = _loops_of(s, ref, loops, AxisKind.REDUCE)
+    reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
     reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
     columns = _loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
@@ -204,13 +199,6 @@ def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
         s.unroll(piece)
     if spatial:
         s.vectorize(spatial[-1])
-
-
-def _loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
-    """Returns those of *loops* that parts of *kind* are bound to."""
-    block = block_of(s, ref)
-    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
-    return [f for f in loops if f.var in bound]
 
 
 def _loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:

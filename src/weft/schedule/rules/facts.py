@@ -11,7 +11,7 @@ from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block, Load, Store
 from weft.loop.visit import loads
 from weft.schedule.schedule import Schedule
-from weft.schedule.state import BlockRef
+from weft.schedule.state import BlockRef, LoopRef
 from weft.schedule.tree import block_path, the_block
 
 FALLBACK_SIZE = 64
@@ -82,6 +82,13 @@ def reads_along(load: Load, var: Var) -> bool:
         return False
     found = linear_terms(load.indices[-1], [var])
     return found is not None and found[0].get(var) is ONE
+
+
+def loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
+    """Returns those of *loops* that axes of *kind* are bound to."""
+    block = block_of(s, ref)
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
+    return [f for f in loops if f.var in bound]
 
 
 def ignores_or_follows(load: Load, var: Var) -> bool:

@@ -14,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, prod
+from itertools import takewhile
+from math import prod
 
 import numpy as np
 
-from weft.ir.expr import Binary, Const, Expr, Select, Var, conjuncts
+from weft.ir.expr import Binary, Const, Expr, Var, conjuncts
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.loop.nodes import AxisKind, Block, Load, Store
-from weft.schedule.placing import sole_reader
+from weft.schedule.einsum import chooses_zero
+from weft.schedule.placing import sole_reader, writers
 from weft.schedule.region import at_loops
-from weft.schedule.rules.facts import block_of, contraction_of, spatial_axes
+from weft.schedule.rules.facts import block_of, contraction_of, loops_of, spatial_axes
 from weft.schedule.rules.parallel import enough_tasks
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
-from weft.schedule.tree import alloc_of
 from weft.targets.target import Target
 
 LEAST_SHARE = 0.04
@@ -52,10 +53,10 @@ def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
     """Returns the padding of a sum of products where it is a good part of what is multiplied; None if there is none."""
     block = block_of(s, ref)
     found, axes = contraction_of(block), spatial_axes(block)
-    writer = None if found is None else _writer(s, found.left)
-    if found is None or writer is None or sole_reader(s.function, block_of(s, writer)) is not block:
+    makers = [] if found is None else writers(s.function, found.left.buffer)
+    if found is None or len(makers) != 1 or sole_reader(s.function, makers[0]) is not block:
         return None
-    cond = _condition(block_of(s, writer), found.left)
+    cond = _condition(makers[0], found.left)
     if cond is None or not all(isinstance(n, Var | Const | Binary) for n in post_order(cond)):
         return None
     sizes = {a.var: int(a.extent.value) for a in block.axes if isinstance(a.extent, Const)}
@@ -63,22 +64,16 @@ def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
         return None
     inside = tuple(conjuncts(cond))
     share = _share(inside, sizes)
-    return Padding(writer, inside) if share is not None and share <= 1 - LEAST_SHARE else None
-
-
-def _writer(s: Schedule, read: Load) -> BlockRef | None:
-    """Returns the block that makes all of what *read* reads of an intermediate buffer."""
-    made = [r for r in s.blocks() if any(w.buffer is read.buffer for w in block_of(s, r).writes)]
-    return made[0] if len(made) == 1 and alloc_of(s.function.body, read.buffer) is not None else None
+    return Padding(BlockRef(makers[0].name), inside) if share is not None and share <= 1 - LEAST_SHARE else None
 
 
 def _condition(writer: Block, read: Load) -> Expr | None:
     """Returns, in terms of what indexes *read*, where *writer* copies from its input; None if it is not that and zeros."""
     store = writer.body
-    if not isinstance(store, Store) or not isinstance(store.value, Select) or not isinstance(store.value.then, Load):
+    if not isinstance(store, Store) or not chooses_zero(store.value) or not isinstance(store.value.then, Load):
         return None
-    zero, at = store.value.other, [i for i in store.indices if isinstance(i, Var)]
-    if not isinstance(zero, Const) or zero.value or not isfinite(zero.value) or len(set(at)) < len(store.indices):
+    at = [i for i in store.indices if isinstance(i, Var)]
+    if len(set(at)) < len(store.indices):
         return None
     return substitute(store.value.cond, dict(zip(at, read.indices, strict=True)))
 
@@ -125,7 +120,11 @@ class Skipping:
     @property
     def cut(self) -> list[LoopRef]:
         """The loops that are cut."""
-        return [f for f, points in self.cuts if points]
+        return [f for f, _ in self.cuts]
+
+    def uncut(self, outer: Sequence[LoopRef]) -> list[LoopRef]:
+        """Returns the loops *outer* down to the first that is cut."""
+        return list(takewhile(lambda f: f not in self.cut, outer))
 
 
 def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, target: Target) -> Skipping | None:
@@ -141,14 +140,11 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, ta
     inside = [at_loops(block, c) for c in padding.inside]
     used = {v for c in inside for v in free_vars(c)}
     sizes = {f.var: s.extent(f) or 0 for f in s.loops(ref)}
-    reduced = {
-        v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.REDUCE for v in free_vars(b)
-    }
-    taps = [f for f in s.loops(ref) if f.var in used & reduced]
-    found = Skipping(padding, tuple(taps), tuple([(f, _changes(f, inside, sizes)) for f in outer if f.var in used]))
-    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in found.cuts])
-    whole = outer[: min([outer.index(f) for f in found.cut], default=len(outer))]
-    return found if sums * copies <= MOST_SUMS and enough_tasks(s, whole, target) else None
+    taps = tuple([f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f.var in used])
+    cuts = tuple([(f, points) for f in outer if f.var in used and (points := _changes(f, inside, sizes))])
+    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in cuts])
+    found = Skipping(padding, taps, cuts)
+    return found if sums * copies <= MOST_SUMS and enough_tasks(s, found.uncut(outer), target) else None
 
 
 def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> tuple[int, ...]:
@@ -170,6 +166,5 @@ def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
         s.unroll(tap)
     before = set(s.blocks())
     for loop, points in reversed(how.cuts):
-        if points:
-            s.partition(loop, points)
+        s.partition(loop, points)
     return set(s.blocks()) - before

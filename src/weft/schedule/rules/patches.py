@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from weft.ir.expr import Const, Expr, FloorDiv, Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Load
-from weft.schedule.placing import readers, sole_reader
+from weft.schedule.placing import readers, sole_reader, writers
 from weft.schedule.rules.contraction import tile_nest
 from weft.schedule.rules.facts import (
     block_of,
@@ -66,14 +66,14 @@ def _chain(s: Schedule, ref: BlockRef) -> Chain | None:
     if found is None or not isinstance(axes[0].extent, Const) or size_of(axes[0].extent) < 2:
         return None
     axis = axes[0]
-    before = next((r for r in s.blocks() if block_of(s, r).writes[0].buffer is found.left.buffer), None)
+    before = next(iter(writers(s.function, found.left.buffer)), None)
     if before is None or uses_axis(found.right, axis.var) or found.left.indices[0] is not axis.var:
         return None
     last = _last_transform(s, product)
-    if last is None or not choices_of(block_of(s, before)) or sole_reader(s.function, block_of(s, before)) is None:
+    if last is None or not choices_of(before) or sole_reader(s.function, before) is None:
         return None
     units = _units(last[1], block_of(s, last[0]))
-    return Chain(ref, before, last[0], units) if units else None
+    return Chain(ref, BlockRef(before.name), last[0], units) if units else None
 
 
 def _last_transform(s: Schedule, product: Block) -> tuple[BlockRef, Expr] | None:

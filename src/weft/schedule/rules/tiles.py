@@ -67,6 +67,10 @@ class Tile:
     width: int
     outer_rows: int = 1
 
+    def sums(self, lanes: int) -> int:
+        """Returns how many vectors of *lanes* sums it has."""
+        return self.rows * self.outer_rows * self.columns * -(-self.width // lanes)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -178,8 +182,8 @@ def _first_touch(p: Problem, tile: Tile, target: Target) -> float:
         return 0.0
     speed = target.l3_speed if p.right_bytes < target.l3 / 2 else target.memory_speed
     panels = tile.columns * (tile.rows if p.shared else 1)
-    vectors = -(-tile.width // target.lanes(p.element_bytes * 8))
-    sums = tile.rows * tile.outer_rows * tile.columns * vectors
+    lanes = target.lanes(p.element_bytes * 8)
+    vectors, sums = -(-tile.width // lanes), tile.sums(lanes)
     below = -(-p.row // tile.rows) * -(-p.outer_row // tile.outer_rows)
     if p.reuses and shares_panels(below, tile.width, panels * tile.width * p.element_bytes * p.depth, target):
         sums = p.row * p.outer_row * tile.columns * vectors  # those of all tiles, which ask for the next panel together
