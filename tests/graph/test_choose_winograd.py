@@ -51,3 +51,10 @@ def test_a_smaller_tile_is_taken_where_a_larger_one_errs(monkeypatch: pytest.Mon
         chosen = choose_winograd(graph, WIDE).nodes
         tiles.append([n.attribute("tile") for n in chosen if n.op == "conv2d_winograd"])
     assert tiles == [[4], [2], []]
+
+
+def test_tiles_of_several_sizes_mean_the_same() -> None:
+    graph = choose_layouts(convolution(3, 1, channels=64, size=14), FOUR)
+    made = apply_pass(graph, lambda g: choose_winograd(g, FOUR))
+    [node] = [n for n in made.nodes if n.op == "conv2d_winograd"]
+    assert node.attribute("mixed")

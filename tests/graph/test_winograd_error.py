@@ -12,6 +12,13 @@ def test_the_error_grows_with_the_tile() -> None:
     assert sampled_error(w, 2) < sampled_error(w, 4) < 2e-5
 
 
+def test_small_tiles_at_the_points_of_large_ones() -> None:
+    w = np.random.default_rng(0).standard_normal((16, 32, 3, 3)).astype(np.float32)
+    assert sampled_error(w, 4, (4, 4)) == sampled_error(w, 4)
+    for size in [(3, 3), (3, 4), (4, 2), (1, 2)]:
+        assert 0 < sampled_error(w, 4, size) < 2e-5
+
+
 def test_phases_of_a_weight() -> None:
     w = np.arange(2 * 3 * 3 * 3, dtype=np.float32).reshape(2, 3, 3, 3)
     made = phase_weight(w, (2, 2))

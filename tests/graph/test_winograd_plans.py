@@ -10,7 +10,7 @@ from tests.graph.checks import constant
 from tests.graph.machines import WIDE
 
 from weft.graph.graph import Graph, Node
-from weft.graph.winograd_plans import LEFT_OUT, Layer, Plan, direct_part, good_plans
+from weft.graph.winograd_plans import LEFT_OUT, Layer, Plan, direct_part, good_plans, winograd_cycles
 from weft.support.dtypes import f32
 from weft.targets.target import Target
 
@@ -42,7 +42,34 @@ def test_patches_fit_the_second_level_cache() -> None:
 
 
 def test_large_weights_are_read_once() -> None:
-    assert best(layer(14, 256, 256), WIDE) == Plan(4, (1, 4, 4))
+    plan = best(layer(14, 256, 256), WIDE)
+    assert plan is not None
+    assert (plan.tile, plan.patch) == (4, (1, 4, 4))
+
+
+def test_tiles_are_mixed_where_they_would_overhang() -> None:
+    def sizes(n: int, channels: int) -> set[tuple[int, int]]:
+        plan = best(layer(n, channels, channels), replace(WIDE, l3=256 << 20))
+        assert plan is not None
+        return plan.sizes(layer(n, channels, channels))
+
+    assert sizes(14, 256) == {(4, 4), (4, 3), (3, 4), (3, 3)}
+    assert sizes(16, 256) == {(4, 4)}
+    assert sizes(8, 16) == {(4, 4)}
+    mixed = [p for n in range(3, 40) for p in good_plans(layer(n, 128, 128), WIDE) if p.mixed]
+    assert mixed
+    assert all(min(n for size in p.sizes(layer(p.patch[1] * p.tile - 1, 128, 128)) for n in size) > 1 for p in mixed)
+
+
+def test_products_that_wait_for_weights_gain_nothing_from_fewer_tiles() -> None:
+    near, far = replace(WIDE, l3=256 << 20), replace(WIDE, l3=1 << 20, memory_speed=0.5)
+    whole = Plan(4, (1, 4, 4))
+    ratios = [
+        winograd_cycles(shape, replace(whole, mixed=True), t) / winograd_cycles(shape, whole, t)
+        for t in (near, far)
+        for shape in [layer(14, 256, 256)]
+    ]
+    assert ratios[0] < 0.95 < ratios[1]
 
 
 def test_first_layers_are_gathered() -> None:

@@ -57,3 +57,19 @@ def test_winograd_at_stride_one(taps: int, tile: int, patch: tuple[int, ...] | N
     )  # fmt: skip
     wanted = conv(x, w, b, (1, 1), (1, 1, 0, 1), (1, 1), 1)
     np.testing.assert_allclose(y, blocks(wanted, 1, 4), atol=2e-4)
+
+
+@pytest.mark.parametrize("size", [(7, 9), (6, 7), (8, 6), (2, 9), (6, 2)])
+@pytest.mark.parametrize("tile", [2, 3, 4])
+@pytest.mark.parametrize("taps", [2, 3])
+def test_tiles_of_several_sizes(taps: int, tile: int, size: tuple[int, int]) -> None:
+    images, height, width = 3, *(n + taps - 1 for n in size)
+    x, w, b = floats(images, 4, height, width), floats(8, 4, taps, taps), floats(8)
+    u = run("pack_winograd_weight", w, tile=tile, block=8)
+    wanted = blocks(conv(x, w, b, (1, 1), (0, 0, 0, 0), (1, 1), 1), 1, 4)
+    for patch in (None, (1, *(-(-n // tile) for n in size))):
+        y = run(
+            "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=(taps, taps), channels=8, block=4,
+            mixed=True, patch=patch,
+        )  # fmt: skip
+        np.testing.assert_allclose(y, wanted, atol=2e-4)

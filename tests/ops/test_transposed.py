@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.ops.naive import Array, blocks, conv_transpose
 from tests.support.reference import run_operator
 
-from weft.ops.winograd import finite_points, matrices
+from weft.ops.cook_toom import finite_points, matrices
 
 
 def floats(*shape: int, seed: int = 0) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import te
-from weft.ir.expr import Const, Expr, Var, all_of, cast, index, maximum, minimum, select
+from weft.ir.expr import Const, Expr, Var, all_of, cast, const, index, maximum, minimum, select
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Buffer, Program
@@ -257,6 +257,13 @@ def symbolic_rows(n: int = 3, m: int = 5) -> Case:
     return case([x], [b], lambda v: [2 * v - (2 * v).sum(1, keepdims=True)], n=n, m=m)
 
 
+def pieces() -> Case:
+    """Rows of one tensor, then of another, then zeros: C[i, j] = A[i, j], B[i - 2, j], 0."""
+    a, b = te.placeholder((2, 4), f32, "A"), te.placeholder((1, 4), f32, "B")
+    c = te.compute((6, 4), lambda i, j: select(i < 2, a[i, j], select(i < 3, b[i - 2, j], const(0.0, f32))), "C")
+    return case([a, b], [c], lambda x, y: [np.concatenate([x, y, np.zeros((3, 4), np.float32)])])
+
+
 def recurrence(steps: int = 4, n: int = 3) -> Case:
     """A recurrent layer: each step multiplies the state before by a matrix."""
     x, w = te.placeholder((steps, n), f32, "X"), te.placeholder((n, n), f32, "W")
@@ -280,6 +287,6 @@ CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
         matmul, bias_relu, conv2d, rows, pool, argmax, stencil, blur, two_outputs, reshaped, symmetric, outer_sum,
-        gather, row_sums, recurrence, symbolic_matmul, symbolic_rows,
+        gather, row_sums, pieces, recurrence, symbolic_matmul, symbolic_rows,
     )
 }  # fmt: skip

@@ -9,10 +9,12 @@ larger than those of the model and may have to come from memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 from math import prod
 
 from weft.graph.graph import Node
+from weft.ops.winograd_tiles import mixed_sizes
 from weft.targets.target import Target
 
 TAPS = (2, 3, 4)
@@ -48,6 +50,12 @@ FEWEST_TILES = 12
 GAIN = 0.95
 """What the method may cost of a direct computation, to be worth the larger weights."""
 
+GROUP_CYCLES = 2500.0
+"""Cycles for one more group of points: for its loops, and for those of the tiles that make it one."""
+
+MIXED_GAIN = 0.97
+"""What tiles of several sizes may cost of those that overhang, to be worth more code."""
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -78,10 +86,20 @@ class Layer:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time."""
+    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time.
+
+    Some of *mixed* tiles have a row or a column less.
+    """
 
     tile: int
     patch: tuple[int, int, int]
+    mixed: bool = False
+
+    def sizes(self, layer: Layer) -> set[tuple[int, int]]:
+        """Returns the rows and columns of outputs that tiles have."""
+        if not self.mixed:
+            return {(self.tile, self.tile)}
+        return set(product(mixed_sizes(layer.height, self.tile), mixed_sizes(layer.width, self.tile)))
 
 
 def layer_of(
@@ -125,7 +143,12 @@ def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
     products = vectors * layer.multiplications * layer.direct / max(1, target.fma_per_cycle)
     direct = max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
     costs = {plan: winograd_cycles(layer, plan, target, others) for m in TILES for plan in _plans(layer, m)}
-    return sorted([p for p, cost in costs.items() if cost < GAIN * direct], key=costs.__getitem__)
+    kept = [
+        p
+        for p, c in costs.items()
+        if c < GAIN * direct and not (p.mixed and c > MIXED_GAIN * costs[replace(p, mixed=False)])
+    ]
+    return sorted(kept, key=costs.__getitem__)
 
 
 def panel_of(outputs: int, target: Target) -> int:
@@ -138,11 +161,18 @@ def panel_of(outputs: int, target: Target) -> int:
 
 
 def _plans(layer: Layer, m: int) -> list[Plan]:
-    """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row."""
+    """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
+
+    All at once, tiles may be mixed, but tiles of one row or column save nothing.
+    """
     rows, columns = -(-layer.height // m), -(-layer.width // m)
+    whole = Plan(m, (layer.images, rows, columns))
+    mixed = replace(whole, mixed=True)
+    sizes = {n for size in mixed.sizes(layer) for n in size}
+    several = [mixed] if m in sizes and min(sizes) > 1 and len(sizes) > 1 else []
     some = {(1, n, columns) for n in _even_parts(rows, rows)}
     parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
-    return [Plan(m, p) for p in [(layer.images, rows, columns), *sorted(some | parts, reverse=True)]]
+    return [whole, *several, *[Plan(m, p) for p in sorted(some | parts, reverse=True)]]
 
 
 def _even_parts(size: int, most: int) -> Iterator[int]:
@@ -163,7 +193,8 @@ def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -
     """Returns the estimated cycles of a layer computed by *plan* on one core.
 
     What lies between the transforms and the products is written and read again, beyond the second-level cache as far as it does
-    not fit there; and each patch reads all the weights, from there too if they do not fit beside it.
+    not fit there; and each patch reads all the weights, from there too if they do not fit beside it. Few mixed tiles are left to
+    multiply with some of the weights.
     """
     lanes, m = target.lanes(32), plan.tile
     n = m + layer.taps - 1
@@ -171,7 +202,6 @@ def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -
     patches, tiles = prod(-(-s // p) for s, p in zip(sizes, plan.patch, strict=True)), prod(plan.patch)
     weights = 4 * n * n * layer.inputs * layer.outputs
     between = 4 * n * n * tiles * (layer.inputs + layer.outputs)
-    products = n * n * (_steps(tiles, target) * layer.inputs + tiles * PRODUCT_CYCLES) * -(-layer.outputs // lanes)
     near = between + weights <= L2_SHARE * target.l2
     streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
     read, made = -(-layer.inputs // lanes), -(-layer.outputs // lanes)
@@ -181,7 +211,27 @@ def winograd_cycles(layer: Layer, plan: Plan, target: Target, others: int = 0) -
     padding = (
         plan.patch[0] * rows * columns * (layer.inputs * GATHER_CYCLES if layer.gathered else read * PADDING_CYCLES)
     )
-    return patches * (max(products, streaming) + HIDDEN * min(products, streaming) + transforms + moving + padding)
+    groups = _groups(layer, plan)
+    products = (len(groups) - 1) * GROUP_CYCLES
+    for points, count in groups:
+        multiplied = points * made * (_steps(count, target) * layer.inputs + count * PRODUCT_CYCLES)
+        read_then = streaming * points / n**2
+        products += max(multiplied, read_then) + HIDDEN * min(multiplied, read_then)
+    return patches * (products + transforms + moving + padding)
+
+
+def _groups(layer: Layer, plan: Plan) -> list[tuple[int, int]]:
+    """Returns how many points there are at which the same tiles of a patch take part, and how many tiles do."""
+    if not plan.mixed:
+        return [((plan.tile + layer.taps - 1) ** 2, prod(plan.patch))]
+    sides: list[list[tuple[int, int]]] = []
+    for length in (layer.height, layer.width):
+        sizes = mixed_sizes(length, plan.tile)
+        ends = [0, *sorted(size + layer.taps - 1 for size in sizes)]
+        takers = [sum(count for size, count in sizes.items() if size + layer.taps > end) for end in ends[1:]]
+        sides.append([(end - begin, count) for (begin, end), count in zip(pairwise(ends), takers, strict=True)])
+    rows, columns = sides
+    return [(y * z, layer.images * a * b) for y, a in rows for z, b in columns]
 
 
 def _steps(tiles: int, target: Target) -> float:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from weft.ir.expr import Expr, all_of, cast, ceil_div, const, select
 from weft.ops.conv import Ints, transposed_sizes
+from weft.ops.cook_toom import choose, matrices, times_vector
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
 from weft.ops.transposed import Phases, pad_for_phases
-from weft.ops.winograd import choose, matrices, times_vector
 from weft.support.dtypes import f64
 from weft.te import Tensor, compute, reduce_axis, sum_
 

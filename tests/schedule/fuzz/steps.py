@@ -104,6 +104,11 @@ def partition(s: Schedule, r: random.Random) -> None:
 
 
 @step_for(1)
+def narrow(s: Schedule, r: random.Random) -> None:
+    s.narrow(pick_block(s, r))
+
+
+@step_for(1)
 def add_unit_loop(s: Schedule, r: random.Random) -> None:
     s.add_unit_loop(pick_block(s, r), r.choice(["u", "v", "w"]))
 

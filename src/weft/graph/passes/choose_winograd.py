@@ -31,10 +31,10 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
         if found is None or inputs[0] is None:
             return None
         layer, w = found
-        at_stride_one = cache(lambda m: sampled_error(phase_weight(w.array, layer.strides), m))
-        plan = next(
-            (p for p in good_plans(layer, target, held - w.nbytes) if at_stride_one(p.tile) <= LARGEST_ERROR), None
-        )
+        at_stride_one = cache(lambda: phase_weight(w.array, layer.strides))
+        error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size))
+        good = good_plans(layer, target, held - w.nbytes)
+        plan = next((p for p in good if all(error(p.tile, n) <= LARGEST_ERROR for n in p.sizes(layer))), None)
         if plan is None:
             return None
         weight = w if layer.phases == 1 else new.add(
@@ -46,7 +46,7 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
         made = new.add(
             "conv2d_winograd", [inputs[0], u, bias], source=node.source, name=node.output.name,
             tile=plan.tile, kernel=w.extents[2:], channels=layer.outputs, block=layer.block, strides=layer.strides,
-            pads=node.attribute("pads"), patch=plan.patch,
+            pads=node.attribute("pads"), patch=plan.patch, mixed=plan.mixed,
         )  # fmt: skip
         return [made]
 

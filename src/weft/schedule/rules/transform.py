@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir.expr import Const, Eq, Expr, FloorDiv, FloorMod, Select, Var
+from weft.ir.expr import Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var
 from weft.ir.rewrite import free_vars, post_order
 from weft.loop.nodes import Block, Store
 from weft.schedule.placing import sole_reader
@@ -44,8 +44,39 @@ def schedule_transforms(s: Schedule, target: Target, placed: set[BlockRef]) -> s
     found: set[BlockRef] = set()
     for ref in reversed(s.blocks()):
         if ref not in placed | found and choices_of(block_of(s, ref)):
-            found |= schedule_transform(s, ref, target).placed
+            for part in _by_cases(s, ref):
+                found |= schedule_transform(s, part, target).placed
     return found
+
+
+def _by_cases(s: Schedule, ref: BlockRef) -> list[BlockRef]:
+    """Cuts the loops of a block where its formula is another transform from there on; returns the block in all parts."""
+    parts = [ref]
+    for position, points in enumerate(_cases(block_of(s, ref))):
+        if points:
+            parts = [cut for part in parts for cut in _cut_apart(s, part, position, points)]
+    return parts
+
+
+def _cut_apart(s: Schedule, ref: BlockRef, position: int, points: list[int]) -> list[BlockRef]:
+    """Gives each part of a block's axis a nest of its own, and a formula of its own."""
+    loop = own_loops(s, ref, 0)[block_of(s, ref).axes[position].var]
+    s.reorder([loop, *[f for f in s.loops(ref) if f != loop]])
+    made = set(s.partition(loop, points))
+    parts = [r for r in s.blocks() if not made.isdisjoint(s.loops(r))]
+    for part in parts:
+        s.narrow(part)
+    return parts
+
+
+def _cases(block: Block) -> list[list[int]]:
+    """Returns, for each axis of an assignment, from where on a condition on it chooses another transform."""
+    found: dict[Expr, set[int]] = {a.var: set() for a in block.axes}
+    for n in post_order(block.body):
+        if isinstance(n, Select) and isinstance(n.cond, Lt) and n.cond.a in found and isinstance(n.cond.b, Const):
+            if all(any(isinstance(k, Eq) for k in post_order(x)) for x in (n.then, n.other)):
+                found[n.cond.a].add(int(n.cond.b.value))
+    return [sorted(points) for points in found.values()]
 
 
 def choices_of(block: Block) -> Choices:
@@ -106,7 +137,7 @@ def schedule_transform(
         rest, last = s.split(last, [None, lanes])
         nest.outer.append(rest)
     s.reorder([*nest.patches, *nest.outer, *inner, last])
-    depth = around + len(nest.patches) + len(nest.outer)
+    depth = s.loops(ref).index([*inner, last][0])
     for p in producers:
         s.compute_at(p, s.loops(ref)[depth - 1], align=lanes if _is_read_along(s, p, block) else 1)
         s.set_scope(p, "register")
