@@ -31,6 +31,7 @@ from weft.ir.expr import (
     TruncMod,
     apply,
     const,
+    eq,
     maximum,
     minimum,
     ne,
@@ -58,16 +59,33 @@ def _check_same(name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _define_binary(
-    name: str, cls: type[Binary], dtype: DType | None = None, integers: type[Binary] | None = None
+    name: str, fn: Callable[..., Expr], dtype: DType | None = None, integers: Callable[..., Expr] | None = None
 ) -> None:
-    """Registers the operator that applies *cls* (*integers* to integer tensors) element by element."""
+    """Registers the operator that applies *fn* (*integers* to integer tensors) element by element."""
 
     def build(a: Tensor, b: Tensor) -> Tensor:
         _check_same(name, a, b)
-        used = integers if integers is not None and a.dtype.is_int else cls
+        used = integers if integers is not None and a.dtype.is_int else fn
         return map_tensors(name, used, a, b, dtype=dtype)
 
     OPERATORS[name] = Operator(name, build)
+
+
+def _quotient(x: Expr, y: Expr) -> Expr:
+    """Divides integers, rounded towards zero; by zero the result is zero, as NumPy's, where a processor would stop."""
+    negated = select(eq(y, -1), -x, TruncDiv(x, _divisor(y))) if y.dtype.kind == "int" else TruncDiv(x, _divisor(y))
+    return select(eq(y, 0), const(0, x.dtype), negated)
+
+
+def _remainder(cls: type[Binary]) -> Callable[[Expr, Expr], Expr]:
+    """Returns the remainder of integers that *cls* leaves; of a division by zero it is zero."""
+    return lambda x, y: cls(x, _divisor(y))
+
+
+def _divisor(y: Expr) -> Expr:
+    """Returns one for divisors that a processor may stop at: zero, and -1, which the smallest integer has no quotient by."""
+    stops = eq(y, 0) | eq(y, -1) if y.dtype.kind == "int" else eq(y, 0)
+    return select(stops, const(1, y.dtype), y)
 
 
 def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = None) -> None:
@@ -82,8 +100,8 @@ def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = N
 for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max, "bit_and": BitAnd, "bit_or": BitOr,
                     "bit_xor": BitXor, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
     _define_binary(_name, _cls)
-_define_binary("div", Div, integers=TruncDiv)
-_define_binary("trunc_mod", TruncMod)
+_define_binary("div", Div, integers=_quotient)
+_define_binary("trunc_mod", TruncMod, integers=_remainder(TruncMod))
 for _name, _cls in {"less": Lt, "less_equal": Le, "equal": Eq}.items():
     _define_binary(_name, _cls, bool_)
 
@@ -151,7 +169,7 @@ def floor_mod(a: Tensor, b: Tensor) -> Tensor:
         r = apply("fmod", x, y)
         return select(ne(r, 0.0) & ne(r < 0, y < 0), r + y, r)
 
-    return map_tensors("floor_mod", FloorMod if a.dtype.is_int else of_floats, a, b)
+    return map_tensors("floor_mod", _remainder(FloorMod) if a.dtype.is_int else of_floats, a, b)
 
 
 def _within(amount: Expr) -> Expr:
