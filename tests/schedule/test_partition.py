@@ -144,3 +144,20 @@ def test_columns_that_take_turns_are_known_to_be_apart() -> None:
     s.parallel(i)
     s.partition(j1, [1])
     check_compiled(case, s.program)
+
+
+def test_registers_of_a_tile_that_ends_inside_the_buffer() -> None:
+    """Two groups of five rows in tiles of three: what a tile reads of its own registers was written in that iteration."""
+    case = matmul(10, 8, 3)
+    s = Schedule(case.program)
+    copy = s.cache_write(s.block("C"), "register")
+    i, j = s.loops(copy)
+    group, rest = s.split(i, [2, 5])
+    tile, row = s.split(rest, [None, 3])
+    left, right = s.split(j, [None, 4])
+    s.reorder([group, tile, left, row, right])
+    s.compute_at(s.block("C"), left)
+    s.decompose_reduction(s.block("C"), s.loops(s.block("C"))[-1])
+    s.partition(left, [1])
+    check_compiled(case, s.program)
+    assert sum("alloc(" in line for line in str(s).splitlines()) == 2

@@ -102,6 +102,18 @@ def test_only_products_inside_are_left() -> None:
     assert "pad" not in made, "no padded copy is made"
 
 
+@pytest.mark.parametrize("blocks", [13, 14])
+def test_no_product_has_a_guard_of_its_own(blocks: int) -> None:
+    """Tiles of three and of four panels: the last one has fewer, and is told apart from the others before any product."""
+    x, w = placeholder((1, 17, 18, 18, 1), f32, "x"), placeholder((blocks, 17, 3, 3, 1, 16), f32, "w")
+    program = to_program([x, w], [conv2d_blocked(x, w, **ONES)], "conv")
+    assert "skip_zeros" in steps(program)
+    made = str(lower(schedule_program(program, SERVER).program, SERVER, unroll=True)).splitlines()
+    products = [n for n, line in enumerate(made) if "] + broadcast(" in line]
+    assert len(products) > 1400
+    assert not any(made[n - 1].lstrip().startswith("if ") for n in products)
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -26,8 +26,8 @@ from weft.lower.cuts import Cut, Digit, best_cut, digits_of, length_of, range_of
 from weft.lower.guards import Guards, assume, stores_in, uses_registers
 from weft.lower.walk import BoundedRewriter, Steps, extent_bounds, map_functions, size_bounds
 
-_LARGEST_BODY: Final = 1200  # stores, unrolled loops counted in full, that a body may have to be copied
-_LARGEST_GROWTH: Final = 1500  # stores that the cuts may add to a function
+_LARGEST_BODY: Final = 2500  # stores, unrolled loops counted in full, that a body may have to be copied
+_LARGEST_GROWTH: Final = 2600  # stores that the cuts may add to a function
 _SMALL_BODY: Final = 64  # stores of one that is copied for the borders of borders, too, where their sizes are not known
 _SMALL_PART: Final = 32  # a body is not copied for the sake of less than one in so many of its stores
 _LONG: Final = 16  # a border of at least one in so many iterations is cut again

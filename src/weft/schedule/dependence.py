@@ -24,6 +24,7 @@ from weft.loop.nodes import (
     Buffer,
     For,
     Function,
+    Range,
     Region,
     Seq,
     Stmt,
@@ -217,13 +218,21 @@ class _Feed:
         sizes = self.write.region.buffer.shape
         exact = {
             limit.condition
-            for e, (first, last), size in zip(written, needs, sizes, strict=True)
+            for e, (first, last), r, size in zip(written, needs, self.read.region.ranges, sizes, strict=True)
             for limit in limits(self.write.block, e, self.vars, self.inner)
             if limit.exact
-            and (limit.first is None or self._reaches_down(limit.first, first))
-            and (limit.last is None or self._reaches_up(limit.last, last, size))
+            and (limit.first is None or any(self._reaches_down(limit.first, f) for f in [first, *self._ends_of(r)[0]]))
+            and (limit.last is None or any(self._reaches_up(limit.last, n, size) for n in [last, *self._ends_of(r)[1]]))
         }
         return all(c in exact or self._holds_at_start(c, written) for c in own)
+
+    def _ends_of(self, r: Range) -> tuple[list[Expr], list[Expr]]:
+        """Returns what the guard of the reading block alone says that it reads no less, and no more than."""
+        block, variables = self.read.block, [f.var for f in self.reading]
+        first, last = at_loops(block, r.begin), at_loops(block, r.begin + r.extent - ONE)
+        down = limits(block, simplify(first, self.reading_bounds), variables, self.reading_bounds)
+        up = limits(block, simplify(last, self.reading_bounds), variables, self.reading_bounds)
+        return [n.first for n in down if n.first is not None], [n.last for n in up if n.last is not None]
 
     def _holds_at_start(self, c: Expr, written: list[Expr]) -> bool:
         """Tells whether a condition on loops that only repeat or reduce holds in their first iteration."""

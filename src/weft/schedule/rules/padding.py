@@ -142,9 +142,15 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, ta
     sizes = {f.var: s.extent(f) or 0 for f in s.loops(ref)}
     taps = tuple([f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f.var in used])
     cuts = tuple([(f, points) for f in outer if f.var in used and (points := _changes(f, inside, sizes))])
-    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in cuts])
+    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in cuts]) * _variants(block, cuts)
     found = Skipping(padding, taps, cuts)
     return found if sums * copies <= MOST_SUMS and enough_tasks(s, found.uncut(outer), target) else None
+
+
+def _variants(block: Block, cuts: Sequence[tuple[LoopRef, tuple[int, ...]]]) -> int:
+    """Returns how many times tiles are written out so that each guard of *block* that no cut decides is known before a tile."""
+    decided = {f.var for f, _ in cuts}
+    return 1 << sum(decided.isdisjoint(free_vars(c)) for c in conjuncts(block.predicate))
 
 
 def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> tuple[int, ...]:
