@@ -10,7 +10,7 @@ from weft.targets.cpu import cpu
 WIDE = replace(
     cpu("avx512"), fma_per_cycle=2, l1=48 << 10, l2=1 << 20, l2_speed=48.0, l3=32 << 20, l3_speed=24.0, memory_speed=8.0
 )
-SMALL_PLANE = Problem(row=4, column=16, last=16, depth=2048, element_bytes=4, outer_row=4)
+SMALL_PLANE = Problem(row=4, column=16, last=16, depth=2048, element_bytes=4, outer_row=4, right_bytes=64 << 10)
 
 
 def test_a_small_plane_takes_several_rows_where_weights_come_from_afar() -> None:
@@ -45,6 +45,11 @@ def test_what_is_used_once_is_read_in_long_pieces() -> None:
     batch = replace(one, row=16, last=128, depth=2048, right_bytes=16 << 20, shared=True)
     assert choose_tile(batch, WIDE).width == 128
     assert choose_tile(batch, WIDE).rows <= 2
+
+
+def test_sums_of_rows_read_long_pieces() -> None:
+    """Where nothing is multiplied each element is read once, whatever the tile: that of a whole row reads one after another."""
+    assert choose_tile(Problem(row=26, column=1, last=224, depth=172, element_bytes=4), WIDE) == Tile(1, 1, 224)
 
 
 def test_few_rows_read_long_pieces_of_a_matrix_with_long_rows() -> None:

@@ -203,8 +203,8 @@ def _tile_cost(p: Problem, rows: int, vectors: int, target: Target) -> float:
     """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
     sums = rows * vectors
     arithmetic = sums / max(1, target.fma_per_cycle)
-    read = vectors * (rows if p.shared else 1)
-    loads = (rows + read) / LOADS_PER_CYCLE
+    read = vectors * (rows if p.shared or not p.right_bytes else 1)
+    loads = ((rows if p.right_bytes else 0) + read) / LOADS_PER_CYCLE
     panel = read * target.vector_bits // 8  # bytes of the right factor in each step
     far = panel / target.l3_speed if p.reuses and panel * p.depth > target.l2 * L2_SHARE else 0.0
     near = panel / target.l2_speed if panel * p.depth > target.l1 else 0.0
