@@ -40,7 +40,10 @@ L1_SHARE = 0.5
 """The part of the first-level cache that a right factor may fill."""
 
 L2_SHARE = 0.25
-"""The part of the second-level cache that it may fill where the result goes beyond that cache."""
+"""The part of the second-level cache that it may fill where the result does not stay in that cache."""
+
+RESULT_SHARE = 0.75
+"""The part of the second-level cache that a result may fill and stay there."""
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
@@ -121,7 +124,7 @@ def _is_near(block: Block, parts: Sequence[Part], roles: Roles, target: Target) 
 
     Then whole rows of the result are written one after another, which is what memory is quick at: no panel goes outside the
     rows, and no other matrix of a batch is computed with this one. Near is the first-level cache, or the second-level one if
-    the result is too large for it.
+    the result would not stay there.
     """
     found, last = contraction_of(block), parts[-1]
     if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.axis.var):
@@ -132,7 +135,7 @@ def _is_near(block: Block, parts: Sequence[Part], roles: Roles, target: Target) 
     row = last.size * columns
     panels = elements(reduce_axes(block)) * row * bits // 8
     near = target.l1 * L1_SHARE
-    if bytes_of(written) > target.l2:
+    if bytes_of(written) > target.l2 * RESULT_SHARE:
         near = max(near, target.l2 * L2_SHARE)
     return row > LONG_ROW * target.lanes(bits) and panels <= near
 
