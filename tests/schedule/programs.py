@@ -287,6 +287,6 @@ CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
         matmul, bias_relu, conv2d, rows, pool, argmax, stencil, blur, two_outputs, reshaped, symmetric, outer_sum,
-        gather, row_sums, pieces, recurrence, symbolic_matmul, symbolic_rows,
+        gather, row_sums, recurrence, symbolic_matmul, symbolic_rows,
     )
 }  # fmt: skip

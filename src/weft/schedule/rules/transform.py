@@ -70,13 +70,14 @@ def _cut_apart(s: Schedule, ref: BlockRef, position: int, points: list[int]) -> 
 
 
 def _cases(block: Block) -> list[list[int]]:
-    """Returns, for each axis of an assignment, from where on a condition on it chooses another transform."""
+    """Returns, for each axis of an assignment, the values from which on a condition on it chooses another transform."""
     found: dict[Expr, set[int]] = {a.var: set() for a in block.axes}
     for n in post_order(block.body):
         if isinstance(n, Select) and isinstance(n.cond, Lt) and n.cond.a in found and isinstance(n.cond.b, Const):
             if all(any(isinstance(k, Eq) for k in post_order(x)) for x in (n.then, n.other)):
                 found[n.cond.a].add(int(n.cond.b.value))
-    return [sorted(points) for points in found.values()]
+    sizes = [size_of(a.extent) for a in block.axes]
+    return [sorted(p for p in points if 0 < p < n) for n, points in zip(sizes, found.values(), strict=True)]
 
 
 def choices_of(block: Block) -> Choices:
