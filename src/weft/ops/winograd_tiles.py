@@ -3,8 +3,8 @@
 Tiles that overhang the edge waste multiplications. Where some are smaller by one row or column instead, these take part at the
 first points only, and are numbered so that the tiles that take part at a point follow one another:
 
-    +-------+---+        A tile with less columns takes part at the first points of columns alone, one with less rows at those of
-    |   1   | 0 |        rows. So there are
+    +-------+---+        A tile with fewer columns takes part at the first points of columns alone, one with fewer rows at
+    |   1   | 0 |        those of rows. So there are
     |       |   |           0 1 2 3   at the first points of rows and of columns,
     +-------+---+           0 1       at the first of columns alone,
     |   2   | 3 |             1 2     at the first of rows alone,

@@ -12,7 +12,7 @@ from weft.ir.expr import ONE, ZERO, Const, Expr, Var, index
 from weft.ir.prove import extremes
 from weft.ir.rewrite import substitute
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Axis, AxisKind, Function, Store
+from weft.loop.nodes import Axis, AxisKind, Function, Stmt, Store
 from weft.loop.regions import make_block
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change
@@ -40,7 +40,7 @@ def narrow(fn: Function, block: BlockRef) -> tuple[Change, None]:
         for a, e in zip(old.axes, old.bindings, strict=True)
     ]
     body = _simplified(substitute(store, moved), bounds)
-    init = _simplified(substitute(old.init, moved), bounds) if isinstance(old.init, Store) else old.init
+    init = None if old.init is None else _simplified(substitute(old.init, moved), bounds)
     made = make_block(old.name, axes, bindings, body, init, old.predicate, old.annotations)
     return Change(fn.with_body(replace(path, made))), None
 
@@ -58,6 +58,8 @@ def _part(axis: Axis, binding: Expr, path: Path, fn: Function) -> tuple[int, int
     return (first, count) if 0 < count < int(axis.extent.value) else None
 
 
-def _simplified(s: Store, bounds: Bounds) -> Store:
+def _simplified(s: Stmt, bounds: Bounds) -> Stmt:
+    if not isinstance(s, Store):
+        return s
     mask = None if s.mask is None else simplify(s.mask, bounds)
     return Store(s.buffer, tuple([simplify(i, bounds) for i in s.indices]), simplify(s.value, bounds), mask)
