@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 from weft.graph.graph import Node
-from weft.ops.winograd_tiles import mixed_sizes
+from weft.ops.shapes import sized
+from weft.ops.winograd_tiles import cut_in_tiles, mixed_sizes, points_of
 from weft.targets.target import Target
 
 TAPS = (2, 3, 4)
@@ -224,14 +225,10 @@ def _groups(layer: Layer, plan: Plan) -> list[tuple[int, int]]:
     """Returns how many points there are at which the same tiles of a patch take part, and how many tiles do."""
     if not plan.mixed:
         return [((plan.tile + layer.taps - 1) ** 2, prod(plan.patch))]
-    sides: list[list[tuple[int, int]]] = []
-    for length in (layer.height, layer.width):
-        sizes = mixed_sizes(length, plan.tile)
-        ends = [0, *sorted(size + layer.taps - 1 for size in sizes)]
-        takers = [sum(count for size, count in sizes.items() if size + layer.taps > end) for end in ends[1:]]
-        sides.append([(end - begin, count) for (begin, end), count in zip(pairwise(ends), takers, strict=True)])
-    rows, columns = sides
-    return [(y * z, layer.images * a * b) for y, a in rows for z, b in columns]
+    parts = cut_in_tiles(sized(layer.images, layer.height, layer.width), plan.tile, None, mixed=True)
+    points = [p for row in points_of(parts, layer.taps) for p in row]
+    sides = [[end - begin for begin, end in zip(p.begin, p.end, strict=True)] for p in points]
+    return [(prod(side), int(getattr(p.tiles, "value", 0))) for side, p in zip(sides, points, strict=True)]
 
 
 def _steps(tiles: int, target: Target) -> float:

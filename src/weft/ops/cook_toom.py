@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from weft.ir.expr import Expr, eq, select
+from weft.ir.expr import Expr
 from weft.support.errors import TypeMismatch
 
 POINTS = (0.0, 2**-0.5, -(2**-0.5), 2**0.5, -(2**0.5), 1.0, -1.0)
@@ -84,19 +84,3 @@ def _dot(row: Sequence[float], values: Sequence[Expr]) -> Expr:
     for t in terms[1:]:
         total = total + t
     return total
-
-
-def choose(index: Expr, values: Sequence[Expr]) -> Expr:
-    """Returns the value at *index*; a schedule that unrolls the index's loop leaves no choice to be made at run time."""
-    result = values[-1]
-    for k in reversed(range(len(values) - 1)):
-        result = select(eq(index, k), values[k], result)
-    return result
-
-
-def piecewise(index: Expr, pieces: Sequence[tuple[Expr, Expr]]) -> Expr:
-    """Returns the value of the first of *pieces*, which are (end, value), whose end is beyond *index*; the last has no end."""
-    result = pieces[-1][1]
-    for end, value in reversed(pieces[:-1]):
-        result = select(index < end, value, result)
-    return result

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ir.prove import prove
+from weft.ops.cases import piecewise
 from weft.ops.conv import pad_spatial
 from weft.ops.registry import operator
 from weft.ops.shapes import (
@@ -74,12 +75,9 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
         ends.append(end)
 
     def joined(*i: Expr) -> Expr:
-        begin = ends[-2] if len(xs) > 1 else ZERO
-        e = xs[-1][(*i[:d], i[d] - begin, *i[d + 1 :])]
-        for n in reversed(range(len(xs) - 1)):
-            begin = ends[n - 1] if n else ZERO
-            e = select(i[d] < ends[n], xs[n][(*i[:d], i[d] - begin, *i[d + 1 :])], e)
-        return e
+        begins = [ZERO, *ends]
+        pieces = [x[(*i[:d], i[d] - begin, *i[d + 1 :])] for x, begin in zip(xs, begins, strict=False)]
+        return piecewise(i[d], list(zip(ends, pieces, strict=True)))
 
     return compute((*xs[0].shape[:d], end, *xs[0].shape[d + 1 :]), joined, "concat", dtype=xs[0].dtype)
 

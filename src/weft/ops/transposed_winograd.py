@@ -7,8 +7,9 @@ transformed input. See `transposed` for the phases, `winograd` for the method.
 from __future__ import annotations
 
 from weft.ir.expr import Expr, all_of, cast, ceil_div, const, select
+from weft.ops.cases import choose
 from weft.ops.conv import Ints, transposed_sizes
-from weft.ops.cook_toom import choose, matrices, times_vector
+from weft.ops.cook_toom import matrices, times_vector
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
 from weft.ops.transposed import Phases, pad_for_phases

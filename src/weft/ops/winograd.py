@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.ir.expr import Expr, cast, ceil_div, const, index, select
+from weft.ops.cases import choose, piecewise
 from weft.ops.conv import Ints, window_size
-from weft.ops.cook_toom import choose, matrices, piecewise, times_vector
+from weft.ops.cook_toom import matrices, times_vector
 from weft.ops.phases import padded_phases
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
@@ -64,12 +65,12 @@ def conv2d_winograd(
     parts = cut_in_tiles((x.shape[0], oh, ow), tile, patch, mixed)
     v = _transformed_input(padded_phases(x, strides, pads, covered(parts, taps), block), tile, taps, parts)
     products = [[_product(v, u, points) for points in row] for row in points_of(parts, taps)]
-    halves = [_transformed_rows(products, part, tile, taps, sized(channels)[0]) for part in parts]
+    halves = {part: _transformed_rows(products, part, tile, taps, sized(channels)[0]) for part in parts}
 
     def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
         def value(part: Part) -> Expr:
             (g, t, i, j), (_, _, a) = part.place((b, y, z)), matrices(part.size[1], taps, tile)
-            half, oc = halves[parts.index(part)], ocb * block + c
+            half, oc = halves[part], ocb * block + c
             return choose(j, times_vector(a, [half[g, i, q, t, oc] for q in range(len(a[0]))]))
 
         e = by_place(parts, y, z, value)

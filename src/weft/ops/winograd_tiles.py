@@ -19,8 +19,8 @@ from itertools import pairwise
 
 from weft.ir.expr import ONE, ZERO, Const, Expr, Var, ceil_div
 from weft.ir.simplify import simplify
+from weft.ops.cases import piecewise
 from weft.ops.conv import Ints
-from weft.ops.cook_toom import piecewise
 from weft.ops.shapes import show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
 
@@ -81,18 +81,18 @@ class Part:
 
     def place(self, at: Sequence[Expr]) -> tuple[Expr, Expr, Expr, Expr]:
         """Returns the patch of the output *at* an image, a row and a column; its tile in this part of it; and its place there."""
-        b, *inside = at[0], *[v - first for v, first in zip(at[1:], self.first, strict=True)]
-        g, t = self.tiles.number([b, *[v // m for v, m in zip(inside, self.size, strict=True)]])
-        found = g, t, *[v % m for v, m in zip(inside, self.size, strict=True)]
-        begins = [ZERO, *self.first]
-        return tuple([_simplified(e, at, begins, self.outputs) for e in found])  # type: ignore[return-value]
+        (y, z), (my, mz) = (v - first for v, first in zip(at[1:], self.first, strict=True)), self.size
+        found = *self.tiles.number((at[0], y // my, z // mz)), y % my, z % mz
+        g, t, i, j = (_simplified(e, at, (ZERO, *self.first), self.outputs) for e in found)
+        return g, t, i, j
 
     def corner(self, g: Expr, t: Expr) -> tuple[Expr, Expr, Expr]:
         """Returns the image of tile *t* of those here in patch *g*, and the row and the column of its first output."""
-        b, *at = self.tiles.position(g, t)
-        found = b, *[v * m + first for v, m, first in zip(at, self.size, self.first, strict=True)]
+        image, *at = self.tiles.position(g, t)
+        found = image, *[v * m + first for v, m, first in zip(at, self.size, self.first, strict=True)]
         sizes = self.tiles.patches, self.tiles.in_patch
-        return tuple([_simplified(e, (g, t), (ZERO, ZERO), sizes) for e in found])  # type: ignore[return-value]
+        b, y, z = (_simplified(e, (g, t), (ZERO, ZERO), sizes) for e in found)
+        return b, y, z
 
 
 def _simplified(e: Expr, axes: Sequence[Expr], begins: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
