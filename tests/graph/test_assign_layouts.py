@@ -98,6 +98,25 @@ def test_depthwise_convolutions_in_narrow_rows(
 
 
 @pytest.mark.parametrize(
+    ("size", "channels", "stride", "blocked"), [(24, 36, 1, False), (33, 472, 2, False), (9, 326, 2, True)]
+)
+def test_a_depthwise_convolution_alone(size: int, channels: int, stride: int, blocked: bool) -> None:
+    """Blocks are moved to only for rows of a few elements; channels that fill no block count as much as those that do."""
+    g = Graph()
+    y = conv(g, g.input("x", (1, channels, size, size), f32), channels, 7, group=channels, stride=stride)
+    graph = one_output(g, y)
+    assert (nodes_in_blocks(graph, SERVER) == {y.producer}) == blocked
+
+
+@pytest.mark.parametrize(("made", "blocked"), [(18, False), (64, True)])
+def test_groups_in_rows_where_they_fill_no_blocks(made: int, blocked: bool) -> None:
+    """Nine of sixteen channels of a block are less than the 45 of 48 elements of a row."""
+    g = Graph()
+    y = conv(g, g.input("x", (1, 64, 45, 45), f32), made, 5, group=2)
+    assert (nodes_in_blocks(one_output(g, y), SERVER) == {y.producer}) == blocked
+
+
+@pytest.mark.parametrize(
     ("made", "width", "blocked"),
     [
         (16, 32, False),

@@ -137,15 +137,15 @@ def test_channels_that_fill_no_block(taken: int, made: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "made", "group", "bias"), [(10, 10, 2, True), (12, 14, 2, False), (18, 21, 3, True)]
+    ("channels", "made", "group", "bias"), [(12, 12, 2, True), (12, 14, 2, False), (18, 21, 3, True)]
 )
 def test_groups_that_fill_no_block(channels: int, made: int, group: int, bias: bool) -> None:
-    graph = built(lambda g, x: g.add("tanh", [conv(g, x, made, group=group, bias=bias)]), channels)
+    graph = built(lambda g, x: g.add("tanh", [conv(g, x, made, group=group, bias=bias)]), channels, SHORT)
     assert ops(apply_pass(graph, layouts)) == ["reshape", "conv2d_blocked", "unpack_groups", "reshape", "tanh"]
 
 
 def test_a_group_reads_the_blocks_that_are_there() -> None:
-    graph = built(lambda g, x: conv(g, conv(g, x, 16), 10, group=2))
+    graph = built(lambda g, x: conv(g, conv(g, x, 16), 10, group=2), width=SHORT)
     found = ops(apply_pass(graph, layouts))
     assert found == ["pack_channels", "conv2d_blocked", "conv2d_blocked", "unpack_groups", "reshape"]
 

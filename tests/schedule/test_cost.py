@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.machines import SERVER
 
 from weft.loop.nodes import Program
 from weft.loop.parser import parse_program
@@ -97,7 +98,7 @@ def test_narrow_vectors_cost_more() -> None:
 
 def test_what_does_not_fit_the_registers_is_spilled() -> None:
     few, many = (_tiled(rows) for rows in (8, 64))
-    assert predict_cycles(few, host()) < predict_cycles(many, host())
+    assert predict_cycles(few, SERVER) < predict_cycles(many, SERVER)
 
 
 def _tiled(rows: int) -> Program:

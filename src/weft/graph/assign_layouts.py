@@ -31,6 +31,9 @@ IN_ROWS = 1.05
 REST = 0.5
 """To what power the part that a row fills of its vectors tells its time where masks are free: its rest has shorter vectors."""
 
+WIDEST = 512
+"""Bits of the vectors that some cores compute in two halves."""
+
 ONE_BLOCK = 1.5
 """How many times as long a convolution takes that reads an element for each product, on a core that reads no more than two."""
 
@@ -40,11 +43,14 @@ SHORT_STRIDE = 2
 MOVING_CYCLES = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores (measured)."""
 
-DEPTHWISE = 2.0
-"""How many times as long the products of a depthwise convolution take as their arithmetic: loads bound them."""
+DEPTHWISE = 1.25
+"""How many times as long the products of a depthwise convolution take in blocks as their arithmetic (measured)."""
 
-PICKED = 2.0
-"""How many times as long they take where every other element of a row is picked from two vectors."""
+TAKEN = 1.0
+"""Cycles for each vector that windows take from a row, again for each of their places in it (measured, as is the next)."""
+
+PICKED = 5.0
+"""The same where every other element is picked from two vectors."""
 
 UNFINISHED = 0.05
 """What a plain node costs, as a part of moving what it computes: in blocks it may finish a convolution, in registers."""
@@ -124,11 +130,9 @@ class _Problem:
             return least + self._work(n) / (_filled(places, lanes) if places > 1 else 1.0)
         width, masks = _size(n.output.shape[3]), self.target.mask_registers
         if _is_depthwise(n) and n.attribute("strides")[-1] <= SHORT_STRIDE and (masks or _fills_a_vector(n, lanes)):
-            picked = PICKED if masks and n.attribute("strides")[-1] > 1 else 1.0
-            return least + self._work(n) * picked / (_filled(width, lanes) if masks else 1.0)
+            return least + self._windows(n) / (self._filled_rows(width, lanes) if masks else 1.0)
         if _reads_rows(n):
-            filled = _filled(width, lanes)
-            return least + self._work(n) * IN_ROWS / (filled**REST if masks and width > lanes else filled)
+            return least + self._work(n) * IN_ROWS / self._filled_rows(width, lanes)
         apart = n.attribute("strides")[-1] > 1 and n.op == "conv2d"  # elements are read one by one, and put together
         in_rows = PLAIN_CONVOLUTION / (_filled(width, lanes) if 1 < width < lanes else 1.0)
         return least + self._work(n) * (2 * lanes if apart else in_rows)
@@ -142,11 +146,12 @@ class _Problem:
         x, group = n.inputs[0], n.attribute("group")
         assert x is not None  # a convolution has an input
         read, made = _channels(x), _channels(n.output)
-        if group > 1 and not group == read == made:
-            rows = set(n.attribute("strides")) == {1}
-            if group_blocks(read // group, made // group, lanes, rows=rows) is None:
-                return inf
-        if n.op != "conv2d" or group > 1:
+        if _is_depthwise(n):
+            return self._work(n) * DEPTHWISE / _filled(made, output_block(made, lanes))
+        if group > 1:
+            blocks = group_blocks(read // group, made // group, lanes, rows=set(n.attribute("strides")) == {1})
+            return inf if blocks is None else self._work(n) / _filled(made // group, blocks[1])
+        if n.op != "conv2d":
             return self._work(n)
         bound = made <= lanes and self.target.mask_registers and self.target.fma_per_cycle > 1
         used = _filled(read, input_block(read, lanes)) * _filled(made, lanes)
@@ -172,6 +177,21 @@ class _Problem:
         plans = [] if layer is None else good_plans(layer, self.target)
         return inf if layer is None or not plans else winograd_cycles(layer, plans[0], self.target)
 
+    def _filled_rows(self, width: int, lanes: int) -> float:
+        """Returns the part of their time that rows of *width* need as many vectors as they take."""
+        if width > lanes:
+            return float(_filled(width, lanes) ** (REST if self.target.mask_registers else 1.0))
+        halves = self.target.vector_bits == WIDEST and self.target.fma_per_cycle == 1  # a wide vector takes both units
+        return _filled(width, lanes // 2 if halves else lanes)
+
+    def _windows(self, n: Node) -> float:
+        """Returns the cycles of a depthwise convolution on vectors along rows."""
+        w = n.inputs[1]
+        assert w is not None  # a convolution has a weight
+        rows, along = map(_size, w.shape[2:])
+        taken = PICKED if self.target.mask_registers and n.attribute("strides")[-1] > 1 else TAKEN
+        return self._work(n) * (1 + taken / rows + TAKEN / (rows * along))
+
     def _work(self, n: Node) -> float:
         """Returns the cycles of a convolution's multiplications on one core."""
         x, w = n.inputs[0], n.inputs[1]
@@ -179,14 +199,13 @@ class _Problem:
         assert w is not None  # and a weight
         transposed = n.op == "conv_transpose2d"
         products = _elements(x if transposed else n.output) * _elements(w) / _size(w.shape[0])
-        products *= DEPTHWISE if _is_depthwise(n) else 1.0
         return products / self.target.lanes(n.output.dtype.bits) / max(1, self.target.fma_per_cycle)
 
 
 def _reads_rows(n: Node) -> bool:
-    """Tells whether the plain form of a convolution reads vectors along rows: at stride one, of a known width."""
+    """Tells whether a plain convolution of several channels reads vectors along rows: at stride one, of a known width."""
     at_one = n.op == "conv2d" and n.attribute("strides")[-1] == 1
-    return at_one and n.attribute("group") == 1 and isinstance(n.output.shape[-1], Const)
+    return at_one and not _is_depthwise(n) and isinstance(n.output.shape[-1], Const)
 
 
 def _fills_a_vector(n: Node, lanes: int) -> bool:

@@ -9,7 +9,7 @@ from tests.codegen.llvm.test_memory import at_end_of_page, numbers
 
 from weft.codegen.llvm.compile import assembly
 from weft.codegen.llvm.module import llvm_text
-from weft.ir.expr import Expr, Ramp, Select, Var, const, index
+from weft.ir.expr import Broadcast, Expr, Ramp, Select, Var, const, index
 from weft.loop.nodes import Buffer, Function, If, Load, LoopKind, Program, Stmt, Store, for_
 from weft.support.dtypes import DType, f16, f32, f64, i8, i64
 from weft.targets.cpu import cpu
@@ -62,6 +62,38 @@ def test_columns_that_may_not_be_read_are_not(kind: str) -> None:
     a, got = at_end_of_page(numbers(15, f32)), np.zeros((4, 4), np.float32)
     call(machine_for([f], TARGETS["sse4"]), "f", a, got)
     np.testing.assert_array_equal(got[:3], np.append(a, 0).reshape(4, 4).T[:3])
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("columns", "kept"), [(4, 3), (3, 4), (3, 1), (2, 2)])
+def test_parts_of_tiles_are_transposed(name: str, columns: int, kept: int) -> None:
+    """Lanes that are known to be masked are rows that are not read, and neither is what is beyond the last column."""
+    row, lanes, u = 5, Ramp(index(0), index(1), 4), Var("u")
+    x, y = Buffer("x", [4 * row], f32), Buffer("y", [4 * columns], f32)
+    load = Load(x, (Ramp(u, index(row), 4),))
+    value = Select(lanes < Broadcast(index(kept), 4), load, const(0, load.dtype))
+    body = for_(u, columns, Store(y, (Ramp(u * 4, index(1), 4),), value, None), LoopKind.UNROLLED)
+    f = Function("f", (x, y), body, (("export", 1),))
+    a, got = numbers(kept * row, f32), np.ones((columns, 4), np.float32)
+    call(machine_for([f], TARGETS[name]), "f", at_end_of_page(a[: (kept - 1) * row + columns]), got)
+    np.testing.assert_array_equal(got[:, :kept], a.reshape(kept, row)[:, :columns].T)
+    assert not got[:, kept:].any()
+    transposed = columns == 4 or TARGETS[name].masked_memory
+    assert ("gather" not in llvm_text(Program((f,)), TARGETS[name])) == transposed
+
+
+def test_lanes_that_differ_between_iterations_are_gathered() -> None:
+    """Three of the first column, and one less of each that follows."""
+    x, y, u = Buffer("x", [16], f32), Buffer("y", [16], f32), Var("u")
+    inside = Ramp(u, index(1), 4) < Broadcast(index(3), 4)
+    value = Select(inside, Load(x, (Ramp(u, index(4), 4),)), const(0, f32.with_lanes(4)))
+    body = for_(u, 4, Store(y, (Ramp(u * 4, index(1), 4),), value, None), LoopKind.UNROLLED)
+    f = Function("f", (x, y), body, (("export", 1),))
+    a, got = at_end_of_page(numbers(9, f32)), np.ones((4, 4), np.float32)
+    call(machine_for([f], TARGETS["sse4"]), "f", a, got)
+    whole = np.append(a, np.zeros(7, np.float32)).reshape(4, 4)
+    want = [[whole[r, k] if k + r < 3 else 0 for r in range(4)] for k in range(4)]
+    np.testing.assert_array_equal(got, want)
 
 
 def test_a_store_between_is_seen() -> None:

@@ -35,8 +35,8 @@ MAX_STRIDE = 4
 def load(f: Emitter, e: Load) -> Operand:
     """Emits a load: plain, contiguous, broadcast, shuffled or gathered, and only in the lanes that the mask allows."""
     memory, index = memory_of(f, e.buffer), flat_index(f, e.buffer, e.indices)
-    if isinstance(index, Lanes) and f.mask is None and f.unrolled and needs_gather(index):
-        transpose_tile(f, e.indices[0], memory, e.dtype, index)
+    if isinstance(index, Lanes) and f.unrolled and needs_gather(index):
+        transpose_tile(f, e.indices[0], memory, e.dtype, index, f.mask)
     made = load_at(f, memory, e.buffer.dtype, index, None if is_in_registers(e.buffer, index) else f.mask)
     return Affine(0, {made: 1}) if e.dtype is INDEX else made
 

@@ -4,17 +4,21 @@
 
 would gather sixteen times. All of it is sixteen contiguous loads of rows and a network of shuffles: first within the 128-bit
 parts of the vectors, by interleaving, then of whole parts. On a Zen 5 that takes a third of the gathers' time.
+
+Lanes that a mask leaves out are rows of zeros. Where fewer iterations are left than a vector has lanes, rows are read in part.
 """
 
 from __future__ import annotations
 
 from weft.codegen.llvm.affine import Affine, Lanes
 from weft.codegen.llvm.emitter import Emitter, Memory, Unrolled
-from weft.codegen.llvm.memory import contiguous, gather_key, remember, shuffle
+from weft.codegen.llvm.memory import contiguous, gather_key, remember, remembered, shuffle
+from weft.codegen.llvm.operators import prefix
 from weft.codegen.llvm.symbolic import as_lanes
-from weft.ir.expr import And, Expr, Or, Select, index
+from weft.codegen.llvm.types import lanes_on
+from weft.ir.expr import And, Expr, Or, Select, Var, index
 from weft.ir.node import Node
-from weft.ir.rewrite import post_order, substitute
+from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.loop.nodes import Call, For, If, LoopKind, While
 from weft.support.dtypes import DType
 
@@ -22,25 +26,45 @@ PART_BYTES = 16
 """Shuffles within parts of this size are cheap on all of x86-64; a part is the unit of the shuffles across."""
 
 
+LEAST_COLUMNS = 1 / 4
+"""The part of a tile's columns that must be wanted; fewer are gathered."""
+
+
 def is_straight(frame: Unrolled) -> bool:
-    """Tells whether all of a loop's body is run whenever it is entered: no condition, no loop that might not run."""
+    """Tells whether all of a loop's body is run whenever it is entered, in the same lanes in each iteration."""
     if frame.straight is None:
-        frame.straight = not any(_may_skip(n) for n in post_order(frame.loop.body))
+        frame.straight = not any(_may_skip(n, frame.loop.var) for n in post_order(frame.loop.body))
     return frame.straight
 
 
-def _may_skip(n: Node) -> bool:
-    return isinstance(n, (If, While, Select, And, Or, Call)) or (isinstance(n, For) and n.kind is not LoopKind.UNROLLED)
+def _may_skip(n: Node, iteration: Var) -> bool:
+    if isinstance(n, (Select, And, Or)):
+        decides = n.cond if isinstance(n, Select) else n.a
+        return decides.dtype.lanes == 1 or iteration in free_vars(decides)
+    return isinstance(n, (If, While, Call)) or (isinstance(n, For) and n.kind is not LoopKind.UNROLLED)
 
 
-def transpose_tile(f: Emitter, e: Expr, memory: Memory, dtype: DType, at: Lanes) -> None:
-    """Loads and transposes the tile that a strided load with index *e* begins, if it does; remembers its columns."""
-    if _fits(f, dtype) and at.rest is None:
-        for frame in reversed(f.unrolled):
-            enough = frame.position + dtype.lanes <= frame.extent
-            if enough and frame.level == f.build.level and is_straight(frame) and _columns_adjoin(f, e, frame, at):
-                _make(f, memory, dtype, at)
-                return
+def transpose_tile(f: Emitter, e: Expr, memory: Memory, dtype: DType, at: Lanes, mask: str | None) -> None:
+    """Loads and transposes the tile that a strided load with index *e* begins, if it does; remembers its columns.
+
+    The lanes of a *mask* must be known.
+    """
+    wanted = lanes_on(mask, dtype.lanes)
+    if not _fits(f, dtype) or at.rest is not None or wanted is None:
+        return
+    if remembered(f, memory, gather_key(memory, dtype, at, mask)) is not None:
+        return
+    for frame in reversed(f.unrolled):
+        columns = min(dtype.lanes, frame.extent - frame.position)
+        enough = columns == dtype.lanes or (f.target.masked_memory and columns >= LEAST_COLUMNS * dtype.lanes)
+        if not enough or frame.level != f.build.level or not is_straight(frame):
+            continue
+        if _columns_adjoin(f, e, frame, at, columns):
+            made = _columns(f, memory, dtype, at, wanted, columns)
+            for k, column in enumerate(made[:columns]):
+                there = Lanes(at.base.plus(Affine(k)), at.step, at.count)
+                remember(f, memory, gather_key(memory, dtype, there, mask), column)
+            return
 
 
 def _fits(f: Emitter, dtype: DType) -> bool:
@@ -50,10 +74,10 @@ def _fits(f: Emitter, dtype: DType) -> bool:
     return whole and lanes * size * 8 <= f.target.vector_bits and not dtype.is_bool
 
 
-def _columns_adjoin(f: Emitter, e: Expr, frame: Unrolled, at: Lanes) -> bool:
-    """Tells whether the next iterations read the elements next to those at *at*."""
+def _columns_adjoin(f: Emitter, e: Expr, frame: Unrolled, at: Lanes, columns: int) -> bool:
+    """Tells whether the next iterations, as many as there are *columns*, read the elements next to those at *at*."""
     first = frame.begin + frame.position
-    for k in range(1, at.count):
+    for k in range(1, columns):
         with f.scope():
             there = as_lanes(f.value(substitute(e, {frame.loop.var: index(first + k)})), at.count)
         apart = there.base.plus(at.base, -1)
@@ -63,12 +87,14 @@ def _columns_adjoin(f: Emitter, e: Expr, frame: Unrolled, at: Lanes) -> bool:
     return True
 
 
-def _make(f: Emitter, memory: Memory, dtype: DType, at: Lanes) -> None:
-    lanes, size = dtype.lanes, dtype.element.bytes
-    rows = [contiguous(f, memory, dtype, at.base.plus(at.step, r).times(size), None) for r in range(lanes)]
-    for k, column in enumerate(transposed(f, dtype, rows)):
-        there = Lanes(at.base.plus(Affine(k)), at.step, lanes)
-        remember(f, memory, gather_key(memory, dtype, there, None), column)
+def _columns(f: Emitter, memory: Memory, dtype: DType, at: Lanes, wanted: list[bool], columns: int) -> list[str]:
+    """Loads the first *columns* elements of the *wanted* rows of a tile; returns its columns."""
+    part = prefix(f, Affine(columns), dtype.lanes) if columns < dtype.lanes else None
+    rows: list[str] = []
+    for r, is_wanted in enumerate(wanted):
+        offset = at.base.plus(at.step, r).times(dtype.element.bytes)
+        rows.append(contiguous(f, memory, dtype, offset, part) if is_wanted else "zeroinitializer")
+    return transposed(f, dtype, rows)
 
 
 def transposed(f: Emitter, dtype: DType, rows: list[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """The rule for rearrangements that turn rows into columns: square tiles, transposed in registers.
 
 The last axis of the output is strided in the input, and another axis is contiguous there. Both are cut to the length of a vector:
-the tile is read by rows and written by columns, and code generation turns the loads of an unrolled tile into shuffles.
+the tile is read by rows and written by columns, and code generation turns the loads of an unrolled tile into shuffles. Where the
+output is padded along its last axis, so are the tiles.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir.expr import Expr, FloorDiv, FloorMod, Var
+from weft.ir.expr import Const, Expr, FloorDiv, FloorMod, Select, Var
+from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, Block, Load, Store
 from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, reads_along, size_of
 from weft.schedule.rules.parallel import parallelize
@@ -51,19 +53,21 @@ def schedule_transposed(s: Schedule, ref: BlockRef, target: Target) -> bool:
 
 def _groups(block: Block) -> Groups | None:
     """Finds the axes of a tile; None for a block that is no rearrangement, or reads its input in the output's order."""
-    if is_reduction(block) or not isinstance(block.body, Store) or not isinstance(block.body.value, Load):
-        return None
-    load, axes = inputs_of(block)[0], list(block.axes)
-    if not axes or len(inputs_of(block)) != 1 or reads_along(load, axes[-1].var):
+    value, axes = block.body.value if isinstance(block.body, Store) else None, list(block.axes)
+    load, inside = value, None
+    if isinstance(value, Select) and isinstance(value.other, Const):
+        load, inside = value.then, value.cond
+    if is_reduction(block) or not axes or not isinstance(load, Load) or inputs_of(block) != [load]:
         return None
     column = _moving_axis(load.indices[-1], axes)
-    if column is None or column == len(axes) - 1:
+    if reads_along(load, axes[-1].var) or column is None or column == len(axes) - 1:
         return None
     written = _run(load, axes, len(axes) - 1, column)
     read = range(column, column + 1)
     if isinstance(load.indices[-1], Var):
         read = _run(load, axes, column, -1)
-    return None if set(written) & set(read) else Groups(written, read)
+    by_row = inside is None or not any(axes[n].var in free_vars(inside) for n in read)
+    return Groups(written, read) if by_row and not set(written) & set(read) else None
 
 
 def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
