@@ -61,3 +61,48 @@ def test_a_mask_that_changes_meanwhile_stays() -> None:
     moving = "ramp(0, 1, 16) < broadcast(5 + i, 16)"
     before, after = masks(first=moving, second=moving, third=moving)
     assert after == before
+
+
+ENDS = """
+def f(A: f32[64], B: f32[96]):
+    S = alloc("register", f32[72])
+    for i in unrolled(0, 2):
+        for a in unrolled(0, 2):
+            S.store(ramp(i * 32 + a * 8, 1, 8), value=broadcast(0.0, 8), mask=ramp(a * 8, 1, 8) < broadcast({size}, 8))
+    for i in unrolled(0, 2):
+        for b in unrolled(0, {vectors}):
+            S.store(
+                ramp(i * 32 + b * 8, 1, 8),
+                value=S[ramp(i * 32 + b * 8, 1, 8)] + A[ramp(i * 16 + b * 8, 1, 8)],
+                mask=ramp(b * 8, 1, 8) < broadcast(11, 8),
+            )
+    for i in unrolled(0, 2):
+        for c in unrolled(0, 2):
+            B.store(
+                ramp(i * 16 + c * 8, 1, 8),
+                value=S[ramp(i * 32 + c * {step}, 1, 8)],
+                mask=ramp(c * 8, 1, 8) < broadcast(11, 8),
+            )
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, False),
+        ({"size": 12}, True),
+        ({"step": 16}, True),  # other elements of a row are looked at
+        ({"vectors": 5}, True),  # a vector that belongs to the next row
+    ],
+)
+def test_vectors_of_rows_whose_ends_are_left_out(given: dict[str, int], kept: bool) -> None:
+    program = parse_program(ENDS.format(**{"size": 11, "vectors": 2, "step": 8} | given))
+    made = unmask_registers(program)
+    results = []
+    for p in (program, made):
+        arrays = [np.arange(64, dtype=np.float32), np.full(96, -1, np.float32)]
+        run(p, arrays)
+        results.append(arrays[1])
+    np.testing.assert_array_equal(results[1], results[0])
+    stores = [s for s in statements(made.entry.body) if isinstance(s, Store) and s.buffer.name == "S"]
+    assert [s.mask is not None for s in stores] == [kept] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.schedule.compiling import HERE, check_compiled, lowered
 from tests.schedule.programs import CASES, Case, matmul, rows
 from tests.schedule.running import refusal, transition
@@ -133,6 +134,14 @@ def test_each_address_once_for_unrolled_loops() -> None:
     assert len(hints(flat)) == 64 * 4 // HERE.cache_line
     body = assembly(flat, HERE)
     assert body.count("prefetcht0") == 64 * 4 // HERE.cache_line
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(32, 2), (20, 3)])
+def test_rows_that_begin_anywhere_in_a_line_touch_one_more(columns: int, lines: int) -> None:
+    """Rows of 2 * 32 elements are whole lines apart, those of 2 * 20 are not."""
+    case, s = tiled(columns)
+    s.prefetch(s.loops(s.block("C"))[2], "B", 2)
+    assert len(hints(check_compiled(case, s.program))) == lines
 
 
 def test_each_address_once_where_the_loop_that_moves_it_is_inside() -> None:

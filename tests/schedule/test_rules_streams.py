@@ -15,6 +15,7 @@ from weft import te
 from weft.loop.nodes import Program
 from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
+from weft.schedule.rules.streams import ROWS_AHEAD
 from weft.targets.target import Target
 
 ASKS = replace(HERE, l1=32 << 10, read_ahead=4096)
@@ -91,13 +92,27 @@ def test_not_where_it_is_of_no_use(program: Program, target: Target) -> None:
     assert ", 'w', 1)" not in steps(program, target)
 
 
+def as_it_is(rows: int, depth: int = 800, columns: int = 4096) -> Program:
+    """Rows times a matrix that is in no panels: a tile's part of each row is in another page."""
+    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((depth, columns), name="w")
+    k = te.reduce_axis(depth, "k")
+    y = te.compute((rows, columns), lambda i, j: te.sum_(x[i, k] * w[k, j], [k]), "y")
+    return te.to_program([x, w], [y], "product")
+
+
 def test_pieces_of_long_rows_are_asked_for_by_those_who_need_them() -> None:
-    """The matrix as it is: a tile's part of each row is in another page, too far apart to be asked for by all."""
-    x, w = te.placeholder((20, 800), name="x"), te.placeholder((800, 4096), name="w")
-    k = te.reduce_axis(800, "k")
-    y = te.compute((20, 4096), lambda i, j: te.sum_(x[i, k] * w[k, j], [k]), "y")
-    found = distances(te.to_program([x, w], [y], "product"), FAR)
+    """They are too far apart to be asked for by all."""
+    found = distances(as_it_is(20), FAR)
     assert [f for f, _ in found] == ["k"]
+
+
+def test_no_machine_asks_for_pieces_by_itself() -> None:
+    alone = replace(FAR, read_ahead=0)
+    assert distances(as_it_is(20), alone) == [("k", ROWS_AHEAD)]
+    assert distances(as_it_is(2000), alone) == [], "so many tiles that the first one's wait is nothing"
+    assert distances(as_it_is(20, depth=50), alone) == [], "all of it stays near"
+    assert distances(as_it_is(20, depth=8000, columns=96), alone) == [], "such short rows are one stream"
+    assert distances(shared(20, depth=1024), alone) == []
 
 
 def test_the_product_is_right_where_tiles_ask_together() -> None:

@@ -4,7 +4,8 @@
         B[i] = A[i * 16]                ->          prefetch(A.at((i + 2) * 16))
                                                     B[i] = A[i * 16]
 
-One address for each cache line of each read that depends on the loop, just before the statement that reads. Addresses that
+One address for each cache line of each read that depends on the loop, just before the statement that reads, and for one line more
+where a run of elements need not begin at one. Addresses that
 would themselves have to be read from memory are left out, as are the scattered lanes of gathers.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Collection, Iterator
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, Const, Expr, Ramp, Var
+from weft.ir.prove import linear_terms
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.intrinsics import PREFETCH_HINT, prefetch
@@ -104,7 +106,8 @@ class _Inject(StmtRewriter):
             return
         later = simplify(substitute(at, {var: var + distance}), self.bounds)
         line = max(1, self.target.cache_line // n.buffer.dtype.bytes)
-        for k in range(-(-count // line)):
+        lines = -(-count // line) + int(count > 1 and not _is_aligned(at, var, line))
+        for k in range(lines):
             where = simplify(later + k * line, self.bounds)
             if (n.buffer, where) not in self.seen:
                 self.seen.add((n.buffer, where))
@@ -125,6 +128,13 @@ class _Inject(StmtRewriter):
                 call = For(f.var, f.begin, f.extent, f.kind, call, ())
         self.unrolled[free][1].append(rename_fresh(call))
         return True
+
+
+def _is_aligned(index: Expr, var: Var, line: int) -> bool:
+    """Tells whether elements at *index* keep their distance from the beginning of a line of *line* elements in all of a loop."""
+    found = linear_terms(index, [var])
+    step = None if found is None else found[0].get(var)
+    return isinstance(step, Const) and int(step.value) % line == 0
 
 
 def _first(index: Expr) -> tuple[Expr | None, int]:

@@ -26,8 +26,14 @@ from weft.targets.target import Target
 VECTOR_TIMES = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 """The vectors in a row of a panel, and what each of them takes: the fewer there are, the more of the time goes into loads."""
 
-FEW_ROWS = 32
+FEW_ROWS = 192
 """Rows below which a matrix that is not constant is not packed: each of its elements is used only so often."""
+
+FEW_ROWS_PAGES_APART = 64
+"""The same for one whose rows are whole pages apart: those of a panel then share a few sets of the caches."""
+
+PAGE = 4096
+"""Bytes of a page, of which caches find their sets by the addresses in it."""
 
 FEW_ROWS_REARRANGED = 4
 """The same for a matrix that is rearranged anyhow, which packing then does on the way."""
@@ -97,7 +103,8 @@ class _Packing:
             return False
         if isinstance(b, Constant):
             return True
-        needed = FEW_ROWS_REARRANGED if _is_rearranged(b) else FEW_ROWS
+        apart = int(columns.value) * b.dtype.bytes
+        needed = FEW_ROWS_REARRANGED if _is_rearranged(b) else FEW_ROWS if apart % PAGE else FEW_ROWS_PAGES_APART
         few = isinstance(rows, Const) and int(rows.value) < needed
         return not few and not isinstance(a, Constant) and a.rank > 1
 

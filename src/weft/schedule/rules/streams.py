@@ -9,6 +9,8 @@ a part each, where two panels fit the second-level cache: memory is read as even
 rows lie one after another. Pieces of the long rows of a matrix as it is, each in a page of its own, keep memory from what is
 needed now. The loops that go through panels, such as those over blocks of channels and over phases, are made one: at the end of
 an inner one the next panel would not be known.
+
+Such pieces of long rows no machine foresees: where a few tiles use each, they ask for it some rows ahead.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.loop.nodes import Load
+from weft.loop.nodes import Buffer, Load
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
 from weft.schedule.rules.footprint import bytes_of, step_along
@@ -24,6 +26,12 @@ from weft.schedule.rules.tiles import NEAR_ROWS, shares_panels
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
+
+ROWS_AHEAD = 16
+"""Rows of a matrix ahead of which a piece of one is asked for: as many lines then are under way as a core waits for at once."""
+
+MOST_TILES = 16
+"""Tiles that use a piece; with more of them, the first one's waiting is less than all of their asking."""
 
 
 def join_panels(
@@ -56,6 +64,8 @@ def ask_ahead(
     steps reads *width* elements side by side. Loops that will be *cut* to pieces go through panels one after another.
     """
     right = _right(s, ref)
+    if right is not None and _is_in_pieces(s, ref, loop, inside, width, target):
+        s.prefetch(loop, right.buffer.name, ROWS_AHEAD)
     if right is None or not _is_stream(s, ref, loop, target):
         return
     ahead, buffer = target.read_ahead, right.buffer
@@ -75,6 +85,23 @@ def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> boo
     return step_along(right.buffer, right.indices, loop.var) == size_of(right.buffer.shape[-1])
 
 
+def _is_in_pieces(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target) -> bool:
+    """Tells whether few tiles read a right factor that is far away, a piece of a long row in each step of *loop*."""
+    right = _right(s, ref)
+    if right is None or target.read_ahead or bytes_of(right.buffer) <= target.l2:
+        return False
+    row, loops = size_of(right.buffer.shape[-1]), s.loops(ref)
+    if step_along(right.buffer, right.indices, loop.var) != row or _is_near(row, width, right.buffer, target):
+        return False
+    outer = [n for n, f in enumerate(loops[:inside]) if f in _moving(s, ref, loops)]
+    return prod([s.extent(f) or 1 for f in loops[max(outer, default=-1) + 1 : inside]]) <= MOST_TILES
+
+
+def _is_near(row: int, width: int, buffer: Buffer, target: Target) -> bool:
+    """Tells whether pieces of *width* elements of rows follow each other so closely that they are one stream."""
+    return row <= width or row * buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
+
+
 def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Target) -> LoopRef | None:
     """Returns the loop each of whose iterations is a panel's tiles, if those ask for the next panel together."""
     right = _right(s, ref)
@@ -83,8 +110,7 @@ def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Tar
     loops = s.loops(ref)
     moving, row = _moving(s, ref, loops), size_of(right.buffer.shape[-1])
     outer = [n for n, f in enumerate(loops[:inside]) if f in moving]
-    in_order = row <= width or row * right.buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
-    if not outer or not in_order:
+    if not outer or not _is_near(row, width, right.buffer, target):
         return None
     panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.buffer.dtype.bytes
     tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
