@@ -11,11 +11,11 @@ import pytest
 
 from weft.driver.function import NativeFunction
 from weft.ir.expr import INDEX, Var, const, maximum
-from weft.loop.nodes import AxisKind, Block, Buffer, Program
+from weft.loop.nodes import AxisKind, Block, Buffer, For, LoopKind, Program
 from weft.loop.visit import statements
 from weft.ops import OPERATORS
 from weft.schedule.rules import schedule_program
-from weft.schedule.rules.facts import size_of
+from weft.schedule.rules.facts import contraction_of, size_of
 from weft.support.dtypes import f32
 from weft.targets.cpu import can_run, cpu
 from weft.targets.target import Target
@@ -93,3 +93,14 @@ def test_blocks_compute_the_same(case: str, target: Target) -> None:
     np.testing.assert_allclose(results[1], results[0], atol=2e-4)
     np.testing.assert_array_equal(results[2], results[1])
     assert results[0].any()
+
+
+def test_tiles_of_a_reduction_cut_unevenly_are_those_of_products() -> None:
+    """The last block of 197 steps is shorter, so that what is added has a condition; its sums still fill the registers."""
+    even, uneven = (scheduled(product((96, n), (n, 64)), replace(MACHINES[0], l2=16 << 10)) for n in (200, 197))
+    tiles = []
+    for program in (even, uneven):
+        [sums] = [b for b in sums_of(program) if contraction_of(b) is not None]
+        loops = [f for f in statements(program.entry.body) if isinstance(f, For) and sums in statements(f.body)]
+        tiles.append([f.extent for f in loops if f.kind in (LoopKind.UNROLLED, LoopKind.VECTORIZED)])
+    assert tiles[0] == tiles[1]

@@ -114,6 +114,18 @@ def test_no_product_has_a_guard_of_its_own(blocks: int) -> None:
     assert not any(made[n - 1].lstrip().startswith("if ") for n in products)
 
 
+def test_channels_that_are_read_one_by_one_go_inside_the_taps() -> None:
+    """The elements that two taps share would take the registers of the sums."""
+    x, w = placeholder((1, 5, 9, 9, 1), f32, "x"), placeholder((8, 5, 3, 3, 1, LANES), f32, "w")
+    program = to_program([x, w], [conv2d_blocked(x, w, **ONES)], "conv")
+    assert "s.reorder([ky, kx, icb])" in steps(program, HERE)
+    given = arrays(program)
+    run(program, given)
+    made = results(program, HERE)
+    np.testing.assert_allclose(made[0], given[-1], rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(made[0], made[1])
+
+
 @pytest.mark.parametrize(
     "program",
     [

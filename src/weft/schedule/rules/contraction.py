@@ -24,7 +24,7 @@ from weft.schedule.rules.facts import (
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
 from weft.schedule.rules.footprint import bytes_of, step_along
-from weft.schedule.rules.padding import skip_padding, skipping
+from weft.schedule.rules.padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.streams import ask_ahead, join_panels
@@ -95,6 +95,7 @@ def tile_nest(
     sums = tile.sums(target.lanes(block.writes[0].buffer.dtype.bits))
     skipped = skipping(s, ref, outer, sums, target) if share and not near else None
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
+    innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = join_panels(s, ref, whole, innermost, tile.width, target)
     if share:
         parallelize(s, whole, elements(block.axes), target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.ir.expr import ONE, Add, Const, Expr, FloorDiv, FloorMod, Mul, Var
+from weft.ir.expr import ONE, Add, Const, Expr, FloorDiv, FloorMod, Mul, Select, Var
 from weft.ir.prove import linear_terms
 from weft.ir.rewrite import free_vars
 from weft.loop.nodes import Axis, AxisKind, Block, Load, Store
@@ -58,11 +58,17 @@ class Contraction:
 
 
 def contraction_of(block: Block) -> Contraction | None:
-    """Returns the factors of a block that is a sum of products of two loads; None for any other."""
+    """Returns the factors of a block that is a sum of products of two loads; None for any other.
+
+    Where the last piece of a reduction that was cut is shorter, what is added may be under a condition.
+    """
     body = block.body
-    if not is_reduction(block) or not isinstance(body, Store) or not isinstance(body.value, Add):
+    if not is_reduction(block) or not isinstance(body, Store):
         return None
-    product = body.value.b
+    value = body.value.then if isinstance(body.value, Select) and isinstance(body.value.other, Load) else body.value
+    if not isinstance(value, Add):
+        return None
+    product = value.b
     if not isinstance(product, Mul) or not isinstance(product.a, Load) or not isinstance(product.b, Load):
         return None
     last = body.indices[-1]

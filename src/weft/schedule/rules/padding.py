@@ -164,6 +164,19 @@ def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]
     return tuple(sorted(changed))
 
 
+def put_channels_inside(s: Schedule, ref: BlockRef, how: Skipping, innermost: LoopRef) -> LoopRef:
+    """Puts another loop of a reduction inside those over taps if none is; returns the innermost one.
+
+    Taps that are written out one after another share what they read, and all of it would be kept for the next tap in registers
+    that are the sums'.
+    """
+    others = [f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f not in how.taps and s.extent(f) != 1]
+    if not others or innermost not in how.taps:
+        return innermost
+    s.reorder([*how.taps, others[-1]])
+    return others[-1]
+
+
 def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
     """Leaves out the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
     s.compute_inline(how.padding.writer)
