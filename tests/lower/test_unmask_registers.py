@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from weft.codegen.interp import run
-from weft.loop.nodes import Store
+from weft.loop.nodes import Buffer, Program, Store
 from weft.loop.parser import parse_program
 from weft.loop.visit import statements
 from weft.lower.unmask_registers import unmask_registers
+from weft.schedule.rules.facts import size_of
 
 TILE = """
 def f(A: f32[48], B: f32[48]):
@@ -25,17 +26,23 @@ def f(A: f32[48], B: f32[48]):
 MASK, OTHER = "ramp(0, 1, 16) < broadcast(5, 16)", "ramp(0, 1, 16) < broadcast(6, 16)"
 
 
+def check_same(*programs: Program) -> None:
+    """Checks that programs of one input and one output compute the same."""
+    results = []
+    for p in programs:
+        sizes = [size_of(b.shape[0]) for b in p.entry.params if isinstance(b, Buffer)]
+        arrays = [np.arange(sizes[0], dtype=np.float32), np.full(sizes[1], -1, np.float32)]
+        run(p, arrays)
+        results.append(arrays[1])
+    np.testing.assert_array_equal(results[1], results[0])
+
+
 def masks(**given: object) -> tuple[list[bool], list[bool]]:
     """Returns for each store of a tile whether it has a mask, before and after; checks that both compute the same."""
     filled = {"first": MASK, "second": MASK, "third": MASK, "step": 16, "read": 16} | given
     program = parse_program(TILE.format(**filled))
     made = unmask_registers(program)
-    results = []
-    for p in (program, made):
-        arrays = [np.arange(48, dtype=np.float32), np.full(48, -1, np.float32)]
-        run(p, arrays)
-        results.append(arrays[1])
-    np.testing.assert_array_equal(results[1], results[0])
+    check_same(program, made)
     before, after = (
         [s.mask is not None for s in statements(p.entry.body) if isinstance(s, Store)] for p in (program, made)
     )
@@ -98,11 +105,6 @@ def f(A: f32[64], B: f32[96]):
 def test_vectors_of_rows_whose_ends_are_left_out(given: dict[str, int], kept: bool) -> None:
     program = parse_program(ENDS.format(**{"size": 11, "vectors": 2, "step": 8} | given))
     made = unmask_registers(program)
-    results = []
-    for p in (program, made):
-        arrays = [np.arange(64, dtype=np.float32), np.full(96, -1, np.float32)]
-        run(p, arrays)
-        results.append(arrays[1])
-    np.testing.assert_array_equal(results[1], results[0])
+    check_same(program, made)
     stores = [s for s in statements(made.entry.body) if isinstance(s, Store) and s.buffer.name == "S"]
     assert [s.mask is not None for s in stores] == [kept] * 2

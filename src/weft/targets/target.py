@@ -13,6 +13,10 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt"})
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
 
+PAGE: Final = 4096
+"""Bytes of a page of memory. Caches find their sets by the part of an address that pages leave alone."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit of a machine that runs instructions of its own, in their order, beside the other units (decoupled access-execute).

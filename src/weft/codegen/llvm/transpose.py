@@ -25,7 +25,6 @@ from weft.support.dtypes import DType
 PART_BYTES = 16
 """Shuffles within parts of this size are cheap on all of x86-64; a part is the unit of the shuffles across."""
 
-
 LEAST_COLUMNS = 1 / 4
 """The part of a tile's columns that must be wanted; fewer are gathered."""
 

@@ -21,7 +21,7 @@ from weft.graph.facts import facts_of, is_rename
 from weft.graph.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr
-from weft.targets.target import Target
+from weft.targets.target import PAGE, Target
 
 VECTOR_TIMES = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 """The vectors in a row of a panel, and what each of them takes: the fewer there are, the more of the time goes into loads."""
@@ -31,9 +31,6 @@ FEW_ROWS = 192
 
 FEW_ROWS_PAGES_APART = 64
 """The same for one whose rows are whole pages apart: those of a panel then share a few sets of the caches."""
-
-PAGE = 4096
-"""Bytes of a page, of which caches find their sets by the addresses in it."""
 
 FEW_ROWS_REARRANGED = 4
 """The same for a matrix that is rearranged anyhow, which packing then does on the way."""

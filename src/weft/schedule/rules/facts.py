@@ -65,8 +65,8 @@ def contraction_of(block: Block) -> Contraction | None:
     body = block.body
     if not is_reduction(block) or not isinstance(body, Store):
         return None
-    value = body.value.then if isinstance(body.value, Select) and isinstance(body.value.other, Load) else body.value
-    if not isinstance(value, Add):
+    value = body.value.then if isinstance(body.value, Select) else body.value
+    if not isinstance(value, Add) or (isinstance(body.value, Select) and body.value.other is not value.a):
         return None
     product = value.b
     if not isinstance(product, Mul) or not isinstance(product.a, Load) or not isinstance(product.b, Load):

@@ -64,9 +64,11 @@ def ask_ahead(
     steps reads *width* elements side by side. Loops that will be *cut* to pieces go through panels one after another.
     """
     right = _right(s, ref)
-    if right is not None and _is_in_pieces(s, ref, loop, inside, width, target):
+    if right is None or not _reads_rows(right, loop):
+        return
+    if _is_in_pieces(s, ref, right, inside, width, target):
         s.prefetch(loop, right.buffer.name, ROWS_AHEAD)
-    if right is None or not _is_stream(s, ref, loop, target):
+    if not _is_stream(s, ref, loop, target):
         return
     ahead, buffer = target.read_ahead, right.buffer
     panels = _panel_loop(s, ref, inside, width, target)
@@ -82,24 +84,33 @@ def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> boo
     right = _right(s, ref)
     if right is None or not target.read_ahead or bytes_of(right.buffer) <= target.l1:
         return False
+    return _reads_rows(right, loop)
+
+
+def _reads_rows(right: Load, loop: LoopRef) -> bool:
+    """Tells whether each step of *loop* reads of the next row of a right factor."""
     return step_along(right.buffer, right.indices, loop.var) == size_of(right.buffer.shape[-1])
 
 
-def _is_in_pieces(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, target: Target) -> bool:
-    """Tells whether few tiles read a right factor that is far away, a piece of a long row in each step of *loop*."""
-    right = _right(s, ref)
-    if right is None or target.read_ahead or bytes_of(right.buffer) <= target.l2:
+def _is_in_pieces(s: Schedule, ref: BlockRef, right: Load, inside: int, width: int, target: Target) -> bool:
+    """Tells whether few tiles read a right factor that is far away, in pieces of long rows, and no machine asks for them."""
+    if target.read_ahead or bytes_of(right.buffer) <= target.l2 or _is_near(right.buffer, width, target):
         return False
-    row, loops = size_of(right.buffer.shape[-1]), s.loops(ref)
-    if step_along(right.buffer, right.indices, loop.var) != row or _is_near(row, width, right.buffer, target):
-        return False
-    outer = [n for n, f in enumerate(loops[:inside]) if f in _moving(s, ref, loops)]
-    return prod([s.extent(f) or 1 for f in loops[max(outer, default=-1) + 1 : inside]]) <= MOST_TILES
+    return _tiles_of_a_panel(s, ref, inside)[1] <= MOST_TILES
 
 
-def _is_near(row: int, width: int, buffer: Buffer, target: Target) -> bool:
+def _is_near(buffer: Buffer, width: int, target: Target) -> bool:
     """Tells whether pieces of *width* elements of rows follow each other so closely that they are one stream."""
+    row = size_of(buffer.shape[-1])
     return row <= width or row * buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
+
+
+def _tiles_of_a_panel(s: Schedule, ref: BlockRef, inside: int) -> tuple[LoopRef | None, int]:
+    """Returns the innermost loop around tiles that goes through panels, and how many tiles there are with each of these."""
+    around = s.loops(ref)[:inside]
+    moving = _moving(s, ref, around)
+    within = around[around.index(moving[-1]) + 1 :] if moving else around
+    return (moving[-1] if moving else None), prod([s.extent(f) or 1 for f in within])
 
 
 def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Target) -> LoopRef | None:
@@ -108,13 +119,11 @@ def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Tar
     if right is None or bytes_of(right.buffer) <= target.l2:
         return None
     loops = s.loops(ref)
-    moving, row = _moving(s, ref, loops), size_of(right.buffer.shape[-1])
-    outer = [n for n, f in enumerate(loops[:inside]) if f in moving]
-    if not outer or not _is_near(row, width, right.buffer, target):
+    through, tiles = _tiles_of_a_panel(s, ref, inside)
+    if through is None or not _is_near(right.buffer, width, target):
         return None
-    panel = prod([s.extent(f) or 1 for f in loops[inside:] if f in moving]) * right.buffer.dtype.bytes
-    tiles = prod([s.extent(f) or 1 for f in loops[outer[-1] + 1 : inside]])
-    return loops[outer[-1]] if shares_panels(tiles, width, panel, target) else None
+    panel = prod([s.extent(f) or 1 for f in _moving(s, ref, loops[inside:])]) * right.buffer.dtype.bytes
+    return through if shares_panels(tiles, width, panel, target) else None
 
 
 def _moving(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> list[LoopRef]:

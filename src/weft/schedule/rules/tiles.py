@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from weft.targets.target import Target
+from weft.targets.target import PAGE, Target
 
 LATENCY = 4
 """Cycles from one multiply-add to the next that needs its result, on current x86 cores."""
@@ -32,9 +32,6 @@ SETS_SHARE = 0.7
 
 TILE_OVERHEAD = 12
 """Cycles that a tile costs beside its reduction, for each vector: it is started from zero, finished and stored."""
-
-PAGE = 4096
-"""Bytes of a way of the first-level cache: its sets are found by the part of an address that pages leave alone."""
 
 PANEL_VECTORS = 4
 """Vectors of a tile along the last axis."""
