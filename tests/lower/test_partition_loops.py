@@ -56,6 +56,30 @@ def main(A: f32[3, 10], C: f32[3, 10]):
     golden(before_and_after(text, partitioned))
 
 
+def test_partition_loops_tells_the_ends_of_registers_apart(golden: Golden) -> None:
+    """A branch for each vector in a register takes longer than a tile, so that either end has a tile of its own."""
+    text = """
+def main(A: f32[3, 10], C: f32[3, 10]):
+    for cy in parallel(0, 30):
+        S = alloc("register", f32[1])
+        S[0] = select(1 <= cy % 10 and cy % 10 < 9, A[cy // 10, cy % 10 - 1], 0.0)
+        C[cy // 10, cy % 10] = S[0] * 2.0
+"""
+    golden(before_and_after(text, partitioned))
+
+
+def test_partition_loops_cuts_borders_of_registers_again(golden: Golden) -> None:
+    text = """
+def main(A: f32[40, 10], C: f32[40, 10]):
+    for y in range(0, 40):
+        for x in range(0, 10):
+            S = alloc("register", f32[1])
+            S[0] = select(1 <= y and 1 <= x, A[y - 1, x - 1], 0.0)
+            C[y, x] = S[0] * 2.0
+"""
+    golden(before_and_after(text, partitioned))
+
+
 def test_partition_loops_leaves_remainders_of_data(golden: Golden) -> None:
     text = """
 def main(Y: i32[8], C: i32[8]):

@@ -52,6 +52,17 @@ def test_reaches_the_machine() -> None:
     assert "prefetcht0" in assembly(lower(s.program, HERE), HERE)
 
 
+@pytest.mark.parametrize(("columns", "level"), [(1024, 2), (1008, 1)])
+def test_lines_pages_apart_go_to_the_second_level(columns: int, level: int) -> None:
+    """They share a set of the first level, which would not keep them until they are read."""
+    s = Schedule(matmul(4, columns, 32).program)
+    _, j, k = s.loops(s.block("C"))
+    s.decompose_reduction(s.block("C"), j)
+    s.reorder([k, j])
+    s.prefetch(k, "B", 16)
+    assert {h[-2] for h in hints(lowered(s.program))} == {str(level)}
+
+
 def test_in_a_parallel_loop_of_two_buffers() -> None:
     case = matmul(4, 32, 6)
     s = Schedule(case.program)

@@ -15,7 +15,6 @@ from weft import te
 from weft.loop.nodes import Program
 from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
-from weft.schedule.rules.streams import ROWS_AHEAD
 from weft.targets.target import Target
 
 ASKS = replace(HERE, l1=32 << 10, read_ahead=4096)
@@ -40,6 +39,12 @@ def test_a_long_stream_is_asked_for() -> None:
 @pytest.mark.parametrize("target", [replace(ASKS, read_ahead=0), replace(ASKS, l1=1 << 20)])
 def test_not_where_the_machine_or_the_cache_does(target: Target) -> None:
     assert "prefetch" not in steps(product(128), target)
+
+
+def test_a_core_that_sees_far_asks_only_for_what_it_uses_often() -> None:
+    seeing = replace(ASKS, read_ahead_uses=4)
+    assert "prefetch" not in steps(product(128, rows=3), seeing)
+    assert "s.prefetch(k, 'w', 16)" in steps(product(128, rows=4), seeing)
 
 
 @pytest.mark.parametrize("rows", [4, 40])
@@ -104,15 +109,6 @@ def test_pieces_of_long_rows_are_asked_for_by_those_who_need_them() -> None:
     """They are too far apart to be asked for by all."""
     found = distances(as_it_is(20), FAR)
     assert [f for f, _ in found] == ["k"]
-
-
-def test_no_machine_asks_for_pieces_by_itself() -> None:
-    alone = replace(FAR, read_ahead=0)
-    assert distances(as_it_is(20), alone) == [("k", ROWS_AHEAD)]
-    assert distances(as_it_is(2000), alone) == [], "so many tiles that the first one's wait is nothing"
-    assert distances(as_it_is(20, depth=50), alone) == [], "all of it stays near"
-    assert distances(as_it_is(20, depth=8000, columns=96), alone) == [], "such short rows are one stream"
-    assert distances(shared(20, depth=1024), alone) == []
 
 
 def test_the_product_is_right_where_tiles_ask_together() -> None:

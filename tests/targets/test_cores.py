@@ -20,6 +20,7 @@ def test_servers_on_a_mesh_ask_ahead() -> None:
     core = core_of(fields("GenuineIntel", 6, 207))
     assert core.tune == "emeraldrapids"
     assert core.read_ahead > 0
+    assert core.read_ahead_uses < Core().read_ahead_uses, "even what is used once"
     assert core.l3_speed < Core().l3_speed
     newer = core_of(fields("GenuineIntel", 6, 250, "avx512f hypervisor"))
     assert (newer.tune, newer.read_ahead) == ("generic", core.read_ahead)

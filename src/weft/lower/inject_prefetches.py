@@ -5,8 +5,9 @@
                                                     B[i] = A[i * 16]
 
 One address for each cache line of each read that depends on the loop, just before the statement that reads, and for one line more
-where a run of elements need not begin at one. Addresses that
-would themselves have to be read from memory are left out, as are the scattered lanes of gathers.
+where a run of elements need not begin at one. Lines whole pages apart share a set of the first-level cache, which would not hold
+those that are under way: they are brought into the second. Addresses that would themselves have to be read from memory are left
+out, as are the scattered lanes of gathers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from weft.loop.intrinsics import PREFETCH_HINT, prefetch
 from weft.loop.nodes import Annotation, Buffer, For, If, Let, Load, LoopKind, Program, Stmt, Store, seq
 from weft.loop.visit import loads, own_exprs, reads_memory, rename_fresh, statements
 from weft.lower.walk import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
-from weft.targets.target import Target
+from weft.targets.target import PAGE, Target
 
 
 def inject_prefetches(program: Program, target: Target) -> Program:
@@ -106,12 +107,14 @@ class _Inject(StmtRewriter):
             return
         later = simplify(substitute(at, {var: var + distance}), self.bounds)
         line = max(1, self.target.cache_line // n.buffer.dtype.bytes)
-        lines = -(-count // line) + int(count > 1 and not _is_aligned(at, var, line))
+        step = _step(at, var)
+        lines = -(-count // line) + int(count > 1 and (step is None or step % line != 0))
+        level = 2 if step and step * n.buffer.dtype.bytes % PAGE == 0 else 1
         for k in range(lines):
             where = simplify(later + k * line, self.bounds)
             if (n.buffer, where) not in self.seen:
                 self.seen.add((n.buffer, where))
-                call: Stmt = prefetch(n.buffer, where)
+                call: Stmt = prefetch(n.buffer, where, level)
                 if not self._hoisted(call, free_vars(where)):
                     yield call
 
@@ -130,11 +133,11 @@ class _Inject(StmtRewriter):
         return True
 
 
-def _is_aligned(index: Expr, var: Var, line: int) -> bool:
-    """Tells whether elements at *index* keep their distance from the beginning of a line of *line* elements in all of a loop."""
+def _step(index: Expr, var: Var) -> int | None:
+    """Returns how many elements on *index* is for the next value of *var*; None if that isn't known."""
     found = linear_terms(index, [var])
     step = None if found is None else found[0].get(var)
-    return isinstance(step, Const) and int(step.value) % line == 0
+    return int(step.value) if isinstance(step, Const) else None
 
 
 def _first(index: Expr) -> tuple[Expr | None, int]:

@@ -9,19 +9,21 @@
 
 The guards are the conditions of `if`s and of selects: tails of splits that do not divide, borders of padded windows, pieces of a
 concatenation. A parallel loop is not cut but tests once for each iteration which of two bodies to run. The code grows, so
-that only bodies within a size limit are copied, and the parts left over for the borders are not cut again.
+that only bodies within a size limit are copied, and the parts left over for the borders are cut again only where vectors in
+registers are guarded one by one: those branches take longer than all else in a tile, and few such tiles would rule the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, ZERO, Const, Expr, all_of, ne
+from weft.ir.expr import ONE, ZERO, Const, Expr, Var, all_of, ne
 from weft.ir.rewrite import free_vars, map_nodes
 from weft.ir.simplify import simplify
-from weft.loop.nodes import Alloc, For, If, LoopKind, Program, Seq, Stmt, seq
-from weft.loop.visit import rename_fresh
+from weft.loop.nodes import Alloc, For, If, LoopKind, Program, Seq, Stmt, Store, seq
+from weft.loop.visit import rename_fresh, statements
 from weft.lower.cuts import Cut, Digit, best_cut, digits_of, length_of, range_of
 from weft.lower.guards import Guards, assume, stores_in, uses_registers
 from weft.lower.walk import BoundedRewriter, Steps, extent_bounds, map_functions, size_bounds
@@ -70,7 +72,7 @@ class _Partition(BoundedRewriter):
             part = For(s.var, simplify(first, self.bounds), extent, s.kind, s.body, s.annotations)
             if k == 1:
                 part = _with_body(part, assume(s.body, cut.true))
-            long = k == 1 or _is_worth_cutting(s.body, extent, s.extent)
+            long = k == 1 or self._is_in_registers(s.body) or _is_worth_cutting(s.body, extent, s.extent)
             made.append((yield from self._visited(_fresh(part) if made else part, rigid=not long)))
         return seq(*made)
 
@@ -82,9 +84,13 @@ class _Partition(BoundedRewriter):
 
     def _tested(self, s: For, tests: list[tuple[Digit, Cut]]) -> Steps:
         """Keeps a loop whole; each iteration tests whether it is one of the long part."""
-        single = next(((d, cut, v) for d, cut in tests if (v := _only_other(d, cut)) is not None), None)
-        if single is not None and self._may_copy(s):
-            return (yield from self._told_apart(s, *single, [t for t in tests if t[0] is not single[0]]))
+        few = next(((d, cut, ends) for d, cut in tests if (ends := _others(d, cut))), None)
+        if (
+            few is not None
+            and (len(few[2]) == 1 or self._is_in_registers(s.body, s.var))
+            and self._may_copy(s, len(few[2]))
+        ):
+            return (yield from self._told_apart(s, *few, [t for t in tests if t[0] is not few[0]]))
         if not tests:
             return (yield from self._visited(s, rigid=False))
         self.growth += max(1, stores_in(s.body))
@@ -97,13 +103,17 @@ class _Partition(BoundedRewriter):
         border = yield from self._visited(_with_body(s, rename_fresh(s.body)), rigid=not long)
         return _with_body(s, If(inside, _body_of(main), _body_of(border)))
 
-    def _told_apart(self, s: For, digit: Digit, cut: Cut, value: Expr, others: list[tuple[Digit, Cut]]) -> Steps:
-        """Gives the border of one value a body of its own, in which the digit is that value: that decides most of its guards."""
-        self.growth += max(1, stores_in(s.body))
-        border = _with_body(s, map_nodes(s.body, lambda n: None, memo={digit.index: value}))
-        main = yield from self._tested(_with_body(s, assume(s.body, cut.true)), others)
-        other = yield from self._tested(border, others)
-        return _with_body(s, If(ne(digit.index, value), _body_of(main), rename_fresh(_body_of(other))))
+    def _told_apart(
+        self, s: For, digit: Digit, cut: Cut, values: Sequence[Expr], others: list[tuple[Digit, Cut]]
+    ) -> Steps:
+        """Gives a border of one value at either end a body of its own, in which the digit is known: that decides its guards."""
+        self.growth += len(values) * max(1, stores_in(s.body))
+        made = yield from self._tested(_with_body(s, assume(s.body, cut.true)), others)
+        for value in values:
+            border = _with_body(s, map_nodes(s.body, lambda n: None, memo={digit.index: value}))
+            other = yield from self._tested(border, others)
+            made = _with_body(s, If(ne(digit.index, value), _body_of(made), rename_fresh(_body_of(other))))
+        return made
 
     def _may_cut(self, s: For) -> bool:
         """Answers whether a loop is one to cut, and its body small enough to be copied."""
@@ -113,10 +123,10 @@ class _Partition(BoundedRewriter):
             return False
         return self._may_copy(s) and self._decided_in(s) * _SMALL_PART >= stores_in(s.body)
 
-    def _may_copy(self, s: For) -> bool:
-        """Answers whether the body of a loop is small enough for one more of it."""
+    def _may_copy(self, s: For, times: int = 1) -> bool:
+        """Answers whether the body of a loop is small enough for so many more of it."""
         size = stores_in(s.body)
-        return size <= _LARGEST_BODY and self.growth + size <= _LARGEST_GROWTH
+        return size <= _LARGEST_BODY and self.growth + times * size <= _LARGEST_GROWTH
 
     def _decided_in(self, s: For) -> int:
         """Returns the stores in those parts of a loop whose guards it decides: where these are few, loops inside it are cut."""
@@ -125,6 +135,14 @@ class _Partition(BoundedRewriter):
             body = body.body
         parts = body.body if isinstance(body, Seq) else (body,)
         return sum(stores_in(p) for p in parts if any(s.var in free_vars(g) for g in self.guards.of(p)))
+
+    def _is_in_registers(self, body: Stmt, var: Var | None = None) -> bool:
+        """Answers whether vectors in registers are guarded one by one: branches between them take longer than all they do.
+
+        With *var*, only the guards that it is in count.
+        """
+        found = [t for t in statements(body) if isinstance(t, Store | If) and uses_registers(t)]
+        return any(var is None or var in free_vars(g) for t in found for g in self.guards.of(t))
 
     def _cut(self, s: For) -> Cut | None:
         """Returns where to cut *s*, if anywhere."""
@@ -142,13 +160,13 @@ class _Partition(BoundedRewriter):
         return made
 
 
-def _only_other(digit: Digit, cut: Cut) -> Expr | None:
-    """Returns the value of *digit* outside *cut* if there is just one, at either end."""
-    first = simplify(cut.begin)
-    last = simplify(digit.extent - ONE)
-    if first is ZERO and simplify(cut.end) is last:
-        return last
-    return ZERO if first is ONE and simplify(cut.end) is simplify(digit.extent) else None
+def _others(digit: Digit, cut: Cut) -> tuple[Expr, ...]:
+    """Returns the values of *digit* outside *cut* if there is no more than one at either end."""
+    first, after = simplify(cut.begin), simplify(cut.end)
+    last, end = simplify(digit.extent - ONE), simplify(digit.extent)
+    if first not in (ZERO, ONE) or after not in (last, end):
+        return ()
+    return ((ZERO,) if first is ONE else ()) + ((last,) if after is last else ())
 
 
 def _with_body(s: For, body: Stmt) -> For:

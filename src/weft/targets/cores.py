@@ -20,7 +20,8 @@ class Core:
     l2_speed: float = 48.0
     l3_speed: float = 24.0
     memory_speed: float = 8.0
-    read_ahead: int = 0
+    read_ahead: int = 4096
+    read_ahead_uses: int = 4
     l3_share: int = 1 << 40
     """Bytes of the third level that a program can count on; more cores than the system shows may share it."""
 
@@ -28,7 +29,7 @@ class Core:
 _AMD: Final = {23: Core("znver2", 1), 25: Core("znver4", 1), 26: Core("znver5")}
 """By family. Before Zen 5 a multiply-add of 512 bits takes both units."""
 
-_MESH: Final = Core(l3_speed=10.0, memory_speed=4.5, read_ahead=4096, l3_share=64 << 20)
+_MESH: Final = Core(l3_speed=10.0, memory_speed=4.5, read_ahead_uses=1, l3_share=64 << 20)
 """Intel's servers: a third level spread over a mesh, far from each core, so that reads must be under way early."""
 
 _INTEL_SERVERS: Final = {

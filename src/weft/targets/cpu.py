@@ -112,6 +112,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         l3_speed=core.l3_speed,
         memory_speed=core.memory_speed,
         read_ahead=core.read_ahead,
+        read_ahead_uses=core.read_ahead_uses,
     )
 
 

@@ -55,8 +55,8 @@ class Target:
     generation. `features` are LLVM's, each with its sign, sorted; `tune` is LLVM's name for the processor whose timing
     is assumed. `units` are those among which lowering is to divide a program; most machines divide their work themselves.
     `l2_speed`, `l3_speed` and `memory_speed` are the bytes that one core reads in a cycle of its second and third level of
-    cache and of memory. `read_ahead` is how many bytes ahead of a long sequential read a program does well to ask for memory;
-    0 where the machine does so itself.
+    cache and of memory. `read_ahead` is how many bytes ahead of a long sequential read a program does well to ask for memory,
+    0 where the machine does so itself; `read_ahead_uses` is how often it must use what it reads for that.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Target:
     l3_speed: float = 24.0
     memory_speed: float = 8.0
     read_ahead: int = 0
+    read_ahead_uses: int = 1
     scopes: tuple[Scope, ...] = CPU_SCOPES
     threads: ThreadFacts | None = None
     units: tuple[Unit, ...] = ()

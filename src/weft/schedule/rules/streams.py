@@ -10,7 +10,8 @@ rows lie one after another. Pieces of the long rows of a matrix as it is, each i
 needed now. The loops that go through panels, such as those over blocks of channels and over phases, are made one: at the end of
 an inner one the next panel would not be known.
 
-Such pieces of long rows no machine foresees: where a few tiles use each, they ask for it some rows ahead.
+Some machines foresee streams, but not across pages, and a tile has so many multiply-adds for each of its vectors that the next
+ones come too late into the core's sight. With few uses of each they are in sight, and asking would only take turns from loads.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.loop.nodes import Buffer, Load
+from weft.loop.nodes import Load
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
 from weft.schedule.rules.footprint import bytes_of, step_along
@@ -26,12 +27,6 @@ from weft.schedule.rules.tiles import NEAR_ROWS, shares_panels
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
-
-ROWS_AHEAD = 16
-"""Rows of a matrix ahead of which a piece of one is asked for: as many lines then are under way as a core waits for at once."""
-
-MOST_TILES = 16
-"""Tiles that use a piece; with more of them, the first one's waiting is less than all of their asking."""
 
 
 def join_panels(
@@ -64,11 +59,7 @@ def ask_ahead(
     steps reads *width* elements side by side. Loops that will be *cut* to pieces go through panels one after another.
     """
     right = _right(s, ref)
-    if right is None or not _reads_rows(right, loop):
-        return
-    if _is_in_pieces(s, ref, right, inside, width, target):
-        s.prefetch(loop, right.buffer.name, ROWS_AHEAD)
-    if not _is_stream(s, ref, loop, target):
+    if right is None or not _is_stream(s, ref, loop, target):
         return
     ahead, buffer = target.read_ahead, right.buffer
     panels = _panel_loop(s, ref, inside, width, target)
@@ -76,7 +67,15 @@ def ask_ahead(
     if panels is not None and whole:
         s.prefetch(whole[-1], buffer.name, 1)
         ahead //= 2  # a panel is nearer when its turn comes
-    s.prefetch(loop, buffer.name, max(1, ahead // (width * buffer.dtype.bytes)))
+    if _uses(s, ref, inside) >= target.read_ahead_uses:
+        s.prefetch(loop, buffer.name, max(1, ahead // (width * buffer.dtype.bytes)))
+
+
+def _uses(s: Schedule, ref: BlockRef, inside: int) -> int:
+    """Returns how often a tile, the loops from number *inside* on, uses each element that it reads of the right factor."""
+    loops = s.loops(ref)[inside:]
+    moving = _moving(s, ref, loops)
+    return prod([s.extent(f) or 1 for f in loops if f not in moving])
 
 
 def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> bool:
@@ -84,33 +83,7 @@ def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> boo
     right = _right(s, ref)
     if right is None or not target.read_ahead or bytes_of(right.buffer) <= target.l1:
         return False
-    return _reads_rows(right, loop)
-
-
-def _reads_rows(right: Load, loop: LoopRef) -> bool:
-    """Tells whether each step of *loop* reads of the next row of a right factor."""
     return step_along(right.buffer, right.indices, loop.var) == size_of(right.buffer.shape[-1])
-
-
-def _is_in_pieces(s: Schedule, ref: BlockRef, right: Load, inside: int, width: int, target: Target) -> bool:
-    """Tells whether few tiles read a right factor that is far away, in pieces of long rows, and no machine asks for them."""
-    if target.read_ahead or bytes_of(right.buffer) <= target.l2 or _is_near(right.buffer, width, target):
-        return False
-    return _tiles_of_a_panel(s, ref, inside)[1] <= MOST_TILES
-
-
-def _is_near(buffer: Buffer, width: int, target: Target) -> bool:
-    """Tells whether pieces of *width* elements of rows follow each other so closely that they are one stream."""
-    row = size_of(buffer.shape[-1])
-    return row <= width or row * buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
-
-
-def _tiles_of_a_panel(s: Schedule, ref: BlockRef, inside: int) -> tuple[LoopRef | None, int]:
-    """Returns the innermost loop around tiles that goes through panels, and how many tiles there are with each of these."""
-    around = s.loops(ref)[:inside]
-    moving = _moving(s, ref, around)
-    within = around[around.index(moving[-1]) + 1 :] if moving else around
-    return (moving[-1] if moving else None), prod([s.extent(f) or 1 for f in within])
 
 
 def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Target) -> LoopRef | None:
@@ -118,12 +91,14 @@ def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Tar
     right = _right(s, ref)
     if right is None or bytes_of(right.buffer) <= target.l2:
         return None
-    loops = s.loops(ref)
-    through, tiles = _tiles_of_a_panel(s, ref, inside)
-    if through is None or not _is_near(right.buffer, width, target):
+    around, within = s.loops(ref)[:inside], s.loops(ref)[inside:]
+    moving, row = _moving(s, ref, around), size_of(right.buffer.shape[-1])
+    in_order = row <= width or row * right.buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
+    if not moving or not in_order:
         return None
-    panel = prod([s.extent(f) or 1 for f in _moving(s, ref, loops[inside:])]) * right.buffer.dtype.bytes
-    return through if shares_panels(tiles, width, panel, target) else None
+    tiles = prod([s.extent(f) or 1 for f in around[around.index(moving[-1]) + 1 :]])
+    panel = prod([s.extent(f) or 1 for f in _moving(s, ref, within)]) * right.buffer.dtype.bytes
+    return moving[-1] if shares_panels(tiles, width, panel, target) else None
 
 
 def _moving(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> list[LoopRef]:
