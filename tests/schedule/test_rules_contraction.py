@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from tests.support.machines import SERVER
 
 from weft.codegen.llvm.compile import assembly
 from weft.lower.pipeline import lower
@@ -20,6 +23,16 @@ def test_whole_rows_are_written_where_all_panels_stay_near(k: int, n: int, near:
     s = schedule_program(to_program([a, b], OPERATORS["matmul"]([a, b], {})), cpu("avx512"))
     names = [f.var.name for f in s.loops(s.blocks()[-1])]
     assert (names.index("ax1_0") < names.index("ax2_0")) == near
+
+
+@pytest.mark.parametrize(("channels", "near"), [(210, True), (30, False)])
+def test_whole_images_are_written_where_not_one_of_them_stays_near(channels: int, near: bool) -> None:
+    """Small images that give large ones are gone through for each tile of channels; else all tiles are for each row."""
+    x, w = placeholder((2, 2, 73, 73), f32, "x"), placeholder((channels, 2, 4, 4), f32, "w")
+    target = replace(SERVER, l1=32 << 10, l2=1 << 20)
+    s = schedule_program(to_program([x, w], OPERATORS["conv2d"]([x, w], {})), target)
+    order = " ".join(f.var.name for f in s.loops(s.block("conv2d")))
+    assert (order.index("ax1_0") < order.index("ax2")) == near
 
 
 @pytest.mark.parametrize(("channels", "each", "size"), [(3, 67, 6), (2, 16, 11), (4, 5, 24)])

@@ -143,3 +143,57 @@ def test_the_last_panel_of_a_loop_is_followed_by_the_first_of_the_next() -> None
     y = np.empty((16, 6, 48, 64), np.float32)
     load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
     np.testing.assert_array_equal(y, np.einsum("pik,pokj->poij", x, w))
+
+
+def window(size: int, taps: int = 3, channels: int = 14, made: int = 6) -> Program:
+    """A convolution in blocks of 16 channels with a stride of two, as packed layouts have it: *channels* blocks to *made*."""
+    x = te.placeholder((1, channels, 2 * size + 2, 2 * size + 2, 16), name="x")
+    w = te.placeholder((made, channels, taps, 16, 16), name="w")
+    b, r, c = te.reduce_axis(channels, "b"), te.reduce_axis(taps, "r"), te.reduce_axis(16, "c")
+    y = te.compute(
+        (1, made, size, size, 16),
+        lambda n, o, i, j, v: te.sum_(x[n, b, 2 * i + r, 2 * j, c] * w[o, b, r, c, v], [b, r, c]),
+        "y",
+    )
+    return te.to_program([x, w], [y], "window")
+
+
+SLOW = replace(FAR, fma_per_cycle=1)
+
+
+def places(program: Program, target: Target) -> list[tuple[str, int]]:
+    """The loops that ask for the image, and how many iterations ahead."""
+    return [(f, int(n)) for f, n in re.findall(r"s.prefetch\((\w+), 'x', (\d+)\)", steps(program, target))]
+
+
+def test_a_tap_asks_for_the_row_of_the_next() -> None:
+    assert places(window(27), SLOW) == [("r", 1)]
+    assert places(window(27, taps=1), SLOW) == [("b", 1)], "or for the next block of channels, if it is the only one"
+
+
+@pytest.mark.parametrize(
+    ("program", "target"),
+    [
+        (window(12), SLOW),  # the image stays near
+        (window(27, channels=1, taps=1), SLOW),  # there is no other step
+        (window(28, made=2), replace(SLOW, fma_per_cycle=2)),  # twice as fast, there is no time for it
+        (window(27), replace(SLOW, read_ahead=0)),
+        (product(128, 2000), SLOW),  # rows of a matrix go on
+    ],
+)
+def test_places_are_not_asked_for_elsewhere(program: Program, target: Target) -> None:
+    assert places(program, target) == []
+
+
+def test_a_convolution_that_asks_for_places_is_right() -> None:
+    program = window(27, channels=6)
+    scheduled = schedule_program(program, replace(SLOW, l2=200 << 10)).program
+    assert "prefetch_x" in str(scheduled)
+    made = np.random.default_rng(0)
+    x, w = (
+        made.integers(0, 3, [int(n.value) for n in p.shape]).astype(np.float32) for p in program.functions[0].params[:2]
+    )
+    y = np.empty((1, 6, 27, 27, 16), np.float32)
+    load(lower(scheduled, HERE, verify=True), HERE)[1](x, w, y)
+    rows = np.stack([x[:, :, r : r + 54 : 2, 0:54:2] for r in range(3)])
+    np.testing.assert_array_equal(y, np.einsum("rnbijc,obrcv->noijv", rows, w))

@@ -8,10 +8,12 @@ Geijn, "Anatomy of high-performance matrix multiplication", 2008, with the tile 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from weft.ir.expr import ONE, Const, Var, index
+from weft.ir.expr import ONE, Const, Expr, Var, index
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import AxisKind, Block, Load
+from weft.loop.nodes import AxisKind, Block, Buffer, Load, LoopKind
+from weft.loop.visit import stores
 from weft.schedule.rules.facts import (
     block_of,
     contraction_of,
@@ -23,11 +25,11 @@ from weft.schedule.rules.facts import (
     uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
-from weft.schedule.rules.footprint import bytes_of, step_along
+from weft.schedule.rules.footprint import Access, Level, bytes_of, step_along
 from weft.schedule.rules.padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
-from weft.schedule.rules.streams import ask_ahead, join_panels
+from weft.schedule.rules.streams import ask_ahead, ask_for_places, join_panels
 from weft.schedule.rules.tiles import Problem, Tile, choose_tile
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -100,6 +102,8 @@ def tile_nest(
     if share:
         parallelize(s, whole, elements(block.axes), target)
     ask_ahead(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, target, cut)
+    if skipped is None:
+        ask_for_places(s, ref, innermost, len(s.loops(ref)) - inside, sums, target)
     copies = set() if skipped is None else skip_padding(s, ref, skipped)
     return {ref, finish, *copies}
 
@@ -125,19 +129,24 @@ def _is_near(block: Block, parts: Sequence[Part], roles: Roles, target: Target) 
 
     Then whole rows of the result are written one after another, which is what memory is quick at: no panel goes outside the
     rows, and no other matrix of a batch is computed with this one. Near is the first-level cache, or the second-level one if
-    the result would not stay there.
+    the result would not stay there. Windows share much of what they read; but to go from plane to plane of it for each row is
+    worse than to write in pieces, unless not even the part of the result that one image gives would stay.
     """
     found, last = contraction_of(block), parts[-1]
     if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.axis.var):
         return False
-    written = block.writes[0].buffer
-    bits = written.dtype.bits
-    columns = 1 if roles.column is None or roles.column < (roles.row or 0) else parts[roles.column].size
-    row = last.size * columns
+    (store,) = stores(block.body)
+    bits = store.buffer.dtype.bits
+    columns = [] if roles.column is None or roles.column < (roles.row or 0) else [parts[roles.column]]
+    row = last.size * prod([p.size for p in columns])
     panels = elements(reduce_axes(block)) * row * bits // 8
     near = target.l1 * L1_SHARE
-    if bytes_of(written) > target.l2 * RESULT_SHARE:
+    if bytes_of(store.buffer) > target.l2 * RESULT_SHARE:
         near = max(near, target.l2 * L2_SHARE)
+    rows = [] if roles.row is None else [parts[roles.row]]
+    if _touched(store.buffer, store.indices, [*rows, *columns, last]) > target.l2 * RESULT_SHARE:
+        reduced = [Part(a, a.extent) for a in reduce_axes(block)]
+        panels = min(panels, _touched(found.right.buffer, found.right.indices, [*reduced, *columns, last]))
     return row > LONG_ROW * target.lanes(bits) and panels <= near
 
 
@@ -159,6 +168,12 @@ def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> 
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )
     return choose_tile(problem, target)
+
+
+def _touched(buffer: Buffer, indices: Sequence[Expr], parts: Sequence[Part]) -> int:
+    """Returns the bytes of the lines of *buffer* at *indices* for all values of *parts*, all else standing still."""
+    levels = [Level(p.axis.var, p.size, 1, LoopKind.SERIAL) for p in parts]
+    return Access(buffer, tuple(indices), is_store=False).nbytes(levels)
 
 
 def _stride(load: Load, axis: Var) -> int:

@@ -10,6 +10,8 @@ rows lie one after another. Pieces of the long rows of a matrix as it is, each i
 needed now. The loops that go through panels, such as those over blocks of channels and over phases, are made one: at the end of
 an inner one the next panel would not be known.
 
+Taps and blocks of channels read the image in another row or plane, for which each step of theirs asks one step ahead.
+
 Some machines foresee streams, but not across pages, and a tile has so many multiply-adds for each of its vectors that the next
 ones come too late into the core's sight. With few uses of each they are in sight, and asking would only take turns from loads.
 """
@@ -19,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.loop.nodes import Load
+from weft.loop.nodes import Load, LoopKind
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
-from weft.schedule.rules.footprint import bytes_of, step_along
-from weft.schedule.rules.tiles import NEAR_ROWS, shares_panels
+from weft.schedule.rules.footprint import Access, Level, bytes_of, step_along
+from weft.schedule.rules.tiles import LOADS_PER_CYCLE, NEAR_ROWS, shares_panels
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
 from weft.targets.target import Target
@@ -62,13 +64,39 @@ def ask_ahead(
     if right is None or not _is_stream(s, ref, loop, target):
         return
     ahead, buffer = target.read_ahead, right.buffer
+    foreseen = _is_in_order(right, width, target) and _uses(s, ref, inside) < target.read_ahead_uses
     panels = _panel_loop(s, ref, inside, width, target)
     whole = [f for f in _moving(s, ref, s.loops(ref)[:inside]) if f not in cut]
     if panels is not None and whole:
         s.prefetch(whole[-1], buffer.name, 1)
         ahead //= 2  # a panel is nearer when its turn comes
-    if _uses(s, ref, inside) >= target.read_ahead_uses:
+    if not foreseen:
         s.prefetch(loop, buffer.name, max(1, ahead // (width * buffer.dtype.bytes)))
+
+
+def ask_for_places(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, sums: int, target: Target) -> None:
+    """Lets a convolution prefetch its image for the next step of the loop around *loop*, over taps or blocks of channels.
+
+    Such a step goes on in another row or plane, which no machine foresees, where those of *loop* are through one line. It is
+    asked for where what one panel is multiplied with does not stay in the second-level cache until the next panel's turn, and
+    where the multiply-adds of a tile's *sums* leave the time to ask for as many lines as it has places. *inside* is as for
+    `ask_ahead`.
+    """
+    found, loops = contraction_of(block_of(s, ref)), s.loops(ref)
+    steps = [f for f in loops[inside : loops.index(loop)] if s.extent(f) != 1]
+    if found is None or not target.read_ahead or not steps:
+        return
+    panels = _moving(s, ref, loops[:inside])
+    image = _at_loops(s, ref, found.left)
+    along, onward = (abs(step_along(image.buffer, image.indices, f.var)) for f in (loop, steps[-1]))
+    if along != 1 or onward * image.buffer.dtype.bytes < target.cache_line:
+        return
+    walked = [Level(f.var, s.extent(f) or 1, 1, LoopKind.SERIAL) for f in loops if f not in panels]
+    if Access(image.buffer, image.indices, is_store=False).nbytes(walked) <= target.l2:
+        return
+    places = _uses(s, ref, inside)
+    if (2 * places + sums // places) / LOADS_PER_CYCLE <= sums / max(1, target.fma_per_cycle):
+        s.prefetch(steps[-1], image.buffer.name, 1)
 
 
 def _uses(s: Schedule, ref: BlockRef, inside: int) -> int:
@@ -86,15 +114,20 @@ def _is_stream(s: Schedule, ref: BlockRef, loop: LoopRef, target: Target) -> boo
     return step_along(right.buffer, right.indices, loop.var) == size_of(right.buffer.shape[-1])
 
 
+def _is_in_order(right: Load, width: int, target: Target) -> bool:
+    """Tells whether pieces of *width* elements of rows follow each other so closely that they are one stream."""
+    row = size_of(right.buffer.shape[-1])
+    return row <= width or row * right.buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
+
+
 def _panel_loop(s: Schedule, ref: BlockRef, inside: int, width: int, target: Target) -> LoopRef | None:
     """Returns the loop each of whose iterations is a panel's tiles, if those ask for the next panel together."""
     right = _right(s, ref)
     if right is None or bytes_of(right.buffer) <= target.l2:
         return None
     around, within = s.loops(ref)[:inside], s.loops(ref)[inside:]
-    moving, row = _moving(s, ref, around), size_of(right.buffer.shape[-1])
-    in_order = row <= width or row * right.buffer.dtype.bytes <= NEAR_ROWS * target.cache_line
-    if not moving or not in_order:
+    moving = _moving(s, ref, around)
+    if not moving or not _is_in_order(right, width, target):
         return None
     tiles = prod([s.extent(f) or 1 for f in around[around.index(moving[-1]) + 1 :]])
     panel = prod([s.extent(f) or 1 for f in _moving(s, ref, within)]) * right.buffer.dtype.bytes
@@ -109,6 +142,11 @@ def _moving(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> list[LoopRe
 
 def _right(s: Schedule, ref: BlockRef) -> Load | None:
     """Returns the right factor of a sum of products, indexed by the loops around it."""
+    found = contraction_of(block_of(s, ref))
+    return None if found is None else _at_loops(s, ref, found.right)
+
+
+def _at_loops(s: Schedule, ref: BlockRef, load: Load) -> Load:
+    """Returns *load* of a block with indices in terms of the loops around it."""
     block = block_of(s, ref)
-    found = contraction_of(block)
-    return None if found is None else Load(found.right.buffer, tuple([at_loops(block, i) for i in found.right.indices]))
+    return Load(load.buffer, tuple([at_loops(block, i) for i in load.indices]))
