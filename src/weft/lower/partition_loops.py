@@ -141,8 +141,8 @@ class _Partition(BoundedRewriter):
 
         With *var*, only the guards that it is in count.
         """
-        found = [t for t in statements(body) if isinstance(t, Store | If) and uses_registers(t)]
-        return any(var is None or var in free_vars(g) for t in found for g in self.guards.of(t))
+        guarded = [t for t in statements(body) if isinstance(t, Store | If) and self.guards.of(t) and uses_registers(t)]
+        return any(var is None or var in free_vars(g) for t in guarded for g in self.guards.of(t))
 
     def _cut(self, s: For) -> Cut | None:
         """Returns where to cut *s*, if anywhere."""
