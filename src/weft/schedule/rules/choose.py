@@ -8,6 +8,7 @@ from weft.schedule.rules.depth import is_deep, schedule_deep
 from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
 from weft.schedule.rules.injective import schedule_injective
 from weft.schedule.rules.inline import inline_blocks
+from weft.schedule.rules.long_rows import reads_long_rows, schedule_long_rows
 from weft.schedule.rules.moving import is_strided_along, moving_axes
 from weft.schedule.rules.patches import schedule_patches
 from weft.schedule.rules.rows import is_one_pass, schedule_rows
@@ -50,4 +51,6 @@ def _tile(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
     block = block_of(s, ref)
     if moving_axes(block):
         return schedule_window(s, ref, target)
+    if reads_long_rows(block, target):
+        return schedule_long_rows(s, ref, target)
     return schedule_deep(s, ref, target) if is_deep(block, target) else schedule_tiled(s, ref, target)
