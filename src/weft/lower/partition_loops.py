@@ -85,11 +85,7 @@ class _Partition(BoundedRewriter):
     def _tested(self, s: For, tests: list[tuple[Digit, Cut]]) -> Steps:
         """Keeps a loop whole; each iteration tests whether it is one of the long part."""
         few = next(((d, cut, ends) for d, cut in tests if (ends := _others(d, cut))), None)
-        if (
-            few is not None
-            and (len(few[2]) == 1 or self._is_in_registers(s.body, s.var))
-            and self._may_copy(s, len(few[2]))
-        ):
+        if few is not None and self._may_tell_apart(s, few[2]):
             return (yield from self._told_apart(s, *few, [t for t in tests if t[0] is not few[0]]))
         if not tests:
             return (yield from self._visited(s, rigid=False))
@@ -114,6 +110,10 @@ class _Partition(BoundedRewriter):
             other = yield from self._tested(border, others)
             made = _with_body(s, If(ne(digit.index, value), _body_of(made), rename_fresh(_body_of(other))))
         return made
+
+    def _may_tell_apart(self, s: For, values: Sequence[Expr]) -> bool:
+        """Answers whether each of *values* of a digit may have a body of its own: two of them, if registers gain by it."""
+        return (len(values) == 1 or self._is_in_registers(s.body, s.var)) and self._may_copy(s, len(values))
 
     def _may_cut(self, s: For) -> bool:
         """Answers whether a loop is one to cut, and its body small enough to be copied."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.ir.expr import ONE, Const, Expr, Var, index
+from weft.ir.expr import ONE, Const, Var, index
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import AxisKind, Block, Buffer, Load, LoopKind
+from weft.loop.nodes import AxisKind, Block, Load
 from weft.loop.visit import stores
 from weft.schedule.rules.facts import (
     block_of,
@@ -25,7 +25,7 @@ from weft.schedule.rules.facts import (
     uses_axis,
 )  # fmt: skip
 from weft.schedule.rules.finish import finishing_block
-from weft.schedule.rules.footprint import Access, Level, bytes_of, step_along
+from weft.schedule.rules.footprint import bytes_of, bytes_touched, step_along
 from weft.schedule.rules.padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.parallel import parallelize
 from weft.schedule.rules.roles import Part, Roles, parts_of, roles_of
@@ -144,9 +144,11 @@ def _is_near(block: Block, parts: Sequence[Part], roles: Roles, target: Target) 
     if bytes_of(store.buffer) > target.l2 * RESULT_SHARE:
         near = max(near, target.l2 * L2_SHARE)
     rows = [] if roles.row is None else [parts[roles.row]]
-    if _touched(store.buffer, store.indices, [*rows, *columns, last]) > target.l2 * RESULT_SHARE:
-        reduced = [Part(a, a.extent) for a in reduce_axes(block)]
-        panels = min(panels, _touched(found.right.buffer, found.right.indices, [*reduced, *columns, last]))
+    walked = {p.axis.var: p.size for p in (*columns, last)}
+    image = bytes_touched(store.buffer, store.indices, {p.axis.var: p.size for p in rows} | walked)
+    if image > target.l2 * RESULT_SHARE:
+        windows = {a.var: size_of(a.extent) for a in reduce_axes(block)} | walked
+        panels = min(panels, bytes_touched(found.right.buffer, found.right.indices, windows))
     return row > LONG_ROW * target.lanes(bits) and panels <= near
 
 
@@ -168,12 +170,6 @@ def _tile(block: Block, parts: Sequence[Part], roles: Roles, target: Target) -> 
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
     )
     return choose_tile(problem, target)
-
-
-def _touched(buffer: Buffer, indices: Sequence[Expr], parts: Sequence[Part]) -> int:
-    """Returns the bytes of the lines of *buffer* at *indices* for all values of *parts*, all else standing still."""
-    levels = [Level(p.axis.var, p.size, 1, LoopKind.SERIAL) for p in parts]
-    return Access(buffer, tuple(indices), is_store=False).nbytes(levels)
 
 
 def _stride(load: Load, axis: Var) -> int:

@@ -78,6 +78,12 @@ def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
     return Access(buffer, tuple(indices), False).stride(Level(var, 2, 1, LoopKind.SERIAL))
 
 
+def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int]) -> int:
+    """Returns the bytes of the lines of *buffer* at *indices* for so many values of each variable, all others standing still."""
+    levels = [Level(v, n, 1, LoopKind.SERIAL) for v, n in counts.items()]
+    return Access(buffer, tuple(indices), is_store=False).nbytes(levels)
+
+
 @dataclass(frozen=True, eq=False)
 class Nest:
     """A block that computes, the loops around it from the outermost in, and what it accesses."""

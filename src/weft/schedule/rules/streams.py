@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.loop.nodes import Load, LoopKind
+from weft.loop.nodes import Load
 from weft.schedule.region import at_loops
 from weft.schedule.rules.facts import block_of, contraction_of, size_of
-from weft.schedule.rules.footprint import Access, Level, bytes_of, step_along
+from weft.schedule.rules.footprint import bytes_of, bytes_touched, step_along
 from weft.schedule.rules.tiles import LOADS_PER_CYCLE, NEAR_ROWS, shares_panels
 from weft.schedule.schedule import Schedule
 from weft.schedule.state import BlockRef, LoopRef
@@ -91,8 +91,8 @@ def ask_for_places(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, sums:
     along, onward = (abs(step_along(image.buffer, image.indices, f.var)) for f in (loop, steps[-1]))
     if along != 1 or onward * image.buffer.dtype.bytes < target.cache_line:
         return
-    walked = [Level(f.var, s.extent(f) or 1, 1, LoopKind.SERIAL) for f in loops if f not in panels]
-    if Access(image.buffer, image.indices, is_store=False).nbytes(walked) <= target.l2:
+    walked = {f.var: s.extent(f) or 1 for f in loops if f not in panels}
+    if bytes_touched(image.buffer, image.indices, walked) <= target.l2:
         return
     places = _uses(s, ref, inside)
     if (2 * places + sums // places) / LOADS_PER_CYCLE <= sums / max(1, target.fma_per_cycle):
