@@ -65,7 +65,8 @@ class ReadBandwidth:
         if count < 1:
             raise InputError(f"{nbytes} bytes are too few to read", hint=f"use {4 * self.step} or more")
         memory: Any = _rt.Block(max(nbytes, HUGE_PAGE))
-        x, y = np.frombuffer(memory, np.int32)[: count * self.step], np.zeros(self.step, np.int32)
+        seen: Any = _rt.Block(4 * self.step)  # whole cache lines, so that a short pass does not end with split stores
+        x, y = np.frombuffer(memory, np.int32)[: count * self.step], np.frombuffer(seen, np.int32)
         x.fill(1)  # pages that nothing was written to would all be the same one
         passes = max(1, BYTES_A_SAMPLE // nbytes)
         best = min(self.function.time(x, y, count, passes, repeats=1) for _ in range(repeats))
