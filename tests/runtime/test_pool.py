@@ -59,7 +59,7 @@ def test_a_spinning_worker_begins_within_5_microseconds(flat: FlatImage) -> None
     if _rt.cpus() < 2:
         pytest.skip("two threads can't run at once here")
     image = _rt.Image(flat.blob, flat.readonly)
-    jobs, best, deadline = 20, 1e9, time.perf_counter() + 3
+    jobs, best, deadline = 20, 1e9, time.perf_counter() + 20  # other tests may keep the second core for seconds
     while best >= 5 and time.perf_counter() < deadline:
         state = np.zeros(2, np.int64)
         begin = time.perf_counter()
