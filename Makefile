@@ -1,16 +1,17 @@
-# make demo | test | test-all | check | runtime-wheel | bench | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/rt/*.[ch] src/weft/native/py/*.[ch]*)
+NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants bench-sweep bench-passes clean
+.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants bench-models bench-sweep bench-passes clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
 
 test: check
+	.ci/toolchains.sh
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 test-all: check
@@ -40,6 +41,11 @@ runtime-wheel: $(BIN)/python
 
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)
+
+# The models of the README's table, into benchmarks/onnx.
+bench-models:
+	benchmarks/setup.sh torch
+	[ -e benchmarks/onnx/manifest.json ] || (cd benchmarks && venv-torch/bin/python models.py onnx)
 
 bench-sweep: $(VENV)/.installed-bench
 	benchmarks/setup.sh ort

@@ -2,6 +2,7 @@
 """Write the benchmark's fixed set of models as ONNX files: static shapes, float32, NCHW, seeded weights, no downloads.
 
     python models.py [DIRECTORY [name ...]]    all of them, or only some; into onnx
+    python models.py --small DIRECTORY         the eight networks with few layers and small inputs, for tests
     python models.py --list
 
 The directory gets NAME.onnx for each and one manifest.json: inputs (name, shape, dtype, how they are filled),
@@ -123,11 +124,40 @@ MODELS = {
 }
 
 
-def build(name: str) -> nn.Module:
+PICTURE = [floats("x", 1, 3, 64, 64)]
+SMALL = {
+    **MODELS,
+    "resnet18": Model(partial(networks.ResNet, (1, 1, 1, 1)), PICTURE, ["y"]),
+    "mobilenet_v1": Model(networks.MobileNet, PICTURE, ["y"]),
+    "mlp": Model(networks.mlp, [floats("x", 4, 1024)], ["y"]),
+    "lstm_lm": Model(
+        partial(networks.LstmStep, 100, 64),
+        [integers("tok", 1, high=100), *(floats(name, 1, 64, scale=0.5) for name in ("h0", "c0", "h1", "c1"))],
+        ["logits", "h0o", "c0o", "h1o", "c1o"],
+    ),
+    "bert_base": Model(
+        partial(networks.Bert, layers=1, tokens=16),
+        [integers(n, 1, 16, high=2) for n in ("input_ids", "token_type_ids", "attention_mask")],
+        ["hidden", "pooled"],
+    ),
+    "gpt2_decode256": Model(
+        partial(networks.Gpt2Decode, layers=1, vocabulary=500),
+        [
+            integers("ids", 1, 1, high=500),
+            integers("pos", 1, low=16, high=17),
+            *(floats(f"past_{x}0", 1, 12, 16, 64) for x in "kv"),
+        ],
+        ["logits", "k0", "v0"],
+    ),
+}
+"""The networks with fewer layers, smaller inputs and smaller vocabularies."""
+NETWORKS = [name for name in MODELS if not name.startswith("op_")]
+
+
+def build(name: str, model: Model) -> nn.Module:
     """Return the network ready for inference, with its seeded weights."""
     torch.manual_seed(seed_of(name))
-    module = networks.initialize(MODELS[name].make())
-    return module.requires_grad_(False)
+    return networks.initialize(model.make()).requires_grad_(False)
 
 
 def count_flops(model: onnx.ModelProto) -> dict[str, int]:
@@ -150,9 +180,9 @@ def count_flops(model: onnx.ModelProto) -> dict[str, int]:
     return dict(flops)
 
 
-def export(name: str, directory: Path) -> Entry:
+def export(name: str, model: Model, directory: Path) -> Entry:
     """Write one model; return its manifest entry."""
-    module, model = build(name), MODELS[name]
+    module = build(name, model)
     entry: Entry = {"name": name, "inputs": model.inputs, "outputs": model.outputs, "opset": OPSET}
     path = directory / f"{name}.onnx"
     arrays = make_inputs(entry)
@@ -188,6 +218,7 @@ def export(name: str, directory: Path) -> Entry:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--small", action="store_true", help="write the networks made small")
     parser.add_argument("directory", type=Path, nargs="?", default=Path(__file__).parent / "onnx")
     parser.add_argument("names", nargs="*", metavar="name")
     options = parser.parse_args()
@@ -197,8 +228,9 @@ def main() -> None:
     options.directory.mkdir(parents=True, exist_ok=True)
     manifest_path = options.directory / "manifest.json"
     manifest = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
-    for name in options.names or MODELS:
-        entry = manifest[name] = export(name, options.directory)
+    models = SMALL if options.small else MODELS
+    for name in options.names or (NETWORKS if options.small else MODELS):
+        entry = manifest[name] = export(name, models[name], options.directory)
         sizes = (
             f"{entry['flops'] / 1e9:9.4f} GFLOP  {entry['params'] / 1e6:8.3f} Mparam  {entry['bytes'] / 1e6:8.2f} MB"
         )

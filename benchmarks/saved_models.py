@@ -52,7 +52,7 @@ print(statistics.median(taken), int(status["VmRSS"].split()[0]) / 1024)
 
 
 def measure(engine: str, path: Path, loads: int, entry: dict[str, object]) -> tuple[float, float]:
-    """Return the milliseconds of a load, and the resident MB after three calls, of a process of its own."""
+    """Return the milliseconds of a load, and the resident MiB after three calls, of a process of its own."""
     command = [sys.executable, "-c", CHILD.format(folder=str(HERE)), engine, str(path), str(loads), json.dumps(entry)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     load, resident = map(float, done.stdout.split())
@@ -78,7 +78,7 @@ def main() -> int:
         wrong = resident > their_resident or (small and load >= LIMIT)
         failed |= wrong
         print(
-            f"{name:<16} load {load:6.1f} ms (onnxruntime {their_load:7.1f}), resident {resident:5.0f} MB"
+            f"{name:<16} load {load:6.1f} ms (onnxruntime {their_load:7.1f}), resident {resident:5.0f} MiB"
             f" (onnxruntime {their_resident:5.0f}){'  TOO MUCH' if wrong else ''}"
         )
     return 1 if failed else 0

@@ -8,10 +8,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.processors import empty_tables
+
+UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
+"""Set to anything, this variable has all tests take the processor for one that no table has."""
+
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+"""All tests of the collected modules, those that are then left out included."""
+
+if os.environ.get(UNLISTED):
+    empty_tables(pytest.MonkeyPatch())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write the golden texts instead of comparing")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.config.stash.setdefault(COLLECTED, []).append(item)
 
 
 def golden_path(node: pytest.Item) -> Path:

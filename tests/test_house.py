@@ -146,7 +146,9 @@ def project_text() -> list[Path]:
     roots = [ROOT / name for name in ("src", "tests", "docs", "examples", "benchmarks", ".ci")]
     files = [p for root in roots for p in root.rglob("*") if p.suffix in TEXT and p.is_file()]
     return [p for p in files if "__pycache__" not in p.parts] + [
-        p for p in ROOT.iterdir() if p.suffix in TEXT and p.is_file()
+        p
+        for p in ROOT.iterdir()
+        if p.suffix in TEXT and p.is_file() and p.name != ".git"  # a file, in a worktree of git
     ]
 
 

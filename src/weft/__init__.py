@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
     from weft.runtime.session_options import GraphOptimizationLevel as GraphOptimizationLevel
     from weft.runtime.session_options import RunOptions as RunOptions
     from weft.runtime.session_options import SessionOptions as SessionOptions
-    from weft.runtime.session_options import get_available_providers as get_available_providers
+    from weft.runtime.session_options import set_default_logger_severity as set_default_logger_severity
+    from weft.runtime.session_providers import get_available_providers as get_available_providers
+    from weft.runtime.session_providers import get_device as get_device
     from weft.runtime.session_values import OrtValue as OrtValue
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
@@ -37,6 +39,7 @@ __version__: Final = "0.1.0"
 
 _ERRORS: Final = "weft.support.errors"
 _OPTIONS: Final = "weft.runtime.session_options"
+_PROVIDERS: Final = "weft.runtime.session_providers"
 _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ArtifactError": (_ERRORS, "ArtifactError"),
     "CacheError": (_ERRORS, "CacheError"),
@@ -58,8 +61,10 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "WeftError": (_ERRORS, "WeftError"),
     "build": ("weft.driver.build", "build"),
     "compile": ("weft.driver.compile", "compile"),
-    "get_available_providers": (_OPTIONS, "get_available_providers"),
+    "get_available_providers": (_PROVIDERS, "get_available_providers"),
+    "get_device": (_PROVIDERS, "get_device"),
     "load": ("weft.runtime.model", "load"),
+    "set_default_logger_severity": (_OPTIONS, "set_default_logger_severity"),
 }
 
 _RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}

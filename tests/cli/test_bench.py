@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def test_the_machines_limits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.code, done.err) == (0, "")
     assert [line.split() for line in done.out.splitlines()[2:]] == [
         ["f32", "multiply-add", "100.2", "200.0", "GFLOP/s"],
-        ["L1", "read", "24.0", "KB", "400.0", "800.0", "GB/s"],
+        ["L1", "read", "24.0", "KiB", "400.0", "800.0", "GB/s"],
     ]
     figures = json.loads(Path("peak.json").read_text())
     assert figures["limits"][1]["nbytes"] == 24 << 10
@@ -192,6 +193,27 @@ def test_the_roofline_as_a_picture(tmp_path: Path, name: str, begins: bytes) -> 
         assert (tmp_path / "again.svg").read_bytes() == drawn
 
 
+@pytest.mark.usefixtures("not_alone")
+def test_a_saved_model(cli: Cli, mlp_weft: Path) -> None:
+    shutil.copy(mlp_weft, "mlp.weft")
+    done = cli("bench", "mlp.weft", "--seconds", "0.1", "--shape", "batch=3", "--json", "figures.json")
+    assert (done.code, done.err) == (0, "")
+    (row,) = json.loads(Path("figures.json").read_text())["rows"]
+    assert (row["model"], row["engine"], row["rel_err"]) == ("mlp", "weft", 0.0)
+    assert row["median_ms"] > 0
+    refused = {
+        ("mlp.weft", "--against", "onnxruntime"): "mlp.weft is compiled already: only Weft runs it, not onnxruntime\n"
+        "  hint: leave --against out, or give the ONNX model that it was made from",
+        ("--ablate", "mlp.weft"): "mlp.weft is compiled already, and --ablate compiles a model anew\n"
+        "  hint: give the ONNX model that it was made from",
+        ("--roofline", "mlp.weft"): "mlp.weft is compiled already, and --roofline compiles a model anew\n"
+        "  hint: give the ONNX model that it was made from",
+    }
+    for args, message in refused.items():
+        done = cli("bench", *args)
+        assert (done.code, done.out, done.err) == (1, "", f"error: {message}\n")
+
+
 def test_pictures_that_can_not_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("bench", "mlp.onnx", "--picture", "x.svg").code == 2
     monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
@@ -202,4 +224,4 @@ def test_pictures_that_can_not_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     done = cli("bench", "--roofline", "mlp.onnx", "--picture", "x.svg")
     assert done.code == 1
     assert "the picture needs matplotlib" in done.err
-    assert "pip install weft" in done.err
+    assert "hint: pip install matplotlib" in done.err

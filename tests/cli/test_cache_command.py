@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import Cli
 
+from weft.driver.cache_folder import NAME, TAG
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of an empty cache of the test's own, which does not exist yet."""
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / NAME
 
 
 def test_an_empty_cache(cli: Cli, folder: Path) -> None:
@@ -35,7 +37,7 @@ def test_models_are_listed_with_what_they_were_made_from(cli: Cli, folder: Path)
     lines = cli("cache", "ls").out.splitlines()
     assert lines[0].split() == ["key", "kind", "size", "used", "what"]
     what = f"{Path('dense.onnx').resolve()}, cpu, -O1, without parallel, batch=2"
-    assert re.fullmatch(rf"[0-9a-f]{{10}}  model  [\d.]+ KB  just now  {re.escape(what)}", lines[2])
+    assert re.fullmatch(rf"[0-9a-f]{{10}}  model  [\d.]+ KiB  just now  {re.escape(what)}", lines[2])
     assert len(lines) == 3
     (facts,) = json.loads(cli("cache", "ls", "--json").out)
     assert set(facts) == {"key", "kind", "bytes", "used", "about", "path"}
@@ -62,22 +64,22 @@ def test_kernels_are_listed_too(cli: Cli, folder: Path) -> None:
 
 
 def test_the_size(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_CACHE_LIMIT", "500MB")
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", "500MiB")
     cli("run", "dense.onnx", "--random")
     facts = json.loads(cli("cache", "size", "--json").out)
-    assert facts["bytes"] == sum(p.stat().st_size for p in folder.iterdir())
+    assert facts["bytes"] == sum(p.stat().st_size for p in folder.glob("*-*"))
     assert facts["limit_bytes"] == 500 << 20
     assert (facts["models"]["count"], facts["kernels"]["count"]) == (1, len(list(folder.glob("kernel-*"))))
     lines = cli("cache", "size").out.splitlines()
-    assert re.fullmatch(rf"{re.escape(str(folder))}: [\d.]+ KB of at most 500\.0 MB", lines[0])
+    assert re.fullmatch(rf"{re.escape(str(folder))}: [\d.]+ KiB of at most 500\.0 MiB", lines[0])
     assert lines[1].split()[:2] == ["1", "models"]
 
 
 def test_clearing(cli: Cli, folder: Path) -> None:
     first = cli("run", "dense.onnx", "--random", "-q").out
-    count = len(list(folder.iterdir()))
-    assert re.fullmatch(rf"removed {count} files, [\d.]+ KB, from .*\n", cli("cache", "clear").out)
-    assert list(folder.iterdir()) == []
+    count = len(list(folder.glob("*-*")))
+    assert re.fullmatch(rf"removed {count} files, [\d.]+ KiB, from .*\n", cli("cache", "clear").out)
+    assert os.listdir(folder) == [TAG]
     assert cli("run", "dense.onnx", "--random", "-q").out == first
 
 
@@ -93,12 +95,22 @@ def test_clearing_what_is_old(cli: Cli, folder: Path) -> None:
 
 
 def test_what_killed_processes_left_goes_too(cli: Cli, folder: Path) -> None:
-    folder.mkdir(mode=0o700)
-    for name, age in ((".new-1", 7200.0), (".lock-model-0", 7200.0), (".new-2", 0.0)):
+    folder.mkdir(mode=0o700, parents=True)
+    fresh = f".new-{1:016x}"
+    for name, age in ((f".new-{0:016x}", 7200.0), (f".lock-model-{0:040x}", 7200.0), (fresh, 0.0)):
         (folder / name).touch()
         os.utime(folder / name, (time.time() - age,) * 2)
     cli("cache", "clear")
-    assert os.listdir(folder) == [".new-2"]
+    assert os.listdir(folder) == [fresh]
+
+
+@pytest.mark.parametrize(
+    ("limit", "size"),
+    [("500MB", 500_000_000), ("2 GiB", 2 << 30), ("1.5kib", 1536), ("3M", 3 << 20), ("77", 77), ("8B", 8)],
+)
+def test_units_of_the_limit(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str, size: int) -> None:
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", limit)
+    assert json.loads(cli("cache", "size", "--json").out)["limit_bytes"] == size
 
 
 @pytest.mark.filterwarnings("always::weft.driver.cache.CacheWarning")
@@ -106,13 +118,13 @@ def test_what_killed_processes_left_goes_too(cli: Cli, folder: Path) -> None:
 def test_a_limit_that_is_none(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setenv("WEFT_CACHE_LIMIT", limit)
     done = cli("cache", "size", "--json")
-    assert done.err == f"warning: WEFT_CACHE_LIMIT is '{limit}', which is no size such as 500MB or 2GB\n"
+    assert done.err == f"warning: WEFT_CACHE_LIMIT is '{limit}', which is no size such as 500MB or 2GiB\n"
     assert json.loads(done.out)["limit_bytes"] == 4 << 30
 
 
 @pytest.mark.parametrize("command", ["ls", "size", "clear"])
 def test_a_cache_that_is_none(cli: Cli, folder: Path, command: str) -> None:
-    folder.write_text("not a folder")
+    folder.parent.write_text("not a folder")
     done = cli("cache", command)
     assert (done.code, done.out) == (1, "")
     assert done.err == (

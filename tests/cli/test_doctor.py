@@ -13,6 +13,7 @@ from tests.cli.commands import Cli
 
 from weft.cli import check_machine, check_weft, doctor
 from weft.cli.findings import Finding, State, checked
+from weft.driver.cache_folder import NAME, TAG
 from weft.native import _rt
 from weft.support.errors import CacheError
 from weft.targets.cpu import host
@@ -49,8 +50,8 @@ def test_a_machine_that_is_well(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found["processor"].told.startswith("Fast Chip 9000, x86_64, Linux")
     assert str(host().vector_bits) in found["vectors"].told
     assert found["cores"].told == "4 of 4"
-    assert found["load"].told == "0.1 of 4 processors busy in the last minute"
-    assert found["memory"].told == "8.00 GB free of 16.00 GB"
+    assert found["load"].told == "a load average of 0.1 over the last minute, on 4 processors"
+    assert found["memory"].told == "8.00 GiB free of 16.00 GiB"
     assert found["huge pages"].told == "madvise"
 
 
@@ -73,19 +74,19 @@ def test_huge_pages_that_are_off(root: Path) -> None:
 
 
 def test_a_machine_that_is_busy(root: Path) -> None:
-    assert "99.0 of" in wrong(root, "load", "proc/loadavg", "99 99 99").told
+    assert "a load average of 99.0 over" in wrong(root, "load", "proc/loadavg", "99 99 99").told
 
 
 def test_little_memory(root: Path) -> None:
     told = wrong(root, "memory", "proc/meminfo", f"MemTotal: {2 * GB} kB\nMemAvailable: {GB // 2} kB\n").told
-    assert told == "512.0 MB free of 2.00 GB"
+    assert told == "512.0 MiB free of 2.00 GiB"
 
 
 def test_a_container_with_little_memory(root: Path) -> None:
     (root / "sys/fs/cgroup").mkdir(parents=True)
     (root / "sys/fs/cgroup/memory.max").write_text(str(4 << 30))
     told = checked(check_machine.memory, root).told
-    assert told == "8.00 GB free of 16.00 GB, at most 4.00 GB for this process"
+    assert told == "8.00 GiB free of 16.00 GiB, at most 4.00 GiB for this process"
 
 
 def test_a_quota(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +94,7 @@ def test_a_quota(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     found = wrong(root, "cores", "sys/fs/cgroup/box/cpu.max", "150000 100000")
     assert found.told == "2 of 8: a quota of 2 holds this process back"
-    assert _rt.quota_cpus(str(root / "sys/fs/cgroup"), "0::/box") == 2
+    assert _rt.quota_cpus(str(root)) == 2
 
 
 def test_a_process_that_is_bound(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +109,12 @@ def test_a_clock_that_stays_slow(root: Path) -> None:
     assert wrong(root, "clock", governor, "powersave").told == "powersave: the processor stays slow"
     (root / governor).with_name("scaling_driver").write_text("intel_pstate")  # whose powersave is not
     assert checked(check_machine.clock, root).state is State.OK
+
+
+def test_a_cache_that_many_share(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_machine, "cache_sizes", lambda: {1: host().l1, 2: host().l2, 3: 480 << 20})
+    told = checked(check_machine.caches, root).told
+    assert re.search(r"L2 [\d.]+ [KM]iB, L3 480 MiB, of which kernels are cut to [\d.]+ MiB$", told)
 
 
 def test_caches_that_are_not_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +162,7 @@ def test_a_check_that_fails_is_a_finding(tmp_path: Path) -> None:
 def test_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
     assert checked(check_weft.cache, tmp_path).state is State.OK
-    assert os.listdir(tmp_path / "cache") == []  # nothing is left
+    assert os.listdir(tmp_path / "cache" / NAME) == [TAG]  # nothing is left
     monkeypatch.setattr(check_weft, "ROOM", 1 << 60)
     assert "almost full" in checked(check_weft.cache, tmp_path).told
     monkeypatch.setenv("WEFT_CACHE_DIR", "/proc/weft")
@@ -172,17 +179,26 @@ def test_code_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = ["numpy>=2.0", "llvmlite==0.50.*", 'torch==2.1; extra == "torch"', 'typer>=0.1; extra == "nice"']
+    wanted = [
+        "numpy>=2.0",
+        "llvmlite==0.50.*",
+        'matplotlib>=3.8; extra == "plot"',
+        'typer>=0.1; extra == "nice"',
+        'pytest>=8; extra == "test"',
+    ]
     monkeypatch.setattr(check_weft, "requires", lambda _: wanted)
-    versions = {"numpy": "2.4.6", "llvmlite": "0.50.1", "torch": "", "typer": "0.29"}
+    versions = {"numpy": "2.4.6", "llvmlite": "0.50.1", "matplotlib": "", "typer": "0.29", "pytest": ""}
     monkeypatch.setattr(check_weft, "_version", lambda name: versions[name])
     assert check_weft.needed(tmp_path) == Finding("needed", State.OK, "numpy 2.4.6, llvmlite 0.50.1")
     assert list(check_weft.extras()) == [
         Finding(
-            "torch", State.ADVICE, "not installed: torch: for compiling PyTorch's models",
-            'pip install "weft[torch]", if you want that',
+            "plot", State.ADVICE, "not installed: matplotlib: for pictures of rooflines",
+            'pip install "matplotlib>=3.8", if you want that',
         ),
         Finding("nice", State.OK, "typer 0.29"),
+        Finding(
+            "test", State.ADVICE, "not installed: pytest: for running Weft's own tests", "make test, if you want that"
+        ),
     ]  # fmt: skip
     versions |= {"numpy": "", "llvmlite": "0.51.0"}
     assert check_weft.needed(tmp_path) == Finding(

@@ -54,6 +54,21 @@ def test_help_lists_the_commands(cli: Cli) -> None:
         assert "Begin with: weft demo" in done.out
 
 
+@pytest.mark.parametrize("command", ["", *CALLS])
+def test_help_is_tidy(cli: Cli, command: str) -> None:
+    shown = cli(*command.split(), "--help").out
+    assert "<bool>" not in shown
+    assert "{" not in shown
+    text = "\n".join(line.strip() for line in shown.partition("╭")[0].splitlines()).strip()
+    assert "\n\n\n" not in text
+
+
+def test_help_names_arguments_in_capitals(cli: Cli) -> None:
+    assert "weft run [OPTIONS] MODEL" in cli("run", "--help").out
+    assert "weft bench [OPTIONS] [MODELS]..." in cli("bench", "--help").out
+    assert "--install-completion" in cli("--help").out.partition("Begin with")[2]
+
+
 @pytest.mark.parametrize("command", CALLS)
 def test_help_teaches_by_example(cli: Cli, command: str) -> None:
     done = cli(*command.split(), "--help")
@@ -74,7 +89,18 @@ def test_every_command_that_tells_facts_has_json(cli: Cli, command: str) -> None
 @pytest.mark.parametrize("command", ["compile", "run", "inspect", "report"])
 def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> None:
     shown = cli(command, "--help").out
-    for option in ("--target", "--shape", "-O", "--precision", "--without", "--verify", "--no-cache", "-q", "-v"):
+    for option in (
+        "--target",
+        "--shape",
+        "-O",
+        "--precision",
+        "--denormals",
+        "--without",
+        "--verify",
+        "--no-cache",
+        "-q",
+        "-v",
+    ):
         assert re.search(rf"[ │]{option}\b", shown), option
 
 
@@ -112,6 +138,13 @@ def test_completion(cli: Cli, shell: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_version(cli: Cli) -> None:
     assert cli("--version").out == f"weft {weft.__version__}\n"
+
+
+def test_the_package_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "weft", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"weft {weft.__version__}\n"
+    done = subprocess.run([sys.executable, "-m", "weft", "run"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "python -m weft run" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +236,6 @@ def test_tables_fit_a_narrow_terminal(cli: Cli) -> None:
 
 def test_numbers_for_people() -> None:
     assert [human_bytes(n) for n in (0, 1023, 1024, 1536, 5 << 20, 3 << 30)] == [
-        "0 B", "1023 B", "1.0 KB", "1.5 KB", "5.0 MB", "3.00 GB",
+        "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.00 GiB",
     ]  # fmt: skip
     assert [human_seconds(s) for s in (2.5, 0.25, 0.0125, 0.00125)] == ["2.50 s", "250 ms", "12 ms", "1.25 ms"]

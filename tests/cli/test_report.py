@@ -29,7 +29,7 @@ def facts(path: str) -> dict[str, Any]:
 def test_the_page(cli: Cli) -> None:
     done = cli("report", "mlp.onnx", "-o", "mlp.html", "--seconds", "0.05")
     assert (done.code, done.err) == (0, "")
-    assert re.fullmatch(r"wrote mlp.html: [\d.]+ KB; open it in a browser\n", done.out)
+    assert re.fullmatch(r"wrote mlp.html: [\d.]+ KiB; open it in a browser\n", done.out)
     found = facts("mlp.html")
     assert found["title"] == "mlp"
     assert found["inputs"] == ["x: f32[1, 24]"]  # a size that is open and not given is 1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
 import re
+import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 from tests.cli.commands import Cli
 
 import weft
+from weft.cli.asked import CompileOptions
 
 
 def test_given_inputs(cli: Cli) -> None:
@@ -131,3 +135,65 @@ def test_a_full_disk_leaves_no_output(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: out/y.npy can't be written: No space left on device\n  hint: choose another place\n"
     assert os.listdir("out") == []
+
+
+SAVED = (
+    "mlp.weft is compiled already: {} no effect on it\n"
+    "  hint: give {} to `weft compile`, with the model that it was made from"
+)
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--random"], ["inspect"], ["report", "-o", "page.html"], ["compile", "-o", "again.weft"]]
+)
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        (["--target", "cpu"], "--target"),
+        (["-O0"], "--opt-level"),
+        (["-O3"], "--opt-level"),
+        (["--precision", "strict"], "--precision"),
+        (["--without", "winograd"], "--without"),
+        (["--verify"], "--verify"),
+    ],
+)
+def test_options_that_have_no_effect_on_a_saved_model(
+    cli: Cli, mlp_weft: Path, command: list[str], options: list[str], flags: str
+) -> None:
+    shutil.copy(mlp_weft, "mlp.weft")
+    done = cli(command[0], "mlp.weft", *command[1:], *options)
+    assert (done.code, done.out, done.err) == (1, "", f"error: {SAVED.format(f'{flags} has', 'it')}\n")
+
+
+def test_several_options_that_have_no_effect_are_told_at_once(cli: Cli, mlp_weft: Path) -> None:
+    shutil.copy(mlp_weft, "mlp.weft")
+    done = cli("run", "mlp.weft", "--random", "-O0", "--verify", "--target", "cpu")
+    assert done.err == f"error: {SAVED.format('--target, --opt-level and --verify have', 'them')}\n"
+    assert cli("run", "mlp.weft", "--random", "--no-cache", "-q").code == 0  # as asked: the cache is not used
+
+
+def test_every_compile_option_is_refused_on_a_saved_model() -> None:
+    """A new option of the compiler is refused by being a field; `--shape` has a meaning for `weft run --random` alone."""
+    parameters = inspect.signature(weft.compile).parameters
+    apart = {"model", "threads", "spinning", "records", "cache", "progress", "shapes"}
+    assert set(parameters) - apart == {f.name for f in fields(CompileOptions)} - {"shape"}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--random", "--shape", "bach=2"],
+            "--shape has 'bach', which is no symbolic dimension of mlp.weft\n  hint: its symbolic dimensions: batch",
+        ),
+        (
+            ["-i", "x=x.npy", "--shape", "batch=2"],
+            "mlp.weft is compiled already: --shape has no effect on it but for the inputs that --random makes up\n"
+            "  hint: give --random too, or give --shape to `weft compile`",
+        ),
+    ],
+)
+def test_sizes_that_say_nothing_of_a_saved_model(cli: Cli, mlp_weft: Path, args: list[str], message: str) -> None:
+    shutil.copy(mlp_weft, "mlp.weft")
+    done = cli("run", "mlp.weft", *args)
+    assert (done.code, done.out, done.err) == (1, "", f"error: {message}\n")

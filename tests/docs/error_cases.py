@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -10,19 +11,20 @@ from pathlib import Path
 import numpy as np
 from tests.codegen.interp.test_threads import REVERSED, launch
 from tests.driver.test_errors import CALLS, MODELS, graph, node
+from tests.driver.test_guards import CASES as INDICES
 from tests.models import mlp
 from tests.schedule.programs import matmul
 
 import weft
 from weft import te
-from weft.cli.files import check_output
 from weft.cli.models import read_inputs
 from weft.codegen.interp import run as interpret
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.races import DivergenceError, RaceError
 from weft.codegen.llvm.compile import compile_function_module
 from weft.codegen.llvm.link import link
-from weft.driver.cache import Cache, check_owner
+from weft.driver.cache import Cache
+from weft.driver.cache_folder import NAME, check_folder
 from weft.ir.expr import Var, const, index
 from weft.ir.parser import TextError
 from weft.loop.nodes import Buffer, Function, Program, Store
@@ -31,7 +33,10 @@ from weft.loop.verify import verify
 from weft.schedule import Schedule
 from weft.support.dtypes import f32, i64
 from weft.support.errors import GradientError, TypeMismatch, UnknownValues, VerifyError
+from weft.support.files import check_output
 from weft.targets.cpu import host
+
+INDEXED, WRONG_INDEX = INDICES["Gather"][0], INDICES["Gather"][2]
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,20 @@ def outer_product(_: Path) -> object:
 
 
 def shared_cache(folder: Path) -> None:
-    folder.chmod(0o777)
-    check_owner(folder)
+    (folder / NAME).mkdir()
+    (folder / NAME).chmod(0o777)
+    check_folder(folder / NAME)
+
+
+def linked_cache(folder: Path) -> None:
+    (folder / NAME).symlink_to(folder)
+    check_folder(folder / NAME)
+
+
+def cache_with_other_files(folder: Path) -> None:
+    (folder / NAME).mkdir(mode=0o700)
+    (folder / NAME / "thesis.tex").touch()
+    check_folder(folder / NAME)
 
 
 def cache_of_a_file(folder: Path) -> object:
@@ -159,12 +176,16 @@ CASES: tuple[Case, ...] = (
     Case("--input without a file", weft.InputError, reading("x")),
     Case("--input with a file that is not there", weft.InputError, reading("x=DIR/gone.npy")),
     Case("--input with a file that holds no array", weft.InputError, reading("x=DIR/notes.txt")),
+    Case("an object that is no saved model", weft.InputError, lambda _: weft.load(io.BytesIO())),  # type: ignore[arg-type]
+    Case("a saved model under another kind's name", weft.ArtifactError, lambda _: compiled_mlp().save("mlp.so")),
     Case("a file that is no saved model", weft.ArtifactError, loading(b"#!/bin/sh\n")),
     Case("a saved model that was altered", weft.ArtifactError, loading()),
     Case("a saved model that is not there", weft.ArtifactError, lambda f: weft.load(f / "gone.weft")),
     Case("an output in a folder that is not there", weft.ArtifactError, lambda f: check_output(f / "gone" / "m.weft")),
     Case("an output in the place of a folder", weft.ArtifactError, check_output),
     Case("a folder that others may write to", weft.CacheError, shared_cache),
+    Case("a link in the place of the folder", weft.CacheError, linked_cache),
+    Case("a folder with other files", weft.CacheError, cache_with_other_files),
     Case("a file in the place of the folder", weft.CacheError, cache_of_a_file),
     Case("outputs larger than the memory", weft.DeviceError, outer_product),
     Case("operands of two types", TypeMismatch, lambda _: Var("a", f32) + Var("b", i64)),
@@ -180,6 +201,11 @@ CASES: tuple[Case, ...] = (
         interpreting(
             "def main(X: f32[n]):\n    for i in range(0, n):\n        X[i] = X[i + 1]\n", np.zeros(4, np.float32)
         ),
+    ),
+    Case(
+        "an index outside of what it chooses from",
+        weft.RuntimeFailure,
+        lambda _: weft.compile(INDEXED)(*WRONG_INDEX),
     ),
     Case(
         "a value that breaks what the model assumes",

@@ -28,8 +28,8 @@ This page is made from the tests (`tests/docs/error_cases.py`), which make each 
 """
 
 HINTED = {
-    "ModelError", "UnsupportedOperators", "UnknownValues", "InputError", "ArtifactError", "CacheError", "DeviceError",
-    "RuntimeFailure", "ToolchainError",
+    "ModelError", "MissingFile", "UnsupportedOperators", "UnknownValues", "InputError", "ArtifactError", "CacheError",
+    "DeviceError", "RuntimeFailure", "ToolchainError",
 }  # fmt: skip
 """The errors that users meet; those of programs and schedules show the place instead where there is nothing to advise."""
 

@@ -69,6 +69,20 @@ def test_the_extras_are_those_that_there_are() -> None:
     assert re.findall(r"^\| `(\w+)` \|", text, re.M) == list(project["optional-dependencies"])
 
 
+def test_no_advice_installs_weft_from_an_index() -> None:
+    """Weft is on no index: `pip install` of its name, or of its extras, would fetch what somebody else put there."""
+    wrong = re.compile(r"weft\[|pip install (?:-\S+ +|--\S+ +)*[\"']?weft\b")
+    roots = [ROOT / name for name in ("src", "docs", "packaging", "examples", "benchmarks")]
+    files = [p for root in roots for p in root.rglob("*") if p.suffix in {".py", ".md", ".toml", ".sh", ".js", ".html"}]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in [*files, ROOT / "README.md", ROOT / "Makefile", ROOT / "pyproject.toml"]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if wrong.search(line)
+    ]
+    assert found == []
+
+
 @pytest.mark.slow
 def test_installing(tmp_path: Path) -> None:
     """The page on installing, in a copy of what the repository holds, with nothing installed."""

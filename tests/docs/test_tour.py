@@ -33,7 +33,7 @@ def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes this machine look like one without AVX-512."""
     flags = frozenset(f for f in cpu.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
     monkeypatch.setattr(cpu, "host_flags", lambda: flags)
-    monkeypatch.setattr(cpu, "core_of", lambda _: Core())
+    monkeypatch.setattr(cpu, "core_of", lambda _: Core("haswell"))
     for cached in (cpu.cpu, cpu.host):
         cached.cache_clear()
     yield

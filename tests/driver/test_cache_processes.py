@@ -16,6 +16,7 @@ from tests.models import mlp
 
 from weft.driver import lock
 from weft.driver.cache import Cache
+from weft.driver.cache_folder import NAME
 from weft.driver.key import claim_key
 from weft.driver.lock import claim
 from weft.driver.options import Options
@@ -61,7 +62,7 @@ for _ in range(60):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of an empty cache of the test's own, which does not exist yet."""
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / NAME
 
 
 @pytest.fixture

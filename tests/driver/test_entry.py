@@ -12,7 +12,8 @@ from tests.models import lstm_step, matmul, mlp
 import weft
 from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.codegen.interp import run
-from weft.driver.entry import entry_program, place_constants, size_sources
+from weft.driver.entry import entry_program, place_constants
+from weft.driver.entry_plan import NOTHING_TO_RUN, size_sources
 from weft.driver.options import Options
 from weft.frontends import to_graph
 from weft.graph.fuse import fuse
@@ -63,8 +64,14 @@ def test_plan_refuses_other_shapes() -> None:
     program = entry_of(to_graph(mlp()))
     with pytest.raises(weft.RuntimeFailure, match="input x: dimension 1 is 23, but the model takes 24"):
         plan(program, {"in0_shape": np.array([7, 23])})
-    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 0 is 0, but it must be at least 1"):
-        plan(program, {"in0_shape": np.array([0, 24])})
+    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 0 is -1, which is no size"):
+        plan(program, {"in0_shape": np.array([-1, 24])})
+
+
+def test_a_call_without_elements_runs_nothing() -> None:
+    told = plan(entry_of(to_graph(mlp())), {"in0_shape": np.array([0, 24])})
+    assert told["out0_shape"] == [0, 10]
+    assert told["arena_needed"] == [NOTHING_TO_RUN]
 
 
 def test_a_size_has_one_value() -> None:

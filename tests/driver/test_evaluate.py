@@ -50,7 +50,7 @@ def test_equal_calls_share_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def spy(request: Any, *args: Any, **named: Any) -> Any:
-        made.append(request.description)
+        made.append(request.key(host()))
         return make_kernel(request, *args, **named)
 
     monkeypatch.setattr(evaluate_module, "make_kernel", spy)

@@ -16,9 +16,13 @@ from tests.models import mlp
 
 import weft
 from weft.driver import key as key_module
+from weft.driver import source_hash as source_hash_module
 from weft.driver.cache import Cache
+from weft.driver.cache_folder import NAME
 from weft.driver.key import Shapes, changed_since, find_key, make_key
 from weft.driver.options import Options
+from weft.driver.source_hash import source_hash
+from weft.native import _rt
 from weft.targets.cpu import cpu, host
 from weft.targets.target import Target
 
@@ -70,9 +74,9 @@ def test_a_model_given_as_bytes_is_built_once(model: Path, builds: list[object])
 
 def test_kernels_of_a_model_in_memory_are_reused(builds: list[object], tmp_path: Path) -> None:
     weft.compile(mlp())
-    before = {p: p.stat().st_ino for p in (tmp_path / "cache").iterdir()}
+    before = {p: p.stat().st_ino for p in (tmp_path / "cache" / NAME).iterdir()}
     weft.compile(mlp())
-    assert {p: p.stat().st_ino for p in (tmp_path / "cache").iterdir()} == before
+    assert {p: p.stat().st_ino for p in (tmp_path / "cache" / NAME).iterdir()} == before
     assert len(builds) == 2
 
 
@@ -138,6 +142,7 @@ def test_the_key_has_all_that_is_asked(model: Path) -> None:
         key(model, options=Options(opt_level=1)),
         key(model, options=Options(precision="strict")),
         key(model, options=Options(verify=True)),
+        key(model, options=Options(denormals="flush")),
     ]
     assert len(set(keys)) == len(keys)
     assert key(model, shapes={}) == key(model)
@@ -157,3 +162,21 @@ def test_the_key_has_the_compiler(model: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_an_empty_cache_knows_no_key(model: Path, tmp_path: Path) -> None:
     assert find_key(model, host(), OPTIONS, None, Cache(tmp_path / "empty")) is None
     assert find_key(model.with_name("gone"), host(), OPTIONS, None, Cache(tmp_path / "empty")) is None
+
+
+def test_the_native_part_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source_hash.cache_clear()
+    before = source_hash()
+    extension = tmp_path / "extension"
+    extension.write_bytes(Path(_rt.__file__).read_bytes() + b"!")
+    with monkeypatch.context() as patch:
+        patch.setattr(_rt, "__file__", str(extension))
+        source_hash.cache_clear()
+        assert source_hash() != before
+    for listed in ("source_files", "header_files"):
+        with monkeypatch.context() as patch:
+            patch.setattr(source_hash_module, listed, list)
+            source_hash.cache_clear()
+            assert source_hash() != before
+    source_hash.cache_clear()
+    assert source_hash() == before

@@ -45,6 +45,12 @@ def hashes(made: Compilation) -> set[str]:
     return {hashlib.sha256(k.object.elf).hexdigest() for k in made.kernels.values()}
 
 
+def image(made: Compilation) -> str:
+    """The machine code of the model, kernels and what calls them."""
+    assert isinstance(made.package.image, bytes | memoryview)
+    return hashlib.sha256(made.package.image).hexdigest()
+
+
 def outputs(made: Compilation) -> np.ndarray:
     x = np.random.default_rng(1).standard_normal((1, 32, 28, 28)).astype(np.float32)
     return np.asarray(weft.Model(made.package, threads=2)(x))
@@ -53,6 +59,12 @@ def outputs(made: Compilation) -> np.ndarray:
 @pytest.mark.parametrize("knob", [k for k in KNOBS if k != "memory"])
 def test_other_kernels_without_it(knob: str) -> None:
     assert hashes(built(knob)) != hashes(built(ON))
+
+
+@pytest.mark.parametrize("knob", KNOBS)
+def test_other_machine_code_without_it(knob: str) -> None:
+    """Where memory lies is told by the code that calls the kernels, not by theirs."""
+    assert image(built(knob)) != image(built(ON))
 
 
 @pytest.mark.parametrize("knob", KNOBS)
@@ -93,8 +105,8 @@ def test_without_the_memory_plan_nothing_is_used_twice() -> None:
 def test_without_parallel_no_loop_is() -> None:
     assert any("parallel(" in k.scheduled for k in built(ON).kernels.values())
     assert not any("parallel(" in k.scheduled for k in built("parallel").kernels.values())
-    request = Request("f", "f", lambda: ((), ()))
-    alone = Request("f", "f", lambda: ((), ()), parallel=False)
+    request = Request("f", lambda: ((), ()))
+    alone = Request("f", lambda: ((), ()), parallel=False)
     assert request.key(host()) != alone.key(host())
 
 

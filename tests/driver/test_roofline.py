@@ -106,7 +106,12 @@ def standing(seconds: float, compute: float, weights: float, activations: float)
 def test_in_words() -> None:
     assert standing(1e-3, 9e-4, 1e-4, 2e-4).bound == "arithmetic: 90% of what the machine can do"
     assert standing(1e-3, 1e-4, 6e-4, 2e-4).bound == "weights from DRAM: 80% of what the machine can do"
-    assert standing(1e-3, 1e-4, 1e-4, 2e-4).bound == "nothing yet: 30% of the limit, which is activations from L2"
+    assert standing(1e-3, 1e-4, 1e-4, 2e-4).bound == (
+        "activations from L2, with memory at 30% of its bandwidth; arithmetic is not near its peak"
+    )
+    assert standing(1e-3, 6.2e-4, 1e-4, 2e-4).bound == (
+        "arithmetic, at 62% of its peak; no level of memory is near its limit"
+    )
     assert standing(2e-6, 1e-6, 0.0, 0.0).bound == "too short for anything but its own start and end"
 
 

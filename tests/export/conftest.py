@@ -17,6 +17,7 @@ import pytest
 from tests.models import BUILDERS, random_inputs
 
 import weft
+from weft.native import source_files
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +25,6 @@ HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "c" / "run.c"
 RT = Path(str(files("weft.native") / "rt"))
 NATIVE = RT.parent
-RT_SOURCES = sorted(RT.glob("*.c"))
 OPEN = 3
 """The size of open dimensions in these tests."""
 
@@ -67,8 +67,8 @@ def library(run_folder: Path) -> Library:
         if not made.exists():
             folder.mkdir(exist_ok=True)
             with TemporaryDirectory(dir=folder) as here:  # of this process: another may be building the same
-                objects = [Path(here, f"{source.stem}.o") for source in RT_SOURCES]
-                for source, out in zip(RT_SOURCES, objects, strict=True):
+                objects = [Path(here, f"{source.stem}.o") for source in source_files()]
+                for source, out in zip(source_files(), objects, strict=True):
                     silently(cc, *STRICT, "-Wpedantic", *flags, f"-I{RT}", "-c", source, "-o", out)
                 silently("ar", "rcs", f"{here}/libweft.a", *objects)
                 os.replace(f"{here}/libweft.a", made)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from tests.driver.test_guards import CASES as INDICES
 from tests.export.conftest import EXAMPLE, OPEN, RT, SANITIZERS, STRICT, Library, Saved, Saver, build, compilers
+from tests.frontends.nodes import float_inputs, model_of, node
 from tests.models import BUILDERS
+
+import weft
 
 
 def run(program: Path, model: Saved, *more: str) -> subprocess.CompletedProcess[bytes]:
@@ -48,6 +57,77 @@ def test_what_it_says_of_errors(saved: Saver, library: Library, tmp_path: Path) 
     assert (done.returncode, done.stderr) == (1, "error: there is no such file\n")
     done = subprocess.run([program, mlp.path, "3"], input="", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "error: there are too few inputs\n")
-    done = subprocess.run([program, mlp.path, "0"], input="", capture_output=True, text=True, check=False)
+    done = subprocess.run([program, mlp.path, "-1"], input="", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: an input can't be so large\n")
+
+
+def many(count: int) -> onnx.ModelProto:
+    """Returns a model of so many inputs, x0 to ..., and as many outputs, each an input with its sign changed."""
+    nodes = [node("Neg", f"x{k}", f"y{k}") for k in range(count)]
+    return model_of(nodes, float_inputs(**{f"x{k}": (1,) for k in range(count)}), [f"y{k}" for k in range(count)])
+
+
+def test_more_tensors_than_anybody_counts_on(library: Library, tmp_path: Path) -> None:
+    program = build_example(library, "gcc", tmp_path, *SANITIZERS["address"])
+    weft.compile(many(300), opt_level=0).save(tmp_path / "many.weft")
+    x = np.arange(300, dtype=np.float32)
+    done = subprocess.run([program, tmp_path / "many.weft"], input=x.tobytes(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.frombuffer(done.stdout, np.float32), -x)
+
+
+def test_the_commands_of_its_page(tmp_path: Path) -> None:
+    """Each block of shell commands of examples/c/README.md runs as it stands, in the project's folder."""
+    root = EXAMPLE.parents[2]
+    for name in ("examples", "benchmarks"):
+        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "main.c").write_text(MAIN)
+    blocks = re.findall(r"^```sh\n(.*?)^```", (EXAMPLE.parent / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for block in blocks:
+        script = f"set -eo pipefail\n{block}"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        if "od -f" in block:
+            assert len(done.stdout.split()) >= 10, "the scores of ten digits"
+    assert (tmp_path / "digits.so").exists()
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+MAIN = """#include "model.h"
+int main(void) {
+  weft_error error;
+  weft_model *model;
+  if (digits_load(NULL, &model, &error) != WEFT_OK) return 1;
+  weft_model_free(model);
+  return 0;
+}
+"""
+
+
+def test_an_index_outside(library: Library, tmp_path: Path) -> None:
+    made, right, wrong, message = INDICES["symbolic sizes"]
+    weft.compile(made).save(tmp_path / "model.weft")
+    program = build_example(library, "gcc", tmp_path)
+    command: list[str | Path] = [program, tmp_path / "model.weft", str(len(wrong[0]))]
+    wide = [wrong[0], wrong[1][:2]]
+    done = subprocess.run(command, input=b"".join(x.tobytes() for x in wide), capture_output=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.endswith("error: input x: dimension 0 is 0, but it must be at least 1\n")
+    assert done.stderr.decode().endswith(f"error: {message}\n")
+    inside = b"".join(x.tobytes() for x in (right[0][:2], right[1] * 0))
+    done = subprocess.run(command, input=inside, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, right[0][[0, 0]].tobytes())
+
+
+def test_an_empty_batch(saved: Saver, library: Library, tmp_path: Path) -> None:
+    program = build_example(library, "gcc", tmp_path)
+    done = subprocess.run([program, saved("mlp").path, "0"], input=b"", capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from tests.models import BUILDERS
 import weft
 from weft.cli.models import random_inputs
 
-ONNX = Path(__file__).parents[2] / "benchmarks" / "onnx"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NETWORKS = ("resnet18", "mobilenet_v1", "dcgan", "dqn", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
 
 LOADER = """
@@ -64,13 +65,31 @@ def test_small_models(saved: Saver) -> None:
     run_without_compiler(*map(saved, BUILDERS))
 
 
+def made(folder: Path, *options: str) -> list[Saved]:
+    """Makes networks of the benchmarks with PyTorch, compiles and saves them."""
+    if find_spec("torch") is None:
+        pytest.skip("there is no PyTorch, which makes the benchmarks' networks")
+    subprocess.run(
+        [sys.executable, str(BENCHMARKS / "models.py"), str(folder), *options], check=True, capture_output=True
+    )
+    return [compiled_and_saved(path) for path in sorted(folder.glob("*.onnx"))]
+
+
+def compiled_and_saved(source: Path) -> Saved:
+    model, path = weft.compile(str(source)), source.with_suffix(".weft")
+    model.save(path)
+    inputs = random_inputs(model.inputs)
+    return Saved(path, model, inputs, model.run([inputs[s.name] for s in model.inputs]))
+
+
+def test_the_networks_of_the_benchmarks_made_small(tmp_path: Path) -> None:
+    """With fewer layers and smaller inputs, but all of their operators."""
+    models = made(tmp_path, "--small")
+    assert sorted(m.path.stem for m in models) == sorted(NETWORKS)
+    run_without_compiler(*models)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_networks_of_the_benchmarks(name: str, tmp_path: Path) -> None:
-    source = ONNX / f"{name}.onnx"
-    if not source.exists():
-        pytest.skip("the benchmarks' models are not here: benchmarks/run.sh makes them")
-    model = weft.compile(str(source))
-    model.save(tmp_path / name)
-    inputs = random_inputs(model.inputs)
-    run_without_compiler(Saved(tmp_path / name, model, inputs, model.run([inputs[s.name] for s in model.inputs])))
+    run_without_compiler(*made(tmp_path, name))

@@ -78,14 +78,6 @@ def test_no_outputs() -> None:
     assert message(model) == "test: the model's graph is empty: it has no outputs\n  hint: export the model again"
 
 
-def test_empty_input_that_is_read() -> None:
-    model = model_of([node("Relu", "x")], float_inputs(x=(2, 0)))
-    assert message(model) == (
-        "the input 'x' has a dimension of size 0: x: f32[2, 0]\n"
-        "  hint: there is nothing to compute for an empty tensor; give it another size with shapes={...}"
-    )
-
-
 def test_empty_input_that_only_gives_its_type() -> None:
     model = model_of([node("CastLike", "x like")], {"x": (1, (2,)), "like": (TensorProto.INT64, (0,))}, opset=19)
     assert ops(from_onnx(model)) == ["cast"]

@@ -86,7 +86,7 @@ def test_wrong_shapes() -> None:
         "shapes gives the dimension 'batch' both 2 and 3\n  hint: give one size for each name"
     )
     assert message(model, {"batch": -1}) == (
-        "the input 'x' has a dimension of size -1: (batch, 3)\n  hint: give it a size of 1 or more"
+        "the input 'x' has a dimension of size -1: (batch, 3)\n  hint: give it a size of 0 or more"
     )
 
 

@@ -135,6 +135,11 @@ def _compute(op: Compute, known: Mapping[tuple[Any, int], Array], sizes: Sizes) 
         return [np.array(a, v.dtype.numpy) for a, v in zip(full, op.values, strict=True)]
     where = np.broadcast_to(_expr(op.reduction.condition, env, known), shape)
     over = tuple(range(len(op.axes), len(axes)))
+    if op.reduction.reducer.name == "extremes":
+        return [
+            np.asarray(fn(np.where(where, v, np.asarray(_expr(e, env, known))), axis=over)).astype(v.dtype)
+            for fn, v, e in zip((np.min, np.max), full, op.reduction.identity(), strict=True)
+        ]
     identity = _expr(op.reduction.identity()[0], env, known)
     [value] = full
     wide = value.astype(np.float64) if op.values[0].dtype.is_float else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -324,16 +325,74 @@ def refusal(*args: Any, **more: Any) -> str:
 
 
 def test_messages_for_providers() -> None:
-    assert refusal(b"", providers=["CUDAExecutionProvider", "CPUExecutionProvider"]) == (
+    assert refusal(b"", providers=["CUDAExecutionProvider"]) == (
         "the provider 'CUDAExecutionProvider' can't be honoured: models run on CPUExecutionProvider alone\n"
-        "  hint: use providers=['CPUExecutionProvider']"
+        "  hint: add 'CPUExecutionProvider' to the list"
     )
-    assert "it has no options" in refusal(b"", providers=[("CPUExecutionProvider", {"use_arena": "1"})])
-    assert "it has no options" in refusal(b"", providers=["CPUExecutionProvider"], provider_options=[{"a": "b"}])
+    assert refusal(b"", providers=["A", ("B", {"device_id": 0})]).startswith("the providers 'A', 'B' can't be honoured")
+    assert refusal(b"", providers="CUDAExecutionProvider").startswith("the provider 'CUDAExecutionProvider' can't be")
+    assert refusal(b"", providers=[7]) == (
+        "the provider 7 has no name\n  hint: give a name, such as 'CPUExecutionProvider', or (name, options)"
+    )
     assert "give one for each" in refusal(b"", providers=["CPUExecutionProvider"], provider_options=[{}, {}])
     assert "there are no providers" in refusal(b"", provider_options=[{}])
-    assert "give a list" in refusal(b"", providers="CPUExecutionProvider")
+    assert "give a list" in refusal(b"", providers=7)
     assert "they are ONNX Runtime's own" in refusal(b"", disabled_optimizers=["ConstantFolding"])
+
+
+FALLBACK = "the provider 'CUDAExecutionProvider' can't be used here: the model runs on CPUExecutionProvider"
+
+
+@pytest.mark.parametrize(
+    ("providers", "options", "warned"),
+    [
+        ("CPUExecutionProvider", None, None),
+        (["CPUExecutionProvider"], [{}], None),
+        ([("CPUExecutionProvider", {})], None, None),
+        ([], None, None),
+        (["CUDAExecutionProvider", "CPUExecutionProvider"], None, FALLBACK),
+        ([("CUDAExecutionProvider", {"device_id": 0}), "CPUExecutionProvider"], None, FALLBACK),
+        (("CUDAExecutionProvider", "CPUExecutionProvider"), [{"device_id": 0}, {}], FALLBACK),
+        (
+            ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"],
+            None,
+            "the providers 'TensorrtExecutionProvider', 'CUDAExecutionProvider' can't be used here: "
+            "the model runs on CPUExecutionProvider",
+        ),
+        (
+            [("CPUExecutionProvider", {"use_arena": "1"})],
+            None,
+            "{'use_arena': '1'} for CPUExecutionProvider has no effect: it has no options here",
+        ),
+    ],
+)
+def test_lists_of_providers_fall_back_to_the_processor(
+    model: onnx.ModelProto,
+    ours: weft.InferenceSession,
+    feed: dict[str, Any],
+    providers: Any,
+    options: Any,
+    warned: str | None,
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        session = weft.InferenceSession(model.SerializeToString(), providers=providers, provider_options=options)
+        session.set_providers(providers, options)
+    assert [str(w.message) for w in caught] == [warned] * 2 * (warned is not None)
+    assert {w.filename for w in caught} <= {__file__}  # it is the caller's line that is shown
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    same(session.run(None, feed), ours.run(None, feed))
+
+
+def test_names_of_the_module(recwarn: pytest.WarningsRecorder) -> None:
+    assert weft.get_device() == ort.get_device() == "CPU"
+    for severity in (2, 3, 4):
+        weft.set_default_logger_severity(severity)
+    assert len(recwarn) == 0
+    with pytest.warns(UserWarning, match=r"^severity = 0 has no effect: there is no log, and errors are exceptions$"):
+        weft.set_default_logger_severity(0)
+    with pytest.raises(weft.InputError, match="severity is 5\n  hint: give a whole number from 0 to 4"):
+        weft.set_default_logger_severity(5)
 
 
 def test_options_of_another_kind_are_refused() -> None:

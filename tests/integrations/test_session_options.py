@@ -1,4 +1,4 @@
-"""Options of sessions and calls: each of ONNX Runtime's is honoured, or refused with a reason; none is ignored."""
+"""Options of sessions and calls: each of ONNX Runtime's is honoured, warned of, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ HONOURED: list[tuple[str, Any]] = [
 REFUSED: list[tuple[str, Any, str]] = [
     ("intra_op_num_threads", -1, "intra_op_num_threads is -1\n  hint: give a whole number, 0 or more"),
     ("intra_op_num_threads", "2", "intra_op_num_threads is '2'\n  hint: give a whole number, 0 or more"),
-    ("inter_op_num_threads", 2,
-     "inter_op_num_threads = 2 can't be honoured: a model's kernels run one after another\n"
-     "  hint: set 0 or 1, and intra_op_num_threads for the threads"),
     ("graph_optimization_level", 7,
      "graph_optimization_level is 7\n  hint: use one of GraphOptimizationLevel.ORT_DISABLE_ALL, "
      "GraphOptimizationLevel.ORT_ENABLE_BASIC, GraphOptimizationLevel.ORT_ENABLE_EXTENDED, "
      "GraphOptimizationLevel.ORT_ENABLE_LAYOUT, GraphOptimizationLevel.ORT_ENABLE_ALL"),
-    ("execution_mode", weft.ExecutionMode.ORT_PARALLEL,
-     "execution_mode = <ExecutionMode.ORT_PARALLEL: 1> can't be honoured: a model's kernels run one after another\n"
-     "  hint: use ORT_SEQUENTIAL"),
     ("use_per_session_threads", False,
      "use_per_session_threads = False can't be honoured: each session has its own number of threads, out of one pool\n"
      "  hint: leave it True"),
-    ("enable_cpu_mem_arena", False,
-     "enable_cpu_mem_arena = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
-    ("enable_mem_pattern", False,
-     "enable_mem_pattern = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
-    ("enable_mem_reuse", False,
-     "enable_mem_reuse = False can't be honoured: a call's memory is planned, and kept\n  hint: leave it True"),
     ("enable_profiling", True,
      "enable_profiling = True can't be honoured: a session has no profiler\n"
      "  hint: use `weft bench --roofline MODEL` for the time of each kernel"),
     ("optimized_model_filepath", "o.onnx",
      "optimized_model_filepath = 'o.onnx' can't be honoured: there is no optimized ONNX model to write\n"
      "  hint: use weft.compile(...).save(FILE) to keep code"),
-    ("log_severity_level", 0,
-     "log_severity_level = 0 can't be honoured: a session writes no log\n"
-     "  hint: leave it, or set 2 (warnings) to 4; errors are exceptions"),
-    ("log_verbosity_level", 1,
-     "log_verbosity_level = 1 can't be honoured: a session writes no log\n  hint: leave it at 0"),
+]  # fmt: skip
+
+SEQUENTIAL = "a model's kernels run one after another, each on intra_op_num_threads"
+PLANNED = "the memory of a call is planned when the model is compiled"
+NO_LOG = "there is no log, and errors are exceptions"
+
+# What steers ONNX Runtime's own machinery, and changes no result: accepted with a warning.
+NO_EFFECT: list[tuple[str, Any, str]] = [
+    ("inter_op_num_threads", 2, f"inter_op_num_threads = 2 has no effect: {SEQUENTIAL}"),
+    ("execution_mode", weft.ExecutionMode.ORT_PARALLEL,
+     f"execution_mode = <ExecutionMode.ORT_PARALLEL: 1> has no effect: {SEQUENTIAL}"),
+    ("enable_cpu_mem_arena", False, f"enable_cpu_mem_arena = False has no effect: {PLANNED}"),
+    ("enable_mem_pattern", False, f"enable_mem_pattern = False has no effect: {PLANNED}"),
+    ("enable_mem_reuse", False, f"enable_mem_reuse = False has no effect: {PLANNED}"),
+    ("log_severity_level", 0, f"log_severity_level = 0 has no effect: {NO_LOG}"),
+    ("log_verbosity_level", 1, f"log_verbosity_level = 1 has no effect: {NO_LOG}"),
 ]  # fmt: skip
 
 
@@ -82,6 +81,38 @@ def test_refused(name: str, value: Any, text: str) -> None:
     assert str(caught.value) == text
 
 
+@pytest.mark.parametrize(("name", "value", "text"), NO_EFFECT)
+def test_no_effect(name: str, value: Any, text: str) -> None:
+    options = weft.SessionOptions()
+    with pytest.warns(UserWarning, match="has no effect") as caught:
+        setattr(options, name, value)
+    assert [(str(w.message), w.filename) for w in caught] == [(text, __file__)]
+    assert getattr(options, name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("inter_op_num_threads", -1, "inter_op_num_threads is -1\n  hint: give a whole number, 0 or more"),
+        ("execution_mode", 2,
+         "execution_mode is 2\n  hint: use one of ExecutionMode.ORT_SEQUENTIAL, ExecutionMode.ORT_PARALLEL"),
+        ("enable_mem_pattern", "no", "enable_mem_pattern is 'no'\n  hint: give True or False"),
+        ("log_severity_level", 9, "log_severity_level is 9\n  hint: give a whole number from -1 to 4"),
+    ],
+)  # fmt: skip
+def test_values_that_there_are_not(name: str, value: Any, text: str) -> None:
+    with pytest.raises(weft.InputError) as caught:
+        setattr(weft.SessionOptions(), name, value)
+    assert str(caught.value) == text
+
+
+def test_an_entry_about_memory_has_no_effect() -> None:
+    with pytest.warns(UserWarning, match="has no effect") as caught:
+        weft.RunOptions().add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    text = f"the entry 'memory.enable_memory_arena_shrinkage' has no effect: {PLANNED}"
+    assert [(str(w.message), w.filename) for w in caught] == [(text, __file__)]
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(weft.InputError, match="SessionOptions has no option 'execution_order' that could be honoured"):
         weft.SessionOptions().execution_order = 1
@@ -93,16 +124,12 @@ def test_what_sets_nothing_is_refused() -> None:
     options, run = weft.SessionOptions(), weft.RunOptions()
     cases: list[tuple[Callable[[], object], str]] = [
         (
-            lambda: options.add_session_config_entry("session.intra_op.allow_spinning", "0"),
-            "a session has no such setting",
-        ),
-        (
-            lambda: options.add_session_config_entry("session.set_denormal_as_zero", "1"),
+            lambda: options.add_session_config_entry("session.dynamic_block_base", "4"),
             "a session has no such setting",
         ),
         (lambda: options.get_session_config_entry("a"), "there is no entry 'a'"),
         (lambda: options.add_free_dimension_override_by_denotation("DATA_BATCH", 1), "denotations are not read"),
-        (lambda: options.add_free_dimension_override_by_name("batch", 0), "the size of 'batch' is 0"),
+        (lambda: options.add_free_dimension_override_by_name("batch", -1), "the size of 'batch' is -1"),
         (lambda: options.register_custom_ops_library("ops.so"), "compiled for ONNX Runtime"),
         (lambda: options.add_initializer("w", None), "weights come with the model"),
         (lambda: options.add_external_initializers(["w"], []), "weights come with the model"),
@@ -113,8 +140,24 @@ def test_what_sets_nothing_is_refused() -> None:
     for refused, text in cases:
         with pytest.raises(weft.InputError, match=text):
             refused()
-    options.add_session_config_entry("session.set_denormal_as_zero", "0")
-    assert options.get_session_config_entry("session.set_denormal_as_zero") == "0"
+    options.add_session_config_entry("session.dynamic_block_base", "0")
+    assert options.get_session_config_entry("session.dynamic_block_base") == "0"
+
+
+@pytest.mark.parametrize("key", ["session.set_denormal_as_zero", "session.intra_op.allow_spinning"])
+def test_switches_of_a_session(key: str) -> None:
+    options = weft.SessionOptions()
+    assert options.get_session_config_entry(key) == ort_default(key)
+    for value in ("0", "1"):
+        options.add_session_config_entry(key, value)
+        assert options.get_session_config_entry(key) == value
+    with pytest.raises(weft.InputError) as told:
+        options.add_session_config_entry(key, "yes")
+    assert str(told.value) == f'the entry {key!r} is \'yes\'\n  hint: give "0" or "1"'
+
+
+def ort_default(key: str) -> str:
+    return "1" if key.endswith("allow_spinning") else "0"
 
 
 def test_repr_shows_what_was_set() -> None:

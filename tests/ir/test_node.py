@@ -7,12 +7,13 @@ import gc
 import pickle
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from weft.ir import node as nodes
-from weft.ir.expr import Add, Broadcast, Cast, Const, Expr, Mul, Ramp, Select, Var, const, eq, index
+from weft.ir.expr import Add, Broadcast, Cast, Const, Expr, Mul, Ramp, Select, Var, const, eq, index, select
 from weft.support.dtypes import bool_, f32, i32, i64
 from weft.support.errors import TypeMismatch
 
@@ -34,6 +35,38 @@ def test_constants_are_known_by_type_and_bits() -> None:
 def test_variables_are_known_by_identity() -> None:
     assert Var("x") is not X
     assert Add(Var("x"), Y) is not Add(X, Y)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda: min(X, Y), lambda: max(index(1), X), lambda: X if X < Y else Y, lambda: X < Y and Y < X,
+        lambda: X < Y or Y < X, lambda: not X, lambda: index(0) < X < Y, lambda: sorted([X, Y]), lambda: any([X < Y]),
+    ],
+)  # fmt: skip
+def test_python_cannot_choose_by_an_expression(choose: Callable[[], object]) -> None:
+    with pytest.raises(TypeMismatch) as refused:
+        choose()
+    assert isinstance(refused.value, TypeError)
+    assert str(refused.value) == (
+        "an expression has no truth value before the program runs\n"
+        "  hint: Python decides if, and, or, not, min, max and a < b < c while the formula is built; write select(c, a, b), "
+        "minimum(a, b), maximum(a, b), a & b, a | b, ~a or all_of([...]), and test for an absent expression by `is None`"
+    )
+
+
+@pytest.mark.parametrize("use", [iter, len, lambda e: X in e, int, float])
+def test_an_expression_is_no_python_container_or_number(use: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError):
+        use(X + Y)
+
+
+def test_select_refuses_what_python_has_compared() -> None:
+    with pytest.raises(TypeMismatch) as refused:
+        select(X == Y, X, Y)  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "the condition of select is False, not an expression\n  hint: write eq(a, b) or ne(a, b)"
+    )
 
 
 def test_nodes_cannot_be_changed() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weft.ir.expr import TRUE, Add, Var, index
-from weft.loop.nodes import NOTHING, Block, Buffer, For, Function, LoopKind, Program, Range, seq, store
+from weft.loop.canonical import canonical_text
+from weft.loop.nodes import NOTHING, Block, Buffer, For, Function, LoopKind, Program, Range, load, seq, store
 from weft.loop.parser import parse_program, parse_stmt
 from weft.loop.printer import end_of, excerpt, extent_of, print_function, print_program, print_stmt
 from weft.loop.verify import verify
@@ -161,7 +162,7 @@ def body(*lines: str) -> str:
 
 
 STATEMENTS = (
-    "a loop, while, if, A[i] = value, x = let(value), b = alloc(scope, type), v = view(source, offset, type), "
+    "a loop, while, if, A[i] = value, x = let(value), x = alias(value), b = alloc(scope, type), v = view(source, offset, type), "
     "with block(...), check(cond, message), eval_(value) or f(args)"
 )
 ERRORS = [
@@ -304,3 +305,26 @@ def test_a_range_of_one_is_an_index() -> None:
     assert isinstance(made, Block)
     assert made.reads[0].ranges == (Range(index(3), index(1)),)
     assert Program((Function("f", (), made),)).entry.name == "f"
+
+
+def test_text_of_values_that_are_used_again_and_again_is_linear_and_reads_back() -> None:
+    a, b, i = Buffer("A", (64,), f32), Buffer("B", (64,), f32), Var("i")
+    value = load(a, i)
+    for _ in range(60):
+        value = value * value + 1.0
+    body = seq(store(b, [i], value), store(a, [i], value))
+    f = Function("main", (a, b), For(i, index(0), index(64), LoopKind.SERIAL, body, ()), ())
+    text = print_function(f)
+    assert len(text) < 100_000
+    assert text.count(" = alias(") > 2
+    again = parse_program(text)
+    verify(again)
+    assert canonical_text(again) == canonical_text(Program((f,)))
+    assert print_program(again) == text
+
+
+def test_an_alias_names_a_part_of_an_expression_in_the_rest_of_the_suite() -> None:
+    text = "p = alias(A[0] + 1.0)\nA[1] = p * p\n"
+    a = Buffer("A", (4,), f32)
+    part = load(a, 0) + 1.0
+    assert parse_stmt(text, {"A": a}) is store(a, [1], part * part)

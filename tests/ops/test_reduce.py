@@ -16,3 +16,9 @@ def test_lrn_of_any_size(size: int) -> None:
     wanted = x / (2.0 + 0.5 / size * np.stack(sums, axis=1)) ** 0.75
     (got,) = run_operator("lrn", [x], size=size, alpha=0.5, beta=0.75, bias=2.0)
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_log_sum_exp_of_infinities() -> None:
+    x = np.array([[np.inf, 1, -np.inf], [-np.inf] * 3, [-np.inf, 2, 2], [np.nan, np.inf, 1]], np.float32)
+    (got,) = run_operator("reduce_log_sum_exp", [x], axes=(1,), keepdims=False)
+    np.testing.assert_allclose(got, [np.inf, -np.inf, 2 + np.log(2), np.nan], rtol=1e-6)

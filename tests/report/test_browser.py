@@ -214,6 +214,106 @@ def test_a_narrow_window_shows_all_graphs_in_one_pane(chromium: Browser, page: P
     assert chromium.run("document.querySelector('#before [aria-selected=true]').dataset.key") == "model"
 
 
+SEEN = (
+    "(() => { const s = document.querySelector('#PANE .stage').getBoundingClientRect();"
+    " return [...document.querySelectorAll('#PANE .box .body')].map(b => b.getBoundingClientRect())"
+    ".filter(r => r.bottom > s.top && r.top < s.bottom)"
+    ".map(r => [r.left >= s.left, r.right <= s.right, r.width]); })()"
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "pane", "keys"),
+    [
+        (WIDE, "before", ["model", "optimized"]),
+        (WIDE, "after", ["calls"]),
+        (NARROW, "before", ["model", "optimized", "calls"]),
+    ],
+    ids=["wide-before", "wide-after", "narrow"],
+)
+def test_no_box_is_cut_off_at_the_sides(chromium: Browser, page: Path, width: int, pane: str, keys: list[str]) -> None:
+    chromium.open(page, width, touch=width == NARROW)
+    for key in keys:
+        chromium.click(f"#{pane} [data-key={key}]")
+        boxes = chromium.run(SEEN.replace("PANE", pane))
+        assert boxes
+        assert all(left and right for left, right, _ in boxes), key
+        assert min(w for _, _, w in boxes) > 30  # not shrunk until nobody can read it
+    over = chromium.run(
+        f"(() => {{ const z = document.querySelector('#{pane} .zoom').getBoundingClientRect();"
+        f" const s = document.querySelector('#{pane} .stage').getBoundingClientRect();"
+        " return z.bottom > s.top && z.top < s.bottom; })()"
+    )
+    assert over is False
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_slowest_kernel_is_in_sight_at_first(chromium: Browser, page: Path, width: int) -> None:
+    chromium.open(page, width, touch=width == NARROW)
+    for pane in ("before", "after")[: 1 if width == NARROW else 2]:
+        inside = chromium.run(
+            f"(() => {{ const s = document.querySelector('#{pane} .stage').getBoundingClientRect();"
+            f" return [...document.querySelectorAll('#{pane} .box.chosen')].some(g => {{"
+            " const r = g.getBoundingClientRect(); return r.top >= s.top && r.bottom <= s.bottom; }); })()"
+        )
+        assert inside is True, pane
+
+
+def open_page(chromium: Browser, facts: dict[str, Any], folder: Path, width: int) -> None:
+    """Shows the page of *facts* in a window of *width*; narrow ones are touched."""
+    path = folder / "page.html"
+    path.write_text(make_page(facts), encoding="utf-8")
+    chromium.open(path, width, touch=width == NARROW)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_names_of_kernels_break_after_underscores_only(
+    chromium: Browser, made: Compilation, timing: Timing, tmp_path: Path, width: int
+) -> None:
+    facts = facts_of(made, timing)
+    for kernel in facts["kernels"]:
+        kernel["name"] = f"conv2d_winograd_transposed_{kernel['name']}"
+    open_page(chromium, facts, tmp_path, width)
+    broken = chromium.run(
+        "[...document.querySelectorAll('.kernels .name b, .kernel-name, .kernel-link b')].flatMap(b => [...b.childNodes])"
+        ".filter(n => n.nodeType === Node.TEXT_NODE).filter(n => { const r = document.createRange();"
+        " r.selectNodeContents(n); return r.getClientRects().length > 1; }).map(n => n.data)"
+    )
+    assert broken == []
+    assert chromium.run("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_numbers_in_the_roofline_lie_apart(
+    chromium: Browser, made: Compilation, timing: Timing, tmp_path: Path, width: int
+) -> None:
+    """Nine kernels of nearly the same rate and intensity: their discs lie on one another, their numbers do not."""
+    facts = facts_of(made, timing)
+    for n, kernel in enumerate(facts["kernels"]):
+        kernel["timing"] |= {"operations": 1e8 + n * 1e6, "bytes": 3e6, "seconds": 1.5e-3}
+    open_page(chromium, facts, tmp_path, width)
+    boxes = chromium.run(
+        "[...document.querySelectorAll('.label text')].map(t => { const r = t.getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + r.height / 2]; })"
+    )
+    assert len(boxes) == min(9, len(facts["kernels"]))
+    near = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n] if (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 < 14**2]
+    assert near == []
+    assert count(chromium, ".label line") > 0
+    plot = chromium.run("(r => [r.left, r.right])(document.querySelector('#roofline svg').getBoundingClientRect())")
+    assert all(plot[0] < x < plot[1] for x, _ in boxes)
+
+
+def test_times_of_a_warm_cache_are_told_as_such(chromium: Browser, made: Compilation, tmp_path: Path) -> None:
+    facts: dict[str, Any] = facts_of(made)
+    for cached, told in ((0, False), (3, True)):
+        facts["cached"] = cached
+        path = tmp_path / f"{cached}.html"
+        path.write_text(make_page(facts), encoding="utf-8")
+        chromium.open(path, WIDE)
+        assert (f"3 of {len(facts['kernels'])} kernels came from the cache" in text(chromium, "#summary")) is told
+
+
 def ink(view: Browser) -> int:
     """Returns how light the page is, of 255."""
     return int(view.run("Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"))

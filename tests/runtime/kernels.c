@@ -281,3 +281,33 @@ int32_t meet_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   *(int64_t *)out[0].data = state[1];
   return status;
 }
+
+/* ---- x: f32[2] -> y: f32[3], half of x by a thread each, and how many threads took part; fails where x[0] is negative ---- */
+
+typedef struct halves {
+  const volatile float *x;
+  volatile float *y;
+  int64_t there;
+} halves;
+
+static int32_t halves_task(weft_ctx *ctx, void *args, int64_t begin, int64_t end) {
+  halves *h = args;
+  (void)ctx;
+  __atomic_fetch_add(&h->there, 1, __ATOMIC_SEQ_CST);
+  for (int64_t turns = 0; turns < 20000000 && __atomic_load_n(&h->there, __ATOMIC_SEQ_CST) < 2; turns++) continue;
+  for (int64_t i = begin; i < end; i++) h->y[i] = h->x[i] * 0.5f;
+  return WEFT_OK;
+}
+
+int32_t halves_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  (void)ctx, (void)in;
+  out[0].shape[0] = 3;
+  return 0;
+}
+
+int32_t halves_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  halves h = {in[0].data, out[0].data, 0};
+  int32_t status = ctx->parallel_for(ctx, halves_task, &h, 2);
+  h.y[2] = (float)h.there;
+  return h.x[0] < 0 ? 41 : status;
+}

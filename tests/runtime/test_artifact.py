@@ -144,7 +144,7 @@ def test_message_for_another_format(saved: Path) -> None:
     struct.pack_into("<I", whole, 4, 99)
     saved.write_bytes(whole)
     assert message(saved) == (
-        "the file has format 99, and this Weft reads 3\n  hint: save the model again with this version of Weft"
+        f"the file has format 99, and this Weft reads {_rt.FORMAT}\n  hint: save the model again with this version of Weft"
     )
 
 
@@ -175,30 +175,9 @@ def test_message_for_missing_features(flat: FlatImage, tmp_path: Path) -> None:
     assert message(tmp_path / "m") == f"this processor lacks warp_drive time-travel{OTHER}"
 
 
-CPUINFO = """processor\t: 0
-vmx flags\t: ept
-flags\t\t: fpu sse4_1 avx512_vnni
-bugs\t\t: spectre
-
-processor\t: 1
-flags\t\t: avx
-"""
-
-
-@pytest.mark.parametrize(
-    ("feature", "found"),
-    [("fpu", True), ("sse4_1", True), ("avx512_vnni", True)]
-    + [(f, False) for f in ("sse4", "avx512", "vnni", "avx", "ept", "spectre", ":", "flags")],
-)
-def test_features_are_whole_words_of_the_first_processor(feature: str, found: bool) -> None:
-    assert _rt.has_feature(CPUINFO, feature) is found
-    assert _rt.has_feature(CPUINFO.replace("\nflags", "\nFeatures"), feature) is found
-    assert _rt.has_feature("nothing to see\n", feature)
-
-
 def test_a_failed_save_leaves_nothing(flat: FlatImage, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(ArtifactError, match="taken can't be written: it is not a plain file"):
         affine(flat).save(tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.conftest import RT, STRICT_C, FlatImage, tool
+from tests.runtime.conftest import RT, STRICT_C, SYSTEM, FlatImage, tool
 
 from weft.native import _rt
 
@@ -69,6 +69,41 @@ def test_a_spinning_worker_begins_within_5_microseconds(flat: FlatImage) -> None
     if best == 1e9:
         pytest.skip("the machine is too busy to run two threads at once")
     assert best < 5
+
+
+def work(flat: FlatImage, steps: int, *, spin: bool) -> list[int]:
+    """Runs a model of so many parallel loops; returns what it counted."""
+    plan, main = flat.symbols["steps_plan"], flat.symbols["steps_main"]
+    image = _rt.Image(flat.blob, flat.readonly)
+    model = _rt.Model(image, plan, main, b"", [(_rt.DTYPES["i64"], 0)], [(_rt.DTYPES["i64"], 0)], 2, spin=spin)
+    return [int(y) for y in model.run([np.array(steps)])]
+
+
+@pytest.mark.parametrize("spin", [False, True])
+def test_many_jobs_with_and_without_spinning(flat: FlatImage, spin: bool) -> None:
+    assert [work(flat, steps, spin=spin) for steps in (1, 7, 2000)] == [[1], [7], [2000]]
+
+
+def spent(flat: FlatImage, *, spin: bool) -> float:
+    """Returns the microseconds of processor time that all threads but this take in a call, and in a pause after it."""
+    others = [p for p in Path("/proc/self/task").iterdir() if int(p.name) != threading.get_native_id()]
+
+    def read() -> int:
+        return sum(int((p / "schedstat").read_text().split()[0]) for p in others)
+
+    begin, calls = read(), 20
+    for _ in range(calls):
+        work(flat, 1, spin=spin)
+        time.sleep(0.002)
+    return (read() - begin) / calls / 1000
+
+
+def test_without_spinning_workers_park_at_once(flat: FlatImage) -> None:
+    if _rt.cpus() < 2 or not Path("/proc/self/schedstat").exists():
+        pytest.skip("there are no workers, or no times of theirs")
+    work(flat, 1, spin=True)
+    spinning, parking = ([spent(flat, spin=spin) for _ in range(5)] for spin in (True, False))
+    assert min(parking) < 0.7 * max(spinning)
 
 
 def test_idle_workers_take_no_processor_time(flat: FlatImage) -> None:
@@ -140,35 +175,6 @@ def test_threads_are_bounded_by_the_processors() -> None:
     assert _rt.threads(1) == 1
 
 
-def group(mount: Path, path: str, quota: str) -> None:
-    (mount / path).mkdir(parents=True, exist_ok=True)
-    (mount / path / "cpu.max").write_text(quota)
-
-
-def test_quota_is_the_least_on_the_way_up(tmp_path: Path) -> None:
-    group(tmp_path, "a", "250000 100000\n")
-    group(tmp_path, "a/b", "max 100000\n")
-    group(tmp_path, "a/b/c", "800000 100000\n")
-    group(tmp_path, "other", "100000 100000\n")
-    assert _rt.quota_cpus(str(tmp_path), "12:cpu:/x\n0::/a/b/c\n") == 3
-    assert _rt.quota_cpus(str(tmp_path), "0::/a/b\n") == 3
-    assert _rt.quota_cpus(str(tmp_path), "0::/other\n") == 1
-
-
-def test_quota_of_version_1_groups(tmp_path: Path) -> None:
-    (tmp_path / "cpu").mkdir()
-    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("150000\n")
-    (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
-    assert _rt.quota_cpus(str(tmp_path), "1:cpu:/\n") == 2
-    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("-1\n")
-    assert _rt.quota_cpus(str(tmp_path), "1:cpu:/\n") == 0
-
-
-def test_no_quota_without_control_groups(tmp_path: Path) -> None:
-    assert _rt.quota_cpus(str(tmp_path), "") == 0
-    assert _rt.quota_cpus(str(tmp_path), "0::/\n") == 0
-
-
 def test_freestanding_build_needs_only_its_port(tmp_path: Path) -> None:
     flags = [*STRICT_C, "-fno-pie", "-ffreestanding", "-DWEFT_FREESTANDING"]
     objects = []
@@ -180,6 +186,14 @@ def test_freestanding_build_needs_only_its_port(tmp_path: Path) -> None:
     assert undefined <= {"weft_port_alloc", "weft_port_free", "memcpy", "memset"}
 
 
-def test_runtime_stays_small() -> None:
-    lines = sum(len(path.read_text().splitlines()) for path in RT.iterdir())
-    assert lines < 1500
+def test_files_of_the_system_part_are_empty_without_one(tmp_path: Path) -> None:
+    """A program without an operating system may compile every file of the folder that it was given."""
+    for source in sorted(SYSTEM.glob("*.c")):
+        flags = [*STRICT_C, "-Wpedantic", "-ffreestanding", "-DWEFT_FREESTANDING", f"-I{RT}"]
+        tool("gcc", *flags, "-c", source, "-o", tmp_path / "part.o")
+        assert tool("nm", tmp_path / "part.o") == ""
+
+
+@pytest.mark.parametrize(("part", "most"), [(RT, 1500), (SYSTEM, 500)], ids=["core", "system"])
+def test_runtime_stays_small(part: Path, most: int) -> None:
+    assert sum(len(path.read_text().splitlines()) for path in part.iterdir()) <= most

@@ -184,11 +184,45 @@ def test_refused_where_it_is_already(golden: Callable[[str], None]) -> None:
     golden(refusal(lambda: s.compute_at(s.block("apart"), j)))
 
 
-def test_refused_for_a_decomposed_reduction(golden: Callable[[str], None]) -> None:
-    s = Schedule(CASES["bias_relu"]().program)
+@pytest.mark.parametrize("at", [0, 1])
+def test_apart_from_the_start_of_its_reduction(at: int) -> None:
+    """Each element has got its initial value in the loops before, and is updated in one iteration of those of the consumer."""
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
     *_, k = s.loops(s.block("C"))
     s.decompose_reduction(s.block("C"), k)
+    s.compute_at(s.block("C"), s.loops(s.block("D"))[at])
+    assert [b.name for b in s.blocks()] == ["C_init", "C", "D", "E"]
+    check(case, s.program)
+
+
+WINDOW_OF_SUMS = """
+def main(A: f32[6, 3], D: f32[4]):
+    C = alloc("global", f32[6])
+    for i in range(0, 6):
+        for k in range(0, 3):
+            with block("C", vi=spatial(6, i), vk=reduce(3, k)):
+                with init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + A[vi, vk]
+    for i_1 in range(0, 4):
+        with block("D", vi_1=spatial(4, i_1)):
+            D[vi_1] = C[vi_1] + C[vi_1 + 2]
+"""
+
+
+def test_refused_for_a_decomposed_reduction(golden: Callable[[str], None]) -> None:
+    """What is needed again would be computed anew, and what is started elsewhere would count twice."""
+    s = Schedule(parse_program(WINDOW_OF_SUMS))
+    s.decompose_reduction(s.block("C"), s.loops(s.block("C"))[1])
     golden(refusal(lambda: s.compute_at(s.block("C"), s.loops(s.block("D"))[0])))
+
+
+def test_refused_where_the_start_would_come_later() -> None:
+    s = Schedule(parse_program(WINDOW_OF_SUMS))
+    s.decompose_reduction(s.block("C"), s.loops(s.block("C"))[1])
+    with pytest.raises(ScheduleError, match="its consumer C is not in the loop i_1"):
+        s.compute_at(s.block("C_init"), s.loops(s.block("D"))[0])
 
 
 def test_refused_where_an_input_changes_in_between(golden: Callable[[str], None]) -> None:

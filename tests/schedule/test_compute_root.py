@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.schedule.compiling import check_compiled
-from tests.schedule.programs import CASES, blur, conv2d, matmul, stencil, symbolic_rows
+from tests.schedule.programs import CASES, blur, conv2d, stencil, symbolic_rows
 from tests.schedule.running import check, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
@@ -77,9 +77,64 @@ def test_refused_before_its_own_input(golden: Callable[[str], None]) -> None:
     golden(refusal(lambda: s.compute_root(s.block("B"))))
 
 
+RUNNING = """
+def main(A: f32[8], B: f32[8], C: f32[8]):
+    for i in range(0, {n}):
+        with block("B", vi=spatial(8, i)):
+            B[vi] = A[vi] * 2.0
+        with block("C", vi_1=spatial(8, i)):
+            C[vi_1] = B[vi_1] + {more}
+"""
+
+
+def test_an_output_that_is_computed_once() -> None:
+    program = parse_program(RUNNING.format(n=8, more="1.0"))
+    s = Schedule(program)
+    s.compute_root(s.block("B"))
+    assert [len(s.loops(s.block(n))) for n in ("B", "C")] == [1, 1]
+    assert s.loops(s.block("B")) != s.loops(s.block("C"))
+    same_results(program, s.program)
+
+
 def test_refused_for_an_output(golden: Callable[[str], None]) -> None:
-    s = Schedule(matmul().program)
-    golden(refusal(lambda: s.compute_root(s.block("C"))))
+    """Its second half keeps what the caller has put there."""
+    s = Schedule(parse_program(RUNNING.format(n=4, more="1.0")))
+    golden(refusal(lambda: s.compute_root(s.block("B"))))
+
+
+def test_refused_for_an_output_that_is_read_before() -> None:
+    """Each iteration reads an element that the next one overwrites."""
+    s = Schedule(parse_program(RUNNING.format(n=8, more="B[min(vi_1 + 1, 7)]")))
+    with pytest.raises(ScheduleError, match="B is an output of the function"):
+        s.compute_root(s.block("B"))
+
+
+def test_refused_before_the_start_of_its_reduction() -> None:
+    s = Schedule(CASES["bias_relu"]().program)
+    s.decompose_reduction(s.block("C"), s.loops(s.block("C"))[2])
+    with pytest.raises(ScheduleError, match="the block C_init writes the same buffer as C"):
+        s.compute_root(s.block("C"))
+
+
+def test_one_of_two_copies() -> None:
+    """Cutting a loop makes two blocks of one; either can compute the elements of both."""
+    case = blur()
+    s = Schedule(case.program)
+    s.compute_at(s.block("A"), s.loops(s.block("B"))[0])
+    s.partition(s.loops(s.block("A"))[1], [2])
+    s.compute_root(s.block("A_1"))
+    assert [b.name for b in s.blocks()] == ["A_1", "A", "B"]
+    check_compiled(case, s.program)
+
+
+def test_the_start_of_a_reduction() -> None:
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.decompose_reduction(s.block("C"), s.loops(s.block("C"))[2])
+    s.compute_root(s.block("C_init"))
+    assert len(s.loops(s.block("C_init"))) == 2
+    assert s.loops(s.block("C_init"))[0] != s.loops(s.block("C"))[0]
+    check_compiled(case, s.program)
 
 
 def test_refused_at_the_root(golden: Callable[[str], None]) -> None:
@@ -169,4 +224,30 @@ def main(X: f32[4], B: f32[4]):
     )
     s = Schedule(program)
     with pytest.raises(ScheduleError, match="leaves out instances that new loops would run"):
+        s.compute_root(s.block("A"))
+
+
+CUT = """
+def main(X: f32[5], C: f32[5]):
+    A = alloc("global", f32[5])
+    for o in range(0, 3):
+        for i in range(0, 2):
+            for j in range(0, 2):
+                with block("A", vi=spatial(5, o * 2 + i + j), where=(o * 2 + i < 5 and o * 2 + i + j < 5)):
+                    A[vi] = X[vi] * 2.0
+            with block("C", vi_1=spatial(5, o * 2 + i), where=(o * 2 + i < 5)):
+                C[vi_1] = A[vi_1] + 1.0
+"""
+
+
+def test_a_guard_that_only_leaves_out_what_is_beyond() -> None:
+    program = parse_program(CUT)
+    s = Schedule(program)
+    s.compute_root(s.block("A"))
+    same_results(program, s.program)
+
+
+def test_refused_for_a_guard_that_leaves_out_more() -> None:
+    s = Schedule(parse_program(CUT.replace("o * 2 + i < 5 and", "o * 2 + i < 4 and")))
+    with pytest.raises(ScheduleError, match="the guard of A leaves out instances that new loops would run"):
         s.compute_root(s.block("A"))

@@ -53,6 +53,8 @@ def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -
         return checked(fn, path, private)
 
     monkeypatch.setattr(kinds, "_checked_independent", counted)
+    full = {(number,): () for number in range(kinds._LEGAL_LIMIT - 1)}  # what was found before makes no difference
+    monkeypatch.setattr(kinds, "_LEGAL", full)
     s = Schedule(matmul().program)
     i, j, k = s.loops(s.block("C"))
     s.parallel(i)
@@ -339,3 +341,25 @@ def test_refused_for_two_blocks_that_may_write_the_same_part(index: str) -> None
         return
     with pytest.raises(ScheduleError, match=r"its iterations write the same elements of A|high may use"):
         s.parallel(loop(s, "i"))
+
+
+COUNTING_ON = """
+def main(X: f32[5, 6], B: f32[5, 6]):
+    for f in range(0, 27):
+        with block("B", vi=spatial(5, (f + 3) // 6), vj=spatial(6, (f + 3) % {wide})):
+            B[vi, vj] = X[vi, vj] + 1.0
+"""
+
+
+def test_the_later_part_of_a_fused_loop() -> None:
+    """Its iterations count on from where the first part ends."""
+    program = parse_program(COUNTING_ON.format(wide=6))
+    s = Schedule(program)
+    s.parallel(s.loops(s.block("B"))[0])
+    same_results(program, s.program)
+
+
+def test_refused_where_a_part_of_a_fused_loop_comes_back() -> None:
+    s = Schedule(parse_program(COUNTING_ON.format(wide=3)))
+    with pytest.raises(ScheduleError, match="its iterations write the same elements of B"):
+        s.parallel(s.loops(s.block("B"))[0])

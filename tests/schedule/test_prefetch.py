@@ -15,6 +15,7 @@ from weft.loop.nodes import Call, Program
 from weft.loop.visit import statements
 from weft.lower.pipeline import lower
 from weft.schedule import Schedule
+from weft.targets.cpu import LEVELS, cpu
 
 
 def hints(program: Program) -> list[str]:
@@ -141,10 +142,18 @@ def tiled(columns: int = 64) -> tuple[Case, Schedule]:
 def test_each_address_once_for_unrolled_loops() -> None:
     case, s = tiled()
     s.prefetch(s.loops(s.block("C"))[2], "B", 2)
-    flat = check_compiled(case, s.program)
-    assert len(hints(flat)) == 64 * 4 // HERE.cache_line
-    body = assembly(flat, HERE)
+    body = assembly(check_compiled(case, s.program), HERE)
     assert body.count("prefetcht0") == 64 * 4 // HERE.cache_line
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(64, 4), (32, 2), (20, 3)])
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_line_once_however_short_the_vectors(level: str, columns: int, lines: int) -> None:
+    """Two vectors of AVX2 and four of SSE are one line: they are asked for together."""
+    _, s = tiled(columns)
+    s.prefetch(s.loops(s.block("C"))[2], "B", 2)
+    target = cpu(level)
+    assert assembly(lower(s.program, target), target).count("prefetcht0") == lines
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(32, 2), (20, 3)])

@@ -10,6 +10,7 @@ import pytest
 from tests.schedule.compiling import HERE
 from tests.schedule.running import same_results
 from tests.support.jit import load
+from tests.support.machines import SERVER
 
 from weft import te
 from weft.loop.nodes import Program
@@ -17,7 +18,7 @@ from weft.lower.pipeline import lower
 from weft.schedule.rules import schedule_program
 from weft.targets.target import Target
 
-ASKS = replace(HERE, l1=32 << 10, read_ahead=4096)
+ASKS = replace(SERVER, l1=32 << 10)
 
 
 def product(depth: int, rows: int = 4) -> Program:
@@ -51,6 +52,7 @@ def test_a_core_that_sees_far_asks_only_for_what_it_uses_often() -> None:
 def test_past_the_end_of_a_stream(rows: int) -> None:
     program = product(64, rows)
     scheduled = schedule_program(program, ASKS).program
+    assert "prefetch_w" in str(scheduled)
     same_results(program, scheduled)
     made = np.random.default_rng(0)
     x, w = made.integers(0, 5, (rows, 64)).astype(np.float32), made.integers(0, 5, (6, 64, 64)).astype(np.float32)

@@ -155,13 +155,19 @@ def test_panels_shrink_to_what_is_alive() -> None:
     assert "//" not in flat
 
 
+def check_lowered(case: Case, program: Program) -> None:
+    """Runs what a machine with the instruction would be given: lowered everywhere, as machine code where it is one."""
+    values = case.arrays(1)
+    run(lower(program, cpu("avx512")), [np.ascontiguousarray(v).reshape(-1) for v in values.values()])
+    np.testing.assert_array_equal(values["C"], case.expected(values)[0])
+    if host().has("avx512vnni"):
+        check_compiled(case, program)
+
+
 @pytest.mark.parametrize("rows", [2, 3, 5])
 def test_lowered_programs_compute_the_same(rows: int) -> None:
     case = product(5, 64, 8)
-    s = registers(case, rows)
-    values = case.arrays(1)
-    run(lower(s.program, cpu("avx512")), [np.ascontiguousarray(v).reshape(-1) for v in values.values()])
-    np.testing.assert_array_equal(values["C"], case.expected(values)[0])
+    check_lowered(case, registers(case, rows).program)
 
 
 @pytest.mark.skipif(not host().has("avx512vnni"), reason="this machine has no VNNI")
@@ -329,7 +335,8 @@ def test_the_sum_is_started_apart_afterwards() -> None:
     s.pack(s.block("C"), "B", "k, j -> j // 16, k // 4, j % 16, k % 4", "local")
     block = s.tensorize(j1, VNNI)
     s.decompose_reduction(block, s.loops(block)[2])
-    check_compiled(case, s.program)
+    check(case, s.program)
+    check_lowered(case, s.program)
 
 
 def test_the_memory_of_an_accelerator_is_not_changed_afterwards() -> None:

@@ -1,6 +1,8 @@
-"""Flat loop programs written by hand: GEMM microkernels as the lowering passes should produce them."""
+"""GEMM microkernels as the lowering passes should produce them, and what to look for in those that the machine gets."""
 
 from __future__ import annotations
+
+import re
 
 from weft.ir.expr import Broadcast, Expr, Ramp, Var, const, index
 from weft.loop.nodes import (
@@ -18,6 +20,8 @@ from weft.loop.nodes import (
     seq,
 )
 from weft.support.dtypes import f32
+
+LABEL = re.compile(r"^\.L\w+:$")
 
 
 def loop(var: Var, extent: int, body: Stmt, kind: LoopKind = LoopKind.SERIAL) -> For:
@@ -76,3 +80,25 @@ def gemm(
     body = Alloc(acc, seq(tiles(zero), loop(ko, k // unroll, step), tiles(out)))
     nest = loop(jo, n // nr, loop(io, m // mr, body))
     return Program((Function("gemm", (a, b, c), nest),))
+
+
+def inner_loop(text: str, wanted: str) -> list[str]:
+    """The instructions of the loop (label to jump back) that has the most *wanted* instructions."""
+    lines = [line.strip() for line in text.splitlines()]
+    best: list[str] = []
+    for begin, line in enumerate(lines):
+        if LABEL.match(line):
+            back = [k for k in range(begin, len(lines)) if re.match(rf"j\w+\s+{re.escape(line[:-1])}$", lines[k])]
+            body = lines[begin + 1 : back[0]] if back else []
+            if (
+                body
+                and not any(LABEL.match(x) for x in body)
+                and sum(wanted in x for x in body) > sum(wanted in x for x in best)
+            ):
+                best = body
+    return best
+
+
+def spills(text: str) -> list[str]:
+    """The moves of vectors to or from the stack."""
+    return [line for line in text.splitlines() if "mov" in line and "rsp" in line and "mm" in line]

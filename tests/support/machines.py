@@ -8,6 +8,6 @@ from weft.targets.cpu import cpu
 
 SERVER = replace(
     cpu("avx512"), fma_per_cycle=2, l1=48 << 10, l2=2 << 20, l3=64 << 20,
-    l2_speed=48.0, l3_speed=10.0, memory_speed=4.5, read_ahead=4096, cores=2,
+    l2_speed=48.0, l3_speed=10.0, memory_speed=4.5, read_ahead=4096, read_ahead_uses=1, cores=2,
 )  # fmt: skip
 """A core with vectors of 512 bits that multiplies as many of them in a cycle as it reads, its third level far away."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from weft import te
@@ -25,6 +28,16 @@ def test_a_placeholder() -> None:
     t = te.placeholder((n, 4), i32, "T")
     assert (t.name, t.rank, t.dtype, t.shape[0]) == ("T", 2, i32, n)
     assert repr(t) == "Tensor(T: i32, rank 2)"
+
+
+@pytest.mark.parametrize("use", [iter, sum])
+def test_a_tensor_is_not_iterated_over(use: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeMismatch) as refused:
+        use(te.placeholder((4,), f32, "T"))
+    assert str(refused.value) == (
+        "the tensor T can't be iterated over\n"
+        "  hint: index it by the axes of a compute(); over a reduce_axis(), use sum_, max_, min_, any_ or prod"
+    )
 
 
 def test_a_formula_names_its_axes() -> None:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
 from weft.cli.console import (
     Bar,
+    Denormals,
     Json,
     NoCache,
     OptLevel,
@@ -35,6 +36,8 @@ from weft.cli.console import (
 )
 from weft.driver.cache import Cache, default_cache
 from weft.driver.options import Options, check_options
+from weft.runtime.artifact import is_artifact
+from weft.support.errors import InputError
 from weft.targets.cpu import parse_target
 from weft.targets.target import Target as Machine
 
@@ -42,15 +45,22 @@ Model = Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model."
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked on the command line of a compilation."""
+class CompileOptions:
+    """The options that change what a compilation makes; on a model that is compiled already they have no effect."""
 
     target: Target = "cpu"
     shape: Shape = None
     opt_level: OptLevel = 3
     precision: Precision = "model"
+    denormals: Denormals = "keep"
     without: Without = None
     verify: Verify = False
+
+
+@dataclass(frozen=True)
+class Asked(CompileOptions):
+    """What was asked on the command line of a compilation: the options of the compiler, and how to report."""
+
     no_cache: NoCache = False
     as_json: Json = False
     quiet: Quiet = False
@@ -59,7 +69,9 @@ class Asked:
     @property
     def options(self) -> Options:
         """What the compiler is to do; raises `InputError` for what there is not."""
-        return check_options(self.opt_level, self.precision, self.verify, without=self.without or ())
+        return check_options(
+            self.opt_level, self.precision, self.verify, without=self.without or (), denormals=self.denormals
+        )
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -85,21 +97,49 @@ class Asked:
             yield bar
 
 
-def compiling(command: Callable[..., None]) -> Callable[..., None]:
-    """Returns *command* with the fields of `Asked` as options, in place of its parameter `asked`, after all others."""
+CONTEXT: Final = "ctx"
+"""The parameter in which Typer says which options were given."""
+
+
+def compiling(command: Callable[..., None], *, reads: Collection[str] = ()) -> Callable[..., None]:
+    """Returns *command* with the fields of `Asked` as options, in place of its parameter `asked`, after all others.
+
+    On a saved model, `CompileOptions` that were given raise `InputError`, but for those that the command *reads* itself.
+    """
     signature = inspect.signature(command, eval_str=True)
     own = [p for p in signature.parameters.values() if p.name != "asked"]
     hints = get_type_hints(Asked, include_extras=True)
     names = [f.name for f in fields(Asked)]
     kind = inspect.Parameter.KEYWORD_ONLY
     shared = [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(Asked)]
+    context = inspect.Parameter(CONTEXT, kind, annotation=typer.Context)
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        asked = Asked(**{name: given.pop(name) for name in names})
+        asked, ctx = Asked(**{name: given.pop(name) for name in names}), given.pop(CONTEXT)
         asked.check()
+        check_saved(given["model"], given_options(ctx, reads))
         command(asked=asked, **given)
 
-    vars(called)["__signature__"] = inspect.Signature([*[p.replace(kind=kind) for p in own], *shared])
+    vars(called)["__signature__"] = inspect.Signature([*[p.replace(kind=kind) for p in own], *shared, context])
     called.__annotations__ = {}
     return called
+
+
+def given_options(ctx: typer.Context, reads: Collection[str] = ()) -> list[str]:
+    """Returns the `CompileOptions` that the command line gave, such as `--target`; without those that the command *reads*."""
+    sources = {f.name: ctx.get_parameter_source(f.name) for f in fields(CompileOptions) if f.name not in reads}
+    flags = {p.name: p.opts[0] for p in ctx.command.params}
+    return [flags[name] for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+def check_saved(model: Path, flags: Sequence[str]) -> None:
+    """Raises `InputError` if compile options, *flags*, were given for a *model* that is compiled already."""
+    if not flags or not is_artifact(model):
+        return
+    listed = " and ".join(filter(None, [", ".join(flags[:-1]), flags[-1]]))
+    verb, them = ("has", "it") if len(flags) == 1 else ("have", "them")
+    raise InputError(
+        f"{model} is compiled already: {listed} {verb} no effect on it",
+        hint=f"give {them} to `weft compile`, with the model that it was made from",
+    )

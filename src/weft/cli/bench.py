@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,19 +10,22 @@ import typer
 
 from weft.cli.bench_ablate import bench_ablate
 from weft.cli.bench_engines import check_engine, engine
-from weft.cli.bench_measure import DIFFERS, TOLERANCE, machine, measure, row
+from weft.cli.bench_measure import DIFFERS, TOLERANCE, machine, measure, memory_text, row
 from weft.cli.bench_peak import bench_peak
 from weft.cli.bench_roofline import bench_roofline
 from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
-from weft.cli.files import check_output, write_json
-from weft.support.errors import RuntimeFailure
+from weft.cli.files import check_result, write_json
+from weft.runtime.artifact import is_artifact
+from weft.support.errors import InputError, RuntimeFailure
 
-COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "MB")
-"""What is shown of a row; "differs" is relative to the largest output, "ready" and "MB" are those of a fresh process."""
+COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "memory")
+"""What is shown of a row: "differs" is relative to the largest output; "ready" and "memory", its peak, are of a fresh process."""
 
 
 def bench(
-    models: Annotated[list[Path] | None, typer.Argument(help="ONNX files.", show_default=False)] = None,
+    models: Annotated[
+        list[Path] | None, typer.Argument(help="ONNX files, or compiled models.", show_default=False)
+    ] = None,
     against: Annotated[str, typer.Option("--against", metavar="ENGINE,...", help="Peers: onnxruntime, openvino.")] = "",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
@@ -52,6 +56,8 @@ def bench(
 
         weft bench *.onnx --against onnxruntime,openvino --threads 2 --seconds 10 --json figures.json
 
+        weft bench resnet18.weft
+
         weft bench --ablate resnet18.onnx
 
         weft bench --roofline resnet18.onnx --picture resnet18.svg
@@ -59,14 +65,16 @@ def bench(
         weft bench --peak
     """
     if json_file is not None:
-        check_output(json_file)
+        check_result(json_file, *(models or ()), *filter(None, (ablate, roofline)))
     if peak:
         bench_peak(json_file, quiet)
         return
     if ablate is not None:
+        check_model(ablate, "--ablate")
         bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
         return
     if roofline is not None:
+        check_model(roofline, "--roofline")
         bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet)
         return
     if picture is not None:
@@ -77,6 +85,8 @@ def bench(
     for name in names:
         check_engine(name)
         engine(name)  # that one is not installed is better known before the work than in its midst
+    for path in models:
+        check_saved(path, names)
     sizes = parse_shapes(shape)
     rows: list[dict[str, object]] = []
     for path in models:
@@ -93,8 +103,26 @@ def bench(
         )
 
 
+def check_saved(path: Path, peers: Sequence[str]) -> None:
+    """Raises `InputError` if a saved model is to be compared with engines that can't read it."""
+    if peers and is_artifact(path):
+        raise InputError(
+            f"{path} is compiled already: only Weft runs it, not {', '.join(peers)}",
+            hint="leave --against out, or give the ONNX model that it was made from",
+        )
+
+
+def check_model(path: Path, option: str) -> None:
+    """Raises `InputError` if a saved model is given where one is compiled anew, as *option* asks."""
+    if is_artifact(path):
+        raise InputError(
+            f"{path} is compiled already, and {option} compiles a model anew",
+            hint="give the ONNX model that it was made from",
+        )
+
+
 def _cells(r: dict[str, object]) -> list[str]:
     return [
         str(r["model"]), str(r["engine"]), f"{r['median_ms']:.3f}", f"{r['p10_ms']:.3f} - {r['p90_ms']:.3f}",
-        f"{r['ratio_to_weft']:.2f}", f"{r['rel_err']:.0e}", f"{r['compile_s']:.2f}", f"{r['peak_rss_mb']:.0f}",
+        f"{r['ratio_to_weft']:.2f}", f"{r['rel_err']:.0e}", f"{r['compile_s']:.2f}", memory_text(r["peak_rss_mb"]),
     ]  # fmt: skip

@@ -22,7 +22,7 @@ PREFIX = "input "
 
 
 def measure_alone(name: str, model: str, threads: str, inputs: str) -> dict[str, float]:
-    """Loads a model and runs it once; returns the seconds to load, and the process's peak of memory in megabytes."""
+    """Loads a model and runs it once; returns the seconds to load, and the process's peak of memory in megabytes (10^6 bytes)."""
     made = engine(name)
     start = perf_counter()
     made.load(Path(model), int(threads))
@@ -30,17 +30,17 @@ def measure_alone(name: str, model: str, threads: str, inputs: str) -> dict[str,
     with np.load(inputs) as arrays:
         made.bind({name.removeprefix(PREFIX): arrays[name] for name in arrays})
     made.run()
-    return {"compile_s": seconds, "peak_rss_mb": peak_kilobytes() / 1024}
+    return {"compile_s": seconds, "peak_rss_mb": peak_bytes() / 1e6}
 
 
-def peak_kilobytes() -> int:
-    """Returns the most memory that this process has had; `getrusage` would count its parent's at the fork too."""
+def peak_bytes() -> int:
+    """Returns the most bytes of memory that this process has had; `getrusage` would count its parent's at the fork too."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import numpy as np
 
 from weft.driver.compile import compile
 from weft.driver.progress import Progress
-from weft.runtime.model import Model
+from weft.runtime.artifact import is_artifact
+from weft.runtime.model import Model, load
 from weft.support.errors import InputError, ToolchainError
 
 Arrays = Mapping[str, np.ndarray]
@@ -47,7 +48,10 @@ class Weft:
         self.without = without
 
     def load(self, path: Path, threads: int) -> None:
-        """Compiles the model without the cache, so that the time told is a compilation's."""
+        """Compiles the model without the cache, so that the time told is a compilation's; a saved model is loaded."""
+        if is_artifact(path):
+            self.model = load(path, threads=threads)
+            return
         self.model = compile(str(path), threads=threads, cache=False, progress=self.progress, without=self.without)
 
     def bind(self, inputs: Arrays) -> None:

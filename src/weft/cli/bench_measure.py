@@ -18,6 +18,7 @@ import numpy as np
 
 from weft.cli.bench_alone import PREFIX
 from weft.cli.bench_engines import Arrays, Engine, Weft, engine
+from weft.cli.console import human_bytes
 from weft.cli.models import random_inputs
 from weft.driver.progress import Progress
 from weft.support.errors import RuntimeFailure
@@ -37,7 +38,7 @@ DIFFERS = (
 class Timed:
     """An engine while it is measured: seconds of each run and, round by round, medians of wall and processor time.
 
-    `compile_s` and `peak_rss_mb` are those of a process that loads the model in this engine and runs it once.
+    `compile_s` and `peak_rss_mb` (10^6 bytes) are those of a process that loads the model in this engine and runs it once.
     """
 
     engine: Engine
@@ -161,6 +162,11 @@ def row(model: str, t: Timed, base: Timed, threads: int) -> dict[str, object]:
         "compile_s": t.compile_s,
         "peak_rss_mb": t.peak_rss_mb,
     }
+
+
+def memory_text(megabytes: object) -> str:
+    """Returns a peak of memory for people, of 10^6 bytes as `row` gives it."""
+    return human_bytes(round(float(str(megabytes)) * 1e6))
 
 
 def machine() -> dict[str, object]:

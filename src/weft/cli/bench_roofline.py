@@ -12,7 +12,7 @@ from typing import TypeAlias
 import weft
 from weft.cli.bench_measure import machine
 from weft.cli.console import print_table, print_text, progress_bar
-from weft.cli.files import check_output, write_json
+from weft.cli.files import check_result, write_json
 from weft.cli.models import SYMBOLIC_SIZE, random_inputs
 from weft.driver.build import read_model
 from weft.driver.cache import default_cache
@@ -32,7 +32,7 @@ def bench_roofline(
     """Times the kernels of *path* on one core and prints where they stand; draws *picture* if that is asked for."""
     draw = None
     if picture is not None:
-        check_output(picture)
+        check_result(picture, path)
         draw = _drawing()
     with progress_bar(quiet) as progress:
         shapes = all_sizes(path, sizes)
@@ -51,9 +51,7 @@ def _drawing() -> Drawing:
     try:
         drawing: Drawing = importlib.import_module("weft.cli.roofline_picture").draw
     except ModuleNotFoundError as e:
-        raise ToolchainError(
-            f"the picture needs {e.name}, which is not installed", hint="pip install weft[plot]"
-        ) from e
+        raise ToolchainError(f"the picture needs {e.name}, which is not installed", hint=f"pip install {e.name}") from e
     return drawing
 
 
@@ -71,6 +69,7 @@ def _show(found: Sequence[Standing], roofs: Roofs) -> None:
     levels = ", ".join(f"{x.name} {x.bandwidth:.0f}" for x in roofs.levels)
     print_text(f"one core: {roofs.peak:.0f} GFLOP/s, and GB/s read from {levels}")
     print_text(f"all kernels take {total * 1e3:.3f} ms; at their limits they would take {limit * 1e3:.3f} ms")
+    print_text("timed on random inputs: other values may take another time where results underflow")
 
 
 def _cells(s: Standing, total: float) -> list[str]:

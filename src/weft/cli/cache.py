@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.console import Json, Quiet, human_age, human_bytes, out, print_json, print_table
-from weft.cli.lazy import LOOKS
+from weft.cli.lazy import LOOKS, Command, Group
 from weft.driver.cache import Entry, default_cache
 from weft.driver.describe import about
 
@@ -18,11 +18,15 @@ KINDS = {"model": "models", "kernel": "kernels"}
 DAY = 24 * 3600.0
 
 cache_app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Look into the cache of compiled code, or empty it.", **LOOKS
+    cls=Group,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Look into the cache of compiled code, or empty it.",
+    **LOOKS,
 )
 
 
-@cache_app.command("ls")
+@cache_app.command("ls", cls=Command)
 def ls(
     all_kinds: Annotated[bool, typer.Option("--all", "-a", help="List kernels too, not models alone.")] = False,
     as_json: Json = False,
@@ -47,17 +51,17 @@ def ls(
         out.print("the cache holds no compiled model" + ("" if all_kinds else "; --all lists kernels too"))
 
 
-@cache_app.command("size")
+@cache_app.command("size", cls=Command)
 def size(as_json: Json = False) -> None:
     """Tell where the cache is, how much it holds, and how much it may.
 
-    WEFT_CACHE_DIR moves it, WEFT_CACHE_LIMIT=10GB lets it grow; the least recently used goes first.
+    WEFT_CACHE_DIR moves it, WEFT_CACHE_LIMIT=10GiB lets it grow; the least recently used goes first.
 
     Examples:
 
         weft cache size
 
-        WEFT_CACHE_LIMIT=500MB weft cache size --json
+        WEFT_CACHE_LIMIT=500MiB weft cache size --json
     """
     store = default_cache()
     found = store.entries()
@@ -72,7 +76,7 @@ def size(as_json: Json = False) -> None:
         out.print(f"  {len(some):>6} {name:<8} {human_bytes(sum(e.nbytes for e in some))}")
 
 
-@cache_app.command("clear")
+@cache_app.command("clear", cls=Command)
 def clear(
     older_than: Annotated[
         float, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what was not used for so many days.")

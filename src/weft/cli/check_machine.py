@@ -49,19 +49,24 @@ def vectors(_: Path) -> Finding:
 def caches(_: Path) -> Finding:
     """The sizes of its caches, to which kernels are cut."""
     target, known = host(), cache_sizes()
-    told = ", ".join(
-        f"L{n} {human_bytes(size).replace('.0 ', ' ')}" for n, size in enumerate((target.l1, target.l2, target.l3), 1)
-    )
+    used = enumerate((target.l1, target.l2, target.l3), 1)
+    told = ", ".join([f"L{n} {_cache_text(size, known.get(n, size))}" for n, size in used])
     if not known:
         todo = "mount /sys where Weft runs, so that kernels fit the caches that there are"
         return Finding("caches", State.ADVICE, f"the system does not tell them; taken for {told}", todo)
     return Finding("caches", State.OK, told)
 
 
+def _cache_text(used: int, there: int) -> str:
+    """Returns the size of a cache; of a large one that many cores share, also the part that kernels are cut to."""
+    size, whole = (human_bytes(n).replace(".0 ", " ") for n in (used, there))
+    return whole if used >= there else f"{whole}, of which kernels are cut to {size}"
+
+
 def cores(root: Path) -> Finding:
     """How many processors a model may use, and what bounds them."""
     there, allowed = os.cpu_count() or 1, len(os.sched_getaffinity(0))
-    quota = _rt.quota_cpus(str(root / "sys/fs/cgroup"), read(root, "proc/self/cgroup") or "")
+    quota = _rt.quota_cpus(str(root))
     used = min(allowed, quota or allowed)
     siblings = read(root, "sys/devices/system/cpu/cpu0/topology/thread_siblings_list") or "0"
     shared = len(re.findall(r"\d+", siblings)) > 1
@@ -80,7 +85,7 @@ def load(root: Path) -> Finding:
     """Whether others are at work, too."""
     busy = float((read(root, "proc/loadavg") or "0").split()[0])
     count = len(os.sched_getaffinity(0))
-    told = f"{busy:.1f} of {count} processors busy in the last minute"
+    told = f"a load average of {busy:.1f} over the last minute, on {count} processor{'s' if count > 1 else ''}"
     if busy > count / 2:
         return Finding("load", State.ADVICE, told, "times that are measured now are worth little; stop what else runs")
     return Finding("load", State.OK, told)
@@ -106,7 +111,7 @@ def memory(root: Path) -> Finding:
 
 
 def huge_pages(root: Path) -> Finding:
-    """Whether weights can be kept in pages of 2 MB."""
+    """Whether weights can be kept in pages of 2 MiB."""
     mode = re.search(r"\[(\w+)\]", read(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
     if mode is None:
         return Finding("huge pages", State.ADVICE, "the system has none: large weights are read up to 40% slower")

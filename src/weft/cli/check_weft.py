@@ -9,7 +9,7 @@ import subprocess
 import sys
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from time import perf_counter
@@ -21,18 +21,20 @@ import numpy as np
 import weft
 from weft.cli.console import human_bytes, human_seconds
 from weft.cli.findings import Check, Finding, State
-from weft.driver.cache import Cache, default_cache
+from weft.driver.cache import Cache, default_cache, digest
 from weft.driver.function import build_function
 from weft.loop.parser import parse_program
 from weft.native import _rt
 
 EXTRAS: Final = {
-    "torch": "compiling PyTorch's models",
     "bench": "`weft demo`, and comparing with ONNX Runtime",
     "plot": "pictures of rooflines",
     "test": "running Weft's own tests",
 }
 """What the optional packages are for, by the name of the extra; an extra that is not here is listed all the same."""
+
+TESTS: Final = "test"
+"""The extra that `make test` installs."""
 
 TOOLS: Final = {
     "C compiler": (("cc", "gcc", "clang"), "linking what is exported into programs of your own", "apt install gcc"),
@@ -68,7 +70,7 @@ def cache(_: Path) -> Finding:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         store = default_cache()
-        key = uuid.uuid4().hex
+        key = digest(uuid.uuid4())
         store.put("probe", key, b"probe")
         works = store.get("probe", key) == b"probe"
     if not works:
@@ -105,7 +107,7 @@ def needed(_: Path) -> Finding:
             wrong.append((text.partition(";")[0], there or "none"))
     if wrong:
         told = ", ".join(f"{text} is needed, and there is {there}" for text, there in wrong)
-        return Finding("needed", State.PROBLEM, told, "pip install " + " ".join(f'"{text}"' for text, _ in wrong))
+        return Finding("needed", State.PROBLEM, told, _installing([text for text, _ in wrong]))
     return Finding("needed", State.OK, ", ".join(found))
 
 
@@ -134,9 +136,9 @@ def extras() -> Iterator[Finding]:
     for text in requires("weft") or []:
         found = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", text)
         if found is not None:
-            wanted.setdefault(found[2], []).append(found[1])
-    for name, packages in wanted.items():
-        versions = {p: _version(p) for p in packages}
+            wanted.setdefault(found[2], []).append(text.partition(";")[0].strip())
+    for name, texts in wanted.items():
+        versions = {_requirement(text)[0]: _version(_requirement(text)[0]) for text in texts}
         told = ", ".join(f"{p} {v}" for p, v in versions.items() if v)
         missing = ", ".join(p for p, v in versions.items() if not v)
         if not missing:
@@ -144,7 +146,13 @@ def extras() -> Iterator[Finding]:
             continue
         purpose = f": for {EXTRAS[name]}" if name in EXTRAS else ""
         told += f"{'; ' if told else ''}not installed: {missing}{purpose}"
-        yield Finding(name, State.ADVICE, told, f'pip install "weft[{name}]", if you want that')
+        todo = "make test" if name == TESTS else _installing([t for t in texts if not versions[_requirement(t)[0]]])
+        yield Finding(name, State.ADVICE, told, f"{todo}, if you want that")
+
+
+def _installing(texts: Sequence[str]) -> str:
+    """Returns the command that installs packages; by their own names, for Weft is installed from its checkout alone."""
+    return "pip install " + " ".join(f'"{text}"' for text in texts)
 
 
 def _version(name: str) -> str:

@@ -3,48 +3,56 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from weft.cli.asked import Asked, compiling
-from weft.cli.console import human_bytes, human_seconds, out, print_json
-from weft.cli.files import check_folder, check_output
+from weft.cli.console import err, human_bytes, human_seconds, out, print_json
+from weft.cli.files import check_result
 from weft.driver.compile import compile_package
-from weft.driver.export import export_folder, export_library
+from weft.driver.export import export_folder, export_library, find_compiler
 from weft.runtime.artifact import write_artifact
+from weft.runtime.file_names import ENDING, check_saved_name
 from weft.runtime.package import Package
-from weft.support.errors import ArtifactError
+from weft.support.files import check_folder
+
+LIBRARY = ".so"
+"""What the names of shared libraries end in."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """How many bytes were written, and what there is to say of it."""
-
-    size: int
-    remark: str = ""
-
-
-def write_compiled(package: Package, path: Path, *, is_folder: bool) -> Written:
-    """Writes a compiled model as the path asks for; raises `ArtifactError` where that fails."""
-    try:
-        if is_folder:
-            return Written(sum(p.stat().st_size for p in export_folder(package, path)))
-        if path.suffix == ".so":
-            has_runtime = export_library(package, path)
-            remark = (
-                ""
-                if has_runtime
-                else "\nthere is no C compiler: programs link the runtime's sources, and look up this library's symbols"
-            )
-            return Written(path.stat().st_size, remark)
+def write_compiled(package: Package, path: Path, *, is_folder: bool) -> int:
+    """Writes a compiled model as the path asks for, and returns the bytes; raises `ArtifactError` where that fails."""
+    if is_folder:
+        return sum(p.stat().st_size for p in export_folder(package, path))
+    if path.suffix == LIBRARY:
+        export_library(package, path)
+    else:
         write_artifact(package, path)
-    except OSError as e:
-        raise ArtifactError(f"{path} can't be written: {e.strerror or e}", hint="choose another place") from None
-    return Written(path.stat().st_size)
+    return path.stat().st_size
+
+
+def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
+    """Raises an error where `write_compiled` would find that nothing can be written at *path*, or not under that name."""
+    if is_folder:
+        check_folder(path)
+        return
+    check_result(path, model)
+    if path.suffix == LIBRARY:
+        find_compiler(path)
+    else:
+        check_saved_name(path)
+
+
+def tell_kind(path: Path) -> None:
+    """Says on the error stream what was written, where its name does not say."""
+    if path.suffix not in (ENDING, LIBRARY):
+        told = f"{path} is a saved model, as {path}{ENDING} would be; a folder to link with C is {path}{os.sep}"
+        err.print(f"[yellow]warning:[/] {escape(told)}")
 
 
 @compiling
@@ -76,17 +84,16 @@ def compile_command(
     """
     start = perf_counter()
     path = Path(output)
-    if output.endswith(os.sep):
-        check_folder(path)
-    else:
-        check_output(path)
+    check_written(path, model, is_folder=output.endswith(os.sep))
     options, sizes, machine = asked.options, asked.sizes, asked.machine()
     if threads is not None:
         machine = replace(machine, cores=threads)
     with asked.progress() as progress:
         package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
-    kind = write_compiled(package, path, is_folder=output.endswith(os.sep))
-    seconds, size = perf_counter() - start, kind.size
+    size = write_compiled(package, path, is_folder=output.endswith(os.sep))
+    if not asked.quiet and not output.endswith(os.sep):
+        tell_kind(path)
+    seconds = perf_counter() - start
     figures = {
         "model": str(model),
         "artifact": output,
@@ -98,6 +105,6 @@ def compile_command(
         print_json(figures)
     elif not asked.quiet:
         out.print(
-            f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}{kind.remark}",
+            f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}",
             markup=False,
         )

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from weft.driver.options import PRECISIONS
 from weft.support.knobs import KNOBS
+from weft.support.text import printable, printable_line
 from weft.targets.cpu import LEVELS
 
 WIDE = 200
@@ -31,8 +32,17 @@ GAP = "  "
 TARGETS: Final = ("cpu", *[f"cpu -mattr={name}" for name in LEVELS])
 """What can be completed after `--target`."""
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class PrintableConsole(Console):
+    """A console that escapes what is not printable: all that Weft shows passes here, and names of models may hold anything."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints as `rich` does; texts are made printable before."""
+        super().print(*[printable(o) if isinstance(o, str) else o for o in objects], **options)
+
+
+out = PrintableConsole(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
+err = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Voice:
@@ -63,7 +73,7 @@ Shape = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Target = Annotated[
     str,
-    typer.Option("--target", help="What to compile for; see `weft targets`.", autocompletion=lambda: list(TARGETS)),
+    typer.Option("--target", help="Target; see `weft targets`.", autocompletion=lambda: list(TARGETS)),
 ]
 OptLevel = Annotated[
     int, typer.Option("--opt-level", "-O", min=0, max=3, help="0: node by node; 1: fused; 2: packed; 3: everything.")
@@ -73,6 +83,13 @@ Precision = Annotated[
     typer.Option(
         "--precision", help="model, or strict: round only as the model does.", metavar="model|strict",
         autocompletion=lambda: list(PRECISIONS),
+    ),
+]  # fmt: skip
+Denormals = Annotated[
+    str,
+    typer.Option(
+        "--denormals", help="keep, or flush: numbers too small for full precision are zero.", metavar="keep|flush",
+        autocompletion=lambda: ["keep", "flush"],
     ),
 ]  # fmt: skip
 Without = Annotated[
@@ -158,6 +175,7 @@ NARROW: Final = 9
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: str) -> None:
     """Prints a table, numbers to the right. On a narrow terminal the column *elastic* is cut off, then other texts."""
+    rows = [[printable_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
     right = [all(map(_NUMBER.fullmatch, cells)) for cells in zip(*rows, strict=True)] or [False] * len(headings)
     flexible = list(headings).index(elastic)
@@ -180,16 +198,19 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def print_json(value: object) -> None:
     """Prints *value* as JSON on the standard output."""
-    sys.stdout.write(json.dumps(value, indent=1) + "\n")
+    sys.stdout.write(json.dumps(value, indent=1).replace("\x7f", "\\u007f") + "\n")
 
 
 def print_text(text: str) -> None:
-    """Prints *text* on the standard output as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Prints *text* on the standard output as it is, but for what is not printable."""
+    sys.stdout.write(printable(text if text.endswith("\n") else text + "\n"))
 
 
 MOST_DIGITS = 99
 """Digits that a size may have: Python reads no numbers of thousands."""
+
+SHOWN = 40
+"""Characters of an option that a message repeats."""
 
 
 def parse_shapes(given: list[str] | None) -> dict[str, int]:
@@ -197,22 +218,24 @@ def parse_shapes(given: list[str] | None) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for text in given or []:
         name, _, size = text.partition("=")
-        if not name or not size.isdecimal() or len(size) > MOST_DIGITS or int(size) < 1:
+        if not name or "=" not in text:
             raise typer.BadParameter(f"{text!r} is not of the form NAME=SIZE", param_hint="--shape")
+        if not size.isdecimal() or len(size) > MOST_DIGITS:
+            raise typer.BadParameter(f"the size in {text[:SHOWN]!r} is not a number, 0 or more", param_hint="--shape")
         sizes[name] = int(size)
     return sizes
 
 
 def human_bytes(count: int) -> str:
-    """Returns a number of bytes for people."""
+    """Returns a number of bytes for people, in units of 1024: B, KiB, MiB or GiB."""
     if count < 1024:
         return f"{count} B"
     size = count / 1024
-    for unit in ("KB", "MB"):
+    for unit in ("KiB", "MiB"):
         if size < 1024:
             return f"{size:.1f} {unit}"
         size /= 1024
-    return f"{size:.2f} GB"
+    return f"{size:.2f} GiB"
 
 
 def human_seconds(seconds: float) -> str:

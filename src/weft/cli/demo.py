@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from weft.cli.bench_engines import engine
-from weft.cli.bench_measure import DIFFERS, TOLERANCE, Timed, difference, measure, ratio
+from weft.cli.bench_measure import DIFFERS, TOLERANCE, Timed, difference, measure, memory_text, ratio
 from weft.cli.console import Json, Quiet, human_bytes, human_seconds, out, print_json, progress_bar
 from weft.driver.compile import compile
 from weft.support.errors import RuntimeFailure
@@ -110,8 +110,8 @@ def _show_resnet(found: dict[str, float]) -> None:
         f"[bold]ResNet-18[/]: 1 x 3 x 224 x 224, float32, {human_bytes(int(found['bytes']))}, threads: {found['threads']}"
     )
     for name in ("weft", PEER):
-        ready, peak = human_seconds(found[f"{name}_compile_s"]), found[f"{name}_peak_rss_mb"]
-        out.print(f"  {name:<12}   {found[f'{name}_median_ms']:.2f} ms an image, ready in {ready}, {peak:.0f} MB")
+        ready, peak = human_seconds(found[f"{name}_compile_s"]), memory_text(found[f"{name}_peak_rss_mb"])
+        out.print(f"  {name:<12}   {found[f'{name}_median_ms']:.2f} ms an image, ready in {ready}, {peak}")
     out.print(f"  ratio          ONNX Runtime takes {found['onnxruntime_to_weft']:.2f} times as long as Weft")
     out.print(f"  difference     {_verdict(found['rel_err'])}\n")
 

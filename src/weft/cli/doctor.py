@@ -50,7 +50,10 @@ def examine(root: Path) -> dict[str, list[Finding]]:
         checks = importlib.import_module(CHECKS)
     except ImportError as e:
         told = f"the compiler can't be imported: {e}"
-        return {**found, "weft": [Finding("code", State.PROBLEM, told, "pip install --force-reinstall weft")]}
+        return {
+            **found,
+            "weft": [Finding("code", State.PROBLEM, told, "pip install --force-reinstall . (in the checkout of Weft)")],
+        }
     found["weft"] = [checked(c, root) for c in checks.WEFT]
     return {**found, "packages": list(checks.extras()), "tools": list(checks.tools())}
 

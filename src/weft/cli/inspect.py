@@ -17,10 +17,14 @@ from weft.cli.reading import readable_program, wrapped
 from weft.runtime.artifact import is_artifact, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import InputError
+from weft.support.text import printable_line
 
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.driver.build import Compilation
     from weft.driver.kernel import Kernel
+
+SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
+"""Stands over the loops of a kernel on a terminal, where they are in another form."""
 
 KERNEL = "KERNEL"
 """How `--schedule` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
@@ -37,9 +41,7 @@ def inspect(
         str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Shorten nothing for the terminal; a file gets all without.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not truncate lines (redirected output never is).")] = False,
 ) -> None:
     """Show what MODEL becomes. Without options, a summary.
 
@@ -90,6 +92,8 @@ class _Chosen:
         if self.schedule is not None:
             _print([_head(self.made, self.schedule)], short)
             program = self.schedule.scheduled
+            if short:
+                _print([SHORTENED], short)
             print_text(readable_program(program, out.width) if short else program)
             _print(["# made by", *self.schedule.trace.splitlines()], short)
         if self.asm is not None:
@@ -113,7 +117,7 @@ class _Chosen:
 
 def _print(lines: Sequence[str], short: bool, hang: int = 4) -> None:
     """Prints lines, wrapped to the terminal if they are to be *short*."""
-    for line in lines:
+    for line in map(printable_line, lines):
         text = line.expandtabs()
         print_text("\n".join(wrapped(text, out.width, hang)) if short and len(text) > out.width else line)
 
@@ -198,9 +202,17 @@ def _show_summary(path: Path, made: Compilation) -> None:
     stages = ", ".join(f"{stage} {human_seconds(seconds)}" for stage, seconds in made.seconds.items())
     total = human_seconds(sum(made.seconds.values()))
     lines = [f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels"]
-    lines += [f"  memory   {code}; {str(made.plan).splitlines()[-1]}", f"  compiled in {total}: {stages}"]
+    lines += [
+        f"  memory   {code}; {str(made.plan).splitlines()[-1]}",
+        f"  compiled in {total}: {stages}{_from_cache(made)}",
+    ]
     lines.append("look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL")
     _print(lines, out.is_terminal, hang=9)
+
+
+def _from_cache(made: Compilation) -> str:
+    """Returns how many kernels were not compiled anew, without which the times would mislead."""
+    return f"; {made.cached} of {len(made.kernels)} kernels came from the cache" if made.cached else ""
 
 
 def _show_signature(title: str, package: Package) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 LOOKS: Final[dict[str, Any]] = {
@@ -21,10 +23,40 @@ LOOKS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+def tidy(params: Sequence[Any]) -> Sequence[Any]:
+    """Returns parameters as help shows them: flags take no value, and arguments are in capitals."""
+    for p in params:
+        if p.param_type_name == "argument":
+            p.metavar = p.metavar or p.name.upper()
+        elif p.is_flag:
+            p.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose help is tidy."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Returns the parameters, that of the help too."""
+        return tidy(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Returns the words of the usage; what is required is not in braces, as the shells' manuals have it."""
+        return [re.sub(r"^\{(.*)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+
+class Group(TyperGroup):
+    """A group of commands whose help is tidy."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Returns the parameters, that of the help too."""
+        return tidy(super().get_params(ctx))
+
+
 def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
     """Returns the class of a group that has its commands from *places*: `module:function`, or `module:app`, by name."""
 
-    class LazyGroup(TyperGroup):
+    class LazyGroup(Group):
         """A group whose commands are imported when they are called."""
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -52,8 +84,13 @@ def load(name: str, place: str) -> Any:
     found = getattr(importlib.import_module(module), attribute)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False, **LOOKS)
-        found.command(name)(function)
-    made = typer.main.get_command(found)
+        found.command(name, cls=Command)(function)
+    made: Any = typer.main.get_command(found)
+    for command in (
+        made,
+        *getattr(made, "commands", {}).values(),
+    ):  # indented, examples would be code with lines around it
+        command.help = re.sub(r"^ {4}", "", inspect.cleandoc(command.help or ""), flags=re.MULTILINE)
     made.name = name
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -35,7 +36,7 @@ app = typer.Typer(
     name="weft",
     cls=lazy_group(COMMANDS),
     help="Weft compiles trained models to fast code with nothing behind it.",
-    epilog="Begin with: weft demo",
+    epilog="Begin with: weft demo. The shell completes commands and options after: weft --install-completion",
     no_args_is_help=True,
     **LOOKS,
 )
@@ -115,11 +116,16 @@ def _drop_output() -> None:
 
 
 def _complain(message: str) -> None:
-    err.print(f"[bold red]error:[/] {escape(message)}")
+    err.print(f"[bold red]error:[/] {escape(_hanging(message))}")
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    err.print(f"[yellow]warning:[/] {escape(str(message))}")
+    err.print(f"[yellow]warning:[/] {escape(_hanging(str(message)))}")
+
+
+def _hanging(message: str) -> str:
+    """Returns *message* with its lines after the first indented: a name with a newline in it begins no line of its own."""
+    return re.sub(r"\n(?=\S)", "\n  ", message)
 
 
 if __name__ == "__main__":

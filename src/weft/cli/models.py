@@ -51,6 +51,22 @@ def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress
     return Opened(model, perf_counter() - start)
 
 
+def check_sizes(path: Path, specs: Sequence[TensorSpec], sizes: Mapping[str, int], *, random: bool) -> None:
+    """Raises `InputError` for *sizes* that say nothing of a saved model: they are those of inputs made up at *random*."""
+    if not random:
+        raise InputError(
+            f"{path} is compiled already: --shape has no effect on it but for the inputs that --random makes up",
+            hint="give --random too, or give --shape to `weft compile`",
+        )
+    dynamic = list(dict.fromkeys(d for s in specs for d in s.shape if isinstance(d, str)))
+    for name in sizes:
+        if name not in dynamic:
+            raise InputError(
+                f"--shape has {name!r}, which is no symbolic dimension of {path}",
+                hint=f"its symbolic dimensions: {', '.join(dynamic) or 'none'}",
+            )
+
+
 def random_inputs(
     specs: Sequence[TensorSpec], seed: int = 0, sizes: Mapping[str, int] | None = None
 ) -> dict[str, np.ndarray]:

@@ -9,9 +9,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weft.cli.files import write_output
 from weft.driver.roofline import Roofs, Standing
 from weft.support.errors import InputError
+from weft.support.files import write_output
 
 NAMED = 8
 """How many kernels, of those that take the most time, are named in the picture."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -14,15 +15,18 @@ import typer
 
 from weft.cli.asked import Asked, Model, compiling
 from weft.cli.console import Threads, human_seconds, out, print_json
-from weft.cli.files import check_folder, check_output, write_output
-from weft.cli.models import Opened, open_model, random_inputs, read_inputs
+from weft.cli.files import check_result
+from weft.cli.models import Opened, check_sizes, open_model, random_inputs, read_inputs
+from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
+from weft.support.files import check_folder, write_output
+from weft.support.text import printable_line
 
 LOOKING = "weft.cli.profile"
 """Times kernels; imported when that is wanted, since it needs the compiler, which a compiled model does without."""
 
 
-@compiling
+@partial(compiling, reads=("shape",))
 def run(
     model: Model,
     asked: Asked,
@@ -33,7 +37,7 @@ def run(
     seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of --random.")] = 0,
     save: Annotated[Path | None, typer.Option("--save", help="A folder for the outputs, as NAME.npy.")] = None,
     threads: Threads = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Tell how long each kernel takes.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Print the time of each kernel.")] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +61,7 @@ def run(
         weft run resnet18.onnx --random --trace trace.json --no-cache
     """
     if trace is not None:
-        check_output(trace)
+        check_result(trace, model)
     if save is not None:
         check_folder(save)
     arrays = read_inputs(given or [])
@@ -67,6 +71,8 @@ def run(
     else:
         with asked.progress() as progress:
             opened = open_model(model, asked, threads, progress)
+    if asked.shape and is_artifact(model):
+        check_sizes(model, opened.model.inputs, asked.sizes, random=random)
     if random:
         arrays = {**random_inputs(opened.model.inputs, seed, asked.sizes), **arrays}
     outputs, taken = _outputs(opened, asked, arrays)
@@ -102,7 +108,8 @@ def _outputs(opened: Opened, asked: Asked, arrays: Mapping[str, np.ndarray]) -> 
 
 def _save(folder: Path, outputs: dict[str, np.ndarray]) -> None:
     for name, array in outputs.items():
-        path = folder / f"{name.replace('/', '_')}.npy"
+        plain = re.sub(r"[/\\]", "_", printable_line(name))
+        path = folder / f"{plain}.npy"
         write_output(path, partial(_write_array, array))
 
 
@@ -111,7 +118,7 @@ def _write_array(array: np.ndarray, file: IO[bytes]) -> None:
 
 
 def _show(name: str, array: np.ndarray) -> None:
-    out.print(f"{name}: {array.dtype}{list(array.shape)}", style="bold", markup=False)
+    out.print(printable_line(f"{name}: {array.dtype}{list(array.shape)}"), style="bold", markup=False)
     out.print(np.array2string(array, threshold=12, edgeitems=3 if array.ndim < 3 else 1, precision=5), markup=False)
 
 

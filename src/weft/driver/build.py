@@ -29,6 +29,8 @@ from weft.graph.in_place import find_in_place
 from weft.graph.memory import MemoryPlan, plan_memory
 from weft.graph.order_groups import order_groups
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
+from weft.graph.passes.guard_indices import guard_indices
+from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
 from weft.graph.place_concats import place_concats
@@ -59,6 +61,11 @@ class Compilation:
     seconds: Mapping[str, float] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     spans: tuple[Span, ...] = ()
+
+    @property
+    def cached(self) -> int:
+        """How many of the kernels were taken from the cache."""
+        return sum(not k.spans for k in self.kernels.values())
 
 
 def build(
@@ -97,7 +104,7 @@ def build(
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan)
-        package = replace(package, arena=arena_bytes(plan), notes=notes)
+        package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
     spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
     return Compilation(source, fused, plan, kernels, package, machine, clock.seconds, files, spans)
@@ -121,8 +128,9 @@ def optimize_graph(
     """Returns *graph* after the passes that the options ask for; code that computes constants is compiled in *pool*."""
     if options.verify:
         verify_graph(graph)
+    graph = replace_empty_tensors(graph)
     if options.opt_level == 0:
-        return eliminate_dead_code(graph)
+        return guard_indices(eliminate_dead_code(graph))
     wanted = GraphOptions(
         layouts=options.uses("layout", 3), pack=options.opt_level >= 2, winograd=options.uses("winograd", 3),
         prepack=options.uses("prepacking", 1), exact=options.precision == "strict",
@@ -163,7 +171,7 @@ def build_kernels(
     for key, group in distinct.items():
         clock.step(len(finished))
         request = Request(
-            group.name, key, group.tensors, group.sizes, group.source, may_alias=key in shared,
+            group.name, group.tensors, group.sizes, group.source, may_alias=key in shared,
             parallel=options.uses("parallel", 0), lift=True,
         )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)

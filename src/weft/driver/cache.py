@@ -1,9 +1,8 @@
 """The on-disk cache: entries by key, checked, atomic, bounded in size.
 
-An entry is a file `KIND-KEY`: its content preceded by its SHA-256, or an artifact, which has a checksum of its own. The folder
-is `$WEFT_CACHE_DIR`, else `weft` in `$XDG_CACHE_HOME` or `~/.cache`; it is the user's alone (mode 0700), since machine code is
-run from it. Reading an entry makes it the most recently used; the least recently used go first when the cache outgrows its size,
-4 GB or `$WEFT_CACHE_LIMIT`. Files whose names begin with a dot are claims (`driver.lock`) and entries being written.
+An entry is a file `KIND-KEY`: its content preceded by its SHA-256, or an artifact, which has a checksum of its own. Reading an
+entry makes it the most recently used; the least recently used go first when the cache outgrows its size, 4 GiB or
+`$WEFT_CACHE_LIMIT`. `driver.cache_folder` says where they are, and what else is there.
 """
 
 from __future__ import annotations
@@ -11,34 +10,27 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
-import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import IO, Final, TypeVar
 
-import weft
+from weft.driver.cache_folder import ENTRY, check_folder, default_folder, make_folder, sweep
 from weft.driver.lock import Claim, claim
-from weft.runtime.artifact import read_artifact, write_artifact
+from weft.runtime.artifact import artifact_parts, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import ArtifactError, CacheError
+from weft.support.files import replace_file
 
 LIMIT: Final = 4 << 30
 """Bytes that the cache may take on disk."""
 
 DIGEST: Final = hashlib.sha256().digest_size
 
-ABANDONED: Final = 3600.0
-"""Seconds after which a file that is no entry was left by a process that was killed."""
-
-_ENTRY: Final = re.compile(r"([a-z]+)-([0-9a-f]{1,40})")
-_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d+)?) *([KMGT]?)i?B?", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d+)?) *([KMGT]?)(i?B?)", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -86,11 +78,11 @@ class Cache:
     def put(self, kind: str, key: str, content: bytes) -> None:
         """Writes an entry; it appears whole or not at all."""
         data = hashlib.sha256(content).digest() + content
-        self._write(self.path(kind, key), lambda path: write_file(path, data))
+        self._write(self.path(kind, key), lambda file: file.write(data))
 
     def put_package(self, key: str, package: Package) -> None:
         """Keeps a compiled model; its file appears whole or not at all."""
-        self._write(self.path("model", key), lambda path: write_artifact(package, path))
+        self._write(self.path("model", key), lambda file: file.writelines(artifact_parts(package)))
 
     def claim(self, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
         """Returns the right to make an entry, once no other thread or process is at it.
@@ -100,7 +92,7 @@ class Cache:
         if not self._usable:
             return Claim()
         try:
-            self._prepare()
+            make_folder(self.folder)
         except (OSError, CacheError) as e:
             self._give_up(e)
             return Claim()
@@ -114,8 +106,9 @@ class Cache:
     def remove(self, entries: Iterable[Entry]) -> int:
         """Removes *entries*; returns the bytes that are free now."""
         freed = 0
-        with suppress(OSError):
-            _sweep(self.folder)
+        with self._reporting(), suppress(FileNotFoundError):
+            check_folder(self.folder)
+            sweep(self.folder)
         for e in entries:
             with self._reporting(), suppress(FileNotFoundError):  # removed by another process
                 os.unlink(e.path)
@@ -133,16 +126,11 @@ class Cache:
                 hint="set WEFT_CACHE_DIR to a folder of your own",
             ) from None
 
-    def _prepare(self) -> None:
-        """Makes the folder, if there is none; refuses one that others may write to."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        check_owner(self.folder)
-
     def _read(self, path: Path, read: Callable[[Path], T | None]) -> T | None:
         if not self._usable:
             return None
         try:
-            check_owner(self.folder)
+            check_folder(self.folder)
             found = read(path)
         except FileNotFoundError:
             return None
@@ -157,12 +145,12 @@ class Cache:
             os.utime(path)
         return found
 
-    def _write(self, path: Path, write: Callable[[Path], None]) -> None:
+    def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         if not self._usable:
             return
         try:
-            self._prepare()
-            write(path)
+            make_folder(self.folder)
+            replace_file(path, write, 0o600)
             self._grow(path)
         except (OSError, CacheError) as e:
             self._give_up(e)
@@ -181,7 +169,7 @@ class Cache:
 
     def shrink(self) -> int:
         """Removes the least recently used entries until the rest fit the limit; returns the bytes that they take."""
-        _sweep(self.folder)
+        sweep(self.folder)
         entries = sorted(_entries(self.folder), key=lambda e: e.used)
         total = sum(e.nbytes for e in entries)
         for e in entries:
@@ -196,21 +184,17 @@ class Cache:
 def _entries(folder: Path) -> list[Entry]:
     """Returns the entries in *folder*; none if there is no such folder."""
     found = []
-    for file in os.scandir(folder) if folder.exists() else ():
-        name = _ENTRY.fullmatch(file.name)
+    try:
+        check_folder(folder)
+    except FileNotFoundError:
+        return []
+    for file in os.scandir(folder):
+        name = ENTRY.fullmatch(file.name)
         with suppress(FileNotFoundError):  # removed by another process
             if name is not None and file.is_file(follow_symlinks=False):
                 facts = file.stat()
                 found.append(Entry(name[1], name[2], Path(file.path), facts.st_size, facts.st_mtime))
     return found
-
-
-def _sweep(folder: Path) -> None:
-    """Removes what processes left that were killed while they wrote."""
-    for file in os.scandir(folder):
-        with suppress(OSError):
-            if not _ENTRY.fullmatch(file.name) and time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED:
-                os.unlink(file.path)
 
 
 def read_checked(path: Path) -> bytes:
@@ -221,54 +205,20 @@ def read_checked(path: Path) -> bytes:
     return data[DIGEST:]
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Writes a file beside *path*, and moves it there once it is whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def check_owner(folder: Path) -> None:
-    """Refuses a folder that is another user's, or that others may write to: code is run from it."""
-    found = folder.stat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise CacheError(f"{folder} is not a folder", hint="set WEFT_CACHE_DIR to a folder of your own")
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o022:
-        raise CacheError(
-            f"the cache folder {folder} belongs to, or may be written by, somebody else",
-            hint=f"chmod 700 {folder}, or set WEFT_CACHE_DIR to a folder of your own",
-        )
-
-
 def default_cache() -> Cache:
     """Returns the cache in `$WEFT_CACHE_DIR`, else in `weft` in `$XDG_CACHE_HOME` or `~/.cache`."""
-    return Cache(_default_folder(), _limit(os.environ.get("WEFT_CACHE_LIMIT", "")))
-
-
-def _default_folder() -> Path:
-    given = os.environ.get("WEFT_CACHE_DIR")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if not os.path.isabs(base):  # there is no home
-        return Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"
-    return Path(base) / "weft"
+    return Cache(default_folder(), _limit(os.environ.get("WEFT_CACHE_LIMIT", "")))
 
 
 def _limit(given: str) -> int:
-    """Returns the bytes that the user allows the cache, such as `500 MB`; warns of what is no size."""
+    """Returns the bytes that the user allows the cache, such as `500MB` or `2GiB`; warns of what is no size."""
     size = _SIZE.fullmatch(given.strip())
     if size is not None:
-        return int(float(size[1]) * 1024 ** " KMGT".index(size[2].upper() or " "))
+        base = 1000 if size[3].upper() == "B" else 1024
+        return int(float(size[1]) * base ** " KMGT".index(size[2].upper() or " "))
     if given:
         warnings.warn(
-            f"WEFT_CACHE_LIMIT is {given!r}, which is no size such as 500MB or 2GB", CacheWarning, stacklevel=2
+            f"WEFT_CACHE_LIMIT is {given!r}, which is no size such as 500MB or 2GiB", CacheWarning, stacklevel=2
         )
     return LIMIT
 
@@ -280,13 +230,3 @@ def digest(*parts: object) -> str:
         text = str(part).encode()
         joined.update(len(text).to_bytes(8, "little") + text)
     return joined.hexdigest()[:40]
-
-
-@cache
-def source_hash() -> str:
-    """Returns a hash of Weft's own source: code from another version of the compiler is never reused."""
-    joined = hashlib.sha256()
-    root = Path(weft.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        joined.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    return joined.hexdigest()

@@ -13,10 +13,11 @@ from weft.driver.cache import Cache, default_cache
 from weft.driver.describe import describe
 from weft.driver.key import Shapes, changed_since, claim_key, find_key, make_key, remember_files
 from weft.driver.lock import Claim
-from weft.driver.options import Options, check_options
+from weft.driver.options import Options, check_options, check_shapes
 from weft.driver.progress import Progress
 from weft.runtime.model import Model
-from weft.runtime.package import Package
+from weft.runtime.package import Denormals, Package
+from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import InputError
 from weft.targets.cpu import can_run, parse_target
 from weft.targets.target import Target
@@ -34,12 +35,15 @@ def compile(
     shapes: Shapes | None = None,
     progress: Progress | None = None,
     without: Sequence[str] = (),
+    denormals: Denormals = "keep",
+    spinning: bool = True,
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
     *model* is the path of an ONNX file, its bytes, or an `onnx.ModelProto`. *threads* bounds the threads of a call (default:
     the processors that this process may use) and never changes its results. *shapes* gives sizes to symbolic dimensions by
-    name, or whole shapes to inputs. *cache* keeps compiled code in `$WEFT_CACHE_DIR` or `~/.cache/weft`.
+    name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or
+    `~/.cache/weft`.
 
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
@@ -47,16 +51,23 @@ def compile(
     *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
     out: those of `weft.support.knobs`.
 
+    *denormals* are numbers too small for full precision, with which processors compute up to a hundred times as slowly: calls
+    "keep" them, as IEEE 754 has it, or "flush" them to zero, as operands and as results; constants that are computed while
+    compiling keep them in any case. Without *spinning*, threads that have no work sleep at once: calls are slower, and leave
+    the processors to others.
+
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
     """
-    options = check_options(opt_level, precision, verify, records, without)
+    options = check_options(opt_level, precision, verify, records, without, denormals)
+    sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")
     machine = parse_target(target)
     if not can_run(machine):
         raise InputError(f"code for {target!r} does not run on this machine", hint="use `weft compile MODEL -o FILE`")
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads!r}", hint="use 1 or more, or None for all processors")
-    store = default_cache() if cache else None
-    return Model(compile_package(model, machine, options, shapes, store, progress), threads=threads)
+    store = default_cache() if cached else None
+    package = compile_package(model, machine, options, sizes, store, progress)
+    return Model(package, threads=threads, spinning=spinning)
 
 
 def compile_package(
@@ -108,10 +119,13 @@ def _collected(made: Package) -> Package:
 
 
 def _build(wanted: Wanted, cache: Cache | None, progress: Progress | None) -> Package:
-    """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile."""
+    """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
+
+    What operators from outside of Weft compute is no part of the key: models with such are not kept, though their kernels are.
+    """
     start = time.time_ns()
     made = weft.build(*wanted, cache, progress)
-    if cache is not None and not changed_since(made.files, start):
+    if cache is not None and not made.source.is_extended and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(wanted.model, made.files, *wanted[1:])
         if key is not None:

@@ -1,4 +1,4 @@
-"""The entry program of a model: `plan`, which checks a call's shapes, and `main`, which calls the kernels in order.
+"""The entry program of a model: `plan` (see `entry_plan`), and `main`, which calls the kernels in order.
 
 def main(in0, out0, arena, constants, batch):
     t1 = view(arena, 0)
@@ -13,28 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.llvm.entry import EntrySpec
-from weft.graph.graph import Array, Graph, Value
+from weft.driver.entry_plan import plan_function, size_sources
+from weft.graph.graph import Array, Constant, Guard, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.memory import MemoryPlan, Place
-from weft.ir.expr import INDEX, ZERO, Const, Expr, Var, eq, index
-from weft.ir.rewrite import free_vars
-from weft.loop.nodes import (
-    Address,
-    Assert,
-    Buffer,
-    Call,
-    Function,
-    Let,
-    Load,
-    Param,
-    Program,
-    Stmt,
-    Store,
-    View,
-    seq,
-)  # fmt: skip
+from weft.ir.expr import INDEX, Const, Expr, all_of, cast, index
+from weft.loop.nodes import Address, Assert, Buffer, Call, Function, Load, Param, Program, Stmt, View, seq
 from weft.support.dtypes import u8
-from weft.support.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -68,28 +53,7 @@ def write_constants(fused: FusedGraph, constants: Constants, block: Array) -> No
 
 def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Program:
     """Returns the program of `main` and `plan`; *kernels* has the function's name for each group's key."""
-    return Program((_main(fused, plan, constants, kernels), _plan(fused.graph, plan)))
-
-
-def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
-    """Returns, for each symbolic size, an input and the dimension of it that tells the size.
-
-    Raises `ModelError` for a size that no input shows as it is.
-    """
-    found: dict[Var, tuple[int, int]] = {}
-    for n, v in enumerate(graph.inputs):
-        for d, s in enumerate(v.shape):
-            if isinstance(s, Var):
-                found.setdefault(s, (n, d))
-    for v in (*graph.inputs, *graph.outputs):
-        for s in v.shape:
-            for var in free_vars(s):
-                if var not in found:
-                    raise ModelError(
-                        f"the size {var.name} of {v.name} is not a dimension of any input",
-                        hint=f'give it a number: shapes={{"{var.name}": 1}}',
-                    )
-    return found
+    return Program((_main(fused, plan, constants, kernels), plan_function(fused, plan)))
 
 
 def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Function:
@@ -100,7 +64,15 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     outs = [Buffer(f"out{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
-    body = seq(*[_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())) for n, g in enumerate(fused.groups)])
+    checks = _checks(memory)
+    body = seq(
+        *checks[-1],
+        *[
+            s
+            for n, g in enumerate(fused.groups)
+            for s in (_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())), *checks[n])
+        ],
+    )
     params: tuple[Param, ...] = (*ins, *outs, arena, weights, *sizes)
     words = [f"in{n}" for n in range(len(ins))] + [f"out{n}" for n in range(len(outs))] + ["arena", "constants"]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
@@ -155,46 +127,42 @@ def _call(group: Group, memory: _Memory, name: str, workspaces: Sequence[Value])
     return made
 
 
+def _checks(memory: _Memory) -> dict[int, list[Stmt]]:
+    """Returns the guards as statements, by the step after which their value is known: -1 for what is given."""
+    made = {root: n for n, g in enumerate(memory.fused.groups) for root in map(memory.fused.root, g.outputs)}
+    steps: dict[int, list[Stmt]] = {n: [] for n in range(-1, len(memory.fused.groups))}
+    for g in memory.fused.graph.guards:
+        for v in (g.least, g.greatest):
+            step = made.get(memory.fused.root(v), -1)
+            steps[step] += [_check_limit(g, v, k, memory) for k in range(len(g.limits))]
+    return steps
+
+
+def _check_limit(g: Guard, v: Value, k: int, memory: _Memory) -> Stmt:
+    """Checks element *k* of a value of a guard; the extremes of no elements are inside of any limits."""
+    if isinstance(v, Constant):
+        return _assert_inside(g, v, k, index(int(v.array.reshape(-1)[k])))
+    buffer = memory.parameter(v)
+    view = None if buffer is not None else memory.view(v)
+    where = buffer if view is None else view[0]
+    assert where is not None
+    check = _assert_inside(g, v, k, cast(Load(where, (index(memory.begin(v) + k),)), INDEX))
+    return check if view is None else View(*view, check)
+
+
+def _assert_inside(g: Guard, v: Value, k: int, value: Expr) -> Assert:
+    """Stops the model with a message that names the node, the *value* of *v*, and from where to where it may be."""
+    low, high = g.limits[k]
+    held = [c for end, c in ((g.least, low <= value), (g.greatest, value <= high)) if end is v]
+    symbolic = [e for e in (low, high) if not isinstance(e, Const)]
+    texts = [str(e.value) if isinstance(e, Const) else f"{{{symbolic.index(e) + 1}}}" for e in (low, high)]
+    source = g.source.replace("{", "{{").replace("}", "}}")
+    message = f"{source}: {g.what} {{0}} is outside of {texts[0]} to {texts[1]}"
+    return Assert(all_of(held), message, (value, *symbolic))
+
+
 def _elements(v: Value) -> Expr:
     total: Expr = index(1)
     for s in v.shape:
         total = total * s
     return total
-
-
-def _plan(graph: Graph, plan: MemoryPlan) -> Function:
-    """Builds the function that checks the inputs' shapes, and tells the outputs' shapes and the arena's size."""
-    ins = [Buffer(f"in{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.inputs)]
-    outs = [Buffer(f"out{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.outputs)]
-    needed = Buffer("arena_needed", (index(1),), INDEX)
-    sources = size_sources(graph)
-    steps: list[Stmt] = []
-    for n, v in enumerate(graph.inputs):
-        steps += [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
-    steps += [Assert(r.condition, r.message, r.values) for r in graph.requirements]
-    steps += [Store(outs[n], (index(d),), s, None) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
-    steps.append(Store(needed, (ZERO,), plan.size, None))
-    body = seq(*[_check_positive(graph.inputs[n], d, ins[n]) for n, d in sources.values()], *steps)
-    for var, (n, d) in reversed(sources.items()):
-        body = Let(var, Load(ins[n], (index(d),)), body)
-    words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
-    return Function(
-        "plan", (*ins, *outs, needed), body, EntrySpec("plan", (*words, "arena_needed")).annotations()
-    )  # fmt: skip
-
-
-def _var(e: Expr) -> Var:
-    return e if isinstance(e, Var) else Var("none")
-
-
-def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
-    """Checks one size against the model's."""
-    given = Load(shape, (index(d),))
-    wanted = str(expected.value) if isinstance(expected, Const) else "{1}"
-    message = f"input {v.name}: dimension {d} is {{0}}, but the model takes {wanted}"
-    return Assert(eq(given, expected), message, (given, expected))
-
-
-def _check_positive(v: Value, d: int, shape: Buffer) -> Assert:
-    given = Load(shape, (index(d),))
-    return Assert(index(0) < given, f"input {v.name}: dimension {d} is {{0}}, but it must be at least 1", (given,))

@@ -57,7 +57,7 @@ class NativeEvaluator:
         description = f"{op.name} {[(t.name, _static_shape(t), t.dtype) for t in given]} {sorted(attributes.items())}"
         if description not in self._codes:
             outputs = op(tensors, attributes)
-            request = Request(op.name, description, lambda: (given, outputs))
+            request = Request(op.name, lambda: (given, outputs))
             kernel = make_kernel(request, self.target, self.cache, self.pool, verify=self.verify)
             self._codes[description] = _Code(kernel, [(_static_shape(t), t.dtype) for t in outputs])
         return self._codes[description]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -9,18 +10,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from weft.driver.export_elf import Part, Symbol, write_library, write_object
+from weft.driver.export_elf import Part, Symbol, write_object
 from weft.driver.export_header import c_name, header_text
-from weft.native import _rt, header_files, source_files
+from weft.native import _rt, header_files, include_folders, source_files
 from weft.runtime.artifact import artifact_header
 from weft.runtime.package import Package
-from weft.support.errors import ArtifactError, ToolchainError
+from weft.support.errors import ToolchainError
+from weft.support.files import check_folder, write_pieces
 
 MOST_EMBEDDED: Final = 16 << 20
 """Weights of more bytes are a file of their own, which is mapped: objects and programs stay small, and link fast."""
 
 LIBRARY_NAME: Final = "weft_model"
 """What the symbols of a shared library begin with, whatever the model, so that programs can look them up."""
+_WITHOUT: Final = (
+    "apt install gcc, or the like; or save a .weft file, which needs no compiler and which weft_load opens"
+)
+_ABROAD: Final = "write a FOLDER/, and link it there with the runtime's sources; or save a .weft file"
 _OPEN: Final = """#include "weft.h"
 extern const unsigned char weft_model_header[], weft_model_image[], weft_model_weights[];
 int32_t weft_open(const weft_options *options, weft_model **model, weft_error *error);
@@ -51,15 +57,16 @@ def export_folder(package: Package, folder: Path, *, embed: bool | None = None) 
     embedded = len(weights) <= MOST_EMBEDDED if embed is None else embed
     if not embedded:
         parts, symbols = parts[:-1], [s for s in symbols if s.part < 2]
-    (folder / "weft").mkdir(parents=True, exist_ok=True)
+    check_folder(folder)
+    check_folder(folder / "weft")
     made = [folder / "model.o", folder / "model.h", *([] if embedded else [folder / "weights.bin"])]
-    _write(made[0], write_object(package.machine, parts, symbols))
-    made[1].write_text(header_text(package, name, embedded=embedded), encoding="utf-8")
+    write_pieces(made[0], write_object(package.machine, parts, symbols))
+    write_pieces(made[1], [header_text(package, name, embedded=embedded).encode()])
     if not embedded:
-        _write(made[2], [weights])
+        write_pieces(made[2], [weights])
     for source in runtime_sources():
         made.append(folder / "weft" / source.name)
-        shutil.copyfile(source, made[-1])
+        write_pieces(made[-1], [source.read_bytes()])
     return made
 
 
@@ -78,29 +85,48 @@ def object_parts(package: Package, name: str) -> tuple[list[Part], list[Symbol]]
     return parts, symbols
 
 
-def export_library(package: Package, path: Path, compiler: str | None = None) -> bool:
-    """Writes a shared library; returns whether it has the runtime in it, as it does where there is a C compiler.
+def export_library(package: Package, path: Path, compiler: str | None = None) -> None:
+    """Writes a shared library with the runtime in it.
 
-    With the runtime, it exports all of weft.h, and `weft_open(options, &model, &error)`, which makes its model. Without, it
-    exports what `weft_link` takes: `weft_model_header`, `weft_model_image` and `weft_model_weights`, for `dlsym` (a
-    program linked with it would copy them, code too, to its own data). *compiler* is the C compiler to use (default: `cc`, if
-    there is one), "" for none. Raises `ToolchainError` if the compiler fails.
+    It exports all of weft.h, and `weft_open(options, &model, &error)`, which makes its model; nothing else. *compiler* is the C
+    compiler to use (default: `cc`). Raises `ToolchainError` if there is none, or it fails, or makes code for another machine.
     """
-    found = shutil.which("cc") if compiler is None else compiler
     parts, symbols = object_parts(package, LIBRARY_NAME)
-    if not found or package.machine != _rt.MACHINE:
-        _write(path, write_library(package.machine, path.name, parts, symbols))
-        return False
+    model_object = write_object(package.machine, parts, symbols)
+    found = find_compiler(path) if compiler is None else compiler
+    if package.machine != _rt.MACHINE:
+        raise ToolchainError(
+            f"{path} can't be made: it is for {package.machine}, and the C compiler here for {_rt.MACHINE}",
+            hint=_ABROAD,
+        )
     with tempfile.TemporaryDirectory() as folder:
-        model, source = Path(folder, "model.o"), Path(folder, "open.c")
-        _write(model, write_object(package.machine, parts, symbols))
+        model, source, linked = (Path(folder, name) for name in ("model.o", "open.c", "model.so"))
+        write_pieces(model, model_object)
         source.write_text(_OPEN, encoding="utf-8")
+        exported = Path(folder, "exported")
+        exported.write_text(f"{{ global: {'; '.join(exported_names())}; local: *; }};\n", encoding="utf-8")
         c_files = [s for s in runtime_sources() if s.suffix == ".c"]
         _run([
-            found, "-shared", "-fPIC", "-std=c99", "-O2", f"-I{c_files[0].parent}", str(source), *map(str, c_files),
-            str(model), "-pthread", "-Wl,-Bsymbolic", f"-Wl,-soname,{path.name}", "-o", str(path),
+            found, "-shared", "-fPIC", "-std=c99", "-O2", f"-I{include_folders()[0]}", str(source), *map(str, c_files),
+            str(model), "-pthread", "-Wl,-Bsymbolic", f"-Wl,-soname,{path.name}", f"-Wl,--version-script={exported}",
+            "-o", str(linked),
         ])  # fmt: skip
-    return True
+        write_pieces(path, [linked.read_bytes()])
+
+
+def find_compiler(path: Path) -> str:
+    """Returns the C compiler that makes the library *path*; raises `ToolchainError` if there is none."""
+    found = shutil.which("cc")
+    if found is None:
+        raise ToolchainError(f"{path} can't be made: that takes a C compiler, and there is none", hint=_WITHOUT)
+    return found
+
+
+def exported_names() -> list[str]:
+    """Returns the functions that a shared library exports: those that weft.h declares for programs, and `weft_open`."""
+    header = (include_folders()[0] / "weft.h").read_text(encoding="utf-8")
+    declared = re.findall(r"^(?!static|typedef)\w[\w *]*?\b(weft_\w+)\(", header, re.MULTILINE)
+    return [*[name for name in declared if not name.startswith("weft_port_")], "weft_open"]
 
 
 def _run(command: Sequence[str]) -> None:
@@ -110,13 +136,3 @@ def _run(command: Sequence[str]) -> None:
             f"the C compiler failed: {done.stderr.strip() or done.returncode}",
             hint="see whether it compiles other programs",
         )
-
-
-def _write(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.writelines(pieces)
-    except OSError as error:
-        raise ArtifactError(
-            f"{path} can't be written: {error.strerror or error}", hint="choose another place"
-        ) from None

@@ -8,6 +8,7 @@ from typing import Final
 
 import weft
 from weft.runtime.package import Package, TensorSpec
+from weft.support.text import printable_line
 
 C_TYPES: Final = {
     "bool": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t", "u16": "uint16_t",
@@ -85,7 +86,7 @@ def _sides(package: Package) -> tuple[tuple[str, Sequence[TensorSpec]], tuple[st
 
 
 def _row(spec: TensorSpec) -> str:
-    return str(spec).replace("\n", " ").replace("\\", "/")
+    return printable_line(str(spec)).replace("\\", "/")
 
 
 def _call(package: Package, name: str) -> str:

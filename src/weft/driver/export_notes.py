@@ -49,7 +49,8 @@ def notes_of(
 def options_text(options: Options) -> str:
     """Returns options as text, such as `opt_level=3 precision=model without=winograd,pack`."""
     without = f" without={','.join(options.without)}" if options.without else ""
-    return f"opt_level={options.opt_level} precision={options.precision}{without}"
+    denormals = f" denormals={options.denormals}" if options.denormals != "keep" else ""
+    return f"opt_level={options.opt_level} precision={options.precision}{denormals}{without}"
 
 
 def arena_bytes(plan: MemoryPlan) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 
 from weft.codegen.llvm.compile import ObjectCode, assembly, compile_module
@@ -20,6 +20,7 @@ from weft.driver.key import compiler_facts
 from weft.driver.lock import Claim
 from weft.driver.progress import Span
 from weft.ir.expr import Var
+from weft.loop.canonical import canonical_text
 from weft.loop.nodes import Buffer, Program
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_function, print_program
@@ -39,9 +40,9 @@ Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A kernel that is wanted: its name, a canonical description of what it computes, and its formulas.
+    """A kernel that is wanted: its name, and its formulas.
 
-    Equal descriptions have equal names: whatever a model calls its kernels, it shares them with others (`Kernel.named`).
+    Whatever a model calls its kernels and the operators in them, it shares those whose loops are the same (`Kernel.named`).
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
@@ -49,7 +50,6 @@ class Request:
     """
 
     name: str
-    description: str
     tensors: Callable[[], Tensors]
     sizes: Sequence[Var] = ()
     source: str = ""
@@ -57,9 +57,17 @@ class Request:
     parallel: bool = True
     lift: bool = False
 
+    @cached_property
+    def program(self) -> Program:
+        """The loops of the formulas, before they are scheduled."""
+        inputs, outputs = self.tensors()
+        return to_program(inputs, outputs, self.name, self.sizes)
+
     def key(self, target: Target) -> str:
-        """Returns the cache key: all that the machine code depends on."""
-        return digest(self.description, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
+        """Returns the cache key: all that the machine code depends on, of which names are no part."""
+        entry, *callees = self.program.functions
+        loops = canonical_text(Program((replace(entry, name=""), *callees)))
+        return digest(loops, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +130,10 @@ def make_kernel(
     program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
     store = None if verify else cache
+    start = perf_counter()
+    with _naming(request):
+        _ = request.program
+    formed = Span("formulas to loops", "kernel", start, perf_counter())
     key = request.key(target) if cache is not None else ""
     found = store.get("kernel", key) if store is not None else None
     claim = store.claim("kernel", key) if store is not None and found is None else Claim()
@@ -132,7 +144,7 @@ def make_kernel(
         return _done(Kernel.from_bytes(found))
     try:
         with _naming(request):
-            lowered = _lowered(request, target, verify)
+            lowered = _lowered(request, formed, target, verify)
         emit = partial(lowered.emit, target, cache, key, claim)
         return _done(emit()) if pool is None else pool.submit(emit)
     except BaseException:
@@ -146,13 +158,10 @@ def _done(kernel: Kernel) -> Future[Kernel]:
     return future
 
 
-def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
+def _lowered(request: Request, formed: Span, target: Target, verify: bool) -> _Lowered:
     start = perf_counter()
-    inputs, outputs = request.tensors()
-    program = to_program(inputs, outputs, request.name, request.sizes)
-    spans = [Span("formulas to loops", "kernel", start, perf_counter())]
-    schedule = schedule_program(program, target)
-    spans.append(Span("schedule", "kernel", spans[-1].end, perf_counter()))
+    schedule = schedule_program(request.program, target)
+    spans = [formed, Span("schedule", "kernel", start, perf_counter())]
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
         verify_program(scheduled)
@@ -175,8 +184,9 @@ def _lowered(request: Request, target: Target, verify: bool) -> _Lowered:
     written = write_module(flat, target)
     end = perf_counter()
     spans.append(Span("write module", "kernel", begin, end))
-    spans.insert(0, Span(request.name, "kernel", start, end, facts={"for": request.source}))
-    return _Lowered(request, *texts, written, tuple([size_of(b) or 0 for b in lifted]), end - start, tuple(spans))
+    spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
+    workspaces = tuple([size_of(b) or 0 for b in lifted])
+    return _Lowered(request, *texts, written, workspaces, end - formed.begin, tuple(spans))
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -222,6 +232,8 @@ def _naming(request: Request) -> Iterator[None]:
     """Turns what goes wrong while a kernel is made into an error that names the nodes it is for."""
     try:
         yield
+    except MemoryError:  # no fault of the compiler's
+        raise
     except Exception as error:
         raise LoweringError(
             f"no code could be made for it: {_told(error)}",

@@ -14,8 +14,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
-from weft.driver.cache import Cache, digest, source_hash
+from weft.driver.cache import Cache, digest
 from weft.driver.options import Options
+from weft.driver.source_hash import source_hash
+from weft.support.registry import added_names
 from weft.targets.target import Target
 
 Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
@@ -53,12 +55,17 @@ def remember_files(files: Sequence[Path], cache: Cache) -> None:
 def make_key(
     model: object, files: Sequence[Path], target: Target, options: Options, shapes: Shapes | None
 ) -> str | None:
-    """Returns the key of a model that is bytes, or consists of *files*; None for any other, or if a file is missing."""
+    """Returns the key of a model that is bytes, or consists of *files*; None for any other, or if a file is missing.
+
+    None, too, while operators of Weft's own are replaced by others. Those that are added to Weft's count by their names, since
+    they may take the place of functions in the model; one that has them is not kept at all.
+    """
+    added = added_names()
     facts = [hashlib.sha256(model).hexdigest()] if isinstance(model, bytes) else [file_facts(f) for f in files]
-    if not facts or None in facts:
+    if not facts or None in facts or added is None:
         return None
     given = sorted((name, str(s)) for name, s in (shapes or {}).items())
-    return digest(facts, given, options, *compiler_facts(target))
+    return digest(facts, given, options, added, *compiler_facts(target))
 
 
 def changed_since(files: Sequence[Path], moment: int) -> bool:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import index
+from typing import Final, SupportsIndex
 
+from weft.runtime.package import Denormals, check_denormals
+from weft.support.arguments import check_bool, check_many, check_mapping
 from weft.support.errors import InputError
 from weft.support.knobs import check_knobs
 
 PRECISIONS = ("model", "strict")
+
+SHAPES: Final = 'give sizes by name, such as shapes={"batch": 4} or {"image": (1, 3, 224, 224)}'
 
 
 @dataclass(frozen=True)
@@ -24,12 +31,14 @@ class Options:
         "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model.
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.
     `without` names optimizations of `support.knobs` that are switched off.
+    `denormals` are kept in calls, or flushed to zero; constants are always computed with those that there are.
     """
 
     opt_level: int = 3
     precision: str = "model"
     verify: bool = False
     without: tuple[str, ...] = ()
+    denormals: Denormals = "keep"
 
     def uses(self, knob: str, level: int) -> bool:
         """Tells whether the optimization called *knob* is on; it is one of those that `opt_level` *level* brings."""
@@ -42,12 +51,50 @@ def check_options(
     verify: bool = False,
     records: object = None,
     without: Iterable[str] = (),
+    denormals: object = "keep",
 ) -> Options:
     """Returns the options; raises `InputError` for values that there are not."""
-    if opt_level not in range(4):
+    if type(opt_level) is not int or opt_level not in range(4):
         raise InputError(f"opt_level is {opt_level!r}", hint="use 0, 1, 2 or 3")
     if precision not in PRECISIONS:
         raise InputError(f"precision is {precision!r}", hint='use "model" or "strict"')
     if records is not None:
         raise InputError("tuning records can't be used yet", hint="leave records out")
-    return Options(opt_level, precision, bool(verify), check_knobs(without))
+    return Options(opt_level, precision, check_bool("verify", verify), check_knobs(without), check_denormals(denormals))
+
+
+def check_shapes(shapes: object) -> dict[str, int | tuple[int | str, ...]] | None:
+    """Returns sizes by the name of a symbolic dimension, and whole shapes by that of an input; raises `InputError` for others."""
+    if shapes is None:
+        return None
+    return {_name(key): _shape(key, value) for key, value in check_mapping("shapes", shapes, SHAPES).items()}
+
+
+def _name(key: object) -> str:
+    if not isinstance(key, str):
+        raise InputError(f"shapes has {key!r}, which is no name", hint=SHAPES)
+    return key
+
+
+def _shape(key: object, value: object) -> int | tuple[int | str, ...]:
+    """Returns the size of a dimension, or the shape of an input, whose sizes may be names."""
+    size = _size(value)
+    if size is not None:
+        return size
+    sizes = check_many(f"the shape of {key!r}", value, SHAPES)
+    return tuple([_size_or_name(key, size) for size in sizes])
+
+
+def _size_or_name(key: object, value: object) -> int | str:
+    size = value if isinstance(value, str) else _size(value)
+    if size is None:
+        raise InputError(f"the shape of {key!r} has the size {value!r}", hint=SHAPES)
+    return size
+
+
+def _size(value: object) -> int | None:
+    """Returns a whole number, Python's or NumPy's, as an int; None for anything else."""
+    with suppress(TypeError):
+        if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+            return index(value)
+    return None

@@ -84,8 +84,15 @@ class Profiler:
 
 
 def calls_of(body: Stmt) -> list[Stmt]:
-    """Returns the calls of an entry program in order, each with the views it is in."""
-    return list(body.body) if isinstance(body, Seq) else [body]
+    """Returns the calls of an entry program in order, each with the views it is in; not what it checks between them."""
+    steps = list(body.body) if isinstance(body, Seq) else [body]
+    return [s for s in steps if isinstance(_inner(s), Call)]
+
+
+def _inner(s: Stmt) -> Stmt:
+    while isinstance(s, View):
+        s = s.body
+    return s
 
 
 def _bound(s: Stmt, images: Mapping[str, Image], memory: dict[Param, Bytes], threads: int) -> Callable[[], None]:

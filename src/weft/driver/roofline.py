@@ -99,7 +99,10 @@ class Standing:
             return f"{self.cause}: {self.share:.0%} of what the machine can do"
         if self.seconds < SHORT:
             return "too short for anything but its own start and end"
-        return f"nothing yet: {self.share:.0%} of the limit, which is {self.cause}"
+        compute, *_ = self.limits
+        if self.cause == compute:
+            return f"{compute}, at {self.share:.0%} of its peak; no level of memory is near its limit"
+        return f"{self.cause}, with memory at {self.share:.0%} of its bandwidth; arithmetic is not near its peak"
 
 
 def measure_roofs(target: Target, rounds: int = 3, progress: Progress | None = None) -> Roofs:

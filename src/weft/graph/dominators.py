@@ -11,7 +11,7 @@ from weft.graph.graph import Graph, Node, Value
 
 def post_dominators(graph: Graph, users: dict[Value, list[Node]]) -> dict[Node, Node | None]:
     """Returns the first node that every way from a node to the outputs passes; None where only the end is."""
-    escaping = {v.producer for v in graph.outputs}
+    escaping = {v.producer for v in graph.roots}
     above: dict[Node, Node | None] = {}
     depth: dict[Node | None, int] = {None: 0}
     for node in reversed(graph.nodes):

@@ -8,11 +8,11 @@ from functools import lru_cache
 from math import prod
 
 from weft.graph.graph import Attributes, Node, Value
-from weft.ir.expr import ONE, ZERO, Add, Const, Mul, Sub, Var
+from weft.ir.expr import ONE, ZERO, Add, Const, Mul, Select, Sub, Var
 from weft.ir.node import Node as IrNode
 from weft.ir.rewrite import post_order
 from weft.ops.registry import Operator, TensorType
-from weft.te import Compute, Operation, Placeholder, Read, Tensor, placeholder, topological
+from weft.te import Compute, Operation, Placeholder, Read, Tensor, topological
 from weft.te.classify import OpClass, access_class, classify
 
 ALIGNMENT = 64
@@ -29,7 +29,7 @@ class NodeFacts:
     `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule;
     `is_rearrangement` that it moves elements without computing, by sums and products of indices alone. `streams[i]` tells that a
     contraction reads input *i* at indices without the result's last axis: one element for each vector of the result, wherever
-    that element lies.
+    that element lies. `moved` are the inputs whose elements the outputs consist of; None where these are computed.
     """
 
     kind: OpClass
@@ -37,6 +37,7 @@ class NodeFacts:
     is_map: bool
     is_rearrangement: bool
     streams: tuple[bool, ...]
+    moved: tuple[int, ...] | None
 
     def same_index(self, i: int) -> bool:
         """Tells whether an output element needs only the element of input *i* at its own index."""
@@ -95,14 +96,38 @@ def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> 
 
 @lru_cache(maxsize=4096)
 def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> NodeFacts:
-    given = [None if t is None else placeholder(t.shape, t.dtype) for t in types]
-    outputs = operator(given, dict(attributes))
+    given, outputs = operator.formulas(types, dict(attributes))
     operations = [op for op in topological(outputs) if not isinstance(op, Placeholder)]
     kinds = {op: classify(op) for op in operations}
     reads = tuple([OpClass.OPAQUE if t is None else _reach(t, operations, kinds, outputs) for t in given])
     kind = max(kinds.values(), default=OpClass.INJECTIVE)
     streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
-    return NodeFacts(kind, reads, all(map(_is_map, operations)), all(map(_is_rearrangement, operations)), streams)
+    is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
+    return NodeFacts(kind, reads, is_map, is_rearrangement, streams, _moved(given, operations))
+
+
+def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> tuple[int, ...] | None:
+    """Returns the inputs whose elements, moved and chosen among, are all that *operations* make; None if they compute others."""
+    read = [r for op in operations for r in _chosen(op)]
+    if not all(isinstance(r, Read) for r in read):
+        return None
+    sources = {r.tensor.op for r in read if isinstance(r, Read)}
+    return tuple([i for i, t in enumerate(given) if t is not None and t.op in sources])
+
+
+def _chosen(op: Operation) -> list[IrNode | None]:
+    """Returns what each element of *op* is chosen among, by conditions; None is among them where it is computed otherwise."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return [None]
+    found: list[IrNode | None] = []
+    stack: list[IrNode] = list(op.values)
+    while stack:
+        n = stack.pop()
+        if isinstance(n, Select):
+            stack += [n.then, n.other]
+        else:
+            found.append(n)
+    return found
 
 
 def _reach(

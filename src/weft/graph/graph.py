@@ -23,10 +23,11 @@ from typing import Any, Final, TypeAlias, Union
 
 import numpy as np
 
+from weft.graph.fold_budget import FoldBudget
 from weft.graph.text import value_text
 from weft.ir.expr import INDEX, Const, Expr, ExprLike, Var, as_expr
 from weft.ops.registry import OPERATORS, Operator, TensorType
-from weft.ops.shapes import check_bytes, check_distances
+from weft.ops.shapes import check_bytes, check_distances, check_rank
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
@@ -218,11 +219,32 @@ class Requirement:
     values: tuple[Expr, ...]
 
 
+@dataclass(frozen=True)
+class Guard:
+    """What must hold of values that a graph computes: *least* and *greatest* are inside of *limits* (their elements in order).
+
+    `what` is the word for such a number, and `source` the model's node that needs it to be inside, both for the message.
+    """
+
+    least: Value
+    greatest: Value
+    limits: tuple[tuple[Expr, Expr], ...]
+    what: str
+    source: str
+
+    def mapped(self, stands_for: Mapping[Value, Value]) -> Guard:
+        """Returns the same check of the values that stand for its own."""
+        least, greatest = stands_for.get(self.least, self.least), stands_for.get(self.greatest, self.greatest)
+        return Guard(least, greatest, self.limits, self.what, self.source)
+
+
 class Graph:
     """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
 
-    `requirements` are checked when the graph is called, before anything is computed. `metadata` is what the model says of
-    itself: only of the graph that a frontend makes.
+    `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
+    values are known, so that these are roots, alive like outputs. `metadata` is what the model says of itself: only of the graph
+    that a frontend makes. `is_extended` tells whether it was made by operators or translations that are not Weft's own, so that
+    another process may make another of the same model. `fold_budget` is what constant folding may still make of the model.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -233,7 +255,10 @@ class Graph:
         self.nodes: list[Node] = []
         self.dims: dict[str, Var] = {}
         self.requirements: list[Requirement] = []
+        self.guards: list[Guard] = []
         self.metadata = ModelMetadata(graph_name=name)
+        self.is_extended = False
+        self.fold_budget = FoldBudget()
         self._names: dict[str, int] = {}
 
     def dim(self, name: str) -> Var:
@@ -291,6 +316,7 @@ class Graph:
             raise ModelError(
                 f"there is no operator {op}", where=source or None, hint="use a name in weft.ops.OPERATORS"
             )
+        self.is_extended |= OPERATORS.is_foreign(op)
         frozen = freeze_attributes(attributes)
         types = infer(OPERATORS[op], tuple(inputs), frozen, source)
         given = [n or self._fresh(op) for n in names] + [self._fresh(op) for _ in types[len(names) :]]
@@ -302,11 +328,16 @@ class Graph:
         return node
 
     def empty_copy(self) -> Graph:
-        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes and outputs yet."""
+        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards and outputs yet."""
         made = Graph(self.name)
         made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
-        made.requirements = self.requirements
+        made.requirements, made.fold_budget = self.requirements, self.fold_budget
         return made
+
+    @property
+    def roots(self) -> list[Value]:
+        """The values that the graph is there to compute: its outputs, and what its guards look at."""
+        return [*self.outputs, *[v for g in self.guards for v in (g.least, g.greatest)]]
 
     def users(self) -> dict[Value, list[Node]]:
         """Returns the nodes that read each value, in order; a node that reads it twice is there twice."""
@@ -318,9 +349,9 @@ class Graph:
         return found
 
     def constants(self) -> list[Constant]:
-        """Returns the distinct constants that nodes and outputs use, in order of first use."""
+        """Returns the distinct constants that nodes, outputs and guards use, in order of first use."""
         used = [v for n in self.nodes for v in n.inputs if isinstance(v, Constant)]
-        return list(dict.fromkeys(used + [v for v in self.outputs if isinstance(v, Constant)]))
+        return list(dict.fromkeys(used + [v for v in self.roots if isinstance(v, Constant)]))
 
     def _fresh(self, base: str) -> str:
         n = self._names[base] = self._names.get(base, -1) + 1
@@ -354,6 +385,9 @@ def infer(
         raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
 
 
+_PER_DIMENSION: Final = frozenset({"axes", "perm", "repeats", "shape"})
+"""Attributes that have an element for each dimension."""
+
 _DISTANCES: Final = frozenset({"dilations", "kernel", "output_padding", "pads", "repeats", "strides"})
 """Attributes that are numbers of elements, which operators compute shapes with."""
 
@@ -365,6 +399,8 @@ def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     except TypeError as error:
         raise ModelError(f"{operator.name}: {error}", hint=UNFIT) from error
     for name, value in attributes:
+        if name in _PER_DIMENSION and isinstance(value, tuple):
+            check_rank(len(value))
         if name in _DISTANCES and isinstance(value, tuple):
             check_distances(name, [n for n in value if isinstance(n, int)])
     made = operator.infer(types, dict(attributes))

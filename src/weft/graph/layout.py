@@ -24,9 +24,9 @@ MOST_FILLED_UP = 1.05
 
 FINITE_AT_ZERO = frozenset(
     {
-        "abs", "add", "avg_pool2d", "clip", "elu", "erf", "gelu", "hard_sigmoid", "identity", "leaky_relu", "max_pool2d",
-        "maximum", "minimum", "mul", "neg", "prelu", "reduce_max", "reduce_mean", "reduce_sum", "relu", "selu", "sigmoid",
-        "softplus", "softsign", "sqrt", "square", "sub", "tanh",
+        "abs", "add", "avg_pool2d", "cast", "clip", "elu", "erf", "gelu", "hard_sigmoid", "identity", "leaky_relu", "max_pool2d",
+        "maximum", "minimum", "mul", "neg", "prelu", "reduce_max", "reduce_mean", "reduce_sum", "relu", "scale_and_shift", "selu",
+        "sigmoid", "softplus", "softsign", "sqrt", "square", "sub", "tanh",
     }
 )  # fmt: skip
 """Operators that keep finite numbers finite. The channels that fill up the last block hold finite numbers, which the zero

@@ -16,6 +16,7 @@ from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_s
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.lower_dilated_convolutions import lower_dilated_convolutions
 from weft.graph.passes.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.lower_transposed_convolutions import lower_transposed_convolutions
@@ -72,6 +73,7 @@ def passes(target: Target, evaluator: Evaluator, options: Options) -> list[tuple
     return [
         ("eliminate_dead_code", eliminate_dead_code),
         ("fold_constants", lambda g: fold_constants(g, evaluator)),
+        ("guard_indices", guard_indices),
         ("recognize_layer_norm", lambda g: g if options.exact else recognize_layer_norm(g)),
         ("simplify", lambda g: simplify(g, exact=options.exact)),
         ("eliminate_common_subexpressions", eliminate_common_subexpressions),

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.graph.graph import Constant, Graph, Node, Parameter, Value
-from weft.graph.text import attribute_text, type_text
+from weft.graph.graph import Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.text import attribute_text, dim_text, type_text
+from weft.support.text import printable_line
 
 SHORTEST_ARRAY = 8
 """A constant of at most so many elements is printed with its values."""
@@ -21,11 +22,12 @@ def print_graph(graph: Graph) -> str:
     """Returns the text of *graph*; values of one name are told apart by a number."""
     names = unique_names(graph)
     given = ", ".join(f"{names[v]}: {type_text(v.type)}" for v in graph.inputs)
-    lines = [f"graph {graph.name}({given}) -> ({', '.join(graph.output_names)}):"]
+    lines = [printable_line(f"graph {graph.name}({given}) -> ({', '.join(graph.output_names)}):")]
     lines += [f"  {names[c]} = {_constant_text(c)}" for c in graph.constants()]
     lines += [f"  {_node_text(n, names)}" for n in graph.nodes]
+    lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
     returned = [f"{n}={names[v]}" for n, v in zip(graph.output_names, graph.outputs, strict=True)]
-    return "\n".join([*lines, f"  return {', '.join(returned)}"]) + "\n"
+    return "\n".join([*lines, printable_line(f"  return {', '.join(returned)}")]) + "\n"
 
 
 def unique_names(graph: Graph) -> dict[Value, str]:
@@ -35,13 +37,18 @@ def unique_names(graph: Graph) -> dict[Value, str]:
     count: dict[str, int] = {}
     names: dict[Value, str] = {}
     for v in values:
-        name = v.name
+        own = name = printable_line(v.name)
         while name in taken:
-            count[v.name] = count.get(v.name, 0) + 1
-            name = f"{v.name}.{count[v.name]}"
+            count[own] = count.get(own, 0) + 1
+            name = f"{own}.{count[own]}"
         taken.add(name)
         names[v] = name
     return names
+
+
+def _guard_text(g: Guard, names: dict[Value, str]) -> str:
+    limits = ", ".join(f"{dim_text(low)} to {dim_text(high)}" for low, high in g.limits)
+    return f"guard {names[g.least]}, {names[g.greatest]} in {limits}  # {g.source}"
 
 
 def _constant_text(c: Constant) -> str:

@@ -28,9 +28,10 @@ def rewrite_graph(graph: Graph, rule: Rule) -> Graph:
         stands_for.update((a, b) for a, b in zip(node.outputs, made, strict=True) if a is not b)
     for v, name in zip(graph.outputs, graph.output_names, strict=True):
         new.output(stands_for.get(v, v), name)
+    new.guards[:0] = [g.mapped(stands_for) for g in graph.guards]
     drop_dead(new)
     same = len(new.nodes) == len(graph.nodes) and all(a is b for a, b in zip(new.nodes, graph.nodes, strict=True))
-    return graph if same and new.outputs == graph.outputs else new
+    return graph if same and new.roots == graph.roots else new
 
 
 def _kept(node: Node, inputs: Inputs) -> Node:
@@ -39,8 +40,8 @@ def _kept(node: Node, inputs: Inputs) -> Node:
 
 
 def drop_dead(graph: Graph) -> None:
-    """Removes, in place, the nodes that no output depends on."""
-    needed = {v.producer for v in graph.outputs}
+    """Removes, in place, the nodes that no output and no guard depends on."""
+    needed = {v.producer for v in graph.roots}
     for node in reversed(graph.nodes):
         if node in needed:
             needed.update(v.producer for v in node.inputs if v is not None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from weft.ir.expr import Binary, Const, Expr, Var
 from weft.ops.registry import TensorType
+from weft.support.text import printable_line
 
 
 def dim_text(e: Expr, names: Mapping[Var, str] | None = None) -> str:
@@ -27,7 +28,7 @@ def type_text(t: TensorType, names: Mapping[Var, str] | None = None) -> str:
 
 def value_text(name: str, t: TensorType) -> str:
     """Writes a value with its type: `x: f32[1, 3]`."""
-    return f"{name}: {type_text(t)}"
+    return printable_line(f"{name}: {type_text(t)}")
 
 
 def attribute_text(value: object, names: Mapping[Var, str] | None = None) -> str:

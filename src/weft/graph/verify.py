@@ -24,6 +24,10 @@ def verify_graph(graph: Graph) -> None:
     for name, v in zip(graph.output_names, graph.outputs, strict=True):
         if v not in known and not isinstance(v, Constant):
             raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)
+    for g in graph.guards:
+        lost = [v for v in (g.least, g.greatest) if v not in known and not isinstance(v, Constant)]
+        if lost:
+            raise VerifyError(f"a guard looks at {lost[0]!r}, which no node of the graph makes", where=g.source)
 
 
 def describe(node: Node) -> str:

@@ -1,1 +1,1 @@
-"""Weft behind other people's interfaces: onnx.backend, InferenceSession, torch.compile."""
+"""Weft behind other people's interfaces: onnx.backend and ONNX Runtime's InferenceSession."""

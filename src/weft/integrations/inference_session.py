@@ -15,8 +15,8 @@ class InferenceSession(session.InferenceSession):
         (probabilities,) = session.run(None, {"image": image})
 
     The model is the path or the bytes of an ONNX file, which is compiled, or of a model saved by Weft. `SessionOptions` and
-    providers that can't be honoured raise `InputError`; nothing is ignored. Raises `ModelError` for a model that can't be
-    compiled. A session may be called from several threads at once, and after a fork.
+    providers that can't be honoured raise `InputError`, or warn if they change no result. Raises `ModelError` for a model that
+    can't be compiled. A session may be called from several threads at once, and after a fork.
     """
 
     def _open(self, source: object, options: SessionOptions) -> Model:
@@ -30,4 +30,6 @@ class InferenceSession(session.InferenceSession):
             threads=options.intra_op_num_threads or None,
             opt_level=GraphOptimizationLevel(options.graph_optimization_level).opt_level,
             shapes=options.free_dimensions or None,
+            denormals=options.denormals or "keep",
+            spinning=options.spinning,
         )

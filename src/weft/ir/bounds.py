@@ -155,7 +155,7 @@ def _operator(bound: Callable[[Interval, Interval], Interval]) -> _Handler:
     """Lifts interval arithmetic to a node of two operands; a result that may wrap is all of its type."""
 
     def handler(e: Any, memo: _Memo) -> Interval:
-        found = bound(memo[e.a], memo[e.b])
+        found = iv.near(bound(memo[e.a], memo[e.b]))
         return found if e.dtype.bits >= 64 and e.dtype.kind == "int" else _fit(found, e.dtype)
 
     return handler

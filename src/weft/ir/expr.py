@@ -5,8 +5,8 @@ Meaning. Integers wrap in their width, except that overflow of `i32` and `i64` i
 `Min` and `Max` of floats propagate NaN. `Select` evaluates only the operand that it chooses (per lane), so a guarded
 `Load` never touches memory outside its buffer. `And` and `Or` likewise stop early.
 
-`a + b`, `a // b`, `a < b` and so on build nodes; `==` and `bool()` are Python's own, since a node is compared by
-identity: use `eq(a, b)` and `ne(a, b)` for the expressions.
+`a + b`, `a // b`, `a < b` and so on build nodes; `==` is Python's own, since a node is compared by identity: use `eq(a, b)` and
+`ne(a, b)` for the expressions. An expression has no truth value: `if`, `and`, `min` and the like raise `TypeMismatch`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ Value: TypeAlias = bool | int | float
 INDEX: Final = i64
 """The type of loop variables, extents and buffer indices."""
 
+CHOICES: Final = (
+    "Python decides if, and, or, not, min, max and a < b < c while the formula is built; write select(c, a, b), minimum(a, b), "
+    "maximum(a, b), a & b, a | b, ~a or all_of([...]), and test for an absent expression by `is None`"
+)
+"""What to write in place of Python's own choices, which would be made before there are values."""
+
 _WRAPS: Final = 1 << 63
 """Index values from here on wrap."""
 
@@ -38,6 +44,9 @@ class Expr(Node):
 
     __slots__ = ()
     dtype: DType
+
+    def __bool__(self) -> bool:
+        raise TypeMismatch("an expression has no truth value before the program runs", hint=CHOICES)
 
     def __add__(self, other: ExprLike) -> Expr:
         return binary(Add, self, other)
@@ -535,7 +544,7 @@ class Apply(Expr):
         if known is None or known.arity != len(self.args):
             raise TypeMismatch(f"there is no function {self.fn} of {len(self.args)} operands")
         operand = self.args[0].dtype
-        if any(x.dtype is not operand for x in self.args) or (known.floats_only and not operand.is_float):
+        if any(x.dtype is not operand for x in self.args) or not known.accepts(operand):
             raise TypeMismatch(f"{self.fn} does not take {', '.join(x.dtype.name for x in self.args)}")
         return (known.result(operand),)
 
@@ -609,7 +618,8 @@ def _fold_index(cls: type[Binary], a: Expr, b: Expr) -> Expr:
     if a.dtype is not INDEX or b.dtype is not INDEX:
         return cls(a, b)
     if isinstance(a, Const) and isinstance(b, Const):
-        return _fold_constants(cls, int(a.value), int(b.value)) or cls(a, b)
+        folded = _fold_constants(cls, int(a.value), int(b.value))
+        return cls(a, b) if folded is None else folded
     if a is ZERO and cls is Add:
         return b
     if a is ONE and cls is Mul:
@@ -661,7 +671,12 @@ def apply(fn: str, *args: ExprLike) -> Expr:
 
 
 def select(cond: Expr, then: ExprLike, other: ExprLike) -> Expr:
-    """Returns *then* where *cond* holds, else *other*; a constant condition chooses at once."""
+    """Returns *then* where *cond* holds, else *other*; a constant condition chooses at once.
+
+    Raises `TypeMismatch` where *cond* is no expression: `a == b` is Python's own comparison, of identity.
+    """
+    if not isinstance(cond, Expr):
+        raise TypeMismatch(f"the condition of select is {cond!r}, not an expression", hint="write eq(a, b) or ne(a, b)")
     like = then.dtype if isinstance(then, Expr) else other.dtype if isinstance(other, Expr) else INDEX
     a, b = as_expr(then, like), as_expr(other, like)
     if cond is TRUE or a is b:

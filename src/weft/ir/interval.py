@@ -34,6 +34,9 @@ class Interval(NamedTuple):
         )
 
 
+_FAR: Final = 1 << 128
+"""Beyond this an end is left open: a product repeated doubles the digits of its bounds each time."""
+
 EVERYTHING: Final = Interval(None, None)
 UNKNOWN_BOOL: Final = Interval(0, 1)
 YES: Final = Interval(1, 1)
@@ -63,6 +66,16 @@ def wrap(value: Interval, dtype: DType) -> Interval:
     """Returns *value* if *dtype* holds it, else all of *dtype*: what is left of a result that may have wrapped."""
     limits = of_type(dtype)
     return value if value.is_within(limits) else limits
+
+
+def near(a: Interval) -> Interval:
+    """Returns *a* with its ends open where they are beyond all numbers in use."""
+    lo, hi = a
+    if (lo is None or -_FAR < lo < _FAR) and (hi is None or -_FAR < hi < _FAR):
+        return a
+    return Interval(
+        None if lo is None or lo <= -_FAR else min(lo, _FAR), None if hi is None or hi >= _FAR else max(hi, -_FAR)
+    )
 
 
 def union(a: Interval, b: Interval) -> Interval:

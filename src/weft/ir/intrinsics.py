@@ -11,22 +11,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from weft.support.dtypes import DType
 
+Operands: TypeAlias = Literal["floats", "numbers", "bools"]
+"""What an intrinsic takes; numbers are floats and integers."""
+
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """A pure function: its arity, its meaning on NumPy values, and whether it answers a bool."""
+    """A pure function: its arity, its meaning on NumPy values, and whether it answers a bool.
+
+    `unlikely` is its operand, a bool that seldom holds: where it chooses (`Select`), a backend may skip what no lane chooses.
+    """
 
     name: str
     arity: int
     reference: Callable[..., Any]
     predicate: bool = False
-    floats_only: bool = True
+    takes: Operands = "floats"
+
+    def accepts(self, operand: DType) -> bool:
+        """Tells whether the function is one of operands of type *operand*."""
+        return operand.is_float if self.takes == "floats" else operand.is_bool == (self.takes == "bools")
 
     def result(self, operand: DType) -> DType:
         """Returns the type of the result for operands of type *operand*."""
@@ -37,10 +47,10 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {}
 
 
 def declare(
-    name: str, arity: int, reference: Callable[..., Any], *, predicate: bool = False, floats_only: bool = True
+    name: str, arity: int, reference: Callable[..., Any], *, predicate: bool = False, takes: Operands = "floats"
 ) -> Intrinsic:
     """Declares a pure intrinsic; all operands share one type."""
-    made = INTRINSICS[name] = Intrinsic(name, arity, reference, predicate, floats_only)
+    made = INTRINSICS[name] = Intrinsic(name, arity, reference, predicate, takes)
     return made
 
 
@@ -101,6 +111,7 @@ declare("trunc", 1, np.trunc)
 declare("round_even", 1, np.rint)
 declare("round_away", 1, _round_away)
 declare("copysign", 2, np.copysign)
-declare("abs", 1, np.abs, floats_only=False)
+declare("abs", 1, np.abs, takes="numbers")
+declare("unlikely", 1, lambda cond: cond, predicate=True, takes="bools")
 declare("is_nan", 1, np.isnan, predicate=True)
 declare("is_inf", 1, np.isinf, predicate=True)

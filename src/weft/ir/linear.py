@@ -15,7 +15,10 @@ from weft.support.dtypes import DType, i32, i64
 Monomial: TypeAlias = tuple[Expr, ...]
 Poly: TypeAlias = dict[Monomial, int]
 
-_NODES: Final = 512  # nodes of one sum that are looked through; what lies beyond is an atom
+_FUEL: Final = (
+    512  # nodes of one sum that are looked through, those of its products included; what lies beyond is an atom
+)
+_FACTOR: Final = 4  # fuel that a factor of a product takes: it may be a sum of products in its turn
 _PRODUCT: Final = 64  # terms that multiplying out may make
 
 
@@ -30,21 +33,33 @@ def poly_of(e: Expr) -> Poly:
         return {(e,): 1}
     if type(e) is Const:
         return {(): int(e.value)} if e.value else {}
+    return _poly(e, _Fuel())
+
+
+class _Fuel:
+    """What is left for reading one expression: as a tree it may be exponentially larger than as a graph of shared nodes."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _FUEL
+
+
+def _poly(e: Expr, fuel: _Fuel) -> Poly:
     result: Poly = {}
     stack = [(e, 1)]
-    budget = _NODES
     while stack:
         n, k = stack.pop()
         t = type(n)
-        budget -= 1
+        fuel.left -= 1
         if t is Const:
             _accumulate(result, (), k * n.value)  # type: ignore[attr-defined]
-        elif budget <= 0 or t not in _RING:
+        elif fuel.left <= 0 or t not in _RING:
             _accumulate(result, (n,), k)
         elif t is Neg:
             stack.append((n.a, -k))  # type: ignore[attr-defined]
         elif t is Mul:
-            _push_product(n, k, stack, result)  # type: ignore[arg-type]
+            _push_product(n, k, stack, result, fuel)  # type: ignore[arg-type]
         else:
             stack.append((n.b, k if t is Add else -k))  # type: ignore[attr-defined]
             stack.append((n.a, k))  # type: ignore[attr-defined]
@@ -54,30 +69,33 @@ def poly_of(e: Expr) -> Poly:
 _RING: Final = frozenset({Add, Sub, Mul, Neg})
 
 
-def _push_product(n: Mul, k: int, stack: list[tuple[Expr, int]], result: Poly) -> None:
+def _push_product(n: Mul, k: int, stack: list[tuple[Expr, int]], result: Poly, fuel: _Fuel) -> None:
     if type(n.b) is Const:
         stack.append((n.a, k * int(n.b.value)))
     elif type(n.a) is Const:
         stack.append((n.b, k * int(n.a.value)))
     else:
-        product = _product(n)
+        product = _product(n, fuel)
         if product is None:
             _accumulate(result, (n,), k)
         else:
             add_to(result, product, k)
 
 
-def _product(n: Mul) -> Poly | None:
-    """Multiplies out a chain of products; None where that would make too many terms."""
+def _product(n: Mul, fuel: _Fuel) -> Poly | None:
+    """Multiplies out a chain of products; None where that would make too many terms, or there are too many factors."""
     result: Poly = {(): 1}
     stack: list[Expr] = [n.a, n.b]
     while stack:
         x = stack.pop()
+        fuel.left -= _FACTOR
+        if fuel.left <= 0:
+            return None
         if type(x) is Mul:
             stack += (x.a, x.b)
             continue
-        factor = poly_of(x)
-        if len(result) * len(factor) > _PRODUCT or len(stack) > _PRODUCT:
+        factor = _poly(x, fuel)
+        if len(result) * len(factor) > _PRODUCT:
             return None
         result = times(result, factor)
     return result

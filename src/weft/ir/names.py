@@ -13,7 +13,7 @@ _TYPE: Final = re.compile(rf"(?:{'|'.join(SCALARS)})(?:x[1-9][0-9]*)?", re.ASCII
 _WORDS: Final = [
     "range", "parallel", "vectorized", "unrolled", "block", "spatial", "reduce", "ordered", "opaque", "where", "reads", "writes",
     "init", "annotate", "alloc", "view", "buffer", "let", "check", "call", "eval_", "strides", "scope", "function", "min", "max",
-    "select", "truncdiv", "truncmod", "cast", "reinterpret", "ramp", "broadcast", "neg",
+    "select", "truncdiv", "truncmod", "cast", "reinterpret", "ramp", "broadcast", "neg", "alias",
 ]  # fmt: skip
 _RESERVED: Final = frozenset([*keyword.kwlist, *_WORDS])
 
@@ -40,6 +40,10 @@ class Names:
         if name is None:
             name = self._of[thing] = self._unique(identifier(thing.name))
         return name
+
+    def new(self, base: str) -> str:
+        """Returns a name that nothing has: *base*, or that with a number."""
+        return self._unique(identifier(base))
 
     def _unique(self, base: str) -> str:
         name = base

@@ -8,7 +8,7 @@ the fewest digits that read back as the same value. What Python has no operator 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isinf, isnan
+from math import inf, isinf, isnan
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,6 +31,7 @@ from weft.ir.expr import (
 )
 from weft.ir.names import Names
 from weft.ir.node import Node
+from weft.ir.rewrite import is_small
 from weft.support.dtypes import DType, f32, f64
 
 Text: TypeAlias = tuple[str, int]
@@ -40,6 +41,10 @@ ATOM: Final = 9
 _UNARY: Final = 8
 _NOT: Final = 3
 _REPR_LIMIT: Final = 500  # nodes; the text of a heavily shared expression can be exponentially long
+
+
+class TooLong(Exception):
+    """A part of an expression takes more characters than were allowed."""
 
 
 class ExprPrinter:
@@ -53,8 +58,8 @@ class ExprPrinter:
         """Returns the text of *e*."""
         return self.text(e)[0]
 
-    def text(self, e: Node) -> Text:
-        """Returns the text of *e* with its precedence."""
+    def text(self, e: Node, longest: float = inf) -> Text:
+        """Returns the text of *e* with its precedence; raises `TooLong` where it has parts of more characters than *longest*."""
         memo = self._memo
         stack = [e]
         while stack:
@@ -64,8 +69,13 @@ class ExprPrinter:
             elif todo := [k for k in n.children() if k not in memo]:
                 stack += reversed(todo)
             else:
-                memo[n] = _writer(type(n))(n, self)
+                made = _writer(type(n))(n, self)
+                memo[n] = made if len(made[0]) <= longest else self.shortened(made)
         return memo[e]
+
+    def shortened(self, made: Text) -> Text:
+        """Returns what stands for *made*, which is too long."""
+        raise TooLong
 
     def operand(self, e: Node, least: int) -> str:
         """Returns the text of *e*, in parentheses if it binds less tightly than *least*."""
@@ -75,6 +85,28 @@ class ExprPrinter:
     def call(self, fn: str, *args: Node | str | int) -> Text:
         """Returns the text of a call."""
         return f"{fn}({', '.join([self.text(a)[0] if isinstance(a, Node) else str(a) for a in args])})", ATOM
+
+
+class AliasPrinter(ExprPrinter):
+    """Writes an expression in text linear in its distinct nodes: parts of more than *longest* characters get a name.
+
+    `aliases` are these names with their texts, each of which uses only names before it.
+    """
+
+    def __init__(self, names: Names, longest: int) -> None:
+        super().__init__(names)
+        self.longest = longest
+        self.aliases: list[tuple[str, str]] = []
+
+    def __call__(self, e: Expr) -> str:
+        """Returns the text of *e*, over the names of `aliases`."""
+        return self.text(e, self.longest)[0]
+
+    def shortened(self, made: Text) -> Text:
+        """Gives *made* a name."""
+        name = self.names.new("part")
+        self.aliases.append((name, made[0]))
+        return name, ATOM
 
 
 Writer = Callable[[Any, ExprPrinter], Text]
@@ -219,17 +251,8 @@ def print_expr(e: Expr, names: Names | None = None) -> str:
     return ExprPrinter(Names() if names is None else names)(e)
 
 
-def _is_small(e: Node) -> bool:
-    """Answers whether the text of *e*, with all that is shared written out, has at most `_REPR_LIMIT` nodes."""
-    stack, count = [e], 0
-    while stack and count <= _REPR_LIMIT:
-        count += 1
-        stack += stack.pop().children()
-    return not stack
-
-
 def _repr(e: Expr) -> str:
-    return print_expr(e) if _is_small(e) else f"<{type(e).__name__} of type {e.dtype}, too large to show>"
+    return print_expr(e) if is_small(e, _REPR_LIMIT) else f"<{type(e).__name__} of type {e.dtype}, too large to show>"
 
 
 Expr.__repr__ = _repr  # type: ignore[method-assign, assignment]

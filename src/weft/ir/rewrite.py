@@ -136,6 +136,15 @@ def post_order(root: Node) -> Iterator[Node]:
                 yield n
 
 
+def is_small(root: Node, most: int) -> bool:
+    """Answers whether *root*, with all that is shared written out, has *most* nodes at most: it may have exponentially many."""
+    stack, count = [root], 0
+    while stack and count <= most:
+        count += 1
+        stack += stack.pop().children()
+    return count <= most
+
+
 def free_vars(root: Expr) -> list[Var]:
     """Returns the variables of an expression, in the order of first use; each node remembers its own."""
     return list(_variables_of(root))

@@ -80,6 +80,9 @@ class LoopParser(AccessParser):
                 return If(self.condition(test), self.suite(then), self.suite(other) if other else None)
             case ast.Assign([ast.Subscript(target, where)], value):
                 return self.store(s, self.buffer(target), elements(where), value, None)
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name("alias"), [value], [])):
+                self.scope[name] = self.expr(value)
+                return seq
             case ast.Assign([ast.Name(name)], ast.Call() as call):
                 thing, binding = self.binding(call, name)
                 self.scope[name] = thing
@@ -209,7 +212,7 @@ class LoopParser(AccessParser):
 
 
 _HELP: Final = (
-    "a loop, while, if, A[i] = value, x = let(value), b = alloc(scope, type), v = view(source, offset, type), "
+    "a loop, while, if, A[i] = value, x = let(value), x = alias(value), b = alloc(scope, type), v = view(source, offset, type), "
     "with block(...), check(cond, message), eval_(value) or f(args)"
 )
 

@@ -12,7 +12,8 @@
                     C[vi] = C[vi] + A[vi, vk]
 
 `x = let(value)`, `b = alloc(scope, type)` and `b = view(source, offset, type)` bind to the end of their suite. Where the text
-goes on after that, they are written `with let(value) as x:` and so on.
+goes on after that, they are written `with let(value) as x:` and so on. `x = alias(value)` names a part of an expression in the
+rest of the suite, for the text alone: an expression that uses its parts many times would be exponentially long if written out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Final
 from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, index
 from weft.ir.names import Names, identifier, is_reserved
 from weft.ir.node import Node
-from weft.ir.printer import ATOM, ExprPrinter, Text, print_expr, writes
+from weft.ir.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong, print_expr, writes
 from weft.ir.rewrite import post_order
 from weft.loop.nodes import (
     Address,
@@ -53,6 +54,9 @@ from weft.loop.nodes import (
 from weft.loop.visit import own_exprs
 
 MARK: Final = "  # <-- here"
+LONGEST_VALUE: Final = 4000
+"""Characters of a value, from which on its parts are given names."""
+
 _INDENT: Final = "    "
 
 
@@ -96,9 +100,22 @@ class StmtPrinter:
         self.expr = ExprPrinter(names)
         self.mark = mark
         self.lines: list[str] = []
+        self._aliases: list[tuple[str, str]] = []
+
+    def value(self, e: Expr) -> str:
+        """Returns the text of *e*, a value that a statement computes; `line` writes the aliases that it needs."""
+        try:
+            return self.expr.text(e, LONGEST_VALUE)[0]
+        except TooLong:
+            printer = AliasPrinter(self.names, LONGEST_VALUE)
+            text = printer(e)
+            self._aliases += printer.aliases
+            return text
 
     def line(self, depth: int, text: str, s: Stmt | None = None) -> None:
-        """Adds a line; *s* is the statement that it begins."""
+        """Adds a line, after the aliases in it; *s* is the statement that it begins."""
+        self.lines += [f"{_INDENT * depth}{name} = alias({value})" for name, value in self._aliases]
+        self._aliases.clear()
         marked = s is not None and self.mark is not None and self._is_marked(s)
         self.lines.append(f"{_INDENT * depth}{text}{MARK if marked else ''}")
 
@@ -131,7 +148,7 @@ class StmtPrinter:
     def binding(self, s: Let | Alloc | View) -> tuple[str, str]:
         """Returns the name that *s* binds, and the text of what it is bound to."""
         if isinstance(s, Let):
-            value = f"let({self.expr(s.value)})"
+            value = f"let({self.value(s.value)})"
             return self.names.of(s.var), value
         b = s.buffer
         strides = self.strides(b)
@@ -204,10 +221,10 @@ def _scoped(p: StmtPrinter, s: Let | Alloc | View, depth: int) -> None:
 def _store(p: StmtPrinter, s: Store, depth: int) -> None:
     name = p.names.of(s.buffer)
     if s.mask is None:
-        p.line(depth, f"{name}[{_indices(s.indices, p.expr)}] = {p.expr(s.value)}", s)
+        p.line(depth, f"{name}[{_indices(s.indices, p.expr)}] = {p.value(s.value)}", s)
         return
     indices = "".join([f"{p.expr(i)}, " for i in s.indices])
-    p.line(depth, f"{name}.store({indices}value={p.expr(s.value)}, mask={p.expr(s.mask)})", s)
+    p.line(depth, f"{name}.store({indices}value={p.value(s.value)}, mask={p.value(s.mask)})", s)
 
 
 def _block(p: StmtPrinter, s: Block, depth: int) -> None:
@@ -228,7 +245,7 @@ def _block(p: StmtPrinter, s: Block, depth: int) -> None:
 
 
 def _call(p: StmtPrinter, s: Call, depth: int) -> None:
-    args = [p.expr(a) for a in s.args]
+    args = [p.value(a) for a in s.args]
     if is_plain(s.callee):
         p.line(depth, f"{s.callee}({', '.join(args)})", s)
     else:
@@ -236,12 +253,12 @@ def _call(p: StmtPrinter, s: Call, depth: int) -> None:
 
 
 def _assert(p: StmtPrinter, s: Assert, depth: int) -> None:
-    parts = [p.expr(s.cond), quoted(s.message), *[p.expr(v) for v in s.values]]
+    parts = [p.value(s.cond), quoted(s.message), *[p.value(v) for v in s.values]]
     p.line(depth, f"check({', '.join(parts)})", s)
 
 
 def _eval(p: StmtPrinter, s: Eval, depth: int) -> None:
-    p.line(depth, f"eval_({p.expr(s.value)})", s)
+    p.line(depth, f"eval_({p.value(s.value)})", s)
 
 
 def _seq(p: StmtPrinter, s: Seq, depth: int) -> None:

@@ -4,10 +4,11 @@
         B[i] = A[i * 16]                ->          prefetch(A.at((i + 2) * 16))
                                                     B[i] = A[i * 16]
 
-One address for each cache line of each read that depends on the loop, just before the statement that reads, and for one line more
-where a run of elements need not begin at one. Lines whole pages apart share a set of the first-level cache, which would not hold
-those that are under way: they are brought into the second. Addresses that would themselves have to be read from memory are left
-out, as are the scattered lanes of gathers.
+One address for each cache line of each read that depends on the loop, just before the statement that reads, and for one line
+more where a run of elements need not begin at one. Pieces of lines that unrolled loops read side by side, such as the short
+vectors of a row, are one read. Lines whole pages apart share a set of the first-level cache, which would not hold those that are
+under way: they are brought into the second. Addresses that would themselves have to be read from memory are left out, as are the
+scattered lanes of gathers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ONE, Const, Expr, Ramp, Var
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, Ramp, Var
 from weft.ir.prove import linear_terms
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
@@ -105,8 +106,9 @@ class _Inject(StmtRewriter):
         at = None if first is None else substitute(first, self.values)
         if at is None or var not in free_vars(at) or reads_memory(at):
             return
-        later = simplify(substitute(at, {var: var + distance}), self.bounds)
         line = max(1, self.target.cache_line // n.buffer.dtype.bytes)
+        at, count = self._run(at, count, line)
+        later = simplify(substitute(at, {var: var + distance}), self.bounds)
         step = _step(at, var)
         lines = -(-count // line) + int(count > 1 and (step is None or step % line != 0))
         level = 2 if step and step * n.buffer.dtype.bytes % PAGE == 0 else 1
@@ -117,6 +119,16 @@ class _Inject(StmtRewriter):
                 call: Stmt = prefetch(n.buffer, where, level)
                 if not self._hoisted(call, free_vars(where)):
                     yield call
+
+    def _run(self, at: Expr, count: int, line: int) -> tuple[Expr, int]:
+        """Returns the beginning and the length of the run that unrolled loops read in pieces of *count* elements from *at* on.
+
+        Pieces of whole lines are left to their loops.
+        """
+        for f, _ in reversed(self.unrolled):
+            if count % line and f.begin is ZERO and isinstance(f.extent, Const) and _step(at, f.var) == count:
+                at, count = substitute(at, {f.var: ZERO}), count * int(f.extent.value)
+        return at, count
 
     def _hoisted(self, call: Stmt, used: Collection[Var]) -> bool:
         """Puts a call before the outermost unrolled loop that its address does not depend on, so that it is given once.

@@ -166,7 +166,8 @@ def _plain(w: Widen, n: Node, kids: Sequence[Expr]) -> Expr:
 def _binary(w: Widen, n: Binary, kids: Sequence[Expr]) -> Expr:
     a, b = kids
     if a.dtype.element is INDEX or a.dtype.element is i32:
-        made = _linear(type(n), a, b) or _digit(type(n), a, b, w)
+        made = _linear(type(n), a, b)
+        made = _digit(type(n), a, b, w) if made is None else made
         if made is not None:
             return made
     if w.mask is not None and isinstance(n, DIVISIONS) and b.dtype.lanes > 1:

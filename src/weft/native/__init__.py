@@ -1,11 +1,16 @@
-"""The native runtime: `rt/` is freestanding C99, `cpp/` its wrapper for C++17, `py/` its Python binding.
+"""The native runtime in C99: `rt/` is freestanding, `system/` is what it takes from an operating system (threads, how many).
+
+`cpp/` is its wrapper for C++17, `py/` its Python binding.
 
 Programs in C and C++ find it with `python -m weft.native --includes --sources`, as options for a compiler.
 """
 
 from pathlib import Path
+from typing import Final
 
 _HERE = Path(__file__).resolve().parent
+PARTS: Final = ("rt", "system")
+"""The folders of the runtime's C files; the headers are in the first."""
 
 
 def include_folders() -> list[Path]:
@@ -20,4 +25,4 @@ def header_files() -> list[Path]:
 
 def source_files() -> list[Path]:
     """Returns the C99 files of the runtime, which are compiled as they are, and linked with a program."""
-    return sorted((_HERE / "rt").glob("*.c"))
+    return sorted(path for part in PARTS for path in (_HERE / part).glob("*.c"))

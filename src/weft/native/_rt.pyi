@@ -53,6 +53,9 @@ class Artifact:
     def arena_bytes(self) -> int:
         """The bytes that a call works in; -1 where that depends on its shapes."""
     @property
+    def flush(self) -> bool:
+        """Whether denormals are taken for zero in calls of the model."""
+    @property
     def inputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
     @property
     def outputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
@@ -86,7 +89,7 @@ class Model:
     """A compiled model; may be run from several threads at once.
 
     The constants are taken by `pack`. Specs are (dtype code, number of dimensions). `threads` 0 asks for as many as
-    there are processors.
+    there are processors. With `flush`, denormals are taken for zero; without `spin`, threads that wait sleep at once.
     """
 
     def __init__(
@@ -98,6 +101,8 @@ class Model:
         input_specs: Sequence[tuple[int, int]],
         output_specs: Sequence[tuple[int, int]],
         threads: int = 0,
+        flush: bool = False,
+        spin: bool = True,
     ) -> None: ...
     def run(self, inputs: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
         """Runs on C-contiguous buffers of the model's dtypes and ranks (bfloat16 as plain bytes, `view("V2")`).
@@ -152,8 +157,14 @@ def checksum(data: Buffer) -> int:
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""
 
-def has_feature(cpuinfo: str, feature: str) -> bool:
-    """Tells whether the text of /proc/cpuinfo names a processor's feature; True if it names none."""
+def features() -> list[str]:
+    """Returns Linux's names for what this processor has and its system lets programs use; none where it can't be asked."""
+
+def known_features() -> list[str]:
+    """Returns the names of all features that can be asked for on such a processor."""
+
+def processor() -> tuple[str, int, int]:
+    """Returns this processor's maker, such as `GenuineIntel`, family and model; `("", 0, 0)` where it can't be asked."""
 
 def handler_raised() -> bool:
     """Tells whether the last call that this thread made of a model ended with an exception of a signal's handler."""
@@ -167,5 +178,8 @@ def cpus() -> int:
 def threads(requested: int) -> int:
     """Returns how many threads are used when so many are asked for (0: as many as there are processors)."""
 
-def quota_cpus(mount: str, membership: str) -> int:
-    """Returns the least quota in whole processors on the way from a control group up to `mount`; 0 for none."""
+def quota_cpus(root: str) -> int:
+    """Returns the least quota of this process's control groups and of those above, in whole processors; 0 for none.
+
+    Of the system whose files are below *root*: "" for the one that this runs on.
+    """

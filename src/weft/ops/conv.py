@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 from weft.ir.expr import Expr, all_of, const, select
 from weft.ir.prove import prove
-from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, multiplied, same_size, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, compute, reduce_axis
+from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
 
 Ints = Sequence[int]
 
@@ -38,13 +37,13 @@ def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name:
     after = dict(zip(range(first, first + n), pads[n:], strict=True))
     shape = sized(*[s + before.get(d, 0) + after.get(d, 0) for d, s in enumerate(x.shape)])
 
-    def padded(*i: Expr) -> Expr:
+    def padded(t: Tensor, *i: Expr) -> Expr:
         at = [v - before.get(d, 0) for d, v in enumerate(i)]
         below = [before[d] <= i[d] for d in before if before[d]]
-        above = [at[d] < x.shape[d] for d in after if after[d]]
-        return select(all_of(below + above), x[tuple(at)], const(value, x.dtype))
+        above = [at[d] < t.shape[d] for d in after if after[d]]
+        return select(all_of(below + above), t[tuple(at)], const(value, t.dtype))
 
-    return compute(shape, padded, name, dtype=x.dtype)
+    return as_stored(x, lambda t: compute(shape, lambda *i: padded(t, *i), name, dtype=t.dtype))
 
 
 def window_size(size: Expr, kernel: Expr, stride: int, dilation: int) -> Expr:
@@ -92,9 +91,9 @@ def conv2d(
     def contraction(*i: Expr) -> object:
         at = [o * s + k * d for o, k, s, d in zip(i[2:], ks, strides, dilations, strict=True)]
         c = ic if group == 1 else (i[1] // per_group) * w.shape[1] + ic
-        return sum_of_products(p[(i[0], c, *at)], w[(i[1], ic, *ks)], [ic, *ks])
+        return sum_(p[(i[0], c, *at)] * w[(i[1], ic, *ks)], [ic, *ks])
 
-    y = accumulated((x.shape[0], w.shape[0], *outs), contraction, "conv2d", x.dtype)
+    y = compute((x.shape[0], w.shape[0], *outs), contraction, "conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 
@@ -118,9 +117,9 @@ def conv2d_blocked(
     def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
         c = icb if group == 1 else (ocb // per_group) * w.shape[1] + icb
         at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
-        return sum_of_products(p[at], w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
+        return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
 
-    y = accumulated((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", x.dtype)
+    y = compute((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 
@@ -137,9 +136,9 @@ def depthwise_conv2d_blocked(
 
     def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
         at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
-        return sum_of_products(p[at], w[cb, ky, kx, c], [ky, kx])
+        return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
 
-    y = accumulated((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", x.dtype)
+    y = compute((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1], i[4]))
 
 
@@ -166,10 +165,10 @@ def conv_transpose2d(
         c = ic if group == 1 else (oc // per_out) * per_in + ic
         read = x[(i[0], c, *[v // s for v, s in zip(at, strides, strict=True)])]
         value = select(all_of(inside), read, const(0, x.dtype))
-        return sum_of_products(value, w[(c, oc if group == 1 else oc % per_out, *ks)], [ic, *ks])
+        return sum_(value * w[(c, oc if group == 1 else oc % per_out, *ks)], [ic, *ks])
 
     shape = (x.shape[0], sized(per_out * group)[0], *outs)
-    y = accumulated(shape, contraction, "conv_transpose2d", x.dtype)
+    y = compute(shape, contraction, "conv_transpose2d", dtype=x.dtype)
     return add_bias(y, bias, lambda i: (i[1],))
 
 

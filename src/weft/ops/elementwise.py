@@ -196,7 +196,7 @@ def shift_right(a: Tensor, b: Tensor) -> Tensor:
     return map_tensors("shift_right", shifted, a, b)
 
 
-@operator("bit_cast")
+@operator("bit_cast", reads_bits=True)
 def bit_cast(x: Tensor, *, dtype: DType) -> Tensor:
     """Reads the bits of the elements as *dtype*, of the same width in memory."""
     convert = Cast if x.dtype.is_bool or dtype.is_bool else Reinterpret
@@ -291,6 +291,12 @@ def where(cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Chooses the elements of *a* where *cond* holds, else those of *b*."""
     _check_same("where", a, b)
     return map_tensors("where", select, cond, a, b, dtype=a.dtype)
+
+
+@operator("scale_and_shift")
+def scale_and_shift(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """Returns `x * scale + shift`; *scale* and *shift* broadcast to *x*."""
+    return map_tensors("scale_and_shift", lambda e, s, t: e * s + t, x, scale, shift)
 
 
 @operator("batch_norm")

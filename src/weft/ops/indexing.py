@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from weft.ir.expr import INDEX, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ir.expr import INDEX, ZERO, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ops.elementwise import map_tensors
+from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.movement import from_end
+from weft.ops.order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, flatten_index, normalize_axis
+from weft.support.dtypes import i32
 from weft.support.errors import TypeMismatch
 from weft.te import ReduceAxis, Reducer, Tensor, compute, compute_many, max_, min_, prod, reduce_axis, sum_
 
@@ -37,6 +40,12 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
         return x[(*i[:batch_dims], *at, *i[n:])]
 
     return compute(shape, gathered, "gather_nd", dtype=x.dtype)
+
+
+@takes_indices("gather_nd")
+def _tuples_range(x: Shaped, indices: Shaped, *, batch_dims: int = 0) -> IndexRange:
+    depth = int(getattr(indices.shape[-1], "value", 0))
+    return IndexRange(1, tuple([either_way(s) for s in x.shape[batch_dims : batch_dims + depth]]), by_column=True)
 
 
 def _tuple_size(indices: Tensor) -> int:
@@ -104,6 +113,13 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     return _scatter(x, updates, [k], reduction, hit, "scatter_elements")
 
 
+@takes_indices("scatter_elements")
+def _scatter_range(
+    x: Shaped, indices: Shaped, updates: Shaped, *, axis: int = 0, reduction: str = "none"
+) -> IndexRange:
+    return IndexRange(1, (either_way(x.shape[axis]),))
+
+
 @operator("scatter_nd")
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
@@ -125,6 +141,11 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     return _scatter(x, updates, ks, reduction, hit, "scatter_nd")
 
 
+@takes_indices("scatter_nd")
+def _scatter_tuples_range(x: Shaped, indices: Shaped, updates: Shaped, *, reduction: str = "none") -> IndexRange:
+    return _tuples_range(x, indices)
+
+
 @operator("write_at")
 def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
     """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
@@ -142,6 +163,11 @@ def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: b
     return compute(x.shape, written, "write_at", dtype=x.dtype)
 
 
+@takes_indices("write_at")
+def _beginnings(x: Shaped, update: Shaped, begin: Shaped, *, axis: int, circular: bool = False) -> IndexRange | None:
+    return None if circular else IndexRange(2, ((ZERO, x.shape[axis] - update.shape[axis]),), "position")
+
+
 @operator("reverse_sequence")
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Reverses the first `lengths[b]` elements along *time_axis* for each *b* along *batch_axis*."""
@@ -155,23 +181,32 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_ax
     return compute(x.shape, turned, "reverse_sequence", dtype=x.dtype)
 
 
+@takes_indices("reverse_sequence")
+def _lengths(x: Shaped, lengths: Shaped, *, batch_axis: int = 1, time_axis: int = 0) -> IndexRange:
+    return IndexRange(1, ((ZERO, x.shape[time_axis]),), "length")
+
+
 @operator("argsort")
 def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
-    """The indices that sort *x* along *axis*, equal elements in their order: each element's rank is counted, then inverted."""
+    """The indices that sort *x* along *axis*, equal elements in their order: each element's rank is counted, then inverted.
+
+    NaN is larger than any number. The keys that are compared are integers in the same order, so that each rank is there once.
+    """
     d = normalize_axis(axis, x.rank)
+    keys = map_tensors("order_key", order_key, x, dtype=order_key(const(0, x.dtype)).dtype)
     k = reduce_axis(x.shape[d], "k")
 
     def before(*i: Expr) -> object:
-        other = x[(*i[:d], k, *i[d + 1 :])]
-        ahead = x[i] < other if descending else other < x[i]
-        return sum_(cast(ahead | (eq(other, x[i]) & (k < i[d])), INDEX), [k])
+        own, other = keys[i], keys[(*i[:d], k, *i[d + 1 :])]
+        ahead = own < other if descending else other < own
+        return sum_(cast(ahead | (eq(other, own) & (k < i[d])), i32), [k])
 
-    rank = compute(x.shape, before, "rank", dtype=INDEX)
+    rank = compute(x.shape, before, "rank", dtype=i32)
 
     def holder(*i: Expr) -> object:
-        return sum_(select(eq(rank[(*i[:d], k, *i[d + 1 :])], i[d]), k, 0), [k])
+        return sum_(select(eq(rank[(*i[:d], k, *i[d + 1 :])], cast(i[d], i32)), cast(k, i32), const(0, i32)), [k])
 
-    return compute(x.shape, holder, "argsort", dtype=INDEX)
+    return map_tensors("argsort", lambda e: cast(e, INDEX), compute(x.shape, holder, "holder", dtype=i32), dtype=INDEX)
 
 
 @operator("resample")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 
 from weft.ir.expr import INDEX, ONE, ZERO, Expr, as_expr, const
-from weft.ops.accumulate import accumulated, sum_of_products, wide
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
 from weft.support.errors import TypeMismatch
@@ -28,9 +27,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         lead, rest = i[: len(batch)], i[len(batch) :]
         left = (*broadcast_index(a.shape[:-2], lead, batch), *rest[: len(rows)], k)
         right = (*broadcast_index(b.shape[:-2], lead, batch), k, *rest[len(rows) :])
-        return sum_of_products(a[left], b[right], [k])
+        return sum_(a[left] * b[right], [k])
 
-    return accumulated((*batch, *rows, *columns), contraction, "matmul", a.dtype)
+    return compute((*batch, *rows, *columns), contraction, "matmul", dtype=a.dtype)
 
 
 @operator("gemm")
@@ -50,9 +49,9 @@ def gemm(
     k = reduce_axis(depth, "k")
 
     def contraction(i: Expr, j: Expr) -> object:
-        return sum_of_products(a[k, i] if trans_a else a[i, k], b[j, k] if trans_b else b[k, j], [k])
+        return sum_((a[k, i] if trans_a else a[i, k]) * (b[j, k] if trans_b else b[k, j]), [k])
 
-    product = accumulated((m, n), contraction, "gemm", a.dtype)
+    product = compute((m, n), contraction, "gemm", dtype=a.dtype)
     if c is None and alpha == 1.0:
         return product
 
@@ -86,10 +85,10 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
             x[tuple([ZERO if s is ONE else at[k] for k, s in zip(term, x.shape, strict=True)])]
             for term, x in zip(terms, xs, strict=True)
         ]
-        value = reduce(lambda a, b: a * b, map(wide, factors))
+        value = reduce(lambda a, b: a * b, factors)
         return sum_(value, list(summed.values())) if summed else value
 
-    return accumulated([sizes[k] for k in result], contraction, "einsum", xs[0].dtype)
+    return compute([sizes[k] for k in result], contraction, "einsum", dtype=xs[0].dtype)
 
 
 @operator("matmul_packed")
@@ -109,9 +108,9 @@ def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: 
         *lead, m, o, j = i
         left = (*broadcast_index(a.shape[:-2], lead, batch), *((m,) if a.rank > 1 else ()), k)
         right = (*broadcast_index(p.shape[:-3], lead, batch), o, k, j)
-        return sum_of_products(a[left], p[right], [k])
+        return sum_(a[left] * p[right], [k])
 
-    made = accumulated((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", a.dtype)
+    made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
     shape = (*batch, *((rows,) if a.rank > 1 else ()), as_expr(columns, INDEX))
 
     def unpacked(*i: Expr) -> Expr:

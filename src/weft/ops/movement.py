@@ -8,6 +8,7 @@ from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, as_expr, cast, const, eq, 
 from weft.ir.prove import prove
 from weft.ops.cases import piecewise
 from weft.ops.conv import pad_spatial
+from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.registry import operator
 from weft.ops.shapes import (
     at_broadcast,
@@ -175,6 +176,11 @@ def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     return compute((*x.shape[:d], *indices.shape, *x.shape[d + 1 :]), gathered, "gather", dtype=x.dtype)
 
 
+@takes_indices("gather")
+def _gather_range(x: Shaped, indices: Shaped, *, axis: int = 0) -> IndexRange:
+    return IndexRange(1, (either_way(x.shape[axis]),))
+
+
 @operator("gather_elements")
 def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """For each element of *indices*, the element of *x* at its place, but at the index given along *axis*."""
@@ -189,6 +195,9 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
         return x[(*i[:d], from_end(indices[i], x.shape[d]), *i[d + 1 :])]
 
     return compute(indices.shape, gathered, "gather_elements", dtype=x.dtype)
+
+
+takes_indices("gather_elements")(_gather_range)
 
 
 @operator("pad")

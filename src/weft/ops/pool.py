@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from weft.ir.expr import ZERO, Expr, all_of, cast, const, maximum, minimum, select
-from weft.ops.accumulate import accumulated, wide
 from weft.ops.conv import check_count, check_window, pad_spatial
+from weft.ops.order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
 from weft.support.errors import TypeMismatch
@@ -86,7 +86,9 @@ def max_pool2d_indices(
         for v, size in zip(at[order], x.shape[2:][order], strict=True):
             place = place * size + v
         return argmax(
-            (select(inside, place, ZERO), select(inside, x[(i[0], i[1], *at)], lowest(x.dtype))), axes, inside
+            (select(inside, place, ZERO), order_key(select(inside, x[(i[0], i[1], *at)], lowest(x.dtype)))),
+            axes,
+            inside,
         )
 
     return compute_many((*x.shape[:2], *outs), first, "max_pool2d_indices")[0]
@@ -104,10 +106,10 @@ def _window_sums(
 
     def total(*i: Expr) -> object:
         at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
-        return sum_(wide(p[(i[0], i[1], *at, *i[2 + n :])]), axes)
+        return sum_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
 
     shape = (*x.shape[:2], *outs, *x.shape[2 + n :])
-    return accumulated(shape, total, "pool_sum", x.dtype), full
+    return compute(shape, total, "pool_sum", dtype=x.dtype), full
 
 
 @operator("sum_pool2d")

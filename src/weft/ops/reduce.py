@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import ONE, Cast, Const, Div, Expr, TruncDiv, apply, cast, eq
-from weft.ops.accumulate import accumulated, wide
+from weft.ir.expr import ONE, Cast, Const, Div, Expr, TruncDiv, apply, cast, const, eq, maximum, minimum, select
 from weft.ops.elementwise import map_tensors
+from weft.ops.order import order_key
 from weft.ops.registry import OPERATORS, Operator, operator
-from weft.ops.shapes import at_broadcast, check_broadcasts, normalize_axes, normalize_axis, product, sized
+from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, normalize_axes, normalize_axis, product, sized
 from weft.support.errors import TypeMismatch
 from weft.te import (
     ReduceAxis,
@@ -18,6 +18,8 @@ from weft.te import (
     argmin,
     compute,
     compute_many,
+    highest,
+    lowest,
     max_,
     min_,
     prod,
@@ -35,20 +37,23 @@ def reduce_over(
     over = normalize_axes(axes, x.rank)
     if not over:
         return map_tensors(name, of, x)
+    ks, shape, index = _reduction(x, over, keepdims)
+    return compute(shape, lambda *i: reducer(of(x[index(i)]), ks), name, dtype=x.dtype)
+
+
+Index = Callable[[Sequence[Expr]], tuple[Expr, ...]]
+
+
+def _reduction(x: Tensor, over: Sequence[int], keepdims: bool) -> tuple[list[ReduceAxis], Sequence[Expr], Index]:
+    """Returns the axes of a reduction over the dimensions *over*, its shape, and what of *x* an element of it reads."""
     ks, axis_of = _axes_over(x, over)
-    adds = reducer is sum_
     kept = [d for d in range(x.rank) if keepdims or d not in over]
-    shape = sized(*[1 if d in over else x.shape[d] for d in kept])
 
-    def reduced(*i: Expr) -> object:
+    def index(i: Sequence[Expr]) -> tuple[Expr, ...]:
         given = dict(zip(kept, i, strict=True))
-        at = [axis_of[d] if d in over else given[d] for d in range(x.rank)]
-        e = x[tuple(at)]
-        return reducer(of(wide(e) if adds else e), ks)
+        return tuple([axis_of[d] if d in over else given[d] for d in range(x.rank)])
 
-    if adds:
-        return accumulated(shape, reduced, name, x.dtype)
-    return compute(shape, reduced, name, dtype=x.dtype)
+    return ks, sized(*[1 if d in over else x.shape[d] for d in kept]), index
 
 
 def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[ReduceAxis], dict[int, Expr]]:
@@ -94,6 +99,21 @@ _define("reduce_l2", sum_, lambda e: e * e, lambda e: apply("sqrt", e))
 _define("reduce_log_sum", sum_, after=lambda e: apply("log", e))
 
 
+_EXTREMES = Reducer(
+    "extremes",
+    lambda a, b: (minimum(a[0], b[0]), maximum(a[1], b[1])),
+    lambda t: (highest(t[0]), lowest(t[1])),
+)
+
+
+@operator("extremes")
+def extremes(x: Tensor, y: Tensor, *, axes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """The least elements of *x* and the greatest of *y*, of one shape, over *axes*, which are dropped: in one pass over both."""
+    check_shape("extremes: the second tensor", y.shape, x.shape)
+    ks, shape, index = _reduction(x, normalize_axes(axes, x.rank), keepdims=False)
+    return compute_many(shape, lambda *i: _EXTREMES((x[index(i)], y[index(i)]), ks), "extremes")
+
+
 @operator("reduce_mean")
 def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
     """The mean over *axes*."""
@@ -106,15 +126,20 @@ def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: boo
 @operator("reduce_log_sum_exp")
 def reduce_log_sum_exp(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
     """The logarithm of the sum of exponentials, with the largest element taken out first so that nothing overflows."""
+
+    def taken_out(largest: Expr) -> Expr:
+        """An infinity less itself would be no number, so nothing is taken out then."""
+        return select(apply("is_inf", largest), const(0, largest.dtype), largest)
+
     top = reduce_over(x, axes, True, max_, "lse_max")
-    moved = map_tensors("lse_exp", lambda e, m: apply("exp", e - m), x, top)
+    moved = map_tensors("lse_exp", lambda e, m: apply("exp", e - taken_out(m)), x, top)
     total = reduce_over(moved, axes, True, sum_, "lse_sum")
-    y = map_tensors("reduce_log_sum_exp", lambda s, m: apply("log", s) + m, total, top)
+    y = map_tensors("reduce_log_sum_exp", lambda s, m: apply("log", s) + taken_out(m), total, top)
     return y if keepdims else reduce_over(y, axes, False, max_, "lse_drop")
 
 
-def _define_arg(name: str, reducer: Reducer) -> None:
-    """Registers the operator that gives the index of the best element along an axis."""
+def _define_arg(name: str, reducer: Reducer, *, nan_first: bool) -> None:
+    """Registers the operator that gives the index of the best element along an axis: of the first NaN, if there is one."""
 
     def build(x: Tensor, *, axis: int = 0, keepdims: bool = True, last: bool = False) -> Tensor:
         d = normalize_axis(axis, x.rank)
@@ -129,7 +154,7 @@ def _define_arg(name: str, reducer: Reducer) -> None:
             else:
                 at.insert(d, k)
             # the reducer prefers the smaller of equal candidates' indices, so "the last" counts them from the end
-            return reducer((x.shape[d] - 1 - k if last else k, x[tuple(at)]), [k])
+            return reducer((x.shape[d] - 1 - k if last else k, order_key(x[tuple(at)], nan_first=nan_first)), [k])
 
         index, _ = compute_many(shape, best, name)
         return index if not last else map_tensors(f"{name}_last", lambda e: x.shape[d] - 1 - e, index)
@@ -137,8 +162,8 @@ def _define_arg(name: str, reducer: Reducer) -> None:
     OPERATORS[name] = Operator(name, build)
 
 
-_define_arg("argmax", argmax)
-_define_arg("argmin", argmin)
+_define_arg("argmax", argmax, nan_first=False)
+_define_arg("argmin", argmin, nan_first=True)
 
 
 @operator("softmax")

@@ -5,7 +5,8 @@
         return compute(x.shape, lambda *i: maximum(x[i], 0), "relu", dtype=x.dtype)
 
 Everything else follows from that one block: the shape and type rule (`Operator.infer`, by giving the function placeholders), the
-fusion class (from its formulas), its cost, and its reference result (its loops, interpreted).
+fusion class (from its formulas), its cost, and its reference result (its loops, interpreted). A formula is written for one type
+of floats, and says nothing of precision: on 16-bit floats it is computed in float32 and rounded once (`precision`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from weft.ir.expr import Expr
+from weft.ops.precision import in_float32
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
+from weft.support.registry import Registry
 from weft.te import Tensor, placeholder, topological
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,10 +37,14 @@ class TensorType:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A named operator; positional parameters of its function are tensors, keyword-only ones attributes."""
+    """A named operator; positional parameters of its function are tensors, keyword-only ones attributes.
+
+    One that *reads_bits* takes elements as they lie in memory, so it is given no others in their place.
+    """
 
     name: str
     build: Callable[..., Any]
+    reads_bits: bool = False
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -53,27 +60,37 @@ class Operator:
         unknown = set(attributes) - set(self.attributes)
         if unknown:
             raise TypeMismatch(f"{self.name} has no attribute {', '.join(sorted(unknown))}")
-        made = self.build(*inputs, **attributes)
-        return made if isinstance(made, tuple) else (made,)
+
+        def build(given: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+            made = self.build(*given, **attributes)
+            return made if isinstance(made, tuple) else (made,)
+
+        return build(inputs) if self.reads_bits else in_float32(build, inputs)
+
+    def formulas(
+        self, inputs: Sequence[TensorType | None], attributes: Mapping[str, Any]
+    ) -> tuple[list[Tensor | None], tuple[Tensor, ...]]:
+        """Returns placeholders of the types *inputs*, and the outputs as formulas of them."""
+        given = [None if t is None else placeholder(t.shape, t.dtype) for t in inputs]
+        return given, self(given, attributes)
 
     def infer(self, inputs: Sequence[TensorType | None], attributes: Mapping[str, Any]) -> tuple[TensorType, ...]:
         """Returns the types of the outputs; raises `TypeMismatch` where the operator does not take *inputs*."""
-        tensors = [None if t is None else placeholder(t.shape, t.dtype) for t in inputs]
-        outputs = self(tensors, attributes)
+        _, outputs = self.formulas(inputs, attributes)
         topological(outputs)  # evaluates the formulas, so that what they refuse is known here
         return tuple([TensorType(t.shape, t.dtype) for t in outputs])
 
 
-OPERATORS: Final[dict[str, Operator]] = {}
+OPERATORS: Final = Registry[str, Operator]("operator")
 
 
-def operator(name: str) -> Callable[[F], F]:
-    """Registers the decorated function as the operator *name*."""
+def operator(name: str, *, reads_bits: bool = False) -> Callable[[F], F]:
+    """Registers the decorated function as the operator *name*; see `Operator` for *reads_bits*."""
 
     def register(build: F) -> F:
         if name in OPERATORS:
             raise ValueError(f"the operator {name} is defined twice")
-        OPERATORS[name] = Operator(name, build)
+        OPERATORS[name] = Operator(name, build, reads_bits)
         return build
 
     return register

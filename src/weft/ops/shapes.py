@@ -9,7 +9,7 @@ from typing import Final
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, Var, as_expr
-from weft.ir.rewrite import free_vars
+from weft.ir.rewrite import free_vars, is_small
 from weft.ir.simplify import simplify
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -20,6 +20,12 @@ MOST_BYTES: Final = 1 << 47
 
 FARTHEST: Final = 1 << 31
 """Elements that a window or a border may reach: products of two of them are numbers still."""
+
+MOST_DIMENSIONS: Final = 64
+"""Dimensions of a tensor: those that NumPy's arrays have at most."""
+
+MOST_NODES: Final = 1000
+"""Nodes of the expression of a size, what it shares written out: what compares and prints sizes may walk them all."""
 
 _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that was given too large"
 
@@ -53,8 +59,31 @@ def show_shape(shape: Iterable[Expr]) -> str:
     return f"({inner})"
 
 
+def is_tractable(size: ExprLike) -> bool:
+    """Tells whether a size is one to compute with: an expression that is not too large, or an integer of 64 bits."""
+    known = _number(size)
+    return -(1 << 63) <= known < 1 << 63 if known is not None else is_small(as_expr(size, INDEX), MOST_NODES)
+
+
+def check_rank(rank: int) -> None:
+    """Raises `TypeMismatch` for more dimensions than a tensor can have."""
+    if rank > MOST_DIMENSIONS:
+        raise TypeMismatch(
+            f"a tensor would have {rank} dimensions; {MOST_DIMENSIONS} is the most", hint="export the model again"
+        )
+
+
 def check_bytes(shape: Sequence[ExprLike], dtype: DType) -> None:
-    """Raises `TypeMismatch` for a tensor that no process could hold, or of a negative size; symbolic sizes are at least one."""
+    """Raises `TypeMismatch` for a tensor that no process could hold, or of a negative size; symbolic sizes are at least one.
+
+    So are too many dimensions, and sizes of too many operations.
+    """
+    check_rank(len(shape))
+    if any(_number(s) is None and not is_tractable(s) for s in shape):
+        raise TypeMismatch(
+            f"a tensor would have a size that is a formula of more than {MOST_NODES} parts",
+            hint="give the symbolic sizes numbers, or export the model with simpler arithmetic on its shapes",
+        )
     negative = [n for n in map(_number, shape) if n is not None and n < 0]
     if negative:
         raise TypeMismatch(f"a tensor would have a dimension of size {negative[0]}")

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.ir.expr import Expr, all_of, ceil_div, const, select
-from weft.ops.accumulate import accumulated, sum_of_products
 from weft.ops.conv import Ints, transposed_sizes
 from weft.ops.registry import operator
 from weft.ops.shapes import sized
-from weft.te import Tensor, compute, reduce_axis
+from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,15 @@ def pad_for_phases(x: Tensor, y: Phases, z: Phases, rows: Expr, columns: Expr) -
     """Pads x [N, C, H, W, c] with zeros to what *rows* and *columns* of the phases read."""
     before = y.taps - 1, z.taps - 1
 
-    def padded(n: Expr, cb: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
-        h, v = i - before[0], j - before[1]
-        inside = all_of([h >= 0, h < x.shape[2], v >= 0, v < x.shape[3]])
-        return select(inside, x[n, cb, h, v, c], const(0, x.dtype))
+    def pad(t: Tensor) -> Tensor:
+        def padded(n: Expr, cb: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
+            h, v = i - before[0], j - before[1]
+            inside = all_of([h >= 0, h < t.shape[2], v >= 0, v < t.shape[3]])
+            return select(inside, t[n, cb, h, v, c], const(0, t.dtype))
 
-    return compute((*x.shape[:2], y.padded(rows), z.padded(columns), x.shape[4]), padded, "pad", dtype=x.dtype)
+        return compute((*t.shape[:2], y.padded(rows), z.padded(columns), t.shape[4]), padded, "pad", dtype=t.dtype)
+
+    return as_stored(x, pad)
 
 
 def interleave(made: Tensor, bias: Tensor | None, sizes: Sequence[Expr], strides: Ints) -> Tensor:
@@ -86,10 +88,10 @@ def conv_transpose2d_blocked(
 
     def contraction(n: Expr, ocb: Expr, ry: Expr, rx: Expr, qy: Expr, qx: Expr, oc: Expr) -> object:
         at = (n, icb, qy + y.first(ry) + (y.taps - 1 - ty), qx + z.first(rx) + (z.taps - 1 - tx), ic)
-        return sum_of_products(p[at], w[ocb, y.phase(ry), z.phase(rx), icb, ty, tx, ic, oc], [icb, ty, tx, ic])
+        return sum_(p[at] * w[ocb, y.phase(ry), z.phase(rx), icb, ty, tx, ic, oc], [icb, ty, tx, ic])
 
     shape = (x.shape[0], w.shape[0], *sized(*strides), y.rows, z.rows, w.shape[7])
-    made = accumulated(shape, contraction, "conv_transpose2d_phases", x.dtype)
+    made = compute(shape, contraction, "conv_transpose2d_phases", dtype=x.dtype)
     return interleave(made, bias, sizes, strides)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from weft.native import _rt
 from weft.runtime.package import TensorSpec
 from weft.support.errors import InputError
+from weft.support.text import printable_line
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -159,5 +160,5 @@ def order_inputs(args: Sequence[object], named: Mapping[str, object], specs: Seq
         raise InputError(f"input '{twice[0]}' was given twice, in order and by name", hint=signature)
     missing = [name for name in names[len(args) :] if name not in named]
     if missing:
-        raise InputError(f"missing inputs: {', '.join(missing)}", hint=signature)
+        raise InputError(f"missing inputs: {printable_line(', '.join(missing))}", hint=signature)
     return [*args, *(named[name] for name in names[len(args) :])]

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from weft.native import _rt
 from weft.runtime.package import Package, TensorSpec
 from weft.support.dtypes import SCALARS
-from weft.support.errors import ArtifactError, DeviceError
+from weft.support.errors import ArtifactError, DeviceError, InputError
+from weft.support.files import write_pieces
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Saved: TypeAlias = str | os.PathLike[str] | Buffer
+"""A saved model: its path, or its bytes."""
 
 MAGIC: Final = b"WEFT"
 PAGE: Final = 4096
 _SUMMED: Final = struct.Struct("<9Qq8I")
 """What the checksum of the header covers of its first part: from the image's checksum on."""
+_FLUSH: Final = 1
+"""The flag of a model that takes denormals for zero."""
 _START: Final = struct.Struct("<4sIQQ")
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
@@ -35,8 +40,8 @@ _HINTS: Final = {
 
 
 def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
-    """Writes a package; the file appears whole, or not at all."""
-    _replace_file(Path(path), artifact_parts(package))
+    """Writes a package; the file appears whole, or not at all. Raises `ArtifactError` where it can't be written."""
+    write_pieces(Path(path), artifact_parts(package))
 
 
 def artifact_parts(package: Package) -> list[bytes | memoryview]:
@@ -59,7 +64,7 @@ def artifact_header(package: Package, image: memoryview, constants: memoryview) 
         _rt.checksum(image), _rt.checksum(constants), header, len(image), readonly, package.plan, package.main,
         constants_at, len(constants), -1 if package.arena is None else package.arena, _rt.ABI,
         len(package.inputs), len(package.outputs), sum(len(s.shape) for s in tensors), len(package.asserts),
-        len(package.features), len(_notes(package)), 0,
+        len(package.features), len(_notes(package)), _FLUSH if package.denormals == "flush" else 0,
     )  # fmt: skip
     summed = (summed + body).ljust(header - _START.size, b"\0")
     return _START.pack(MAGIC, _rt.FORMAT, constants_at + len(constants), _rt.checksum(summed)) + summed
@@ -104,31 +109,17 @@ class _Texts:
         return self.places[text]
 
 
-def _replace_file(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Writes a file beside *path*, and moves it there once it is whole."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
-            file.writelines(parts)
-            file.flush()
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except OSError:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
-
-
-def read_artifact(
-    path: str | os.PathLike[str], *, threads: int | None = None, copy: bool = False, verify: bool = True
-) -> Package:
-    """Returns the package in a file; its code is mapped already, and so are its constants unless they are to be copied.
+def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = False, verify: bool = True) -> Package:
+    """Returns the package in a file, or in its bytes; its code is mapped already, and so are a file's constants unless *copy*.
 
     Without *verify*, the checksum of the constants is not computed, which *threads* share. Raises `ArtifactError` if the file
-    is no artifact, is damaged, or was made for another machine or version; `DeviceError` if there is no memory for it.
+    is no artifact, is damaged, or was made for another machine or version; `DeviceError` if there is no memory for it;
+    `InputError` for a *source* that is neither a path nor bytes.
     """
-    where = os.fspath(path)
+    place, where = _place(source)
+    copy = copy or isinstance(source, bytearray | memoryview)  # others may write to these
     try:
-        found = _rt.Artifact(where, threads or 0, copy, verify)
+        found = _rt.Artifact(place, threads or 0, copy, verify)
     except _rt.LoadError as refused:
         raise _explained(refused, where) from None
     except MemoryError:
@@ -149,8 +140,26 @@ def read_artifact(
         machine=notes.pop("machine", ""),
         features=tuple(found.features),
         arena=None if found.arena_bytes < 0 else found.arena_bytes,
+        denormals="flush" if found.flush else "keep",
         notes=notes,
     )
+
+
+def _place(source: object) -> tuple[str | Buffer, str]:
+    """Returns what the loader takes of a path or of bytes, and what messages call it."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return source if memoryview(source).contiguous else bytes(source), "the bytes given"
+    if isinstance(source, str | os.PathLike):
+        path = os.fsdecode(source)
+        if "\0" in path:
+            raise ArtifactError(f"{path!r} is no name of a file", hint="check the path")
+        return path, path
+    hint = (
+        "give its bytes: source.getvalue() or source.read()"
+        if hasattr(source, "read")
+        else "give its path or its bytes"
+    )
+    raise InputError(f"an object of type {type(source).__name__} is no saved model", hint=hint)
 
 
 def _explained(refused: _rt.LoadError, where: str) -> ArtifactError:
@@ -159,6 +168,13 @@ def _explained(refused: _rt.LoadError, where: str) -> ArtifactError:
     if status == _rt.OTHER_MACHINE:
         hint = "compile the model for this machine, or with a target that it has (weft compile --target)"
     return ArtifactError(text, where=where, hint=hint)
+
+
+def is_saved(source: object) -> bool:
+    """Tells whether *source* is the path or the bytes of a saved model, by its first bytes."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source[: len(MAGIC)]) == MAGIC
+    return isinstance(source, str | os.PathLike) and is_artifact(source)
 
 
 def is_artifact(path: str | os.PathLike[str]) -> bool:

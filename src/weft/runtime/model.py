@@ -6,11 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from weft.native import _rt
 from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
-from weft.runtime.artifact import read_artifact, write_artifact
-from weft.runtime.package import Package, TensorSpec
+from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
+from weft.runtime.file_names import check_saved_name
+from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
+from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
 
 LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
@@ -22,17 +25,23 @@ class Model:
     Inputs are NumPy arrays, torch tensors, or any arrays in the CPU's memory that have DLPack; their dtypes must be the
     model's own. One output is returned as a NumPy array, several as a tuple in the model's order. A model is immutable
     and may be called from several threads at once. Raises `InputError` for inputs that do not fit, `RuntimeFailure` for
-    values that break what the model assumes. Ctrl-C ends a long call between two of its kernels, with `KeyboardInterrupt`.
+    values that break what the model assumes. A symbolic size may be 0 where all outputs are then empty.
+    Ctrl-C ends a long call between two of its kernels, with `KeyboardInterrupt`.
 
     `threads` is the most threads that a call uses.
     """
 
-    def __init__(self, package: Package, *, threads: int | None = None) -> None:
-        """Loads the package; *threads* bounds those used in a call, and never changes its results."""
+    def __init__(self, package: Package, *, threads: int | None = None, spinning: bool = True) -> None:
+        """Loads the package; *threads* bounds those used in a call, and never changes its results.
+
+        Threads that have no work look out for more for a while, unless not *spinning*: then they sleep at once.
+        """
+        threads = check_threads(threads)
         self.package = replace(package, constants=_rt.pack(package.constants))
         self.inputs = package.inputs
         self.outputs = package.outputs
         self.threads = _rt.threads(threads or 0)
+        self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _rt.Model(
@@ -43,6 +52,8 @@ class Model:
             _codes(package.inputs),
             _codes(package.outputs),
             self.threads,
+            package.denormals == "flush",
+            check_bool("spinning", spinning),
         )
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
@@ -74,6 +85,8 @@ class Model:
         """
         try:
             return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
+        except WeftError:
+            raise
         except (TypeError, ValueError, BufferError):
             if _rt.handler_raised():
                 raise
@@ -88,6 +101,8 @@ class Model:
         direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
         try:
             made = self._run(fitting, given, direct, stop)
+        except WeftError:
+            raise
         except (TypeError, ValueError):
             if _rt.handler_raised():
                 raise
@@ -136,8 +151,17 @@ class Model:
         return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model as one file that `weft.load` reads, here or on any machine of the same target."""
+        """Writes the model as one file that `weft.load` reads, here or on any machine of the same target.
+
+        The file appears whole or not at all; where *path* is a symbolic link, what it points to is replaced. Raises
+        `ArtifactError` where it can't be written, and for a name that says it is something else, such as `model.so`.
+        """
+        check_saved_name(path)
         write_artifact(self.package, path)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles the model as the bytes that `save` writes, which are checked when they are loaded."""
+        return _from_bytes, (b"".join(artifact_parts(self.package)), self._options)
 
     def __repr__(self) -> str:
         signature = ", ".join(map(str, self.inputs))
@@ -149,11 +173,34 @@ def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:
     return [(spec.dtype.code, len(spec.shape)) for spec in specs]
 
 
-def load(path: str | os.PathLike[str], *, threads: int | None = None, copy: bool = False, verify: bool = True) -> Model:
-    """Loads a saved model; needs no compiler.
+def load(
+    path: Saved,
+    *,
+    threads: int | None = None,
+    copy: bool = False,
+    verify: bool = True,
+    denormals: Denormals | None = None,
+    spinning: bool = True,
+) -> Model:
+    """Loads a saved model from its path or its bytes; needs no compiler.
 
-    Its weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy* they
-    become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights is
-    not computed; all else is always checked. Raises `ArtifactError` for a damaged file, or one made for another machine.
+    A saved model is a program: load only files that you would execute.
+
+    A file's weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy*
+    they become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights
+    is not computed; all else is always checked. *denormals*, "keep" or "flush", replaces what the model was compiled for; what
+    was computed when it was compiled stays as it is. Without *spinning*, threads that have no work sleep at once: calls are
+    slower, and leave the processors to others. Raises `ArtifactError` for a damaged file, or one made for another machine,
+    `InputError` for a *path* that is neither a path nor bytes.
     """
-    return Model(read_artifact(path, threads=threads, copy=copy, verify=verify), threads=threads)
+    threads = check_threads(threads)
+    copy, verify = check_bool("copy", copy), check_bool("verify", verify)
+    package = read_artifact(path, threads=threads, copy=copy, verify=verify)
+    if denormals is not None:
+        package = replace(package, denormals=check_denormals(denormals))
+    return Model(package, threads=threads, spinning=spinning)
+
+
+def _from_bytes(saved: bytes, options: Mapping[str, Any]) -> Model:
+    """Unpickles a model; *options* are those of `load`."""
+    return load(saved, **options)

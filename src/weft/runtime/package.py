@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from weft.native import _rt
 from weft.support.dtypes import DType
+from weft.support.errors import InputError
+from weft.support.text import printable_line
 
 if TYPE_CHECKING:
     Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]]
+
+
+Denormals: TypeAlias = Literal["keep", "flush"]
+"""What calls do with numbers too small for full precision: compute with them as IEEE 754 has it, or take them for zero."""
+
+
+def check_denormals(value: object) -> Denormals:
+    """Returns *value* if it is one of those; raises `InputError` for others."""
+    if value == "keep" or value == "flush":
+        return value
+    raise InputError(f"denormals is {value!r}", hint='use "keep" or "flush"')
 
 
 @dataclass(frozen=True)
@@ -22,7 +35,7 @@ class TensorSpec:
     shape: tuple[int | str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        return printable_line(f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]")
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,8 @@ class Package:
     block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
     number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
     made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
-    is the bytes that a call works in, None where that depends on its shapes. `notes` say how the model was made, by key.
+    is the bytes that a call works in, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
+    `notes` say how the model was made, by key.
     """
 
     image: bytes | memoryview | _rt.Image
@@ -49,4 +63,5 @@ class Package:
     machine: str = ""
     features: tuple[str, ...] = ()
     arena: int | None = None
+    denormals: Denormals = "keep"
     notes: Mapping[str, str] = field(default_factory=dict)

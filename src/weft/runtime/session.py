@@ -6,27 +6,22 @@ This module opens saved models and needs no compiler; `weft.InferenceSession` op
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from weft.runtime.arrays import Array, order_inputs
-from weft.runtime.artifact import MAGIC, is_artifact
+from weft.runtime.artifact import Saved, is_saved
+from weft.runtime.file_names import ENDING
 from weft.runtime.metadata import ModelMetadata, metadata_of
 from weft.runtime.model import Model, load
 from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
-from weft.runtime.session_options import (
-    CPU_PROVIDER,
-    GraphOptimizationLevel,
-    RunOptions,
-    SessionOptions,
-    check_providers,
-    refuse,
-)
+from weft.runtime.session_options import GraphOptimizationLevel, RunOptions, SessionOptions, refuse
+from weft.runtime.session_providers import CPU_PROVIDER, check_providers
 from weft.runtime.session_values import NodeArg, OrtValue, array_of
+from weft.support.arguments import check_many, check_mapping
 from weft.support.errors import InputError, WeftError
 
 _PLAIN: Final = frozenset((list, tuple, bool, int, float))
@@ -40,7 +35,8 @@ class InferenceSession:
         (probabilities,) = session.run(None, {"image": image})
 
     The model is the path or the bytes of an ONNX file or of a model saved by Weft. `SessionOptions` and providers that can't
-    be honoured raise `InputError`; nothing is ignored. A session may be called from several threads at once, and after a fork.
+    be honoured raise `InputError`, or warn if they change no result. A session may be called from several threads at once, and
+    after a fork.
     """
 
     def __init__(
@@ -53,7 +49,11 @@ class InferenceSession:
         enable_fallback: bool = True,
         disabled_optimizers: Sequence[str] | None = None,
     ) -> None:
-        """Opens a model. *enable_fallback* is about other providers, and there are none."""
+        """Opens a model.
+
+        *providers* are in order of preference: all but `CPUExecutionProvider`, which must be among them, are passed over with a
+        warning. *enable_fallback* has no effect: it is about providers that fail in a call, and there are none.
+        """
         if disabled_optimizers:
             refuse(
                 "disabled_optimizers",
@@ -89,20 +89,24 @@ class InferenceSession:
         *run_options* ended the call.
         """
         made = self._model.run(self._in_order(input_feed), None, _flag(run_options))
-        return made if not output_names else [made[self._place(name)] for name in output_names]
+        if output_names is None:
+            return made
+        names = check_many("output_names", output_names, "give a list of names, or None for all outputs")
+        return [made[self._place(name)] for name in names] if names else made
 
     def _in_order(self, feed: Mapping[str, object]) -> list[object]:
         """Returns the inputs in the model's order; lists and numbers as arrays, which ONNX Runtime takes too."""
         try:
             values = [feed[name] for name in self._names]
-        except KeyError:
+        except (KeyError, TypeError, IndexError):
+            check_mapping("input_feed", feed, f"give a dict with {', '.join(map(repr, self._names))}")
             values = order_inputs((), feed, self._model.inputs)
         if len(feed) != len(values):
             order_inputs((), feed, self._model.inputs)  # says which is too many
         return [_as_array(v, k) for v, k in zip(values, self._dtypes, strict=True)] if _has_plain(values) else values
 
-    def _place(self, name: str) -> int:
-        if name not in self._places:
+    def _place(self, name: object) -> int:
+        if not isinstance(name, str) or name not in self._places:
             known = ", ".join(map(str, self._model.outputs))
             raise InputError(f"there is no output {name!r}", hint=f"the model makes ({known})")
         return self._places[name]
@@ -179,7 +183,7 @@ class InferenceSession:
         return {CPU_PROVIDER: {}}
 
     def set_providers(self, providers: Sequence[object], provider_options: Sequence[object] | None = None) -> None:
-        """Raises `InputError` for any provider but the processor."""
+        """Checks a list of providers as the constructor does: the processor's must be among them."""
         check_providers(providers, provider_options)
 
     def disable_fallback(self) -> None:
@@ -227,17 +231,12 @@ def load_saved(source: object, options: SessionOptions) -> Model | None:
 
     Raises `InputError` for options that only a compilation can honour, `ArtifactError` for a damaged file.
     """
+    named = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(ENDING)
+    if not named and not is_saved(source):
+        return None
+    _check_compiled(options)
     threads = options.intra_op_num_threads or None
-    if isinstance(source, bytes | bytearray | memoryview) and bytes(source[: len(MAGIC)]) == MAGIC:
-        _check_compiled(options)
-        with tempfile.NamedTemporaryFile(suffix=".weft") as file:
-            file.write(source)
-            file.flush()
-            return load(file.name, threads=threads)
-    if isinstance(source, str | os.PathLike) and (is_artifact(source) or os.fspath(source).endswith(".weft")):
-        _check_compiled(options)
-        return load(source, threads=threads)
-    return None
+    return load(cast("Saved", source), threads=threads, denormals=options.denormals, spinning=options.spinning)
 
 
 def _check_compiled(options: SessionOptions) -> None:

@@ -1,14 +1,17 @@
-"""What may be asked of a session: ONNX Runtime's options, each either honoured or refused with a reason.
+"""What may be asked of a session: ONNX Runtime's options, each honoured, or accepted with a warning, or refused with a reason.
 
-Nothing is accepted that has no effect: an option that can't be honoured raises `InputError` where it is set.
+An option that would change results, or what a program reads afterwards, and can't be honoured raises `InputError` where it is
+set. One that only steers ONNX Runtime's own threads, memory or log warns that it has no effect.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
+from weft.runtime.package import Denormals
 from weft.support.errors import InputError
 
 
@@ -55,6 +58,37 @@ def _only(allowed: tuple[object, ...], why: str, hint: str) -> Callable[[str, An
     return check
 
 
+def _no_effect_but(
+    expected: tuple[object, ...], valid: Callable[[str, Any], None], why: str
+) -> Callable[[str, Any], None]:
+    """Returns a check that warns of values other than those *expected*, once they are *valid*: they change no result."""
+
+    def check(name: str, value: Any) -> None:
+        valid(name, value)
+        if value not in expected:
+            warn_no_effect(f"{name} = {value!r}", why, stacklevel=3)
+
+    return check
+
+
+def warn_no_effect(what: str, why: str, stacklevel: int = 2) -> None:
+    """Warns of an option that is accepted and changes nothing; *stacklevel* says whose call it is, as for `warnings.warn`."""
+    warnings.warn(f"{what} has no effect: {why}", stacklevel=stacklevel + 1)
+
+
+def _is_bool(name: str, value: Any) -> None:
+    if not isinstance(value, bool | int) or value not in (False, True):
+        raise InputError(f"{name} is {value!r}", hint="give True or False")
+
+
+def _between(lowest: int, highest: int) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
+            raise InputError(f"{name} is {value!r}", hint=f"give a whole number from {lowest} to {highest}")
+
+    return check
+
+
 def _anything(name: str, value: Any) -> None:
     """Checks nothing: the option is about what never happens here, such as the prefix of messages that aren't written."""
 
@@ -71,13 +105,20 @@ def _one_of(kind: type[IntEnum]) -> Callable[[str, Any], None]:
 
 Field = tuple[object, Callable[[str, Any], None]]
 
+NO_LOG: Final = "there is no log, and errors are exceptions"
+_SEQUENTIAL: Final = "a model's kernels run one after another, each on intra_op_num_threads"
+_PLANNED: Final = "the memory of a call is planned when the model is compiled"
+
 _LOGGING: Final[dict[str, Field]] = {
-    "log_severity_level": (
-        -1, _only((-1, 2, 3, 4), "a session writes no log", "leave it, or set 2 (warnings) to 4; errors are exceptions")
-    ),
-    "log_verbosity_level": (0, _only((0,), "a session writes no log", "leave it at 0")),
+    "log_severity_level": (-1, _no_effect_but((-1, 2, 3, 4), _between(-1, 4), NO_LOG)),
+    "log_verbosity_level": (0, _no_effect_but((0,), _at_least(0), NO_LOG)),
     "logid": ("", _anything),
-}  # fmt: skip
+}
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepts the least severity that ONNX Runtime's log would have, 0 (verbose) to 4; warns below 2, for there is no log."""
+    _no_effect_but((2, 3, 4), _between(0, 4), NO_LOG)("severity", severity)
 
 
 class _Options:
@@ -126,22 +167,19 @@ class SessionOptions(_Options):
 
     _fields: Mapping[str, Field] = {
         "intra_op_num_threads": (0, _at_least(0)),
-        "inter_op_num_threads": (
-            0,
-            _only((0, 1), "a model's kernels run one after another", "set 0 or 1, and intra_op_num_threads for the threads"),
-        ),
+        "inter_op_num_threads": (0, _no_effect_but((0, 1), _at_least(0), _SEQUENTIAL)),
         "graph_optimization_level": (GraphOptimizationLevel.ORT_ENABLE_ALL, _one_of(GraphOptimizationLevel)),
         "execution_mode": (
             ExecutionMode.ORT_SEQUENTIAL,
-            _only((ExecutionMode.ORT_SEQUENTIAL, 0), "a model's kernels run one after another", "use ORT_SEQUENTIAL"),
+            _no_effect_but((ExecutionMode.ORT_SEQUENTIAL,), _one_of(ExecutionMode), _SEQUENTIAL),
         ),
         "use_deterministic_compute": (False, _only((False, True), "it is no bool", "results are always the same anyway")),
         "use_per_session_threads": (
             True, _only((True,), "each session has its own number of threads, out of one pool", "leave it True")
         ),
-        "enable_cpu_mem_arena": (True, _only((True,), "a call's memory is planned, and kept", "leave it True")),
-        "enable_mem_pattern": (True, _only((True,), "a call's memory is planned, and kept", "leave it True")),
-        "enable_mem_reuse": (True, _only((True,), "a call's memory is planned, and kept", "leave it True")),
+        "enable_cpu_mem_arena": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
+        "enable_mem_pattern": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
+        "enable_mem_reuse": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_profiling": (
             False, _only((False,), "a session has no profiler", "use `weft bench --roofline MODEL` for the time of each kernel")
         ),
@@ -155,13 +193,14 @@ class SessionOptions(_Options):
     def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "free_dimensions", {})
+        object.__setattr__(self, "config", {})
 
     free_dimensions: dict[str, int]
     """Sizes of symbolic dimensions by name, from `add_free_dimension_override_by_name`."""
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
         """Gives a size to a symbolic dimension of the model's inputs."""
-        _at_least(1)(f"the size of {dim_name!r}", dim_value)
+        _at_least(0)(f"the size of {dim_name!r}", dim_value)
         self.free_dimensions[dim_name] = dim_value
 
     def add_free_dimension_override_by_denotation(self, denotation: str, dim_value: int) -> None:
@@ -171,16 +210,34 @@ class SessionOptions(_Options):
             "use add_free_dimension_override_by_name with the dimension's name",
         )  # fmt: skip
 
+    config: dict[str, str]
+    """The entries that were added, from `add_session_config_entry`."""
+
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Raises `InputError`, but for an entry that asks for what is so anyway."""
-        if (key, value) not in _CONFIG:
+        """Sets what is a switch here too; raises `InputError` for other entries, but for what is so anyway."""
+        if key in _SWITCHES and value not in ("0", "1"):
+            raise InputError(f"the entry {key!r} is {value!r}", hint='give "0" or "1"')
+        if key not in _SWITCHES and (key, value) not in _CONFIG.items():
             refuse(f"the entry {key!r}: {value!r}", "a session has no such setting", "leave it out")
+        self.config[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Returns the value that always holds for *key*; raises `InputError` if there is none."""
-        if key not in dict(_CONFIG):
-            raise InputError(f"there is no entry {key!r}", hint=f"there is {', '.join(sorted(dict(_CONFIG)))}")
-        return dict(_CONFIG)[key]
+        """Returns the value that was added for *key*, or holds without; raises `InputError` if there is none."""
+        known = _SWITCHES | _CONFIG
+        if key not in known:
+            raise InputError(f"there is no entry {key!r}", hint=f"there is {', '.join(sorted(known))}")
+        return self.config.get(key, known[key])
+
+    @property
+    def denormals(self) -> Denormals | None:
+        """What calls do with denormal numbers; None where it was not said."""
+        said = self.config.get(_DENORMALS)
+        return None if said is None else "flush" if said == "1" else "keep"
+
+    @property
+    def spinning(self) -> bool:
+        """Whether threads that have no work look out for more for a while."""
+        return self.get_session_config_entry(_SPINNING) == "1"
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raises `InputError`: operators come from Weft alone."""
@@ -199,13 +256,21 @@ class SessionOptions(_Options):
         return super().__repr__() + sizes
 
 
-_CONFIG: Final = (
-    ("session.set_denormal_as_zero", "0"),
-    ("session.dynamic_block_base", "0"),
-    ("session.disable_prepacking", "0"),
-    ("session.use_env_allocators", "0"),
-)
+_DENORMALS: Final = "session.set_denormal_as_zero"
+_SPINNING: Final = "session.intra_op.allow_spinning"
+_SWITCHES: Final = {_DENORMALS: "0", _SPINNING: "1"}
+"""Entries that are honoured, and what they are where they are not set."""
+
+_CONFIG: Final = {
+    "session.dynamic_block_base": "0",
+    "session.disable_prepacking": "0",
+    "session.use_env_allocators": "0",
+}
 """Entries that ask for what is so anyway."""
+
+
+_RUN_HINTS: Final = {"memory.enable_memory_arena_shrinkage": _PLANNED}
+"""Entries that change no result, and why they have no effect."""
 
 
 class RunOptions(_Options):
@@ -240,7 +305,10 @@ class RunOptions(_Options):
         self.stop[0] = bool(value)
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Raises `InputError`: a call has no settings by text."""
+        """Warns of an entry that asks for what no call needs; raises `InputError` for others: a call has no settings by text."""
+        if key in _RUN_HINTS:
+            warn_no_effect(f"the entry {key!r}", _RUN_HINTS[key])
+            return
         refuse(f"the entry {key!r}: {value!r}", "a call has no such setting", "leave it out")
 
     def add_active_adapter(self, adapter: object) -> None:
@@ -248,32 +316,3 @@ class RunOptions(_Options):
         refuse(
             f"the adapter {adapter!r}", "weights come with the model", "merge it into the model before it is exported"
         )
-
-
-CPU_PROVIDER: Final = "CPUExecutionProvider"
-
-
-def get_available_providers() -> list[str]:
-    """Returns what models can be run on: the processor alone."""
-    return [CPU_PROVIDER]
-
-
-def check_providers(providers: object, provider_options: object) -> None:
-    """Raises `InputError` for a list of providers other than the processor's own, or with options for it."""
-    if providers is None:
-        if provider_options:
-            refuse(f"provider_options = {provider_options!r}", "there are no providers", "leave it out")
-        return
-    if isinstance(providers, str) or not isinstance(providers, list | tuple):
-        raise InputError(f"providers is {providers!r}", hint=f"give a list, such as [{CPU_PROVIDER!r}]")
-    given = (
-        list(provider_options) if isinstance(provider_options, list | tuple) else [provider_options] * len(providers)
-    )
-    if len(given) != len(providers):
-        raise InputError(f"{len(providers)} providers have {len(given)} provider_options", hint="give one for each")
-    for provider, options in zip(providers, given, strict=True):
-        name, more = provider if isinstance(provider, tuple) and len(provider) == 2 else (provider, {})
-        if name != CPU_PROVIDER:
-            refuse(f"the provider {name!r}", f"models run on {CPU_PROVIDER} alone", f"use providers=[{CPU_PROVIDER!r}]")
-        if options or more:
-            refuse(f"{options or more!r} for {name}", "it has no options", "leave them out")

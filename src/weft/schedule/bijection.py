@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import TRUE, ZERO, Var, all_of
+from weft.ir.bounds import Bounds
+from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, all_of
 from weft.ir.iter_map import IterMap, detect
 from weft.ir.prove import extremes
-from weft.ir.rewrite import free_vars, substitute
+from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import AxisKind, For, Function
 from weft.schedule.rebind import conjuncts
@@ -79,8 +80,31 @@ def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
         return False
     extents = [a.extent for a in block.axes]
     inside = [c for c in conjuncts(block.predicate) if not any(v in fixed for v in free_vars(c))]
-    tried = (detect(rests, variables, c, extents, bounds) for c in (TRUE, *inside))
+    tried = [detect(rests, variables, c, extents, bounds) for c in (TRUE, *inside)]
+    tried.append(_counted_from_zero(rests, variables, extents, bounds))
     return any(made is not None and made.injective for made in tried)
+
+
+def _counted_from_zero(
+    rests: list[Expr], variables: dict[Var, Expr], extents: list[Expr], bounds: Bounds
+) -> IterMap | None:
+    """Returns the map of loops from 0 to where *variables* end that count on from a constant; None if there is none.
+
+    An index `(i + 3) // 6` of a loop over 27 values, such as the later part of one that was cut, becomes `i // 6` of one over 30.
+    More iterations that are told apart tell these apart, too.
+    """
+    counted = dict(variables)
+    for n in dict.fromkeys(n for r in rests for n in post_order(r)):
+        if not (isinstance(n, Add) and isinstance(n.a, Var) and isinstance(n.b, Const) and int(n.b.value) > 0):
+            continue
+        var, begin = n.a, n.b
+        if var not in variables or counted[var] is not variables[var]:
+            continue
+        counted[var] = simplify(counted[var] + begin, bounds)
+        within = bounds.bind(var, begin, counted[var] - ONE)
+        rests = [simplify(substitute(r, {var: var - begin}), within) for r in rests]
+        bounds = bounds.bind(var, ZERO, counted[var] - ONE)
+    return None if counted == variables else detect(rests, counted, TRUE, extents, bounds)
 
 
 def reduces_all(fn: Function, path: Path) -> bool:

@@ -85,6 +85,19 @@ def _ratio(e: Expr, slack: Expr, moving: Collection[Var]) -> int | None:
     return None
 
 
+def _only_beyond(c: Expr, binding: Expr, extent: Expr, moving: Collection[Var], bounds: Bounds) -> bool:
+    """Tells whether *binding* is no value of its axis, of *extent*, wherever the condition *c* does not hold.
+
+    With a slack of 0 or less, `binding = rest + ratio*slack` is on the far side of *rest*.
+    """
+    slack = _slack(c)
+    if slack is None:
+        return False
+    ratios = {-1, 1, _ratio(binding, slack, moving) or 1}
+    rests = [(r, simplify(binding - slack * index(r), bounds)) for r in sorted(ratios)]
+    return any(prove(rest >= extent, bounds) if r < 0 else prove(rest < ZERO, bounds) for r, rest in rests)
+
+
 def check_renewable(fn: Function, path: Path) -> None:
     """Refuses a block around which new loops, over boxes of its axes, would run other instances than its own do.
 
@@ -113,6 +126,7 @@ def check_renewable(fn: Function, path: Path) -> None:
             before = found.first is not None and prove(found.first <= ZERO, bounds)
             if found.exact and (beyond or before):
                 kept.add(found.condition)
+        kept.update(c for c in conjuncts(block.predicate) if _only_beyond(c, binding, axis.extent, loops, bounds))
     if any(c not in kept for c in conjuncts(block.predicate)):
         refuse(
             f"the guard of {block.name} leaves out instances that new loops would run",

@@ -51,7 +51,7 @@ def _check_write(
             "choose a loop further out, or move that block out of the loop first",
         )
     around = [f for f in loops_on(old) if f.var in shared_then]
-    if not shared_then <= shared_now and not (is_finished(then, around) and _is_pure(before, w.region.buffer)):
+    if not shared_then <= shared_now and not (is_finished(then, around) and is_pure(before, w.region.buffer)):
         refuse(
             f"{w.block.name} may have changed what {moved} reads when it runs there",
             w.block,
@@ -59,7 +59,7 @@ def _check_write(
         )
 
 
-def _is_pure(fn: Function, buffer: Buffer) -> bool:
+def is_pure(fn: Function, buffer: Buffer) -> bool:
     """Tells whether each element of *buffer* can only ever have one value, however often it is computed."""
     uses = uses_under((fn.body,))
     pending, seen = [buffer], {buffer}

@@ -68,7 +68,7 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
         return list(known)
     needed = _checked_independent(fn, loop_path(fn, loop), private)
     if len(_LEGAL) >= _LEGAL_LIMIT:
-        _LEGAL.clear()
+        _LEGAL.pop(next(iter(_LEGAL)), None)  # the oldest: those of the program at hand are asked for again
     _LEGAL[key] = tuple(needed)
     return needed
 

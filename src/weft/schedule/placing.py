@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, Const, Mul, Var
@@ -26,6 +27,23 @@ def read_buffers(block: Block) -> list[Buffer]:
 
 
 def check_movable(fn: Function, path: Path, block: Block) -> Path:
+    """Returns what `check_whole` does; refuses a block that is not alone to write what it writes, too."""
+    nest = check_whole(path, block)
+    for other in outer_blocks(fn.body):
+        if other is not block and set(written_buffers(other)) & set(written_buffers(block)):
+            refuse_other_writer(block, other)
+    return nest
+
+
+def refuse_other_writer(block: Block, other: Block) -> NoReturn:
+    """Refuses to move *block*, as *other* writes the same buffer."""
+    refuse(
+        f"the block {other.name} writes the same buffer as {block.name}", other,
+        "place a block before decomposing its reduction",
+    )  # fmt: skip
+
+
+def check_whole(path: Path, block: Block) -> Path:
     """Returns the path to the nest that holds *block* and nothing else; refuses a block that can't be moved as a whole."""
     if any(a.kind not in (AxisKind.SPATIAL, AxisKind.REDUCE) for a in block.axes):
         refuse(
@@ -34,12 +52,6 @@ def check_movable(fn: Function, path: Path, block: Block) -> Path:
             "only blocks with spatial and reduce axes can move",
         )
     check_outermost(path)
-    for other in outer_blocks(fn.body):
-        if other is not block and set(written_buffers(other)) & set(written_buffers(block)):
-            refuse(
-                f"the block {other.name} writes the same buffer as {block.name}", other,
-                "place a block before decomposing its reduction",
-            )  # fmt: skip
     return own_nest(path)
 
 

@@ -2,9 +2,10 @@
 
     WeftError                       everything Weft raises on purpose
     ├── ModelError                  the model file or graph is wrong
+    │   ├── MissingFile             there is no such file (a FileNotFoundError too)
     │   ├── UnsupportedOperators    the model needs operators Weft lacks; lists all of them
     │   └── UnknownValues           what the model computes with decides what is to be compiled
-    ├── InputError                  a call's inputs, or its options, are not what they can be
+    ├── InputError                  a call's inputs, or its options, are not what they can be (a ValueError too)
     ├── TypeMismatch                an expression mixes data types, or a shape rule is broken
     ├── GradientError               a formula has no derivative
     ├── ScheduleError               a schedule step would change the program's meaning
@@ -22,10 +23,13 @@
     │   └── DivergenceError         some of its threads come by a barrier, and others do not
     └── RuntimeFailure              a compiled model stopped while it ran
 
-Each says what was wrong, where in the model, and what to do about it. docs/errors.md shows the messages.
+Each says what was wrong, where in the model, and what to do about it, in printable characters whatever names a model has.
+docs/errors.md shows the messages.
 """
 
 from __future__ import annotations
+
+from weft.support.text import printable, printable_line
 
 
 class WeftError(Exception):
@@ -38,9 +42,9 @@ class WeftError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        where = f"{self.where}: " if self.where else ""
+        where = f"{printable_line(self.where)}: " if self.where else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{hint}"
+        return printable(f"{where}{self.message}{hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -62,6 +66,13 @@ class ModelError(WeftError):
     """
 
 
+class MissingFile(ModelError, FileNotFoundError):
+    """There is no file where the model should be; a script that catches Python's own error for this catches it too.
+
+    What to do: give the path of the model's file.
+    """
+
+
 class UnsupportedOperators(ModelError):
     """The model uses operators that Weft does not have; all of them are listed at once.
 
@@ -76,15 +87,15 @@ class UnknownValues(ModelError):
     """
 
 
-class InputError(WeftError):
+class InputError(WeftError, ValueError):
     """A call's inputs do not fit the model's signature, or an option has a value that it can't have.
 
     What to do: give what the message says is taken; nothing is converted unasked.
     """
 
 
-class TypeMismatch(WeftError):
-    """An expression mixes data types, or operands whose shapes do not fit.
+class TypeMismatch(WeftError, TypeError):
+    """An expression mixes data types, or operands whose shapes do not fit, or is used as what it is not; a `TypeError` too.
 
     What to do: convert with `cast`, or reshape; in a model, the message is part of a `ModelError` that names the node.
     """
@@ -143,7 +154,7 @@ class ArtifactError(WeftError):
 class CacheError(WeftError):
     """The on-disk cache cannot be read or written. Compiling warns of it and goes on without; `weft cache` fails.
 
-    What to do: set `WEFT_CACHE_DIR` to a folder of your own.
+    What to do: set `WEFT_CACHE_DIR` to a folder of your own, in which the cache's folder is made.
     """
 
 
@@ -157,5 +168,5 @@ class DeviceError(WeftError):
 class RuntimeFailure(WeftError):
     """A compiled model stopped while it ran: the values it met break what the model assumes.
 
-    What to do: check the values of the inputs, such as indices beyond the end of what they choose from.
+    What to do: check the values of the inputs. An index outside of what it chooses from is named with the node that uses it.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from weft.support.arguments import check_many
 from weft.support.errors import InputError
 
 KNOBS: Final = {
@@ -23,8 +24,9 @@ KNOBS: Final = {
 
 def check_knobs(without: Iterable[str]) -> tuple[str, ...]:
     """Returns the names sorted, each once; raises `InputError` for one that no optimization has."""
-    names = [without] if isinstance(without, str) else list(without)
+    hint = f"use {', '.join(KNOBS)}"
+    names = [without] if isinstance(without, str) else check_many("without", without, hint)
     for name in names:
-        if name not in KNOBS:
-            raise InputError(f"there is no optimization {name!r} to do without", hint=f"use {', '.join(KNOBS)}")
-    return tuple(sorted(set(names)))
+        if not isinstance(name, str) or name not in KNOBS:
+            raise InputError(f"there is no optimization {name!r} to do without", hint=hint)
+    return tuple([name for name in sorted(KNOBS) if name in names])

@@ -14,10 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from weft.native import _rt
+from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import core_of
 from weft.targets.target import PORTABLE, ROUNDING, Target
 
+TARGETS: Final = "use cpu, or cpu -mattr=avx512|avx2|sse4"
 TRIPLE: Final = "x86_64-unknown-linux-gnu"
 
 
@@ -81,7 +84,8 @@ def host() -> Target:
 def cpu(level: str | None = None, cores: int | None = None) -> Target:
     """Returns this machine held to *level* ("avx512", "avx2", "sse4"); by default the widest one it has.
 
-    A level that the machine lacks can be compiled for, not run. Raises `InputError` for an unknown level.
+    A level that the machine lacks can be compiled for, not run; it is given the core nearest to its features, as this machine's
+    may not even know its registers. Raises `InputError` for an unknown level.
     """
     flags = host_flags()
     name = level or next((n for n, x in LEVELS.items() if has_level(x, flags)), "sse4")
@@ -89,7 +93,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         raise InputError(f"there is no CPU level {name!r}", hint=f"use one of {', '.join(LEVELS)}")
     chosen = LEVELS[name]
     sizes = cache_sizes()
-    core = core_of(_cpuinfo())
+    core = core_of(_cpuinfo() if has_level(chosen, flags) else {"flags": " ".join(flags_of(chosen))})
     rate = 1 if not chosen.fma else core.wide_fma_per_cycle if chosen.vector_bits == 512 else 2
     return Target(
         name="cpu" if level is None else f"cpu -mattr={name}",
@@ -121,9 +125,9 @@ def parse_target(text: str) -> Target:
 
     Raises `InputError` for anything else.
     """
-    kind, *options = text.split() or [""]
+    kind, *options = check_text("target", text, TARGETS).split() or [""]
     if kind != "cpu":
-        raise InputError(f"there is no target {kind!r}", hint="use cpu, or cpu -mattr=avx512|avx2|sse4")
+        raise InputError(f"there is no target {kind!r}", hint=TARGETS)
     target = cpu()
     for option in options:
         key, _, value = option.partition("=")
@@ -148,7 +152,12 @@ def needed_flags(target: Target) -> tuple[str, ...]:
 
 def has_level(level: Level, flags: frozenset[str]) -> bool:
     """Tells whether a machine with Linux's CPU *flags* has *level*."""
-    return all(_linux_name(f.removeprefix("+")) in flags for f in level.features)
+    return flags.issuperset(flags_of(level))
+
+
+def flags_of(level: Level) -> list[str]:
+    """Returns Linux's names for the features that *level* needs of the processor."""
+    return [_linux_name(f.removeprefix("+")) for f in level.features]
 
 
 def _linux_name(feature: str) -> str:
@@ -163,18 +172,16 @@ def _extra_features(level: str, flags: frozenset[str]) -> list[str]:
 
 @cache
 def host_flags() -> frozenset[str]:
-    """Returns Linux's names for this processor's features."""
-    return frozenset(_cpuinfo().get("flags", "").split())
+    """Returns Linux's names for this processor's features, as the loader of saved models finds them."""
+    return frozenset(_rt.features())
 
 
 @cache
 def _cpuinfo() -> dict[str, str]:
-    path = Path("/proc/cpuinfo")
-    if not path.exists():
-        return {}
-    first = path.read_text(encoding="utf-8").partition("\n\n")[0]
-    pairs = [line.partition(":") for line in first.splitlines()]
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    """Returns what the processor tells of itself, by the names of the fields of /proc/cpuinfo."""
+    vendor, family, model = _rt.processor()
+    flags = " ".join(sorted(host_flags()))
+    return {"vendor_id": vendor, "cpu family": str(family), "model": str(model), "flags": flags}
 
 
 @cache

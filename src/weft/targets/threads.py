@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED, WARP
-from weft.targets.target import Target, ThreadFacts
+from weft.targets.target import PORTABLE, ROUNDING, Target, ThreadFacts
 
 GENERIC_THREADS: Final = Target(
     name="threads", triple="", cpu="", tune="generic", features=(), vector_bits=32, vector_registers=255, fma=True,
     fma_per_cycle=1, masked_memory=False, l1=128 << 10, l2=4 << 20, l3=4 << 20, cache_line=128, cores=1,
-    native=frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "floor", "ceil", "trunc", "round_even"}),
+    native=PORTABLE | ROUNDING,
     scopes=(GLOBAL, replace(SHARED, bytes=48 << 10), WARP, replace(LOCAL, bytes=512 << 10), replace(REGISTER, bytes=1020)),
     threads=ThreadFacts(),
 )  # fmt: skip

@@ -32,9 +32,11 @@ from weft.te.tensor import (
     topological,
 )
 from weft.te.to_loops import to_program
+from weft.te.widened import Widened, as_stored, is_narrow
 
 __all__ = [
-    "Compute", "Extern", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor", "all_",
-    "any_", "argmax", "argmin", "compute", "compute_many", "extern", "gradient", "highest", "lowest", "max_", "min_",
-    "placeholder", "prod", "reduce_axis", "reducer", "scan", "sum_", "to_program", "topological", "whole",
+    "Compute", "Extern", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor",
+    "Widened", "all_", "any_", "argmax", "argmin", "as_stored", "compute", "compute_many", "extern", "gradient", "highest",
+    "is_narrow", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis", "reducer", "scan", "sum_", "to_program",
+    "topological", "whole",
 ]  # fmt: skip

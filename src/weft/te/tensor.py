@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from weft.ir.expr import INDEX, Expr, ExprLike, Var, as_expr
 from weft.ir.node import node
@@ -149,6 +149,12 @@ class Tensor:
         given: Iterable[ExprLike] = indices if isinstance(indices, tuple | list) else (indices,)
         return Read(self, tuple([as_expr(i, INDEX) for i in given]))
 
+    def __iter__(self) -> NoReturn:
+        raise TypeMismatch(
+            f"the tensor {self.name} can't be iterated over",
+            hint="index it by the axes of a compute(); over a reduce_axis(), use sum_, max_, min_, any_ or prod",
+        )
+
     def __repr__(self) -> str:
         return f"Tensor({self.name}: {self.dtype}, rank {self.rank})"
 
@@ -224,13 +230,14 @@ def compute_many(shape: Iterable[ExprLike], fn: Callable[..., Any], name: str = 
     return Compute(name, tuple([as_expr(s, INDEX) for s in shape]), fn).outputs
 
 
-def topological(outputs: Iterable[Tensor]) -> list[Operation]:
-    """Returns the operations that *outputs* need, each after those it reads."""
+def topological(outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> list[Operation]:
+    """Returns the operations that *outputs* need, each after those it reads, but not what *given* ones are made by."""
+    before = {t.op for t in given}
     done: dict[Operation, None] = {}
     stack: list[tuple[Operation, bool]] = [(t.op, False) for t in reversed(list(outputs))]
     while stack:
         op, ready = stack.pop()
-        if op in done:
+        if op in done or op in before:
             continue
         if ready:
             done[op] = None

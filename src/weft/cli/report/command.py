@@ -12,7 +12,7 @@ from weft.cli.asked import Asked, compiling
 from weft.cli.bench_measure import machine
 from weft.cli.bench_roofline import all_sizes
 from weft.cli.console import human_bytes, out, print_json
-from weft.cli.files import check_output, write_output
+from weft.cli.files import check_result
 from weft.cli.models import random_inputs
 from weft.cli.report.facts import Timing, report_facts
 from weft.cli.report.page import make_page
@@ -21,6 +21,7 @@ from weft.driver.progress import Progress
 from weft.driver.roofline import measure_roofs, place_kernels
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
+from weft.support.files import write_output
 from weft.targets.cpu import can_run
 
 
@@ -45,7 +46,7 @@ def report(
 
         weft report bert.onnx -o bert.html --shape sequence=128 --seconds 5
     """
-    check_output(output)
+    check_result(output, model)
     if is_artifact(model):
         raise InputError(
             f"{model} is compiled: it holds code, no graph and no loops", hint="report on the model itself"

@@ -42,6 +42,7 @@ def report_facts(
         "outputs": list(map(str, made.package.outputs)),
         "sizes": _sizes(made),
         "stages": dict(made.seconds),
+        "cached": made.cached,
         "graphs": {
             "model": draw_model(made.source, made.fused).facts(),
             "optimized": draw_optimized(made.fused).facts(),

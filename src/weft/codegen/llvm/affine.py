@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+_MODULUS: Final = 1 << 64
+_HALF: Final = 1 << 63
+
 _NO_TERMS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -32,9 +35,9 @@ class Affine(NamedTuple):
     def plus(self, other: Affine, scale: int = 1) -> Affine:
         """Returns `self + scale * other`."""
         if not other.terms:
-            return Affine(self.constant + scale * other.constant, self.terms) if other.constant else self
+            return _wrapped(self.constant + scale * other.constant, self.terms) if other.constant else self
         if not self.terms and scale == 1:
-            return Affine(self.constant + other.constant, other.terms)
+            return _wrapped(self.constant + other.constant, other.terms)
         terms = dict(self.terms)
         for name, c in other.terms.items():
             total = terms.get(name, 0) + scale * c
@@ -42,13 +45,13 @@ class Affine(NamedTuple):
                 terms[name] = total
             else:
                 terms.pop(name, None)
-        return Affine(self.constant + scale * other.constant, terms)
+        return _wrapped(self.constant + scale * other.constant, terms)
 
     def times(self, factor: int) -> Affine:
         """Returns `factor * self`."""
         if factor == 1 or factor == 0:
             return self if factor else ZERO
-        return Affine(self.constant * factor, {name: c * factor for name, c in self.terms.items()})
+        return _wrapped(self.constant * factor, {name: c * factor for name, c in self.terms.items()})
 
     def divided(self, divisor: int) -> tuple[Affine, int] | None:
         """Returns `self // divisor` and `self % divisor` where every term is a multiple of *divisor* > 0, else None."""
@@ -56,6 +59,19 @@ class Affine(NamedTuple):
             return None
         quotient, remainder = divmod(self.constant, divisor)
         return Affine(quotient, {name: c // divisor for name, c in self.terms.items()}), remainder
+
+
+def _wrapped(constant: int, terms: Mapping[str, int]) -> Affine:
+    """Returns the value modulo 2**64, as the machine computes it: products of data, unlike indices, may leave their type."""
+    numbers = (constant, *terms.values())
+    if min(numbers) >= -_HALF and max(numbers) < _HALF:
+        return Affine(constant, terms)
+    kept = {name: k for name, c in terms.items() if (k := _residue(c))}
+    return Affine(_residue(constant), kept)
+
+
+def _residue(n: int) -> int:
+    return (n + _HALF) % _MODULUS - _HALF
 
 
 @dataclass(frozen=True, slots=True)

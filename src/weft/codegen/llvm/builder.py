@@ -46,6 +46,7 @@ class Builder:
         self.allocas: list[str] = []
         self.levels: dict[str, int] = {}
         self.nonnegative: set[str] = set()
+        self.floor = 0  # the outermost region that pure instructions are placed in
         self._names = 0
         self._labels = 0
 
@@ -90,6 +91,8 @@ class Builder:
         region = self.regions[level]
         known = region.known.get(text)
         if known is None:
+            if level < self.floor:
+                return self.pure_at(self.floor, text)
             known = region.known[text] = self.fresh(level)
             region.block.lines.append(f"  {known} = {text}")
         return known

@@ -1,13 +1,14 @@
 """The state of emitting one function, and the evaluation of expressions: an explicit stack, one handler per node type.
 
 A handler is registered with `@emits(NodeType)`, is given the values of the node's children, and returns the node's value.
-A lazy one gets no operands where the node might fault: it evaluates what it needs under the conditions it must. Values are
-remembered by node identity for as long as the variables that they mention stay bound.
+A lazy one gets no operands where the node might fault, or has one that is seldom wanted: it evaluates what it needs under the
+conditions it must. Values are remembered by node identity for as long as the variables that they mention stay bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -15,7 +16,7 @@ from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.builder import Builder
 from weft.codegen.llvm.symbolic import as_affine, sum_of_variables
 from weft.codegen.llvm.types import mangled, register_type
-from weft.ir.expr import DIVISIONS, Broadcast, Const, Expr, Var
+from weft.ir.expr import DIVISIONS, Apply, Broadcast, Const, Expr, Select, Var
 from weft.ir.node import Node
 from weft.loop.nodes import Address, Buffer, For, Load
 from weft.support.dtypes import DType
@@ -135,6 +136,17 @@ class Emitter:
         self._values[e] = value, depth
         self._scopes[depth].append(e)
 
+    @contextmanager
+    def confined(self) -> Iterator[None]:
+        """Keeps what is evaluated inside in the innermost region, even where it could be hoisted, and forgets it at the end."""
+        known, floor = len(self._values), self.build.floor
+        self.build.floor = self.build.level
+        with self.scope():
+            yield
+        self.build.floor = floor
+        while len(self._values) > known:
+            self._values.popitem()
+
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def knows(self, e: Expr) -> bool:
@@ -182,8 +194,9 @@ class Emitter:
         if handler is None:
             raise self._no_handler(e)
         traps = self.may_trap(e)
-        kids: Any = () if traps and type(e) in LAZY else e.children()
-        return handler, kids, traps or isinstance(e, Address)
+        seldom = isinstance(e, Select) and is_unlikely(e.cond)
+        kids: Any = () if seldom or (traps and type(e) in LAZY) else e.children()
+        return handler, kids, traps or seldom or isinstance(e, Address)
 
     def _no_handler(self, e: Expr) -> LoweringError:
         if isinstance(e, Var):
@@ -226,6 +239,11 @@ class Emitter:
             stack.pop()
             known[e] = is_hazard(e) or any(known[k] for k in e.children())
         return known[root]
+
+
+def is_unlikely(cond: Expr) -> bool:
+    """Tells whether *cond* is said to hold seldom."""
+    return isinstance(cond, Apply) and cond.fn == "unlikely"
 
 
 def is_hazard(e: Node) -> bool:

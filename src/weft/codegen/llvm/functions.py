@@ -24,6 +24,8 @@ def apply(f: Emitter, e: Apply, *operands: Operand) -> Operand:
     """Emits a function that the target has; raises `LoweringError` for one that had to be expanded before."""
     if e.fn not in f.target.native:
         raise f.error(f"the target {f.target.name} has no {e.fn}", hint="expand it before code generation")
+    if e.fn == "unlikely":
+        return operands[0]
     operand = e.args[0].dtype
     texts = [f.build.text(x) for x in operands]
     if not operand.is_float:

@@ -1,4 +1,4 @@
-"""Selection and logic whose operands may fault: they are evaluated only under the condition that guards them."""
+"""Selection and logic whose operands may fault, or are seldom wanted: they are evaluated only where their condition holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from math import copysign
 
 from weft.codegen.llvm.affine import Affine, Operand
-from weft.codegen.llvm.emitter import Emitter, emits
+from weft.codegen.llvm.emitter import Emitter, emits, is_unlikely
 from weft.codegen.llvm.loads import is_zero_where_masked
 from weft.codegen.llvm.types import is_false, is_true, register_type, splat
 from weft.ir.expr import INDEX, And, Binary, Broadcast, Const, Expr, Or, Select
@@ -21,6 +21,8 @@ def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
     cond = f.text(e.cond)
     if is_true(cond) or is_false(cond):
         return f.value(e.then if is_true(cond) else e.other)
+    if is_unlikely(e.cond):
+        return skipped(f, e, cond)
     if not (f.may_trap(e.then) or f.may_trap(e.other)):
         x, y = f.text(e.then), f.text(e.other)
     elif e.cond.dtype.lanes == 1:
@@ -105,6 +107,25 @@ def branch_logic(f: Emitter, e: Binary, a: str, stop: str) -> Operand:
         last.end = f"br label %{merged}"
     f.build.start(merged)
     return f.build.here(f"phi i1 [ {stop}, %{before.label} ], [ {b}, %{last.label} ]")
+
+
+def skipped(f: Emitter, e: Select, cond: str) -> Operand:
+    """Emits a selection whose first operand is computed, for all lanes, only if some lane chooses it."""
+    other, kind, flags = f.text(e.other), register_type(e.dtype), register_type(e.cond.dtype)
+    bits = f"i{e.cond.dtype.lanes}"
+    together = cond if e.cond.dtype.lanes == 1 else f.build.here(f"bitcast {flags} {cond} to {bits}")
+    none = f.build.here(f"icmp eq {bits} {together}, 0")
+    seldom, end = f.build.label("seldom"), f.build.label("join")
+    before = f.build.block
+    before.end = f"br i1 {none}, label %{end}, label %{seldom}, !prof !1"
+    with f.build.region(seldom), f.confined():
+        then = masked(f, e.then, cond) if e.cond.dtype.lanes > 1 else f.text(e.then)
+        chosen = f.build.here(f"select {flags} {cond}, {kind} {then}, {kind} {other}")
+        last = f.build.block
+        last.end = f"br label %{end}"
+    f.build.start(end)
+    made = f.build.here(f"phi {kind} [ {other}, %{before.label} ], [ {chosen}, %{last.label} ]")
+    return Affine(0, {made: 1}) if e.dtype is INDEX else made
 
 
 class Diamond:

@@ -207,7 +207,10 @@ class Call:
 
     def vector(self, values: Sequence[ExprLike]) -> Known:
         """Returns an int64 vector, symbolic sizes among its elements."""
-        return Known(sizes_array(values))
+        try:
+            return Known(sizes_array(values))
+        except Unknown:
+            self.fail("its result is a formula of too many parts", "give the symbolic sizes numbers", UnknownValues)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:
         """Returns *x* converted to *dtype*; *x* itself if it is of that type."""

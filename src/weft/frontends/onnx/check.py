@@ -10,6 +10,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from weft.frontends.onnx.node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
 from weft.support.errors import ModelError, UnsupportedOperators
+from weft.support.text import printable_line
 
 SHOWN_NODES: Final = 3
 """How many nodes are named of each unsupported operator."""
@@ -17,7 +18,14 @@ SHOWN_NODES: Final = 3
 
 def opsets_of(model: ModelProto | FunctionProto) -> dict[str, int]:
     """Returns the operator-set version of each domain; raises `ModelError` for no version, and a default one that is too new."""
-    found = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+    found: dict[str, int] = {}
+    for o in model.opset_import:
+        domain = "" if o.domain == "ai.onnx" else o.domain
+        if found.setdefault(domain, o.version) != o.version:
+            raise ModelError(
+                f"the model uses operator sets {found[domain]} and {o.version} of {domain or 'ONNX'} at once",
+                hint=DAMAGED,
+            )
     for domain, version in found.items():
         if not 1 <= version < 1 << 31:
             raise ModelError(
@@ -40,12 +48,14 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
             yield from a.graphs
 
 
-def all_nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
-    """Yields the nodes of *graph* and of the graphs nested in it."""
-    for node in graph.node:
-        yield node
+def nested_nodes(graph: GraphProto | FunctionProto) -> Iterator[tuple[NodeProto, int]]:
+    """Yields the nodes of *graph* and of the graphs nested in it, each with the number of graphs around it."""
+    pending = [(node, 0) for node in reversed(graph.node)]
+    while pending:
+        node, level = pending.pop()
+        yield node, level
         for inner in subgraphs(node):
-            yield from all_nodes(inner)
+            pending += [(n, level + 1) for n in reversed(inner.node)]
 
 
 class Expands(Protocol):
@@ -62,7 +72,7 @@ def check_operators(graph: GraphProto | FunctionProto, opsets: Mapping[str, int]
     """Raises `UnsupportedOperators`, listing all of them, unless every operator is in the table or a function."""
     missing: dict[tuple[str, str], list[NodeProto]] = {}
     expanded: set[tuple[str, str]] = set()
-    pending = list(all_nodes(graph))
+    pending = [node for node, _ in nested_nodes(graph)]
     while pending:
         node = pending.pop()
         key = (domain_of(node), node.op_type)
@@ -87,7 +97,9 @@ def _unsupported(key: tuple[str, str], nodes: Sequence[NodeProto], opsets: Mappi
     names = [n.name or (n.output[0] if n.output else "?") for n in nodes[:SHOWN_NODES]]
     more = f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else ""
     version = f"{domain or 'ai.onnx'} {opsets.get(domain, '(not imported)')}"
-    return f"  {name} ({version}), {len(nodes)} node{'s' if len(nodes) > 1 else ''}: {', '.join(names)}{more}"
+    return printable_line(
+        f"  {name} ({version}), {len(nodes)} node{'s' if len(nodes) > 1 else ''}: {', '.join(names)}{more}"
+    )
 
 
 def in_order(graph: GraphProto | FunctionProto, known: Iterable[str]) -> list[NodeProto]:

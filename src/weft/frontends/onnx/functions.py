@@ -17,6 +17,7 @@ from weft.frontends.onnx.node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.tensors import ELEMENT_CODES
 from weft.ir.expr import Const
+from weft.support.dtypes import DType
 
 if TYPE_CHECKING:
     from weft.frontends.onnx.call import Operand
@@ -49,12 +50,28 @@ class Functions:
         given = {**defaults, **{a.name: a for a in node.attribute}}
         return _filled(function, given)
 
+    def output_types(
+        self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]
+    ) -> tuple[DType | None, ...] | None:
+        """Returns the types of outputs that are those of inputs, of an operator that ONNX defines; None for other functions."""
+        schema = self._schema(node, opset)
+        if schema is None or (domain_of(node), node.op_type, node.overload) in self.local:
+            return None
+        given = zip([i.type_str for i in schema.inputs], inputs, strict=False)
+        bound = {name: v.dtype for name, v in given if v is not None}
+        return tuple([bound.get(o.type_str) for o in schema.outputs])
+
+    def called(self, node: NodeProto, opset: int) -> FunctionProto | None:
+        """Returns the function that *node* calls, as the model or ONNX has it; None for one made to measure for its inputs."""
+        function = self.local.get((domain_of(node), node.op_type, node.overload))
+        if function is not None:
+            return function
+        schema = self._schema(node, opset)
+        return schema.function_body if schema is not None and _has(schema, "has_function") else None
+
     def nodes(self, node: NodeProto, opset: int) -> Iterator[NodeProto]:
         """Yields the nodes of the function that *node* calls, as far as they do not depend on its inputs."""
-        function = self.local.get((domain_of(node), node.op_type, node.overload))
-        if function is None:
-            schema = self._schema(node, opset)
-            function = schema.function_body if schema is not None and _has(schema, "has_function") else None
+        function = self.called(node, opset)
         if function is not None:
             yield from function.node
 

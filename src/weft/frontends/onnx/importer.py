@@ -11,17 +11,19 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.call import Call, Emitter, Operand
 from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of
+from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.node import check_count, domain_of, source_of
 from weft.frontends.onnx.read import Source, read_model
 from weft.frontends.onnx.registry import TABLE
+from weft.frontends.onnx.rounding import Inputs, rounded, translated, widened
 from weft.frontends.onnx.shapes import Shapes, Size
 from weft.frontends.onnx.tensors import dense_array, element_type, to_array
 from weft.graph.graph import Array, Graph, Value
-from weft.ir.expr import ZERO
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
+from weft.support.text import printable_line
 
 Scope: TypeAlias = dict[str, Operand | None]
 
@@ -56,6 +58,7 @@ class _Importer:
         self.functions = Functions(source.proto)
         self.makers: dict[str, str] = {}
         self.inside = ""  # the node whose function is being expanded
+        self.left = MOST_NODES  # nodes that may still be imported
 
     def run(self, values: Mapping[str, Array]) -> Graph:
         """Imports the whole model."""
@@ -65,6 +68,7 @@ class _Importer:
                 where=self.proto.name or None,
                 hint="export the model again",
             )
+        self.left = check_expansion(self.proto, self.opsets, self.functions)
         check_operators(self.proto, self.opsets, self.functions)
         scope = self._weights()
         self._inputs(scope, values)
@@ -72,18 +76,7 @@ class _Importer:
         check_outputs(self.proto, scope)
         for out in self.proto.output:
             self.graph.output(self.emitter.value(_made(scope, out.name), f"output {out.name}"), out.name)
-        self._check_sizes()
         return self.graph
-
-    def _check_sizes(self) -> None:
-        """Refuses an input without elements that something is computed from."""
-        read = {v for n in self.graph.nodes for v in n.inputs} | set(self.graph.outputs)
-        for v in self.graph.inputs:
-            if v in read and any(s is ZERO for s in v.shape):
-                raise ModelError(
-                    f"the input {v.name!r} has a dimension of size 0: {v!r}",
-                    hint="there is nothing to compute for an empty tensor; give it another size with shapes={...}",
-                )
 
     def _weights(self) -> Scope:
         found: Scope = {name: Known(array, name) for name, array in self.source.initializers().items()}
@@ -96,7 +89,7 @@ class _Importer:
         declared = [i for i in self.proto.input if i.name not in scope]
         unknown = sorted(set(values) - {i.name for i in declared})
         if unknown:
-            names = ", ".join(i.name for i in declared) or "none"
+            names = printable_line(", ".join(i.name for i in declared)) or "none"
             raise ModelError(f"the model has no input {unknown[0]!r}", hint=f"its inputs are: {names}")
         fixed = {name: Known(array, name, _type_of(array, name)) for name, array in values.items()}
         types = self.shapes.resolve([i for i in declared if i.name not in fixed], self.graph)
@@ -122,6 +115,13 @@ class _Importer:
             self._check_made(node, scope)
 
     def _node(self, node: NodeProto, scope: Scope) -> Sequence[Operand | None]:
+        self.left -= 1
+        if self.left < 0:
+            raise ModelError(
+                "its loops, one inside the other, make too many nodes when they are written out",
+                where=self._source(node),
+                hint=f"Weft writes out at most {MOST_NODES:,} nodes; export the model with fewer or shorter loops",
+            )
         domain = domain_of(node)
         opset = self.opsets.get(domain, 1)
         inputs = [scope[v] if v else None for v in node.input]
@@ -131,18 +131,21 @@ class _Importer:
         def subgraph(inner: GraphProto, given: Mapping[str, Operand]) -> list[Operand]:
             return self._subgraph(inner, {**scope, **given})
 
-        call = Call(node, inputs, opset, self.emitter, subgraph, self.makers, self._source(node))
-        before = len(self.graph.nodes)
-        check_count(node, opset, call.source)
+        def call(emitter: Emitter, given: Inputs) -> Call:
+            return Call(node, given, opset, emitter, subgraph, self.makers, source)
+
+        before, source = len(self.graph.nodes), self._source(node)
+        check_count(node, opset, source)
+        entry = TABLE[domain, node.op_type]
+        self.graph.is_extended |= TABLE.is_foreign((domain, node.op_type))
         try:
-            made = TABLE[domain, node.op_type].translate(call)
+            results = translated(lambda *given: entry.translate(call(*given)), self.emitter, inputs, node, source)
         except ModelError:
             raise
         except WeftError as error:
-            raise ModelError(error.message, where=call.source, hint=error.hint) from error
+            raise ModelError(error.message, where=source, hint=error.hint) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise _unfitting(call, error) from error
-        results = made if isinstance(made, tuple) else (made,)
+            raise _unfitting(call(self.emitter, inputs), error) from error
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
 
@@ -150,10 +153,15 @@ class _Importer:
         return self.inside or source_of(node)
 
     def _function(self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]) -> Sequence[Operand | None]:
-        """Imports the body of the function that *node* calls; messages name the node."""
-        body = self.functions.body(node, opset, inputs)
+        """Imports the body of the function that *node* calls; messages name the node.
+
+        An operator that ONNX defines as a function rounds once, as one operator; a function of the model's, at each node.
+        """
+        dtypes = self.functions.output_types(node, opset, inputs)
+        given = inputs if dtypes is None else widened(self.emitter, inputs, self._source(node))
+        body = self.functions.body(node, opset, given)
         scope: Scope = dict.fromkeys(body.input)
-        scope.update(zip(body.input, inputs, strict=False))
+        scope.update(zip(body.input, given, strict=False))
         outer = self.opsets, self.inside
         self.opsets = {**self.opsets, **opsets_of(body)}
         self.inside = self.inside or source_of(node)
@@ -162,7 +170,8 @@ class _Importer:
             self._nodes(body, scope)
         finally:
             self.opsets, self.inside = outer
-        return [scope.get(name) for name in body.output]
+        made = [scope.get(name) for name in body.output]
+        return made if dtypes is None else rounded(self.emitter, made, dtypes, self._source(node))
 
     def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Operand]:
         """Imports a nested graph in place and returns its outputs."""

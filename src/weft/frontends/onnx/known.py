@@ -18,8 +18,9 @@ from weft.graph.text import attribute_text, type_text
 from weft.ir.expr import INDEX, Binary, Const, Expr, ExprLike, Le, Lt, as_expr, eq, index, maximum, minimum
 from weft.ir.prove import prove
 from weft.ops.registry import TensorType
-from weft.ops.shapes import same_size, simplify_size, size_bounds
+from weft.ops.shapes import is_tractable, same_size, simplify_size, size_bounds
 from weft.support.dtypes import DType, from_numpy, i64
+from weft.te import is_narrow
 
 LARGEST_FOLD: Final = 4096
 """Elements up to which numbers are computed at import; larger arrays are left to the graph's constant folding."""
@@ -71,10 +72,14 @@ def sizes_array(sizes: Sequence[ExprLike], shape: tuple[int, ...] | None = None)
 
 
 def _settled(e: Any) -> Any:
-    """Returns an index expression simplified, as a Python integer where it is constant."""
+    """Returns an index expression simplified, as a Python integer where it is constant; raises `Unknown` for one too large."""
+    if isinstance(e, int | np.integer | np.bool_) and not is_tractable(int(e)):
+        raise Unknown
     if not isinstance(e, Expr):
         return int(e) if isinstance(e, int | np.integer | np.bool_) else e
     simple = simplify_size(e)
+    if not is_tractable(simple):
+        raise Unknown
     return simple.value if isinstance(simple, Const) else simple
 
 
@@ -87,9 +92,9 @@ def fold(op: str, inputs: Sequence[Known], attributes: dict[str, Any]) -> list[K
     """Computes the operator *op* on known values; raises `Unknown` where it can't, or had better not be, done now."""
     fn = FOLDS.get(op)
     symbolic = any(k.symbolic for k in inputs)
-    if fn is None or not (symbolic or sum(k.array.size for k in inputs) <= LARGEST_FOLD):
+    if fn is None or sum(k.array.size for k in inputs) > LARGEST_FOLD:
         raise Unknown
-    arrays = [k.array for k in inputs]
+    arrays = [k.array.astype(np.float32) if is_narrow(k.dtype) else k.array for k in inputs]
     if symbolic and op in _ELEMENTWISE:
         arrays = [_whole(k.array) for k in inputs]
         fn = _DIVIDE_EXACTLY if op == "div" and inputs[0].dtype.is_float else fn
@@ -122,10 +127,21 @@ def _result(array: Array, op: str, inputs: Sequence[Known], attributes: dict[str
     return Known(array if array.flags.c_contiguous else array.copy())
 
 
+def _check_spread(*arrays: Array) -> None:
+    """Raises `Unknown` for arrays that are small, but large when broadcast together."""
+    _check_count(math.prod(np.broadcast_shapes(*[a.shape for a in arrays])))
+
+
+def _check_count(elements: int) -> None:
+    if elements > LARGEST_FOLD:
+        raise Unknown
+
+
 def _each(fn: Callable[..., Any]) -> Callable[..., Array]:
     """Applies *fn* to the elements of arrays of objects, broadcast together."""
 
     def apply(*arrays: Array) -> Array:
+        _check_spread(*arrays)
         spread = np.broadcast_arrays(*arrays)
         out = np.empty(spread[0].shape, object)
         for at in np.ndindex(out.shape):
@@ -142,6 +158,7 @@ def _on_either(numbers: Callable[..., Any], sizes: Callable[..., Any]) -> Callab
     def apply(*arrays: Array) -> Array:
         if any(a.dtype == object for a in arrays):
             return each(*arrays)
+        _check_spread(*arrays)
         return np.asarray(numbers(*arrays))
 
     return apply
@@ -216,6 +233,7 @@ def _cast(a: Array, *, dtype: DType) -> Array:
 
 
 def _where(cond: Array, a: Array, b: Array) -> Array:
+    _check_spread(cond, a, b)
     return np.where(cond.astype(np.bool_), a, b)
 
 
@@ -243,27 +261,30 @@ def _split(a: Array, *, axis: int, sizes: Sequence[Any]) -> list[Array]:
 def _gather(a: Array, indices: Array, *, axis: int) -> Array:
     if indices.dtype == object or not ((-a.shape[axis] <= indices) & (indices < a.shape[axis])).all():
         raise Unknown
+    _check_count(a.size // max(1, a.shape[axis]) * indices.size)
     return np.asarray(np.take(a, indices, axis))
 
 
 def _full(*, shape: Sequence[Any], value: Any, dtype: DType) -> Array:
     sizes = _static(shape)
-    if math.prod(sizes) > LARGEST_FOLD:
-        raise Unknown
+    _check_count(math.prod(sizes))
     return np.full(sizes, value, dtype.numpy)
 
 
 def _expand(a: Array, *, shape: Sequence[Any]) -> Array:
     target = np.broadcast_shapes(a.shape, tuple(_static(shape)))
-    if math.prod(target) > LARGEST_FOLD:
-        raise Unknown
+    _check_count(math.prod(target))
     return np.broadcast_to(a, target)
+
+
+def _tile(a: Array, *, repeats: Any) -> Array:
+    _check_count(a.size * math.prod(repeats))
+    return np.tile(a, repeats)
 
 
 def _range(*, start: Any, size: Any, step: Any) -> Array:
     first, count, by = _integers([_settled(start), _settled(size), _settled(step)])
-    if count > LARGEST_FOLD:
-        raise Unknown
+    _check_count(count)
     return first + np.arange(count, dtype=np.int64) * by
 
 
@@ -311,6 +332,7 @@ def _numbers_only(fn: Callable[..., Any]) -> Callable[..., Array]:
     def apply(*arrays: Array, **attributes: Any) -> Array:
         if any(a.dtype == object for a in arrays):
             raise Unknown
+        _check_spread(*arrays)
         return np.asarray(fn(*arrays, **attributes))
 
     return apply
@@ -356,7 +378,7 @@ FOLDS: Final[dict[str, Callable[..., Any]]] = {
     "slice": _slice,
     "split": _split,
     "gather": _gather,
-    "tile": lambda a, *, repeats: np.tile(a, repeats),
+    "tile": _tile,
     "full": _full,
     "range": _range,
     "cumsum": _numbers_only(lambda a, *, axis, exclusive, reverse: _cumsum(a, axis, exclusive, reverse)),

@@ -13,13 +13,14 @@ from onnx import AttributeProto, NodeProto, TensorProto
 
 from weft.frontends.onnx.tensors import element_type, to_array
 from weft.support.errors import ModelError
+from weft.support.text import printable_line
 
 DAMAGED: Final = "the model is damaged, or whatever wrote it is wrong: export or download it again"
 
 
 def source_of(node: NodeProto) -> str:
     """Names a node for messages: its operator, and its name or else its first output."""
-    return f"{node.op_type} {node.name or next((o for o in node.output if o), '?')}"
+    return printable_line(f"{node.op_type} {node.name or next((o for o in node.output if o), '?')}")
 
 
 def domain_of(node: NodeProto) -> str:

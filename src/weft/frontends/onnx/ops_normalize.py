@@ -37,12 +37,7 @@ def layer_normalization(c: Call) -> Results:
     """Normalises over the dimensions from an axis on; the mean and the inverse deviation where they are asked for."""
     x = c.input(0)
     axis, epsilon = c.axis(-1, x.rank), c.number("epsilon", 1e-5)
-    if x.dtype.bits < 32 and c.integer("stash_type", 1) == 1:
-        y = c.cast(c.add("layer_norm", c.cast(x, f32), None, None, axis=axis, epsilon=epsilon), x.dtype)
-        y = c.add("mul", y, c.input(1))
-        y = c.add("add", y, c.input(2)) if c.has(2) else y
-    else:
-        y = c.add("layer_norm", x, c.input(1), c.optional(2), axis=axis, epsilon=epsilon)
+    y = c.add("layer_norm", x, c.input(1), c.optional(2), axis=axis, epsilon=epsilon)
     if not (c.wants(1) or c.wants(2)):
         return y
     axes = tuple(range(axis, x.rank))
@@ -57,9 +52,8 @@ def layer_normalization(c: Call) -> Results:
 def rms_normalization(c: Call) -> Results:
     """Divides by the root of the mean square over the dimensions from an axis on."""
     x = c.input(0)
-    wide = c.cast(x, f32) if c.integer("stash_type", 1) == 1 and x.dtype.bits < 32 else x
-    y = c.add("rms_norm", wide, axis=c.axis(-1, x.rank), epsilon=c.number("epsilon", 1e-5))
-    return c.add("mul", c.cast(y, x.dtype), c.input(1))
+    y = c.add("rms_norm", x, axis=c.axis(-1, x.rank), epsilon=c.number("epsilon", 1e-5))
+    return c.add("mul", y, c.input(1))
 
 
 @translates("InstanceNormalization")
@@ -80,15 +74,24 @@ def group_normalization(c: Call) -> Results:
     """Normalises groups of channels of each sample; before operator set 21, scale and bias are one a group."""
     x, groups = c.input(0), c.integer("num_groups", 1)
     rows: list[ExprLike] = [x.shape[0], groups, total(x.shape[1:]) // groups]
-    wide = c.cast(x, f32) if c.integer("stash_type", 1) == 1 and x.dtype.bits < 32 and c.opset >= 21 else x
-    split = c.reshape(wide, rows)
+    split = c.reshape(x, rows)
     epsilon = c.number("epsilon", 1e-5)
     if c.opset < 21:
         scale, bias = (c.reshape(c.input(i), [groups, 1]) for i in (1, 2))
         return c.reshape(c.add("layer_norm", split, scale, bias, axis=2, epsilon=epsilon), x.shape)
-    y = c.cast(c.reshape(c.add("layer_norm", split, None, None, axis=2, epsilon=epsilon), x.shape), x.dtype)
+    y = c.reshape(c.add("layer_norm", split, None, None, axis=2, epsilon=epsilon), x.shape)
     scale, bias = (_per_channel(c, c.input(i), x.rank) for i in (1, 2))
     return c.add("add", c.add("mul", y, scale), bias)
+
+
+@translates("MeanVarianceNormalization")
+def mean_variance_normalization(c: Call) -> Results:
+    """Subtracts the mean and divides by the deviation; ONNX's own formula loses the variance around a large mean."""
+    x = c.input(0)
+    axes = tuple(sorted(c.axis_of(a, x.rank) for a in c.ints("axes") or [0, 2, 3]))
+    centred = c.add("sub", x, c.add("reduce_mean", x, axes=axes, keepdims=True))
+    variance = c.add("reduce_mean", c.add("square", centred), axes=axes, keepdims=True)
+    return c.add("div", centred, c.add("add", c.add("sqrt", variance), c.scalar(1e-9, x.dtype)))
 
 
 @translates("LpNormalization")

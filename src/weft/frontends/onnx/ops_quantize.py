@@ -8,6 +8,7 @@ from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.tensors import element_type
 from weft.ir.expr import ONE, Const
 from weft.support.dtypes import DType, f32, i32, u8
+from weft.te import is_narrow
 
 NO_SMALL_TYPES = "4-bit integers, 8-bit floats"
 
@@ -36,7 +37,8 @@ def dequantize_linear(c: Call) -> Results:
     wide = centred(c, x, None if zero is None else _spread(c, zero, x))
     stated = c.integer("output_dtype", 0)
     dtype = element_type(stated, c.source) if stated else scale.dtype
-    return c.add("mul", c.cast(wide, dtype), c.cast(_spread(c, scale, x), dtype))
+    exact = f32 if is_narrow(dtype) else dtype  # 32-bit integers may be beyond what narrower floats hold
+    return c.cast(c.add("mul", c.cast(wide, exact), c.cast(_spread(c, scale, x), exact)), dtype)
 
 
 def centred(c: Call, x: Operand, zero: Operand | None) -> Operand:

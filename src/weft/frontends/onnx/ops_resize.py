@@ -17,6 +17,7 @@ from weft.ir.expr import Const, Expr, ExprLike, as_expr
 from weft.ops.sample import COORDINATES
 from weft.ops.shapes import same_size, simplify_size
 from weft.support.dtypes import f32
+from weft.te import is_narrow
 
 LARGEST_TABLE: Final = 1 << 22
 """Elements of a dimension up to which it is worked out while importing where each is sampled."""
@@ -134,7 +135,8 @@ def _resampled(
     else:
         taps, weights = taps_of(a, at, how)
         wide = x if x.dtype.is_float else c.cast(x, f32)
-        y = c.cast(c.add("resample", wide, Known(taps), Known(weights.astype(wide.dtype.numpy)), axis=d), x.dtype)
+        exact = f32 if is_narrow(wide.dtype) else wide.dtype
+        y = c.cast(c.add("resample", wide, Known(taps), Known(weights.astype(exact.numpy)), axis=d), x.dtype)
     if not crops:
         return y
     outside = ((at < 0) | (at > a.size - 1)).reshape([-1 if k == d else 1 for k in range(x.rank)])

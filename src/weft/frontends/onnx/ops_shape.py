@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.frontends.onnx.call import Call, Operand, Results, total
@@ -9,7 +10,7 @@ from weft.frontends.onnx.known import Known, is_certain
 from weft.frontends.onnx.ops_reduce import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.graph.graph import UNFIT
-from weft.ir.expr import ONE, Expr, as_expr
+from weft.ir.expr import ONE, ZERO, Expr, as_expr
 from weft.ops.shapes import same_size, simplify_size
 
 Sizes = list[Any]
@@ -32,9 +33,19 @@ def reshape(c: Call) -> Results:
     if len(unknown) > 1:
         c.fail(f"its shape {target} leaves {len(unknown)} dimensions open; only one may be -1")
     if unknown:
-        rest = total([s for d, s in enumerate(target) if d != unknown[0]])
-        target[unknown[0]] = simplify_size(as_expr(total(x.shape)) // rest) if rest != 0 else 0
+        target[unknown[0]] = _open_size(x.shape, [s for d, s in enumerate(target) if d != unknown[0]])
     return c.reshape(x, target)
+
+
+def _open_size(shape: Sequence[Expr], others: Sequence[int | Expr]) -> Expr:
+    """Returns the size that is left open beside *others* when a tensor of *shape* is reshaped.
+
+    Sizes of zero that stand on both sides cancel, as symbolic ones do: (0, 4, 2) as (0, -1) is (0, 8), and so it is as (-1, 8).
+    """
+    own, given = [s for s in shape if s is not ZERO], [s for s in others if as_expr(s) is not ZERO]
+    if len(shape) - len(own) > len(others) - len(given):
+        return ZERO
+    return simplify_size(as_expr(total(own)) // total(given))
 
 
 @translates("Flatten")

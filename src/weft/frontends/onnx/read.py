@@ -16,7 +16,7 @@ from weft.frontends.onnx.utf8 import check_names, readable
 from weft.frontends.onnx.wire import Malformed, Truncated, take_weights
 from weft.graph.graph import Array
 from weft.runtime.metadata import NO_VERSION, ModelMetadata
-from weft.support.errors import ModelError
+from weft.support.errors import MissingFile, ModelError
 
 
 @dataclass
@@ -59,7 +59,7 @@ def read_model(model: str | Path | bytes | ModelProto) -> Source:
 def _existing(model: str | Path) -> Path:
     path = Path(model)
     if not path.exists():
-        raise ModelError(f"there is no file {path}", hint=f"the current folder is {Path.cwd()}")
+        raise MissingFile(f"there is no file {path}", hint=f"the current folder is {Path.cwd()}")
     if path.is_dir():
         raise ModelError(f"{path} is a folder, not a model", hint="give the path of the .onnx file in it")
     return path

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from weft.frontends.onnx.call import Call, Results
+from weft.support.registry import Registry
 
 OLDEST_OPSET: Final = 1
 NEWEST_OPSET: Final = 28
@@ -31,7 +32,7 @@ class Entry:
     family: str = ""
 
 
-TABLE: Final[dict[tuple[str, str], Entry]] = {}
+TABLE: Final = Registry[tuple[str, str], Entry]("ONNX operator")
 """Entries by domain and operator."""
 
 

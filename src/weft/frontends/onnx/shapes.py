@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from onnx import ValueInfoProto
@@ -11,6 +11,7 @@ from onnx import ValueInfoProto
 from weft.graph.graph import Graph
 from weft.ir.expr import ExprLike
 from weft.support.errors import ModelError
+from weft.support.text import printable_line
 
 Size: TypeAlias = int | str
 Declared: TypeAlias = list[int | str | None]
@@ -58,7 +59,7 @@ class Shapes:
             if key not in known:
                 raise ModelError(
                     f"shapes has {key!r}, which is no {'input' if known is declared else 'symbolic dimension'} of the model",
-                    hint=f"inputs: {', '.join(declared) or 'none'}; symbolic dimensions: {', '.join(names) or 'none'}",
+                    hint=f"inputs: {_listed(declared)}; symbolic dimensions: {_listed(names)}",
                 )
 
     def _bind(self, name: str, declared: Declared | None, given: tuple[Size, ...]) -> None:
@@ -85,11 +86,15 @@ class Shapes:
             if isinstance(known, int) and known < 0:
                 raise ModelError(
                     f"the input {name!r} has a dimension of size {known}: {_text(shape)}",
-                    hint="give it a size of 1 or more",
+                    hint="give it a size of 0 or more",
                 )
             text = known if isinstance(known, str) else f"{name}_dim{d}"
             made.append(known if isinstance(known, int) else graph.dim(_NOT_IN_A_NAME.sub("_", text)))
         return tuple(made)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return printable_line(", ".join(names)) or "none"
 
 
 def _text(shape: Sequence[int | str | None]) -> str:

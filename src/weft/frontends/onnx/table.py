@@ -39,6 +39,13 @@ def page() -> str:
         f"Weft imports {len(TABLE)} operators of ONNX, at operator sets 1 to {NEWEST_OPSET}. Operators that ONNX itself defines "
         "as functions of others (such as `Celu` or `RotaryEmbedding`) and functions that a model brings with it are "
         "expanded, so they need no entry.",
+        "",
+        "An index outside of what it chooses from is an error: of a constant when the model is compiled, else a `RuntimeFailure` "
+        "of the call, which names the node, the index and its range. No kernel reads there.",
+        "",
+        "NaN is above all numbers where numbers are put in order: `TopK` gives it first among the largest and last among the "
+        "smallest, `ArgMax`, `ArgMin` and `Hardmax` choose the first NaN, as NumPy does. Maxima and minima (`Max`, `Min`, "
+        "`ReduceMax`, `ReduceMin`, `MaxPool`, `Clip`, `Relu`) of NaN are NaN.",
     ]
     for family in sorted(families, key=lambda f: _TITLES[f]):
         lines += ["", f"## {_TITLES[family]}", "", "| operator | not supported |", "|---|---|"]

@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from weft.graph.graph import Array
+from weft.ops.shapes import MOST_DIMENSIONS
 from weft.support.dtypes import SCALARS, DType
 from weft.support.errors import ModelError
 
@@ -38,15 +39,21 @@ def element_type(code: int, where: str) -> DType:
 _SUPPORTED: Final = f"the element types are {', '.join(t.name for t in ELEMENT_TYPES.values())}"
 
 
+_DAMAGED: Final = "the file is damaged: export or download it again"
+
+_SHOWN: Final = 8
+"""Dimensions of a shape that are told."""
+
+
 def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | None = None) -> Array:
     """Returns the elements of *tensor*; *raw* holds its bytes where they were taken out of it, *folder* is the model's."""
     where = f"tensor {tensor.name}" if tensor.name else "a constant's tensor"
     dtype = element_type(tensor.data_type, where)
     if any(d < 0 for d in tensor.dims) or tensor.HasField("segment"):
         raise ModelError(
-            f"it is {'a part of one' if tensor.HasField('segment') else f'of shape {tuple(tensor.dims)}'}",
+            f"it is {'a part of one' if tensor.HasField('segment') else f'of shape {_shape(tensor)}'}",
             where=where,
-            hint="the file is damaged: export or download it again",
+            hint=_DAMAGED,
         )
     if tensor.data_location == TensorProto.EXTERNAL:
         raw = memoryview(read_external(tensor, folder, _size(tensor, dtype)))
@@ -55,13 +62,15 @@ def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | 
     data = raw if raw is not None else memoryview(tensor.raw_data)
     if len(data) != _size(tensor, dtype):
         raise ModelError(
-            f"its shape {tuple(tensor.dims)} of {dtype} takes {_size(tensor, dtype)} bytes, but it has {len(data)}",
+            f"its shape {_shape(tensor)} of {dtype} takes {_size(tensor, dtype)} bytes, but it has {len(data)}",
             where=where,
-            hint="the file is damaged: export or download it again",
+            hint=_DAMAGED,
         )
-    return (
-        np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False).reshape(tuple(tensor.dims))
-    )
+    elements = np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False)
+    try:
+        return elements.reshape(tuple(tensor.dims))
+    except ValueError as error:  # too many dimensions, or a size beside an empty one that no array has
+        raise ModelError(f"no array has its shape {_shape(tensor)}", where=where, hint=_DAMAGED) from error
 
 
 def _typed(tensor: TensorProto, dtype: DType, where: str) -> Array:
@@ -69,11 +78,22 @@ def _typed(tensor: TensorProto, dtype: DType, where: str) -> Array:
     found, wanted = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))), math.prod(tensor.dims)
     if found != wanted:
         raise ModelError(
-            f"its shape {tuple(tensor.dims)} of {dtype} takes {wanted} numbers, but it has {found}",
+            f"its shape {_shape(tensor)} of {dtype} takes {wanted} numbers, but it has {found}",
             where=where,
-            hint="the file is damaged: export or download it again",
+            hint=_DAMAGED,
         )
-    return numpy_helper.to_array(tensor)
+    try:
+        return numpy_helper.to_array(tensor)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"its numbers are no tensor of {dtype} and shape {_shape(tensor)}: {error}", where=where, hint=_DAMAGED
+        ) from error
+
+
+def _shape(tensor: TensorProto) -> str:
+    """Returns the shape as text, that of a tensor of very many dimensions shortened."""
+    dims = tuple(tensor.dims[: _SHOWN + 1])
+    return str(dims) if len(dims) <= _SHOWN else f"({', '.join(map(str, dims[:_SHOWN]))}, ...)"
 
 
 def _size(tensor: TensorProto, dtype: DType) -> int:
@@ -91,13 +111,25 @@ def external_file(tensor: TensorProto, folder: Path | None) -> Path:
             hint="pass the path of the .onnx file, so that the files beside it can be found",
         )
     path = folder / location
-    if not location or not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        inside = bool(location) and path.resolve().is_relative_to(folder.resolve())
+        path.exists()  # raises where no file can have this name
+    except (OSError, RuntimeError, ValueError) as error:  # a zero byte, a name too long, links in a circle
+        raise ModelError(
+            f"its data is said to be in {location[:_LONGEST_NAME]!r}, which is no name of a file",
+            where=where,
+            hint=_DAMAGED,
+        ) from error
+    if not inside:
         raise ModelError(
             f"its data is said to be in {location!r}, which is not below the model's folder {folder}",
             where=where,
             hint="external data must lie beside the model; do not load a model that you do not trust",
         )
     return path
+
+
+_LONGEST_NAME: Final = 80
 
 
 def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
@@ -110,28 +142,84 @@ def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
             where=where,
             hint="put that file beside the model; an .onnx file with external data is not complete alone",
         )
-    with path.open("rb") as file:
-        file.seek(int(_external(tensor).get("offset", 0)))
-        data = file.read(size)
-    if len(data) < size:
+    offset, length = _bytes_of(tensor, "offset", where), _bytes_of(tensor, "length", where)
+    if length is not None and length != size:
         raise ModelError(
-            f"its data in {path} ends after {len(data)} of {size} bytes",
+            f"its data is said to have a length of {length} bytes, but its shape {_shape(tensor)} takes {size}",
+            where=where,
+            hint=_DAMAGED,
+        )
+    return _read(path, offset or 0, size, where)
+
+
+def _read(path: Path, offset: int, size: int, where: str) -> bytes:
+    """Reads *size* bytes of a file from *offset* on."""
+    held = path.stat().st_size
+    if offset > held:
+        raise ModelError(
+            f"its data is said to begin at byte {offset} of {path}, which has {held} bytes", where=where, hint=_DAMAGED
+        )
+    if size > held - offset:
+        raise ModelError(
+            f"its data in {path} ends after {held - offset} of {size} bytes",
             where=where,
             hint="the file is cut short: download or export it again",
         )
-    return data
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+    except OSError as error:
+        raise ModelError(
+            f"its data in {path} can't be read: {error.strerror}", where=where, hint="look at the file's permissions"
+        ) from error
+
+
+def _bytes_of(tensor: TensorProto, key: str, where: str) -> int | None:
+    """Returns the number that the external data of *tensor* has for *key*; None where it has none."""
+    text = str(_external(tensor).get(key, ""))
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ModelError(
+            f"its data is said to have the {key} {text[:_LONGEST_NAME]!r}, which is no number of bytes",
+            where=where,
+            hint=_DAMAGED,
+        )
+    return int(text)
+
+
+_MOST_DIGITS: Final = 18
+"""Digits of a place in a file."""
 
 
 def _external(tensor: TensorProto) -> dict[str, Any]:
     return {entry.key: entry.value for entry in tensor.external_data}
 
 
-def dense_array(sparse: onnx.SparseTensorProto) -> Array:
-    """Returns a sparse tensor as an array, zero where it has no element."""
-    values, indices = to_array(sparse.values), to_array(sparse.indices)
-    dense = np.zeros(tuple(sparse.dims), values.dtype)
-    if indices.ndim == 1:
-        dense.reshape(-1)[indices] = values
-    else:
-        dense[tuple(indices.T)] = values
+MOST_DENSE: Final = 1 << 31
+"""Bytes that a sparse tensor may take when it is written out."""
+
+
+def dense_array(sparse: onnx.SparseTensorProto, folder: Path | None = None) -> Array:
+    """Returns a sparse tensor as an array, zero where it has no element; raises `ModelError` for a damaged or huge one."""
+    values, indices = to_array(sparse.values, folder=folder), to_array(sparse.indices, folder=folder)
+    where = f"sparse tensor {sparse.values.name}"
+    dims = [int(d) for d in sparse.dims]
+    if min(dims, default=0) < 0 or math.prod(dims) * values.itemsize > MOST_DENSE or len(dims) > MOST_DIMENSIONS:
+        raise ModelError(
+            f"it has the shape {tuple(dims[:_SHOWN])}, too large or no shape to write it out in",
+            where=where,
+            hint=_DAMAGED,
+        )
+    dense = np.zeros(tuple(dims), values.dtype)
+    try:
+        if indices.ndim == 1:
+            dense.reshape(-1)[indices] = values
+        else:
+            dense[tuple(indices.T)] = values
+    except (IndexError, ValueError) as error:
+        raise ModelError(
+            f"its indices and values do not fit its shape {tuple(dims)}: {error}", where=where, hint=_DAMAGED
+        ) from error
     return dense

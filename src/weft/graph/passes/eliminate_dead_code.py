@@ -1,4 +1,4 @@
-"""Removes the nodes that no output depends on.
+"""Removes the nodes that no output and no guard depends on.
 
 a = relu(x); b = exp(x); return a     becomes     a = relu(x); return a
 """

@@ -36,7 +36,9 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     """Returns *graph* with each call on constants (parameters excepted) replaced by its results.
 
     With *defer*, large ones are constants whose elements are computed when asked for: right where nothing looks at them any more.
+    What is beyond the graph's `fold_budget` is left to be computed when the model runs.
     """
+    graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         if not all(v is None or (isinstance(v, Constant) and not isinstance(v, Parameter)) for v in inputs):
@@ -47,6 +49,8 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
             return None
         if is_rename(node) and given[0] is not None:
             return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
+        if not graph.fold_budget.take(_bytes(node)):
+            return None
         if defer and len(node.outputs) == 1 and _bytes(node) >= DEFERRED:
             return [_deferred(node, given, evaluator)]
         results = evaluator.evaluate(node.operator, _arrays(given), node.keywords)

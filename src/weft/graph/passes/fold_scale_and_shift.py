@@ -5,6 +5,9 @@
 Batch normalization, and `mul`, `div`, `add`, `sub` with a constant, are such scales and shifts. The new weights are computed
 in double and rounded once (Jacob et al., "Quantization and training of neural networks", CVPR 2018, section 3.2, fold them
 alike). A batch normalization with no contraction before it becomes one multiplication and one addition.
+
+Weights of 16 bits would be rounded visibly, or overflow: they are scaled only where that is exact. A batch normalization of such
+values becomes one `scale_and_shift` by float32 constants.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import Const, as_expr
+from weft.te import is_narrow
 
 WEIGHT, BIAS = 1, 2
 """Where a contraction takes its weight and its bias."""
@@ -130,11 +134,24 @@ def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value,
     scales = bool((affine.scale != 1.0).any())
     if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
         return None
+    vector = bias * affine.scale + affine.shift
     if scales:
         weight = _scaled(made, weight, affine.scale)
+    if is_narrow(weight.dtype) and not _is_exact(made, weight, affine, vector):
+        return None
     if made.op == "matmul":
         return _after_matmul(new, node, affine, weight) if scales else None
-    return _with_bias(new, node, made, weight, bias * affine.scale + affine.shift)
+    return _with_bias(new, node, made, weight, vector)
+
+
+def _is_exact(made: Node, weight: Constant, affine: Affine, bias: Array) -> bool:
+    """Tells whether the *weight* of *made* times a scale, and the new *bias*, need no rounding."""
+    if (np.abs(np.frexp(affine.scale)[0]) != 0.5).any():  # else only exponents change, unless they leave their range
+        return False
+    view, factor = _CHANNELS[made.op](made, _double(made.inputs[WEIGHT]), affine.scale)
+    with np.errstate(over="ignore"):
+        scaled, held = (view * factor).reshape(weight.extents), _double(weight)
+        return np.array_equal(scaled, held) and np.array_equal(bias, bias.astype(weight.dtype.numpy).astype(np.float64))
 
 
 def _bias_of(made: Node) -> Array | None:
@@ -169,8 +186,11 @@ def _with_bias(new: Graph, node: Node, made: Node, weight: Constant, bias: Array
 
 
 def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
-    """Writes a batch normalization as a multiplication and an addition."""
+    """Writes a batch normalization as a multiplication and an addition, of 16-bit floats as one operator."""
     shape = (-1, *[1] * (affine.y.rank - 2))
+    if is_narrow(affine.y.dtype):
+        wide = [new.constant(a.astype(np.float32).reshape(shape)) for a in (affine.scale, affine.shift)]
+        return new.add("scale_and_shift", [affine.y, *wide], source=node.source, name=node.output.name)
     scale, shift = (a.astype(affine.y.dtype.numpy).reshape(shape) for a in (affine.scale, affine.shift))
     y = new.add("mul", [affine.y, new.constant(scale)], source=node.source)
     return new.add("add", [y, new.constant(shift)], source=node.source, name=node.output.name)

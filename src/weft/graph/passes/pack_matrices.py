@@ -22,6 +22,7 @@ from weft.graph.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.rewriting import Inputs, rewrite_graph
 from weft.ir.expr import ONE, Const, Expr
 from weft.targets.target import PAGE, Target
+from weft.te import is_narrow
 
 VECTOR_TIMES = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 """The vectors in a row of a panel, and what each of them takes: the fewer there are, the more of the time goes into loads."""
@@ -79,9 +80,8 @@ class _Packing:
         assert b is not None
         if node.op == "gemm" and node.attribute("trans_a"):
             a = new.add("transpose", [a], perm=(1, 0))
-        alpha, beta = (node.attribute("alpha"), node.attribute("beta")) if node.op == "gemm" else (1.0, 1.0)
-        c = rest[0] if rest and not _is_zero(rest[0]) else None
-        simple = c is not None and alpha == beta == 1.0 and c.shape == node.output.shape[-1:]
+        alpha, beta, c = _terms(node, rest)
+        simple = c is not None and _is_bias(node, alpha, beta, c)
         panels = self._panels(new, b, _is_transposed(node))
         columns = _known(node.output.shape[-1])
         name = node.output.name if simple or (c is None and alpha == 1.0) else ""
@@ -98,6 +98,8 @@ class _Packing:
         columns, rows = node.output.shape[-1], node.output.shape[-2] if a.rank > 1 else ONE
         if not isinstance(columns, Const) or columns is ONE:
             return False
+        if is_narrow(node.output.dtype) and not _is_bias(node, *_terms(node, node.inputs[2:])):
+            return False  # product and sum would be rounded apart
         if isinstance(b, Constant):
             return True
         apart = int(columns.value) * b.dtype.bytes
@@ -125,6 +127,21 @@ class _Packing:
 def _right(node: Node) -> Value | None:
     """Returns the right-hand matrix of a product; None where *node* is something else."""
     return node.inputs[1] if node.op in ("matmul", "gemm") else None
+
+
+def _terms(node: Node, added: Sequence[Value | None]) -> tuple[float, float, Value | None]:
+    """Returns the factors of a product and of what is *added* to it, and that; None where it is zero."""
+    if node.op != "gemm":
+        return 1.0, 1.0, None
+    c = added[0] if added and not _is_zero(added[0]) else None
+    return node.attribute("alpha"), node.attribute("beta"), c
+
+
+def _is_bias(node: Node, alpha: float, beta: float, c: Value | None) -> bool:
+    """Tells whether *c*, if there is any, is added as a bias, and nothing is scaled."""
+    if c is None:
+        return alpha == 1.0
+    return alpha == beta == 1.0 and c.shape == node.output.shape[-1:]
 
 
 def _is_transposed(node: Node) -> bool:

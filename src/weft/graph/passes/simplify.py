@@ -18,6 +18,8 @@ from weft.graph.facts import is_plain_map, is_rename, keeps_order
 from weft.graph.graph import Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting import Inputs, Rule, rewrite_graph
 from weft.ir.expr import Const, Expr
+from weft.support.dtypes import f32
+from weft.te import is_narrow
 
 Simplify: TypeAlias = Callable[[Graph, Node, Inputs], Value | None]
 
@@ -193,8 +195,15 @@ def _power(new: Graph, node: Node, inputs: Inputs) -> Value | None:
         return None
     if not 1 <= exponent <= LARGEST_POWER:
         return None
+    if is_narrow(x.dtype) and exponent > 2:  # a product of more factors would be rounded at each
+        wide = new.add("cast", [x], dtype=f32, source=node.source)
+        return new.add("cast", [_multiplied_out(new, wide, int(exponent), node)], dtype=x.dtype, source=node.source)
+    return _multiplied_out(new, x, int(exponent), node)
+
+
+def _multiplied_out(new: Graph, x: Value, exponent: int, node: Node) -> Value:
     y = x
-    for _ in range(int(exponent) - 1):
+    for _ in range(exponent - 1):
         y = new.add("mul", [y, x], source=node.source)
     return y
 
@@ -207,7 +216,10 @@ def _root(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 
 
 def _division(exact: bool) -> Simplify:
-    """Returns the rule that multiplies by the reciprocal of a constant; *exact* only where that is a power of two."""
+    """Returns the rule that multiplies by the reciprocal of a constant; *exact* only where that is a power of two.
+
+    The reciprocal of a 16-bit float would be rounded too visibly for anything else.
+    """
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Value | None:
         x, by = inputs
@@ -216,7 +228,9 @@ def _division(exact: bool) -> Simplify:
         with np.errstate(divide="ignore", over="ignore"):
             reciprocal = (1.0 / by.array.astype(np.float64)).astype(by.array.dtype)
         safe = np.isfinite(reciprocal).all() and (reciprocal != 0).all()
-        if not safe or (exact and not (np.abs(np.frexp(by.array.astype(np.float64))[0]) == 0.5).all()):
+        if not safe or (
+            (exact or is_narrow(by.dtype)) and not (np.abs(np.frexp(by.array.astype(np.float64))[0]) == 0.5).all()
+        ):
             return None
         constant = Constant(f"{by.name}_inverse", np.asarray(reciprocal))
         return new.add("mul", [x, constant], source=node.source, name=node.output.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from weft.ir.expr import Expr, select
@@ -58,15 +59,32 @@ def bounded_exp(kit: Kit, x: Expr, factor: float = 1.0) -> Expr:
 @expansion("exp", f32=Error(0.95, 1.2), f64=Error(0.95, 1.2))
 def exp(kit: Kit, x: Expr) -> Expr:
     """Returns e^x."""
-    return bounded_exp(kit, kit.at_least(kit.at_most(x, kit.pick(89.0, 710.0)), kit.pick(-104.0, -746.0)))
+    return _but_zero(
+        kit, x, kit.pick(-103.97208, -745.1332191019412),
+        lambda near: bounded_exp(kit, kit.at_most(near, kit.pick(89.0, 710.0))),
+    )  # fmt: skip
 
 
 @expansion("exp2", f32=Error(0.95, 1.2), f64=Error(1.1, 1.4))
 def exp2(kit: Kit, x: Expr) -> Expr:
     """Returns 2^x."""
-    x = kit.at_least(kit.at_most(x, kit.pick(129.0, 1025.0)), kit.pick(-151.0, -1076.0))
-    t, half = x + kit.shifter, kit.shifted(x, 0.5)
-    return kit.scaled(kit.horner(x - kit.unshifted(t), EXP2), t, half)
+
+    def power(near: Expr) -> Expr:
+        bounded = kit.at_most(near, kit.pick(129.0, 1025.0))
+        t, half = bounded + kit.shifter, kit.shifted(bounded, 0.5)
+        return kit.scaled(kit.horner(bounded - kit.unshifted(t), EXP2), t, half)
+
+    return _but_zero(kit, x, kit.pick(-150.0, -1075.0), power)
+
+
+def _but_zero(kit: Kit, x: Expr, bound: float, power: Callable[[Expr], Expr]) -> Expr:
+    """Returns *power* of x, but zero below *bound*, where that is what it rounds to.
+
+    Many processors take a hundred times as long to underflow as to compute, and masked scores of an attention all do: they are
+    replaced before.
+    """
+    vanishes = x < bound
+    return select(vanishes, kit.of(0.0), power(select(vanishes, kit.of(0.0), x)))
 
 
 def quarter_expm1(kit: Kit, x: Expr) -> Expr:

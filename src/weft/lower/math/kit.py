@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir.expr import Apply, Expr, ExprLike, Reinterpret, as_expr, const, eq, select
+from weft.ir.expr import Apply, Expr, ExprLike, Reinterpret, as_expr, cast, const, eq, select
 from weft.support.dtypes import DType, f32, f64, u32, u64
 from weft.support.errors import LoweringError
 
@@ -103,6 +103,10 @@ class Kit:
     def real(self, bits: Expr) -> Expr:
         """Returns the number with the given bit pattern."""
         return Reinterpret(bits, self.dtype)
+
+    def real_of(self, word: Expr) -> Expr:
+        """Returns the number that an unsigned word is, rounded to the type."""
+        return cast(word, self.element)
 
     def pattern(self, value: float) -> int:
         """Returns the bit pattern of a power of two, as a Python integer."""

@@ -22,14 +22,10 @@ Builder: TypeAlias = Callable[..., Expr]
 
 @dataclass(frozen=True)
 class Error:
-    """The largest error in units in the last place, with fused multiply-add and without.
-
-    *limit* is the largest operand in magnitude for which this holds, where it does not hold for all.
-    """
+    """The largest error in units in the last place, with fused multiply-add and without."""
 
     fused: float
     plain: float
-    limit: float | None = None
 
     def of(self, fused: bool) -> float:
         """Returns the bound for targets with or without fused multiply-add."""

@@ -1,12 +1,16 @@
-"""sin, cos and tan: the argument less a multiple of pi (or pi / 2), then a polynomial."""
+"""sin, cos and tan: the argument less a multiple of pi (or pi / 2), then a polynomial.
+
+Where the argument is large, the multiple takes integer arithmetic (`payne_hanek`), which is skipped where no lane needs it.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
-from weft.ir.expr import Expr, eq, ne, select
+from weft.ir.expr import Expr, apply, eq, ne, select
 from weft.lower.math.kit import Coefficients, Kit
+from weft.lower.math.payne_hanek import FAST, pi_bits, reduce_large
 from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
@@ -39,8 +43,8 @@ COS_QUARTER: Coefficients = {
 
 def _parts(widths: tuple[int, ...]) -> tuple[float, ...]:
     """Splits pi into parts of the given numbers of bits, the last one rounded to float64."""
-    digits = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89452821E638D01377BE5466CF34E90C6CC0AC29B7
-    rest, scale = digits, 4 * 104
+    scale = 256
+    rest = pi_bits(scale)
     parts = []
     for width in widths:
         drop = max(rest.bit_length() - width, 0)
@@ -60,41 +64,59 @@ _PI_PARTS: Final = {
 
 
 def _remainder(kit: Kit, x: Expr, n: Expr, unit: float) -> Expr:
-    """Returns x - n * unit * pi, held to |r| <= 1.6 unit so that huge operands stay bounded."""
-    r = kit.subtract_multiple(x, n, [unit * part for part in _PI_PARTS[kit.element, kit.fused]])
-    bound = 1.6 * unit  # not pi / 2, since n is rounded from a product that is itself rounded
-    return kit.at_least(kit.at_most(r, bound), -bound)
+    """Returns x - n * unit * pi, for x within `FAST`."""
+    return kit.subtract_multiple(x, n, [unit * part for part in _PI_PARTS[kit.element, kit.fused]])
 
 
-def _sine(kit: Kit, r: Expr, t: Expr) -> Expr:
-    """Returns sin(r), negated where the integer in *t* is odd."""
+def _is_large(kit: Kit, x: Expr) -> Expr:
+    """Tells whether x is finite and beyond `FAST`, which is seldom the case."""
+    size = kit.abs(x)
+    return apply("unlikely", (size > FAST[kit.element]) & (size < math.inf))
+
+
+def _sine(kit: Kit, r: Expr, parity: Expr) -> Expr:
+    """Returns sin(r), negated where the word *parity* is odd."""
     square = r * r
     value = kit.fma(kit.horner(square, SIN), square * r, r)
-    return kit.real(kit.bits(value) ^ (kit.bits(t) << (kit.format.word.bits - 1)))
+    return kit.real(kit.bits(value) ^ (parity << (kit.format.word.bits - 1)))
 
 
-@expansion("sin", f32=Error(1.9, 3.4, 1e5), f64=Error(2.0, 2.0, 1e6))
-def sin(kit: Kit, x: Expr) -> Expr:
-    """Returns the sine; beyond the stated limit still between -1 and 1."""
-    t = kit.shifted(x, 1 / math.pi)
-    return kit.keep_zero(x, _sine(kit, _remainder(kit, x, kit.unshifted(t), 1.0), t))
-
-
-@expansion("cos", f32=Error(1.9, 3.4, 1e5), f64=Error(2.0, 2.0, 1e6))
-def cos(kit: Kit, x: Expr) -> Expr:
-    """Returns the cosine, as the sine of x less an odd multiple of pi / 2."""
-    t = kit.shifted(x, 1 / math.pi, 0.5)
-    y = _sine(kit, _remainder(kit, x, kit.unshifted(t) - 0.5, 1.0), t)
-    return select(eq(x, 0.0), kit.of(1.0), y)
-
-
-@expansion("tan", f32=Error(3.0, 5.0, 1e5), f64=Error(3.0, 4.2, 1e6))
-def tan(kit: Kit, x: Expr) -> Expr:
-    """Returns the tangent: sin / cos of what is left, or -cos / sin in every other quarter turn."""
-    t = kit.shifted(x, 2 / math.pi)
-    r = _remainder(kit, x, kit.unshifted(t), 0.5)
+def _tangent(kit: Kit, r: Expr, parity: Expr) -> Expr:
+    """Returns sin(r) / cos(r), or -cos(r) / sin(r) where the word *parity* is odd."""
     square = r * r
     sine = kit.fma(kit.horner(square, SIN_QUARTER), square * r, r)
     cosine = kit.fma(square, kit.fma(square, kit.horner(square, COS_QUARTER), -0.5), 1.0)
-    odd = ne(kit.bits(t) & 1, 0)
-    return kit.keep_zero(x, select(odd, -cosine, sine) / select(odd, sine, cosine))
+    odd = ne(parity & 1, 0)
+    return select(odd, -cosine, sine) / select(odd, sine, cosine)
+
+
+def _odd(kit: Kit, x: Expr, of_size: Expr) -> Expr:
+    """Returns the value at x of an odd function, given that at |x|."""
+    return kit.real(kit.bits(of_size) ^ kit.sign(x))
+
+
+@expansion("sin", f32=Error(1.9, 3.4), f64=Error(2.0, 2.0))
+def sin(kit: Kit, x: Expr) -> Expr:
+    """Returns the sine: of what is left of x less the nearest multiple of pi."""
+    t = kit.shifted(x, 1 / math.pi)
+    near = _sine(kit, _remainder(kit, x, kit.unshifted(t), 1.0), kit.bits(t))
+    parity, r = reduce_large(kit, x)
+    return kit.keep_zero(x, select(_is_large(kit, x), _odd(kit, x, _sine(kit, r, parity)), near))
+
+
+@expansion("cos", f32=Error(1.9, 3.4), f64=Error(2.0, 2.0))
+def cos(kit: Kit, x: Expr) -> Expr:
+    """Returns the cosine, as the sine of x less an odd multiple of pi / 2."""
+    t = kit.shifted(x, 1 / math.pi, 0.5)
+    near = _sine(kit, _remainder(kit, x, kit.unshifted(t) - 0.5, 1.0), kit.bits(t))
+    parity, r = reduce_large(kit, x, shifted=True)
+    return select(eq(x, 0.0), kit.of(1.0), select(_is_large(kit, x), _sine(kit, r, parity), near))
+
+
+@expansion("tan", f32=Error(3.0, 5.0), f64=Error(3.0, 4.2))
+def tan(kit: Kit, x: Expr) -> Expr:
+    """Returns the tangent of what is left of x less the nearest multiple of pi / 2."""
+    t = kit.shifted(x, 2 / math.pi)
+    near = _tangent(kit, _remainder(kit, x, kit.unshifted(t), 0.5), kit.bits(t))
+    parity, r = reduce_large(kit, x, 2)
+    return kit.keep_zero(x, select(_is_large(kit, x), _odd(kit, x, _tangent(kit, r, parity)), near))

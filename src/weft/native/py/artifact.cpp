@@ -103,6 +103,7 @@ void bind_artifact(nb::module_ &m) {
         .def_prop_ro("main", [](const Artifact &a) { return a.model->main_at; })
         .def_prop_ro("readonly", [](const Artifact &a) { return a.model->readonly; })
         .def_prop_ro("arena_bytes", [](const Artifact &a) { return a.model->arena_bytes; })
+        .def_prop_ro("flush", [](const Artifact &a) { return a.model->flush != 0; })
         .def_prop_ro("inputs", [](const Artifact &a) { return specs(a, weft_input); })
         .def_prop_ro("outputs", [](const Artifact &a) { return specs(a, weft_output); })
         .def_prop_ro("checks", &checks)

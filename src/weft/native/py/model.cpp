@@ -29,7 +29,7 @@ struct Borrowed {
 class Model {
   public:
     Model(nb::object image, int64_t plan, int64_t main, nb::object constants, std::vector<Spec> inputs,
-          std::vector<Spec> outputs, int32_t threads)
+          std::vector<Spec> outputs, int32_t threads, bool flush, bool spin)
         : image_(std::move(image)), constants_(std::move(constants)), inputs_(std::move(inputs)),
           outputs_(std::move(outputs)) {
         for (const Spec &spec : inputs_) (void)numpy_dtype(spec.first);
@@ -41,6 +41,8 @@ class Model {
         model_ = weft_model_new(mapped.entry<weft_entry>(plan), mapped.entry<weft_entry>(main),
                                 nb::cast<const Block &>(constants_).data, threads);
         if (model_ == nullptr) throw std::bad_alloc();
+        model_->flush = flush;
+        model_->spin = spin;
     }
     Model(const Model &) = delete;
     ~Model() { weft_model_free(model_); }
@@ -241,12 +243,13 @@ void bind_model(nb::module_ &m) {
     nb::class_<Model>(m, "Model", "A compiled model; may be run from several threads at once.")
         .def("__init__",
              [](Model *self, nb::object image, int64_t plan, int64_t main, nb::object constants,
-                std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads) {
+                std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush, bool spin) {
                  new (self) Model(mapped(image), plan, main, pack(constants), std::move(inputs),
-                                  std::move(outputs), threads);
+                                  std::move(outputs), threads, flush, spin);
              },
              nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
-             nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0)
+             nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0,
+             nb::arg("flush") = false, nb::arg("spin") = true)
         .def("run", &Model::run, nb::arg("inputs"))
         .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

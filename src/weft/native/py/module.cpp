@@ -35,10 +35,25 @@ NB_MODULE(_rt, m) {
 
     m.def("cpus", &weft_cpus, "Processors that this process may use.");
     m.def("threads", &weft_threads, nb::arg("requested"));
-    m.def("quota_cpus", &weft_quota_cpus, nb::arg("mount"), nb::arg("membership"));
-    m.def("has_feature", [](const std::string &cpuinfo, const std::string &feature) {
-        return weft_has_feature(cpuinfo.c_str(), feature.c_str()) != 0;
-    }, nb::arg("cpuinfo"), nb::arg("feature"));
+    m.def("quota_cpus", &weft_quota_cpus, nb::arg("root"));
+    m.def("features", [] {
+        weft_processor processor;
+        weft_processor_read(&processor);
+        nb::list found;
+        for (int32_t i = 0; const char *name = weft_processor_feature(i); i++)
+            if (weft_processor_has(&processor, name)) found.append(nb::str(name));
+        return found;
+    });
+    m.def("known_features", [] {
+        nb::list known;
+        for (int32_t i = 0; const char *name = weft_processor_feature(i); i++) known.append(nb::str(name));
+        return known;
+    });
+    m.def("processor", [] {
+        weft_processor processor;
+        weft_processor_read(&processor);
+        return nb::make_tuple(nb::str(processor.vendor), processor.family, processor.model);
+    });
     bind_artifact(m);
     bind_memory(m);
     bind_kernel(m);

@@ -16,11 +16,11 @@ static int32_t inconsistent(weft_error *error) {
 static void unpack(prefix *p, const uint8_t *at) {
   uint64_t *wide[] = {&p->size, &p->header_sum, &p->image_sum, &p->constants_sum, &p->image_at, &p->image_bytes,
                       &p->readonly, &p->plan, &p->main, &p->constants_at, &p->constant_bytes};
-  uint32_t *narrow[] = {&p->abi, &p->inputs, &p->outputs, &p->dims, &p->checks, &p->features, &p->notes};
+  uint32_t *narrow[] = {&p->abi, &p->inputs, &p->outputs, &p->dims, &p->checks, &p->features, &p->notes, &p->flags};
   p->format = weft_u32_at(at + 4);
   for (int k = 0; k < 11; k++) *wide[k] = weft_u64_at(at + 8 + 8 * k);
   p->arena_bytes = (int64_t)weft_u64_at(at + 96);
-  for (int k = 0; k < 7; k++) *narrow[k] = weft_u32_at(at + 104 + 4 * k);
+  for (int k = 0; k < 8; k++) *narrow[k] = weft_u32_at(at + 104 + 4 * k);
 }
 
 /* Where the texts begin, if the tables are as large as the prefix says; counts are of 32 bits, so that nothing overflows. */
@@ -87,30 +87,24 @@ const char *weft_machine(void) {
 
 static int32_t check_machine(const weft_model *m, weft_error *error) {
   const char *made_for = weft_note(m, "machine"), *here = weft_machine();
-  if (made_for == NULL || *made_for == 0 || *here == 0 || weft_same(made_for, here)) return WEFT_OK;
+  if (made_for == NULL || *made_for == 0 || weft_same(made_for, here)) return WEFT_OK;
   (void)weft_fail(error, WEFT_OTHER_MACHINE, "the model is for {s}, and this is ", made_for, NULL);
-  if (error != NULL) weft_say(error, here);
+  if (error != NULL) weft_say(error, *here != 0 ? here : "another machine");
   return WEFT_OTHER_MACHINE;
 }
 
 static int32_t check_features(const weft_model *m, weft_error *error) {
   int32_t status = WEFT_OK;
-#ifndef WEFT_FREESTANDING
-  enum { ROOM = 16384 }; /* for the first processor's part, which is shorter */
-  char *cpuinfo = (char *)weft_alloc(ROOM);
-  if (cpuinfo == NULL) return weft_no_memory(error);
-  weft_read_text("/proc/cpuinfo", cpuinfo, m->features > 0 ? ROOM : 1);
+  weft_processor processor;
+  if (m->features == 0) return WEFT_OK; /* to ask costs a virtual machine some microseconds */
+  weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
-    if (weft_has_feature(cpuinfo, weft_feature_at(m, i))) continue;
+    if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
     if (status == WEFT_OK) status = weft_fail(error, WEFT_OTHER_MACHINE, "this processor lacks", NULL, NULL);
     if (error == NULL) break;
     weft_say(error, " ");
     weft_say(error, weft_feature_at(m, i));
   }
-  weft_free(cpuinfo);
-#else
-  (void)m, (void)error;
-#endif
   return status;
 }
 
@@ -122,11 +116,12 @@ int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, 
     return weft_fail(error, WEFT_OTHER_VERSION, "its code has ABI {0}, and this Weft has {1}", NULL,
                      (int64_t[]){p->abi, WEFT_ABI});
   if (header[p->image_at - 1] != 0 || p->readonly > p->image_bytes || p->plan >= p->readonly ||
-      p->main >= p->readonly || p->arena_bytes < -1)
+      p->main >= p->readonly || p->arena_bytes < -1 || (p->flags & ~FLAG_FLUSH) != 0)
     return inconsistent(error);
   m->header = header;
   m->tables = header + PREFIX_BYTES + TENSOR_ROW * tensors + DIM_ROW * (uint64_t)p->dims;
   m->readonly = (int64_t)p->readonly;
+  m->flush = (p->flags & FLAG_FLUSH) != 0;
   m->plan_at = (int64_t)p->plan;
   m->main_at = (int64_t)p->main;
   m->arena_bytes = p->arena_bytes;

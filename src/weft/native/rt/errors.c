@@ -53,23 +53,35 @@ int32_t weft_damaged(weft_error *error) {
   return weft_fail(error, WEFT_DAMAGED, "the file was altered: its checksum is wrong", NULL, NULL);
 }
 
+/* What is wrong with a tensor. */
+static void explain_tensor(const weft_ctx *ctx, int32_t status, weft_error *error) {
+  const weft_spec *spec = &ctx->model->specs[ctx->detail[0]];
+  if (error == NULL) return;
+  (void)weft_fail(error, status, ctx->detail[0] < ctx->model->inputs ? "input '{s}' " : "output '{s}' ", spec->name, NULL);
+  if (ctx->failed_assert == WEFT_NO_DATA) weft_say(error, "has no data: its pointer is NULL");
+  else if (ctx->failed_assert == WEFT_MISALIGNED)
+    weft_say(error, "has data at an address that is no multiple of its elements' size");
+  else {
+    weft_say(error, "is to be of type ");
+    weft_say(error, weft_dtype_name(spec->dtype));
+    weft_say(error, " and of rank ");
+    say_number(error, spec->ndim);
+  }
+}
+
 void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error) {
   const weft_model *m = ctx->model;
-  const char *format = "the model stopped with status {0}", *name = "";
+  const char *format = "the model stopped with status {0}";
   int64_t values[4] = {status, 0, 0, 0};
   uint32_t number;
   if (status == WEFT_OK) format = "";
   else if (status == WEFT_NO_MEMORY) format = "there is no memory left to run the model in";
-  else if (status == WEFT_BAD_INPUT && ctx->failed_assert != WEFT_MISFIT)
+  else if (status == WEFT_BAD_INPUT && ctx->failed_assert <= WEFT_MISFIT) {
+    explain_tensor(ctx, status, error);
+    return;
+  } else if (status == WEFT_BAD_INPUT)
     format = "weft_run was called without weft_plan, or after it had failed";
-  else if (status == WEFT_BAD_INPUT) {
-    const weft_spec *spec = &m->specs[ctx->detail[0]];
-    format = ctx->detail[0] < m->inputs ? "input '{s}' is to have rank {0} and dtype code {1}"
-                                        : "output '{s}' is to have rank {0} and dtype code {1}";
-    name = spec->name;
-    values[0] = spec->ndim;
-    values[1] = spec->dtype;
-  } else {
+  else {
     for (int32_t i = 0; i < m->checks; i++) {
       const char *text = weft_check_at(m, i, &number);
       if (number != (uint32_t)ctx->failed_assert) continue;
@@ -77,5 +89,5 @@ void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error) {
       for (int k = 0; k < 4; k++) values[k] = ctx->detail[k];
     }
   }
-  (void)weft_fail(error, status, format, name, values);
+  (void)weft_fail(error, status, format, "", values);
 }

@@ -9,10 +9,11 @@ typedef struct prefix {
   uint64_t size, header_sum, image_sum, constants_sum, image_at, image_bytes, readonly, plan, main, constants_at,
       constant_bytes;
   int64_t arena_bytes;
-  uint32_t format, abi, inputs, outputs, dims, checks, features, notes;
+  uint32_t format, abi, inputs, outputs, dims, checks, features, notes, flags;
 } prefix;
 
 #define PREFIX_BYTES 136
+#define FLAG_FLUSH 1u /* of a prefix: denormals are taken for zero */
 
 /* Little-endian numbers, on any machine: compilers make one load of these. */
 static inline uint32_t weft_u32_at(const uint8_t *at) {
@@ -20,8 +21,9 @@ static inline uint32_t weft_u32_at(const uint8_t *at) {
 }
 static inline uint64_t weft_u64_at(const uint8_t *at) { return weft_u32_at(at) | (uint64_t)weft_u32_at(at + 4) << 32; }
 
-/* ctx->failed_assert where a tensor's dtype or rank is wrong; detail has its number, outputs after inputs, and what they are. */
-#define WEFT_MISFIT (-2)
+/* ctx->failed_assert where a tensor is at fault: its dtype or rank, its data that is NULL, or where its data is; detail has its
+ * number, outputs after inputs. */
+enum { WEFT_MISFIT = -2, WEFT_NO_DATA = -3, WEFT_MISALIGNED = -4 };
 
 /* Reads a prefix and checks it by itself; then, once the whole header (image_at bytes) is there, all that it says. */
 int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error);
@@ -44,14 +46,15 @@ int32_t weft_same(const char *a, const char *b); /* whether two texts are */
 void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);
 void weft_scratch_pop(weft_ctx *ctx, void *block);
 
+/* Sets how this thread treats denormals, and returns its state before, which the other restores. */
+uint64_t weft_denormals_begin(int32_t flush);
+void weft_denormals_end(uint64_t before);
+
 #ifdef WEFT_FREESTANDING
 #define weft_lock() ((void)0)
 #define weft_unlock() ((void)0)
 #define weft_threads(requested) ((void)(requested), 1)
 #else
-/* Reads a small file as text of less than `room` bytes; an unreadable one is empty. */
-void weft_read_text(const char *path, char *text, int64_t room);
-
 /* One lock for all the short critical sections of the process. It is safe across fork: no other thread can hold it in
  * the instant that a child is made. */
 void weft_lock(void);

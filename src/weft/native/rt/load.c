@@ -180,9 +180,11 @@ static int32_t begin(weft_model **model, const weft_options **options, weft_erro
 }
 
 /* Gives the model to the caller if it was loaded, else lets go of it. */
-static int32_t finish(int32_t status, weft_model **model) {
+static int32_t finish(int32_t status, const weft_options *options, weft_model **model) {
   weft_model *m = *model;
   if (status == WEFT_OK) {
+    m->spin = (options->flags & WEFT_PARK) == 0;
+    m->flush = options->flags & WEFT_FLUSH ? 1 : options->flags & WEFT_KEEP ? 0 : m->flush;
     m->plan = entry_at(m, m->plan_at);
     m->main = entry_at(m, m->main_at);
   } else {
@@ -195,7 +197,8 @@ static int32_t finish(int32_t status, weft_model **model) {
 int32_t weft_load_memory(const void *data, int64_t bytes, const weft_options *options, weft_model **model, weft_error *error) {
   source whole = {(const uint8_t *)data, 0, -1};
   int32_t status = begin(model, &options, error);
-  return status != WEFT_OK ? status : finish(take_all(*model, &whole, bytes, options, error), model);
+  if (data == NULL) bytes = 0; /* no model either */
+  return status != WEFT_OK ? status : finish(take_all(*model, &whole, bytes, options, error), options, model);
 }
 
 #ifndef WEFT_FREESTANDING
@@ -205,6 +208,7 @@ static int64_t open_file(const char *path, source *from, weft_error *error) {
   static const source none;
   struct stat found;
   *from = none;
+  if (path == NULL) return (void)weft_fail(error, WEFT_UNREADABLE, "no path was given: it is NULL", NULL, NULL), -1;
   from->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for, but refused */
   if (from->file >= 0 && fstat(from->file, &found) == 0 && S_ISREG(found.st_mode)) return (int64_t)found.st_size;
   if (from->file >= 0) (void)weft_fail(error, WEFT_UNREADABLE, "it is not a plain file", NULL, NULL);
@@ -220,10 +224,10 @@ int32_t weft_load(const char *path, const weft_options *options, weft_model **mo
   int32_t status = begin(model, &options, error);
   if (status != WEFT_OK) return status;
   bytes = open_file(path, &whole, error);
-  if (bytes < 0) return finish(WEFT_UNREADABLE, model);
+  if (bytes < 0) return finish(WEFT_UNREADABLE, options, model);
   status = take_all(*model, &whole, bytes, options, error);
   (void)close(whole.file);
-  return finish(status, model);
+  return finish(status, options, model);
 }
 
 #endif
@@ -232,7 +236,7 @@ int32_t weft_load(const char *path, const weft_options *options, weft_model **mo
 static int32_t take_file(weft_model *m, const prefix *p, const char *path, const weft_options *options, weft_error *error) {
 #ifndef WEFT_FREESTANDING
   source from;
-  int64_t bytes = open_file(path == NULL ? "" : path, &from, error);
+  int64_t bytes = open_file(path, &from, error);
   int32_t status = WEFT_DAMAGED;
   if (bytes < 0) return WEFT_UNREADABLE;
   if ((uint64_t)bytes == p->constant_bytes) status = take_constants(m, p, &from, options, error);
@@ -256,5 +260,5 @@ int32_t weft_link(const weft_linked *parts, const char *weights, const weft_opti
   (*model)->constants = (const uint8_t *)parts->weights;
   (*model)->constant_bytes = status == WEFT_OK ? (int64_t)p.constant_bytes : 0;
   if (status == WEFT_OK && parts->weights == NULL) status = take_file(*model, &p, weights, options, error);
-  return finish(status, model);
+  return finish(status, options, model);
 }

@@ -8,6 +8,10 @@ typedef char offsets_are_those_of_generated_code[
     AT(parallel_for, 0) && AT(arena, 8) && AT(arena_bytes, 16) && AT(constants, 24) && AT(alloc, 32) && AT(free, 40) &&
     AT(threads, 48) && AT(failed_assert, 52) && AT(detail, 56) && AT(arena_needed, 88) ? 1 : -1];
 
+int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
+  return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
+}
+
 void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   static const weft_ctx empty;
   *ctx = empty;
@@ -17,6 +21,7 @@ void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   ctx->free = weft_scratch_pop;
   ctx->threads = threads;
   ctx->failed_assert = -1;
+  ctx->spin = 1;
 }
 
 int32_t weft_ctx_reserve(weft_ctx *ctx, int64_t bytes) {
@@ -43,6 +48,7 @@ weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constan
   model->main = main;
   model->constants = (const uint8_t *)constants;
   model->threads = weft_threads(threads);
+  model->spin = 1;
   return model;
 }
 
@@ -75,6 +81,8 @@ weft_ctx *weft_acquire(weft_model *model) {
     if (ctx == NULL) return NULL;
     weft_ctx_init(ctx, model->constants, model->threads);
     ctx->model = model;
+    ctx->flush = model->flush;
+    ctx->spin = model->spin;
   }
   ctx->planned = 0;
   return ctx;
@@ -99,6 +107,20 @@ static int misfits(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, int
   return 0;
 }
 
+/* Notes a tensor whose data can't be where it is said to be; 0 when there is none. */
+static int misplaced(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, int32_t count) {
+  for (int32_t i = 0; i < count; i++) {
+    int is_null = tensors[i].data == NULL;
+    if (is_null ? weft_tensor_bytes(&tensors[i]) == 0
+                : (uintptr_t)tensors[i].data % (uintptr_t)weft_dtype_bytes(ctx->model->specs[first + i].dtype) == 0)
+      continue;
+    ctx->failed_assert = is_null ? WEFT_NO_DATA : WEFT_MISALIGNED;
+    ctx->detail[0] = first + i;
+    return 1;
+  }
+  return 0;
+}
+
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   const weft_model *model = ctx->model;
   int32_t status;
@@ -112,9 +134,17 @@ int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
 }
 
 int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
+  const weft_model *model = ctx->model;
   int32_t status;
+  uint64_t before;
   ctx->failed_assert = -1;
   if (!ctx->planned) return WEFT_BAD_INPUT;
+  if (ctx->arena_needed < 0) return WEFT_OK; /* a size of zero: all outputs are empty */
+  if (misplaced(ctx, 0, in, model->inputs) || misplaced(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = weft_ctx_reserve(ctx, ctx->arena_needed);
-  return status != WEFT_OK ? status : ctx->model->main(ctx, in, out);
+  if (status != WEFT_OK) return status;
+  before = weft_denormals_begin(ctx->flush);
+  status = model->main(ctx, in, out);
+  weft_denormals_end(before);
+  return status;
 }

@@ -49,8 +49,11 @@ typedef struct weft_error { /* what went wrong, in words; every function that ta
 /* ---- loading ---- */
 
 enum weft_flags {
-  WEFT_COPY = 1, /* copy the weights, into huge pages where there are any, instead of mapping the file */
-  WEFT_TRUST = 2 /* do not compute the checksum of the weights; all else is always checked */
+  WEFT_COPY = 1,  /* copy the weights, into huge pages where there are any, instead of mapping the file */
+  WEFT_TRUST = 2, /* do not compute the checksum of the weights; all else is always checked */
+  WEFT_PARK = 4,  /* threads without work sleep at once, instead of looking out for more for a while: slower, and less busy */
+  WEFT_FLUSH = 8, /* denormal numbers are taken for zero in calls of the model, whatever it was compiled for */
+  WEFT_KEEP = 16  /* denormal numbers are kept, likewise */
 };
 
 typedef struct weft_options { /* all zero is the same as none */
@@ -60,7 +63,9 @@ typedef struct weft_options { /* all zero is the same as none */
 
 typedef struct weft_model weft_model;
 
-/* Loads the file that `Model.save` or `weft compile` wrote. Its weights are mapped, so the file must not be written to while
+/* A saved model is a program: load only files that you would execute. What is checked below finds damage, not malice.
+ *
+ * Loads the file that `Model.save` or `weft compile` wrote. Its weights are mapped, so the file must not be written to while
  * the model lives; it may be deleted or replaced. Returns a weft_status; on failure *model is NULL. */
 int32_t weft_load(const char *path, const weft_options *options, weft_model **model, weft_error *error);
 
@@ -127,11 +132,12 @@ weft_ctx *weft_acquire(weft_model *model);
 void weft_release(weft_ctx *ctx);
 
 /* Checks the inputs' dtypes, ranks and shapes against the model, and writes the outputs' shapes to out[i].shape, each with room
- * for out[i].ndim sizes. No data is looked at. Returns a weft_status. */
+ * for out[i].ndim sizes. A size may be 0 where all outputs are then empty. No data is looked at. Returns a weft_status. */
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
 /* Runs the model as it was last planned: from in[i].data to out[i].data, the caller's buffers, which may not overlap. May be
- * repeated without planning while the shapes stay the same. Returns a weft_status. */
+ * repeated without planning while the shapes stay the same. Returns a weft_status: WEFT_BAD_INPUT, too, for data that is NULL,
+ * where there are elements, or at an address that is no multiple of its elements' size. */
 int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
 /* Says in words why weft_plan or weft_run returned `status`; to be called before the next of them. */

@@ -4,7 +4,8 @@
  * Everything that generated code needs from outside it reaches through its `weft_ctx`. An image has two entries:
  *
  *   plan(ctx, in, out)   checks the inputs' shapes, writes the outputs' shapes into out[i].shape (the caller gives
- *                        room for out[i].ndim values) and the bytes of scratch memory into ctx->arena_needed
+ *                        room for out[i].ndim values) and the bytes of scratch memory into ctx->arena_needed; -1 where
+ *                        the outputs are empty, and main is not to be called
  *   main(ctx, in, out)   computes; out[i].data is the caller's, and never part of the arena
  */
 #ifndef WEFT_ABI_H
@@ -12,8 +13,8 @@
 
 #include "weft.h"
 
-#define WEFT_ABI 1    /* counts incompatible changes of what generated code sees */
-#define WEFT_FORMAT 3 /* counts incompatible changes of saved files */
+#define WEFT_ABI 2    /* counts incompatible changes of what generated code sees */
+#define WEFT_FORMAT 4 /* counts incompatible changes of saved files */
 
 typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
 typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
@@ -29,10 +30,11 @@ struct weft_ctx {
   /* 48 */ int32_t threads;
   /* 52 */ int32_t failed_assert;                          /* -1: none */
   /* 56 */ int64_t detail[4];
-  /* 88 */ int64_t arena_needed;                           /* written by plan */
+  /* 88 */ int64_t arena_needed;                           /* written by plan; -1: main is not to be called */
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
   int32_t planned;                                         /* weft_run may be called */
+  int32_t flush, spin;                                     /* as the model says */
 };
 
 /* Prepares a context that belongs to no model, to call a bare kernel with. */
@@ -66,6 +68,8 @@ struct weft_model {
   const uint8_t *constants;
   weft_ctx *idle;          /* contexts no call is using, the last used first: its arena is the likeliest to be in cache */
   int32_t threads, inputs, outputs, checks, features, notes;
+  int32_t flush;           /* denormals are taken for zero in calls */
+  int32_t spin;            /* threads wait for a while before they park */
   int64_t constant_bytes, arena_bytes, readonly, plan_at, main_at; /* entries: offsets in the image */
   const uint8_t *header, *tables; /* tables: the rows of checks, and what follows them */
   weft_image image;
@@ -84,15 +88,28 @@ const char *weft_feature_at(const weft_model *model, int32_t number);
 /* The architecture that this was compiled for, such as "x86_64", as artifacts name it; "" for one that they don't. */
 const char *weft_machine(void);
 
-/* Whether the text of /proc/cpuinfo names a feature after its first "flags" or "Features"; 1 too where it names none. */
-int32_t weft_has_feature(const char *cpuinfo, const char *feature);
+/* A processor, as it tells of itself: words of bits by which it names its features, and the registers that the system saves. All
+ * zero where it can't be asked. */
+typedef struct weft_processor {
+  char vendor[16]; /* such as "GenuineIntel", "AuthenticAMD"; "" where there is none */
+  int32_t family, model;
+  uint32_t words[8];
+  uint64_t states;
+} weft_processor;
+void weft_processor_read(weft_processor *processor);
+
+/* Whether it has a feature, by Linux's name, and the system lets programs use it; 0 too for one that is not known here. */
+int32_t weft_processor_has(const weft_processor *processor, const char *feature);
+
+/* The features that are known here, by number; NULL past the end. */
+const char *weft_processor_feature(int32_t number);
 
 /* Processors that this process may use: its affinity mask, bounded by its control group's quota. */
 int32_t weft_cpus(void);
 
-/* The least quota, in whole processors (rounded up), on the way from a control group to the root of `mount`; 0 for
- * none. `membership` is the text of /proc/self/cgroup. */
-int32_t weft_quota_cpus(const char *mount, const char *membership);
+/* The least quota of this process's control groups and of those above them, in whole processors (rounded up); 0 for none. Of the
+ * system whose files are below `root`, which is "" for the one that this runs on. */
+int32_t weft_quota_cpus(const char *root);
 
 /* The number of threads to use when `requested` are asked for (0: as many as there are processors). */
 int32_t weft_threads(int32_t requested);

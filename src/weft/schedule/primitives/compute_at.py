@@ -15,11 +15,12 @@ from weft.schedule.dependence import check_structured, is_before
 from weft.schedule.guards import check_renewable, limits
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
+from weft.schedule.output_dependence import check_output_dependences
 from weft.schedule.placing import (
     check_intermediate,
-    check_movable,
     check_outermost,
     check_placeable,
+    check_whole,
     ranges_for,
     readers,
     steps_of_index,
@@ -58,13 +59,14 @@ def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> 
         refuse(f"no length is a multiple of {align}", producer, "align is a number of elements, such as a vector's")
     ranges = _needed(fn, producer, loop_path(fn, loop))
     ranges = ranges if align == 1 else _aligned(producer, ranges, align)
-    without = fn.with_body(replace(check_movable(fn, path, producer), NOTHING))
+    without = fn.with_body(replace(check_whole(path, producer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
     made = nest_over(producer, ranges, bounds_on(target_path, fn), _ends(fn, producer, loop, ranges, align))
     first = next(p for p in parts_of(target) if _reads(p, producer))
     moved = without.with_body(replace(target_path, insert_beside(target, first, made, before=True)))
     check_inputs(fn, block.name, moved, block.name)
+    check_output_dependences(fn, moved, block.name)
     return Change(moved), None
 
 

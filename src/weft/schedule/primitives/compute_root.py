@@ -9,11 +9,13 @@ for i in range(0, 6):                   for i in range(0, 8):
 from __future__ import annotations
 
 from weft.loop.nodes import NOTHING, Alloc, Block, Function, Stmt, seq
-from weft.schedule.dependence import check_structured
+from weft.schedule.bijection import is_bijective
+from weft.schedule.dependence import check_structured, is_fed, uses_under
 from weft.schedule.guards import check_renewable
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import nest_over, own_nest, top_level
-from weft.schedule.placing import check_intermediate, check_movable, check_placeable, written_buffers
+from weft.schedule.output_dependence import check_output_dependences
+from weft.schedule.placing import check_placeable, check_whole, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import (
@@ -32,28 +34,44 @@ from weft.schedule.tree import (
 def compute_root(fn: Function, block: BlockRef) -> tuple[Change, None]:
     """Moves *block* out of all loops, to just before the nest that it is in, where it computes its whole result.
 
-    It undoes `compute_at` and `reverse_compute_at`. Legal if the block writes no output of the function, and all that it reads
-    is made before that nest. The block's own loops are new ones.
+    It undoes `compute_at` and `reverse_compute_at`. Legal if all that the block reads is made before that nest, and, where it
+    writes an output of the function, if it computes each element once, before it is read. The block's own loops are new ones.
     """
     path = block_path(fn, block)
     producer = the_block(path)
     _check(fn, path, producer)
     place = top_level(path)
     whole = nest_over(producer, {}, bounds_on(place[:-1], fn))
-    check_movable(fn, path, producer)
+    check_whole(path, producer)
     rest = replace(own_nest(path)[len(place) - 1 :], NOTHING)
     moved = fn.with_body(_with_allocations(replace(place, seq(whole, rest)), producer, place))
     check_inputs(fn, block.name, moved, block.name)
+    check_output_dependences(fn, moved, block.name)
     return Change(moved), None
 
 
 def _check(fn: Function, path: Path, producer: Block) -> None:
     check_structured(fn.body)
-    check_intermediate(fn, producer)
+    _check_results(fn, path, producer)
     if own_nest(path) == top_level(path):
         refuse(f"{producer.name} is outside of all other loops already", producer, "there is nothing to move it out of")
     check_renewable(fn, path)
     check_placeable(producer)
+
+
+def _check_results(fn: Function, path: Path, producer: Block) -> None:
+    """Refuses a block that leaves elements of an output as they were, or one whose results are read before they are complete."""
+    for b in written_buffers(producer):
+        if alloc_of(fn.body, b) is not None:
+            continue
+        uses = uses_under((fn.body,))[b]
+        written = [w for w in uses.writes if w.block is producer]
+        read = [r for r in uses.reads if r.block is not producer]
+        if not is_bijective(fn, path) or not all(is_fed(fn, written, r) for r in read):
+            refuse(
+                f"{b.name} is an output of the function", producer,
+                "only an intermediate result, or one that is computed just once, can move",
+            )  # fmt: skip
 
 
 def _with_allocations(body: Stmt, producer: Block, place: Path) -> Stmt:

@@ -16,10 +16,11 @@ from weft.schedule.bijection import is_bijective, starts_first
 from weft.schedule.dependence import check_structured, is_before
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
+from weft.schedule.output_dependence import check_output_dependences
 from weft.schedule.placing import (
-    check_movable,
     check_outermost,
     check_untouched,
+    check_whole,
     is_placeable,
     ranges_for,
     read_buffers,
@@ -55,13 +56,14 @@ def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Ch
     target_path = loop_path(fn, loop)
     made_here = _made_in(consumer, target_path)
     ranges = _consumed(fn, consumer, made_here, target_path)
-    without = fn.with_body(replace(check_movable(fn, path, consumer), NOTHING))
+    without = fn.with_body(replace(check_whole(path, consumer), NOTHING))
     target_path = loop_path(without, loop)
     target = the_loop(target_path)
     nest = nest_over(consumer, ranges, bounds_on(target_path, fn))
     last = [p for p in parts_of(target) if any(r.buffer in made_here for b in blocks_in(p) for r in b.writes)][-1]
     moved = without.with_body(replace(target_path, insert_beside(target, last, nest, before=False)))
     check_inputs(fn, block.name, moved, block.name)
+    check_output_dependences(fn, moved, block.name)
     _check_moved(moved, consumer, block_path(moved, block), target.var.name)
     return Change(moved), None
 

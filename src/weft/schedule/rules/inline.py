@@ -6,7 +6,8 @@ from math import prod
 
 from weft.ir.expr import Const, Select
 from weft.ir.rewrite import free_vars
-from weft.loop.nodes import Block, Load, Store
+from weft.loop.nodes import Block, Buffer, Load, Store
+from weft.loop.visit import reads_memory
 from weft.schedule.placing import readers
 from weft.schedule.rules.facts import block_of, elements, inputs_of, is_reduction, reads_along, size_of
 from weft.schedule.schedule import Schedule
@@ -35,19 +36,26 @@ def _is_candidate(s: Schedule, block: Block) -> bool:
 def _pays(block: Block, users: list[Block], target: Target) -> bool:
     """Tells whether computing *block* in its users repeats no work worth keeping.
 
-    A mere rearrangement is read as well through it; a computed value has one user, which reads each element once. What pads a
-    reduction's input stays apart, so that the reduction's inner loop has no conditions.
+    A mere rearrangement is read as well through it, and so is what gathers elements where they are read at one place: for each
+    place the indices are read again. A computed value has one user, which reads each element once. What pads a reduction's input
+    stays apart, so that the reduction's inner loop has no conditions.
     """
     value = block.body.value if isinstance(block.body, Store) else None
     if value is None or not users:
         return False
-    if isinstance(value, Const | Load):
-        return isinstance(value, Const) or not (any(map(_pads, users)) and _is_better_alone(block, value, target))
+    reads_once = all(_reads_once(u, block.writes[0].buffer) for u in users)
+    if isinstance(value, Const):
+        return True
+    if isinstance(value, Load) and (reads_once or not any(map(reads_memory, value.indices))):
+        return not (any(map(_pads, users)) and _is_better_alone(block, value, target))
     if any(is_reduction(u) for u in users):
         return False
-    made = block.writes[0].buffer
-    reads_once = sum(x.buffer is made for x in inputs_of(users[0])) == 1
     return len(users) == 1 and reads_once and elements(users[0].axes) <= elements(block.axes)
+
+
+def _reads_once(user: Block, made: Buffer) -> bool:
+    """Tells whether *user* reads *made* at one place only, however often it uses that element."""
+    return sum(x.buffer is made for x in inputs_of(user)) == 1
 
 
 def _is_better_alone(block: Block, load: Load, target: Target) -> bool:

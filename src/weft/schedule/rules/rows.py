@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.loop.nodes import Block
+from weft.ir.rewrite import free_vars
+from weft.loop.nodes import Block, Load
 from weft.schedule.rules.facts import (
     FALLBACK_SIZE,
     block_of,
     contraction_of,
     elements,
+    inputs_of,
     is_reduction,
     is_tileable,
     reduce_axes,
@@ -90,10 +92,15 @@ def _schedule_together(s: Schedule, refs: list[BlockRef], target: Target) -> Non
 
 
 def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
-    """Returns the loops of the final block that are outside every reduction: its leading axes, kept by all blocks."""
+    """Returns the loops of the final block that are outside every reduction: its leading axes, kept by all blocks.
+
+    Along them, each block reads no other element of what another one writes than that of its own row.
+    """
     last = block_of(s, final)
-    ranks = [_leading(last, block_of(s, r)) for r in refs]
-    depth = min(ranks)
+    blocks = [block_of(s, r) for r in refs]
+    made = {r.buffer for b in blocks for r in b.writes}
+    depth = min(_leading(last, b) for b in blocks)
+    depth = min([depth, *[_of_own_row(b, x, depth) for b in blocks for x in inputs_of(b) if x.buffer in made]])
     if is_reduction(last):
         depth = min(depth, len(spatial_axes(last)))
     return list(s.loops(final))[:depth]
@@ -109,6 +116,17 @@ def _leading(final: Block, block: Block) -> int:
     if not is_reduction(block) and not is_reduction(final) and block is not final:
         return count
     return min(count, len(spatial_axes(block)))
+
+
+def _of_own_row(block: Block, load: Load, depth: int) -> int:
+    """Returns up to which of the first *depth* dimensions the indices of *load* depend on as many leading axes alone.
+
+    An argsort's search reads every rank of its vector: computed for each element, all ranks would be worked out anew.
+    """
+    axes = [a.var for a in spatial_axes(block)]
+    while any(not set(free_vars(i)) <= set(axes[:depth]) for i in load.indices[:depth]):
+        depth -= 1
+    return depth
 
 
 def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:

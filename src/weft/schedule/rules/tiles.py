@@ -109,7 +109,7 @@ def _widths(p: Problem, target: Target) -> list[int]:
     lanes = target.lanes(p.element_bytes * 8)
     if p.last <= lanes:
         return [p.last]
-    most = PANEL_VECTORS if p.reuses and p.right_bytes else LONGEST_RUN
+    most = PANEL_VECTORS if p.reuses and p.right_bytes else min(LONGEST_RUN, target.vector_registers - 2)
     widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(most, 0, -1)]))
     even = [w for w in widths if p.last % w == 0]
     if p.open_last:

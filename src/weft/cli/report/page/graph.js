@@ -1,6 +1,7 @@
 // Graphs in panes: drawn once, moved by dragging, enlarged by the wheel, two fingers or buttons.
 
 const LEAST_ZOOM = 0.04, MOST_ZOOM = 2.5, READABLE = 0.8;
+const LEGIBLE = 0.5, MARGIN = 14; // below this zoom a graph that is too wide is rather cut off than shrunk; pixels around it
 const DRAG = 4; // pixels from which on a press is no click
 
 /** A pane that shows one of several graphs; *names* gives the title of each, by its key among the facts. */
@@ -16,7 +17,7 @@ class Pane {
       this.button("+", "Larger", () => this.zoom(1.3)),
       this.button("−", "Smaller", () => this.zoom(1 / 1.3)),
       this.button("⤢", "All of it", () => this.fit()));
-    place.append(html("div", { class: "tools" }, tabs, this.search), html("div", { class: "stage" }, this.surface, zoom));
+    place.append(html("div", { class: "tools" }, tabs, this.search, zoom), html("div", { class: "stage" }, this.surface));
     this.stage = this.surface.parentElement;
     this.press = switcher(tabs, names, (key) => this.show(key));
     this.listen();
@@ -47,14 +48,27 @@ class Pane {
     this.mark();
   }
 
-  /** Shows the beginning, as large as the width allows. */
+  /** Shows the chosen box, else the first, and what is around it: as large as the width allows, nothing cut off at the sides. */
   begin() {
-    const { width } = this.size(), { width: w } = this.drawing;
-    this.at = { k: Math.max(READABLE, Math.min(1, (width - 32) / (w || 1))), x: 0, y: 20 };
-    const first = this.drawing.boxes[0];
-    const middle = w * this.at.k <= width - 32 || !first ? w / 2 : first.x + first.w / 2;
-    this.at.x = width / 2 - middle * this.at.k;
-    if (w * this.at.k > width - 32) this.at.x = Math.min(16, Math.max(width - 16 - w * this.at.k, this.at.x));
+    const { width, height } = this.size(), { boxes, width: w, height: h } = this.drawing;
+    const n = Math.max(0, boxes.findIndex((b) => b.calls.some((c) => chosen.calls.includes(c))));
+    let k = 1, top = 0, left = 0, right = w;
+    for (let turn = 0; turn < 6 && boxes.length; turn++) { // a smaller picture shows more of the graph, which may be wider
+      const most = h + MARGIN / k - height / k;
+      top = Math.max(-MARGIN / k, Math.min(most, boxes[n].y + boxes[n].h / 2 - height / k / 2));
+      const seen = boxes.filter((b) => b.y + b.h > top && b.y < top + height / k);
+      left = Math.min(...seen.map((b) => b.x));
+      right = Math.max(...seen.map((b) => b.x + b.w));
+      const fits = Math.max(LEAST_ZOOM, (width - 2 * MARGIN) / (right - left));
+      if (fits >= k) break;
+      k = fits;
+    }
+    if (k < LEGIBLE) { // it is too wide: its middle part, about the box
+      k = LEGIBLE;
+      top = boxes[n].y + boxes[n].h / 2 - height / k / 2;
+      left = right = boxes[n].x + boxes[n].w / 2;
+    }
+    this.at = { k, x: width / 2 - ((left + right) / 2) * k, y: -top * k };
     this.move();
   }
 
@@ -238,7 +252,7 @@ function showDetails(box) {
   const does = box.calls.length ? "Computed by" : pill ? "Read by" : "Goes into";
   byId("details").replaceChildren(
     html("div", { class: `kind k-${box.kind}` }, box.kind),
-    html("h3", {}, box.title),
+    html("h3", {}, named(box.title)),
     html("dl", {}, box.facts.flatMap(([name, text]) => [html("dt", {}, name), html("dd", {}, text)])),
     pill || box.calls.length ? "" : html("p", { class: "note aside" }, none),
     links.length ? html("h4", {}, `${does} the kernel${links.length > 1 ? "s" : ""}`) : "", ...links);
@@ -250,7 +264,7 @@ function kernelLink(k, calls) {
   const where = calls.length > 3 ? plural(calls.length, "call") : `call ${calls.join(", ")}`;
   const time = kernel.timing ? ` · ${secondsText(kernel.timing.seconds)} · ${percentText(shareOf(kernel, calls.length))} of all` : "";
   return html("button", { type: "button", class: "kernel-link", onclick: () => { choose(k, calls, "details"); byId("loops").scrollIntoView(); } },
-    html("b", {}, kernel.name), html("span", {}, `${where}${time}`), html("i", {}, "its loops ↓"));
+    html("b", {}, named(kernel.name)), html("span", {}, `${where}${time}`), html("i", {}, "its loops ↓"));
 }
 
 function showGraphs() {

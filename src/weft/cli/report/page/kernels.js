@@ -1,11 +1,13 @@
 // The kernels by time: a table, the roofline, and what limits the one that is chosen.
 
 const FIRST_ROWS = 14;
+const NAMED = 9; // kernels whose numbers are in the roofline
+const APART = 18; // pixels between the middles of two numbers
 const LEAST_INTENSITY = 0.01; // operations per byte: below, a kernel moves data, and would take all the width of the picture
 
 function showKernels() {
   byId("kernels-note").textContent = timed
-    ? `Timed one by one on one core, in the model's own memory. All calls together take ${secondsText(total)}; at the machine's limits they would take ${secondsText(limitOfAll())}.`
+    ? `Timed one by one on one core, in the model's own memory, on random inputs: other values may take another time where results underflow. All calls together take ${secondsText(total)}; at the machine's limits they would take ${secondsText(limitOfAll())}.`
     : "Not timed: the page was written without times, or for another machine.";
   const rows = facts.kernels.map(kernelRow);
   const body = html("tbody", {}, rows.slice(0, FIRST_ROWS));
@@ -33,7 +35,7 @@ function limitOfAll() {
 }
 
 function kernelRow(k, n) {
-  const name = html("td", { class: "name" }, html("b", {}, k.name), html("span", {}, k.source));
+  const name = html("td", { class: "name" }, html("b", {}, named(k.name)), html("span", {}, k.source));
   const cells = [html("td", { class: "number soft" }, String(k.number)), name];
   const t = k.timing;
   if (t) {
@@ -63,8 +65,7 @@ function drawRoofline(width) {
     .map((d) => ({ ...d, x: d.t.operations / d.t.bytes, y: d.t.operations / d.t.seconds / 1e9, share: shareOf(d.k) }));
   const height = Math.max(260, Math.min(400, width * 0.6)), edge = { left: 46, right: 12, top: 14, bottom: 40 };
   const { peak, levels } = facts.roofs;
-  const left = Math.min(0.1, ...shown.map((d) => d.x / 2)), right = Math.max(100, ...shown.map((d) => d.x * 2));
-  const low = Math.min(1, ...shown.map((d) => d.y / 2)), high = Math.max(peak, ...shown.map((d) => d.y)) * 2;
+  const { left, right, low, high } = extent(shown, peak, levels);
   const scale = (from, to, a, b) => (v) => a + ((Math.log(v) - Math.log(from)) / (Math.log(to) - Math.log(from))) * (b - a);
   const X = scale(left, right, edge.left, width - edge.right), Y = scale(low, high, height - edge.bottom, edge.top);
   const decades = (a, b) => { const all = []; for (let e = Math.ceil(Math.log10(a)); 10 ** e <= b; e++) all.push(10 ** e); return all; };
@@ -82,29 +83,74 @@ function drawRoofline(width) {
     svg("text", { transform: `translate(12 ${(height - edge.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "GFLOP/s"));
   const roofs = svg("g", { class: "roofs" });
   levels.forEach((level, n) => {
-    const begin = Math.max(left, low / level.bandwidth), knee = Math.max(begin, peak / level.bandwidth);
+    const begin = Math.max(left, low / level.bandwidth), knee = peak / level.bandwidth;
+    if (begin >= knee) return; // its slope is not in the picture
     const [x, y, u, v] = [X(begin), Y(begin * level.bandwidth), X(knee), Y(peak)];
     const turn = `translate(${x} ${y}) rotate(${(Math.atan2(v - y, u - x) * 180) / Math.PI})`;
     roofs.append(svg("path", { d: `M${x},${y} L${u},${v} H${X(right)}` }), // the last one's name is below it: the lowest two may be near
       svg("text", { transform: turn, x: 10, y: n < levels.length - 1 ? -5 : 14 }, `${level.name} ${level.bandwidth.toFixed(0)} GB/s`));
   });
   roofs.append(svg("text", { x: X(right) - 4, y: Y(peak) - 6, "text-anchor": "end" }, `${peak.toFixed(0)} GFLOP/s`));
+  const radius = (d) => 4.5 + 24 * Math.sqrt(d.share);
   const dots = svg("g", { class: "dots" }, [...shown].reverse().map((d) => { // the most important last, on top
-    const r = 4.5 + 24 * Math.sqrt(d.share);
+    const r = radius(d);
     const dot = svg("g", { class: "dot", "data-kernel": d.n, transform: `translate(${X(d.x).toFixed(1)} ${Y(d.y).toFixed(1)})`, onclick: () => choose(d.n, null, "roofline") },
-      svg("circle", { r }), d.n < 9 ? svg("text", { y: 4, "text-anchor": "middle" }, String(d.k.number)) : "");
+      svg("circle", { r }));
     tip(dot, [d.k.name, `${d.y.toFixed(1)} GFLOP/s at ${d.x.toFixed(1)} operations per byte`, `${percentText(d.share)} of the time`, d.t.bound]);
     return dot;
   }));
-  byId("roofline").replaceChildren(svg("svg", { width, height, class: "chart", role: "img", "aria-label": "Roofline: rate over intensity of each kernel" }, grid, roofs, dots));
+  const discs = shown.map((d) => ({ d, x: X(d.x), y: Y(d.y), r: radius(d) }));
+  discs.push({ x: X(right) - 40, y: Y(peak) - 30, r: 36 }); // the name of the upper roof
+  const frame = { left: edge.left + 10, right: width - edge.right - 10, top: edge.top, bottom: height - edge.bottom - 8 };
+  const labels = svg("g", { class: "labels" }, spread(discs.slice(0, Math.min(NAMED, shown.length)), discs, frame).map((p) => {
+    const far = Math.hypot(p.u - p.x, p.v - p.y) > APART / 2;
+    return svg("g", { class: "label", "data-kernel": p.d.n },
+      far ? svg("line", { x1: p.x.toFixed(1), y1: p.y.toFixed(1), x2: p.u.toFixed(1), y2: p.v.toFixed(1) }) : "",
+      svg("text", { x: p.u.toFixed(1), y: (p.v + 4).toFixed(1), "text-anchor": "middle" }, String(p.d.k.number)));
+  }));
+  byId("roofline").replaceChildren(svg("svg", { width, height, class: "chart", role: "img", "aria-label": "Roofline: rate over intensity of each kernel" }, grid, roofs, dots, labels));
   const silent = facts.kernels.length - shown.length;
   byId("roofline-note").textContent = "A dot's area is its part of the time; its number is the kernel's in the table."
     + (silent ? ` ${plural(silent, "kernel")} that only ${silent > 1 ? "move" : "moves"} data, or ${silent > 1 ? "are" : "is"} too short for the clock, ${silent > 1 ? "have" : "has"} no place here.` : "");
   markDots();
 }
 
+/** Returns the ends of both axes: the decades of the kernels, and of the lowest slope so far that it is seen. */
+function extent(shown, peak, levels) {
+  const knee = peak / Math.min(...levels.map((l) => l.bandwidth));
+  const xs = [knee / 2, knee * 2, ...shown.map((d) => d.x)], ys = [peak / 4, peak, ...shown.map((d) => d.y)];
+  return { left: Math.min(...xs) / 1.6, right: Math.max(...xs) * 1.6, low: Math.min(...ys) / 1.6, high: Math.max(...ys) * 1.5 };
+}
+
+/** Moves labels apart that lie on one another or on a disc of another kernel; returns the points with their labels' places, u and v. */
+function spread(points, discs, frame) {
+  const placed = points.map((p) => ({ ...p, u: p.x, v: p.y }));
+  const away = (p, x, y, distance, part, angle) => {
+    let [dx, dy] = [p.u - x, p.v - y];
+    const now = Math.hypot(dx, dy);
+    if (now >= distance) return;
+    if (now < 0.01) [dx, dy] = [Math.cos(angle), Math.sin(angle)];
+    const push = ((distance + 0.5 - now) * part) / Math.hypot(dx, dy);
+    [p.u, p.v] = [p.u + dx * push, p.v + dy * push];
+  };
+  for (let turn = 0; turn < 150; turn++) {
+    placed.forEach((p, n) => {
+      for (const disc of discs) if (disc.d !== p.d) away(p, disc.x, disc.y, disc.r + APART / 2, 0.3, n);
+      placed.forEach((q, m) => {
+        if (m === n) return;
+        const { u, v } = q;
+        away(q, p.u, p.v, APART, 0.5, m);
+        away(p, u, v, APART, 0.5, n);
+      });
+      p.u = Math.max(frame.left, Math.min(frame.right, p.u));
+      p.v = Math.max(frame.top, Math.min(frame.bottom, p.v));
+    });
+  }
+  return placed;
+}
+
 function markDots() {
-  for (const dot of document.querySelectorAll(".dot")) dot.classList.toggle("chosen", Number(dot.dataset.kernel) === chosen.kernel);
+  for (const dot of document.querySelectorAll(".dot, .label")) dot.classList.toggle("chosen", Number(dot.dataset.kernel) === chosen.kernel);
 }
 onChoice(markDots);
 
@@ -117,7 +163,7 @@ function showLimits(k) {
     ["intensity", t.bytes ? `${(t.operations / t.bytes).toFixed(1)} FLOP/B` : "–"], ["code", bytesText(k.code)]];
   byId("limits").replaceChildren(
     html("h3", {}, "Why it takes as long as it does"),
-    html("p", { class: "kernel-name" }, k.name),
+    html("p", { class: "kernel-name" }, named(k.name)),
     html("p", {}, `${t.bound[0].toUpperCase()}${t.bound.slice(1)}.`),
     html("div", { class: "bars" }, rows.map(([name, s, cls]) => [html("span", {}, name),
       html("div", { class: `meter ${cls}`, style: `--part:${(s / most).toFixed(4)}` }), html("span", { class: "number" }, secondsText(s))])),

@@ -10,7 +10,7 @@ function showSummary() {
     ["Weights", bytesText(z.constants), `as the kernels read them; ${bytesText(z.weights)} in the model`],
     ["Arena", bytesText(z.arena), z.arena > z.bound ? `at least ${bytesText(z.bound)} are needed` : "the least that is possible"],
     ["Code", bytesText(z.code), `for ${facts.target}`],
-    ["Compiled in", secondsText(stages.reduce((s, [, t]) => s + t, 0)), stages.slice(0, 3).map(([name, t]) => `${name} ${secondsText(t)}`).join(", ")],
+    ["Compiled in", secondsText(stages.reduce((s, [, t]) => s + t, 0)), (facts.cached ? `${facts.cached} of ${plural(z.kernels, "kernel")} came from the cache; ` : "") + stages.slice(0, 3).map(([name, t]) => `${name} ${secondsText(t)}`).join(", ")],
   ];
   const signature = [...facts.inputs.map((t) => ["in", t]), ...facts.outputs.map((t) => ["out", t])]
     .map(([side, text]) => html("span", {}, html("i", {}, side), text));

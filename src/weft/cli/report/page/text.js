@@ -1,11 +1,12 @@
 // Figures and code for people.
 
+/** Writes a number of bytes in units of 1024, as the commands do. */
 function bytesText(n) {
-  for (const unit of ["B", "KB", "MB"]) {
+  for (const unit of ["B", "KiB", "MiB"]) {
     if (n < 1024) return unit === "B" ? `${n} B` : `${n < 100 ? n.toFixed(1) : Math.round(n)} ${unit}`;
     n /= 1024;
   }
-  return `${n.toFixed(2)} GB`;
+  return `${n.toFixed(2)} GiB`;
 }
 
 function secondsText(s) {
@@ -24,6 +25,11 @@ function countText(n) {
 
 function percentText(x) {
   return x >= 0.0995 || x === 0 ? `${Math.round(x * 100)}%` : x < 0.001 ? "<0.1%" : `${(x * 100).toFixed(1)}%`;
+}
+
+/** Returns a name as a text that may be broken after each underscore. */
+function named(name) {
+  return name.split(/(?<=_)/).flatMap((part, n) => (n ? [html("wbr"), part] : [part]));
 }
 
 function plural(n, word) {

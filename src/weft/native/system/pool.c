@@ -6,23 +6,18 @@
  * work, closes the gate and waits for those inside only. A worker that wakes late finds the gate closed.
  */
 #define _GNU_SOURCE
-#include <stddef.h>
-
-#include "internal.h"
-
-int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
-  return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
-}
-
 #ifndef WEFT_FREESTANDING
 
+#include <stddef.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
-#define SPIN_NS 1000000         /* how long to spin before parking: to be woken may take as long, in a virtual machine */
+#include "internal.h"
+
+#define SPIN_NS 50000           /* how long to spin before parking: about what it takes to be woken (docs/design/0052) */
 #define PIECES 8                /* that a slot is taken in */
 #define OPEN ((uint64_t)1 << 31)
 #define INSIDE (OPEN - 1)       /* gate: job number in the upper half, then OPEN, then how many workers are inside */
@@ -47,6 +42,7 @@ static struct {
   weft_task fn;
   void *args;
   int32_t threads;
+  int32_t spin; /* whether who waits spins at first */
   int32_t status;
   slot slots[WEFT_MAX_THREADS];
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -93,9 +89,9 @@ static int spin_until(int (*ready)(uint32_t), uint32_t seen) {
   return 1;
 }
 
-/* Spins, then parks, until `ready(seen)`. `parked` counts those parked: whoever makes it ready looks there. */
-static void wait_until(int (*ready)(uint32_t), uint32_t seen, int32_t *parked, pthread_cond_t *signal) {
-  if (spin_until(ready, seen)) return;
+/* Spins, unless told not to, then parks, until `ready(seen)`. `parked` counts those parked: whoever makes it ready looks there. */
+static void wait_until(int (*ready)(uint32_t), uint32_t seen, int spin, int32_t *parked, pthread_cond_t *signal) {
+  if (spin ? spin_until(ready, seen) : ready(seen)) return;
   (void)pthread_mutex_lock(&pool.mutex);
   __atomic_fetch_add(parked, 1, __ATOMIC_SEQ_CST);
   while (!ready(seen)) (void)pthread_cond_wait(signal, &pool.mutex);
@@ -127,6 +123,13 @@ static void take_part(int32_t thread) {
   for (int32_t i = 0; i < pool.threads; i++) drain(&pool.slots[(thread + i) % pool.threads]);
 }
 
+/* A worker's part, under the same treatment of denormals as the caller's. */
+static void help(int32_t thread) {
+  uint64_t before = weft_denormals_begin(pool.ctx->flush);
+  take_part(thread);
+  weft_denormals_end(before);
+}
+
 /* Counts a worker into the open job; answers 0 when the gate is closed. */
 static int enter(void) {
   uint64_t gate = load(&pool.gate);
@@ -141,12 +144,13 @@ static void leave(void) {
 }
 
 static void *worker(void *index) {
-  int32_t thread = (int32_t)(intptr_t)index;
+  int32_t thread = (int32_t)(intptr_t)index, spin = 0;
   for (uint32_t seen = 0;;) {
-    wait_until(new_job, seen, &pool.sleeping, &pool.wake);
+    wait_until(new_job, seen, spin, &pool.sleeping, &pool.wake);
     seen = job_number();
     if (!enter()) continue;
-    if (thread < pool.threads) take_part(thread);
+    spin = pool.spin;
+    if (thread < pool.threads) help(thread);
     leave();
   }
   return NULL;
@@ -192,6 +196,7 @@ static int32_t run_job(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
   pool.ctx = ctx;
   pool.fn = fn;
   pool.args = args;
+  pool.spin = ctx->spin;
   pool.status = WEFT_OK;
   pool.threads = ctx->threads < pool.workers + 1 ? ctx->threads : pool.workers + 1;
   cut(n);
@@ -199,7 +204,7 @@ static int32_t run_job(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
   wake(&pool.sleeping, &pool.wake);
   take_part(0);
   __atomic_fetch_and(&pool.gate, ~OPEN, __ATOMIC_SEQ_CST);
-  wait_until(nobody_inside, 0, &pool.waiting, &pool.done);
+  wait_until(nobody_inside, 0, pool.spin, &pool.waiting, &pool.done);
   return pool.status;
 }
 
@@ -214,3 +219,4 @@ int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
 }
 
 #endif
+typedef int weft_pool_is_not_empty; /* ISO C forbids an empty file */

@@ -1,0 +1,133 @@
+"""`plan`, one of the two entries of a model: it checks a call's shapes, and tells the outputs' shapes and the arena's size.
+
+def plan(in0_shape, out0_shape, arena_needed):
+    batch = in0_shape[0]
+    assert 0 <= batch
+    assert in0_shape[1] == 24
+    assert 0 < batch or batch * 10 == 0
+    out0_shape[0] = batch; out0_shape[1] = 10
+    arena_needed[0] = batch * 256 if 0 < batch else -1
+
+Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
+is what an arena of -1 bytes says; outputs that have elements all the same are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.codegen.llvm.entry import EntrySpec
+from weft.graph.graph import Graph, Value
+from weft.graph.groups import FusedGraph
+from weft.graph.memory import MemoryPlan
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, FloorDiv, FloorMod, Var, all_of, eq, index, maximum, select
+from weft.ir.node import Node
+from weft.ir.rewrite import free_vars, map_nodes
+from weft.loop.nodes import Assert, Buffer, Function, Let, Load, Stmt, Store, seq
+from weft.support.errors import ModelError
+
+NOTHING_TO_RUN = -1
+"""The arena of a call that computes nothing."""
+
+MOST_VALUES = 4
+"""Values that the message of a check may name."""
+
+
+def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
+    """Returns, for each symbolic size, an input and the dimension of it that tells the size.
+
+    Raises `ModelError` for a size that no input shows as it is.
+    """
+    found: dict[Var, tuple[int, int]] = {}
+    for n, v in enumerate(graph.inputs):
+        for d, s in enumerate(v.shape):
+            if isinstance(s, Var):
+                found.setdefault(s, (n, d))
+    for v in (*graph.inputs, *graph.outputs):
+        for s in v.shape:
+            for var in free_vars(s):
+                if var not in found:
+                    raise ModelError(
+                        f"the size {var.name} of {v.name} is not a dimension of any input",
+                        hint=f'give it a number: shapes={{"{var.name}": 1}}',
+                    )
+    return found
+
+
+def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
+    """Builds the function."""
+    graph = fused.graph
+    ins = [Buffer(f"in{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.inputs)]
+    outs = [Buffer(f"out{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.outputs)]
+    needed = Buffer("arena_needed", (index(1),), INDEX)
+    sources = size_sources(graph)
+    used = [var for var in sources if var in _sizes_of_kernels(fused)]
+    steps: list[Stmt] = [_check_size(graph.inputs[n], d, ins[n]) for n, d in sources.values()]
+    for n, v in enumerate(graph.inputs):
+        steps += [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
+    steps += [Assert(_defined(r.condition), r.message, r.values) for r in graph.requirements]
+    if used:
+        steps += [_check_empty(v, name, used) for v, name in zip(graph.outputs, graph.output_names, strict=True)]
+    shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
+    steps += [Store(out, (index(d),), _defined(s), None) for out, d, s in shapes]
+    arena = select(_are_positive(used), _defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
+    steps.append(Store(needed, (ZERO,), arena, None))
+    body = seq(*steps)
+    for var, (n, d) in reversed(sources.items()):
+        body = Let(var, Load(ins[n], (index(d),)), body)
+    words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
+    return Function(
+        "plan", (*ins, *outs, needed), body, EntrySpec("plan", (*words, "arena_needed")).annotations()
+    )  # fmt: skip
+
+
+def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
+    """Returns the symbolic sizes that some kernel computes with; others may be anything."""
+    values = [v for g in fused.groups for v in (*g.inputs, *g.outputs)]
+    shown = {var for v in (*values, *fused.graph.outputs) for s in v.shape for var in free_vars(s)}
+    return shown | {var for g in fused.groups for s in g.sizes for var in free_vars(s)}
+
+
+def _are_positive(sizes: Sequence[Var]) -> Expr:
+    return all_of(var > ZERO for var in sizes)
+
+
+def _defined(e: Expr) -> Expr:
+    """Returns *e* with divisors that are zero taken for one: what a size of zero is divided by is of no account."""
+
+    def guarded(n: Node) -> Node | None:
+        if isinstance(n, FloorDiv | FloorMod) and not isinstance(n.b, Const):
+            return n.a // maximum(n.b, ONE) if isinstance(n, FloorDiv) else n.a % maximum(n.b, ONE)
+        return None
+
+    return map_nodes(e, guarded)
+
+
+def _var(e: Expr) -> Var:
+    return e if isinstance(e, Var) else Var("none")
+
+
+def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
+    """Checks one size against the model's."""
+    given = Load(shape, (index(d),))
+    wanted = str(expected.value) if isinstance(expected, Const) else "{1}"
+    message = f"input {v.name}: dimension {d} is {{0}}, but the model takes {wanted}"
+    return Assert(eq(given, _defined(expected)), message, (given, _defined(expected)))
+
+
+def _check_size(v: Value, d: int, shape: Buffer) -> Assert:
+    given = Load(shape, (index(d),))
+    return Assert(index(0) <= given, f"input {v.name}: dimension {d} is {{0}}, which is no size", (given,))
+
+
+def _check_empty(v: Value, name: str, used: Sequence[Var]) -> Assert:
+    """Checks that an output is empty where a size is zero."""
+    shape = [_defined(s) for s in v.shape]
+    elements: Expr = ONE
+    for s in shape:
+        elements = elements * s
+    whole = all_of(s >= ZERO for s in shape if not isinstance(s, Const))
+    shown = used[:MOST_VALUES]
+    sizes = ", ".join(f"{var.name} is {{{n}}}" for n, var in enumerate(shown))
+    message = f"where {sizes}, the output {name} can't be computed: only a model compiled for that size, by shapes, can"
+    return Assert(_are_positive(used) | all_of([whole, eq(elements, ZERO)]), message, tuple(shown))

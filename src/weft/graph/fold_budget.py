@@ -1,0 +1,34 @@
+"""How much memory constant folding may take for one model: each result is small beside its operands, but a chain of them is not.
+
+Forty nodes that each join a constant to itself make a terabyte of one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+FLOOR: Final = 1 << 28
+"""Bytes that folding may make of any model."""
+
+TIMES_CONSTANTS: Final = 16
+"""The same, in bytes of the constants of the model itself: weights are converted, transposed, scaled, and packed."""
+
+
+class FoldBudget:
+    """The bytes that folding may still make; one for a model, shared by all graphs that passes make of it."""
+
+    def __init__(self) -> None:
+        self._left: int | None = None
+
+    def begin(self, constants: Iterable[int]) -> None:
+        """Sets the budget by the bytes of the model's *constants*, the first time that it is called."""
+        if self._left is None:
+            self._left = max(FLOOR, TIMES_CONSTANTS * sum(constants))
+
+    def take(self, nbytes: int) -> bool:
+        """Tells whether a result of *nbytes* may be made, and counts it."""
+        if self._left is None or nbytes > self._left:
+            return self._left is None
+        self._left -= nbytes
+        return True

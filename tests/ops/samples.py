@@ -1,0 +1,261 @@
+"""Inputs for every operator of the library, among them extremes: what a generic test tries an operator on.
+
+Arrays of float64 are given to an operator in each type of floats, others as they are. An operator without a sample fails the
+tests that go through all operators, so a new one gets its samples here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.support.dtypes import f32, i32, u16
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+LONG: Final = 4096
+"""Terms of a long sum: more than the significand of a 16-bit float counts to."""
+
+LARGE: Final = 60000.0
+"""Close to the largest number of float16; sums and squares of such are beyond it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs and attributes of an operator.
+
+    *magnitude* is the size of what is added up on the way, where results may be small differences of that.
+    """
+
+    inputs: Sequence[Array | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    magnitude: float = 0.0
+
+
+def numbers(*shape: int, scale: float = 1.0, mean: float = 0.0, seed: int = 0) -> Array:
+    """Returns normally distributed numbers."""
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale + mean)
+
+
+def between(low: float, high: float, *shape: int) -> Array:
+    """Returns uniformly distributed numbers."""
+    return np.asarray(np.random.default_rng(1).uniform(low, high, shape))
+
+
+def same(value: float, *shape: int) -> Array:
+    """Returns one number over and over."""
+    return np.full(shape, float(value))
+
+
+def ints(*values: int) -> Array:
+    """Returns a vector of int64."""
+    return np.array(values, np.int64)
+
+
+EXTREMES: Final = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-3, 6e-8, -1e-7, 3e-5, -6.1e-5, 255.5, -300.0, 2049.0, LARGE, -LARGE, 65504.0, 1e-38,
+     np.inf, -np.inf, np.nan, 88.0, -104.0, 11.5, -17.3]
+)  # fmt: skip
+"""Zeros, denormals of float16, the borders of its integers and of exponentials, the largest, and what is no number."""
+
+FINITE: Final = EXTREMES[np.isfinite(EXTREMES)]
+PAIRS: Final = tuple([np.array(v) for v in zip(*product(EXTREMES, EXTREMES), strict=True)])
+ELEMENTS: Final = np.concatenate([EXTREMES, numbers(40), numbers(20, scale=100)])
+INTEGERS: Final = (ints(7, -7, 0, 5), ints(2, 2, 3, -5))
+BOOLS: Final = (np.array([True, True, False, False]), np.array([True, False, True, False]))
+ROWS: Final = [numbers(2, LONG), same(LARGE / 16, 2, LONG), same(3e-6, 2, LONG), numbers(2, 300, mean=2000, scale=2)]
+"""Long rows: ordinary, whose sum is beyond float16, denormal, and of a small variance around a large mean."""
+
+INFINITE: Final = np.array([[np.inf, 1, -np.inf], [-np.inf] * 3, [-np.inf, 2, 3], [np.nan, np.inf, 1]])
+
+ROW: Final = {"axes": (1,), "keepdims": False}
+IMAGE: Final = [numbers(1, 4, 6, 6), same(3000, 1, 4, 6, 6), numbers(1, 4, 6, 6, scale=1e-5)]
+WINDOW: Final = {"kernel": (3, 3), "strides": (1, 1), "pads": (1, 1, 1, 1)}
+
+
+def _divisions() -> list[tuple[float, float]]:
+    """Returns the pairs whose quotients are short enough for `fmod` to be exact."""
+    return [(a, b) for a, b in zip(*PAIRS, strict=True) if b == 0 or not np.isfinite(a) or abs(a) < abs(b) * 2.0**32]
+
+
+def _maps() -> dict[str, list[Sample]]:
+    """Operators that map the elements of one tensor, with their attributes."""
+    plain = (
+        "exp log sqrt rsqrt tanh erf sin cos tan asin acos atan sinh cosh asinh acosh atanh floor ceil sigmoid abs round neg "
+        "reciprocal relu is_nan is_inf sign softsign softplus square identity leaky_relu thresholded_relu elu"
+    )
+    made = {name: [Sample([ELEMENTS])] for name in plain.split()}
+    made |= {
+        "hard_sigmoid": [Sample([ELEMENTS], magnitude=1.0)],
+        "selu": [Sample([ELEMENTS], {"alpha": 1.6732632, "gamma": 1.050701})],
+        "gelu": [Sample([ELEMENTS], {"approximate": a}, magnitude=6.0) for a in (False, True)],
+        "clip": [Sample([ELEMENTS, same(-2), same(1000)]), Sample([ELEMENTS, None, None])],
+        "cast": [Sample([FINITE], {"dtype": i32}), Sample([ELEMENTS], {"dtype": f32})],
+        "bit_cast": [Sample([np.arange(6, dtype=np.int16)], {"dtype": u16})],
+        "logical_not": [Sample(BOOLS[:1])],
+        "bit_not": [Sample(INTEGERS[:1])],
+        "hardmax": [Sample([numbers(3, 7)])],
+    }
+    for name in ["add", "sub", "mul", "div", "minimum", "maximum", "less", "less_equal", "equal"]:
+        made[name] = [Sample(PAIRS), Sample([numbers(3, 1), numbers(4)])]
+    made["float_mod"] = made["floor_mod"] = [Sample(tuple([np.array(v) for v in zip(*_divisions(), strict=True)]))]
+    made["prelu"] = [Sample(PAIRS)]
+    made["power"] = [
+        Sample([np.abs(PAIRS[0]), PAIRS[1] / 16]),
+        Sample([ELEMENTS, same(3)]),
+        Sample([ELEMENTS, np.array(2)]),
+    ]
+    for name in ("bit_and", "bit_or", "bit_xor", "trunc_mod", "shift_left", "shift_right"):
+        made[name] = [Sample(INTEGERS)]
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        made[name] = [Sample(BOOLS)]
+    made["where"] = [Sample([BOOLS[0], numbers(4), EXTREMES[-4:]])]
+    made["scale_and_shift"] = [Sample([between(1e3, 6e4, 9), same(2, 9), same(-LARGE, 9)], magnitude=2 * LARGE)]
+    channels = [same(3, 2), same(0.1, 2), same(50000, 2), same(10000, 2)]
+    made["batch_norm"] = [Sample([between(5e4, 6e4, 2, 2, 9), *channels])]
+    return made
+
+
+def _movements() -> dict[str, list[Sample]]:
+    """Operators that move elements."""
+    x, at = numbers(4, 6), ints(3, -1, 0)
+    moved: dict[str, tuple[Sequence[Array | None], dict[str, Any]]] = {
+        "reshape": ([x], {"shape": (3, 8)}),
+        "transpose": ([x], {"perm": (1, 0)}),
+        "expand": ([numbers(4, 1)], {"shape": (4, 3)}),
+        "concat": ([x, numbers(2, 6)], {"axis": 0}),
+        "slice": ([x], {"starts": (1,), "ends": (4,), "axes": (1,)}),
+        "split": ([x], {"axis": 1, "sizes": (2, 4)}),
+        "gather": ([x, at], {"axis": 0}),
+        "gather_elements": ([x, np.array([[3, 0, -1]])], {"axis": 0}),
+        "gather_nd": ([x, np.array([[1, 2], [3, 0]])], {}),
+        "pad": ([x], {"pads": (1, 0, 0, 2), "value": 0.1}),
+        "tile": ([x], {"repeats": (2, 1)}),
+        "full": ([], {"shape": (3,), "value": 2.5, "dtype": f32}),
+        "one_hot": ([at, numbers(2)], {"depth": 4}),
+        "range": ([], {"start": 2, "size": 4, "step": 3}),
+        "sizes": ([], {"sizes": (2, 3), "shape": (2,)}),
+        "size_of": ([x], {"axes": (1,)}),
+        "trilu": ([x], {}),
+        "write_at": ([x, numbers(4, 2), ints(0, 1, 4, 2)], {"axis": 1}),
+        "reverse_sequence": ([x, ints(2, 4, 1, 6)], {"batch_axis": 0, "time_axis": 1}),
+        "extremes": ([x, numbers(4, 6, seed=1)], {"axes": (1,)}),
+        "argsort": ([x], {}),
+        "argmax": ([x], {"axis": 1}),
+        "argmin": ([x], {"axis": 1, "last": True}),
+        "pack_channels": ([IMAGE[0]], {"block": 8}),
+        "unpack_channels": ([numbers(1, 2, 3, 3, 4)], {"channels": 7}),
+        "unpack_groups": ([numbers(1, 4, 3, 3, 4)], {"group": 2, "kept": 5}),
+        "pack_vector": ([numbers(7)], {"block": 4}),
+        "pack_conv_weight": ([numbers(6, 3, 3, 3)], {"in_block": 2, "out_block": 4}),
+        "pack_conv_transpose_weight": ([numbers(3, 6, 3, 3)], {"in_block": 2, "out_block": 4, "strides": (2, 2)}),
+        "pack_depthwise_weight": ([numbers(6, 1, 3, 3)], {"block": 4}),
+        "pack_matrix": ([x], {"block": 4}),
+        "unpack_matrix": ([numbers(2, 3, 4)], {"columns": 7}),
+        "split_weight_phases": ([numbers(2, 3, 3, 3)], {"strides": (2, 2)}),
+        "phase_weight": ([numbers(3, 2, 4, 4)], {"strides": (2, 2)}),
+        "interleave_phases": ([numbers(1, 8, 3, 3)], {"strides": (2, 2), "offsets": (0, 0), "sizes": (6, 6)}),
+        "max_pool2d": ([IMAGE[0]], WINDOW),
+        "max_pool2d_indices": ([IMAGE[0]], WINDOW),
+        "reduce_max": ([x], ROW),
+        "reduce_min": ([x], ROW),
+    }
+    made = {name: [Sample(inputs, attributes)] for name, (inputs, attributes) in moved.items()}
+    made["resize"] = [
+        Sample([ROWS[3]], {"axis": 1, "size": 7, "mode": mode}, magnitude=2000) for mode in ("nearest", "linear")
+    ]
+    return made
+
+
+def _sums() -> dict[str, list[Sample]]:
+    """Operators that add up, multiply up, or normalise."""
+    rows = [Sample([x], ROW, magnitude=float(np.abs(x).sum(1).max())) for x in ROWS]
+    squares = [Sample([x], ROW, magnitude=float(np.square(x).sum(1).max())) for x in ROWS]
+    along = [Sample([x], {"axis": 1}, magnitude=4.0) for x in ROWS]
+    factors = np.tile([200.0, 300, 0.01, 0.02, 1.5], (2, 8))
+    made = dict.fromkeys(("reduce_sum", "reduce_l1"), rows)
+    made["reduce_sum_square"] = squares
+    made |= {
+        "reduce_l2": [Sample([x], ROW) for x in ROWS],
+        "reduce_mean": [Sample([x], ROW, magnitude=float(np.abs(x).mean(1).max())) for x in ROWS],
+        "reduce_log_sum": [Sample([np.abs(x)], ROW) for x in ROWS],
+        "reduce_log_sum_exp": [Sample([x], ROW) for x in (*ROWS, INFINITE)],
+        "reduce_prod": [Sample([factors], ROW), Sample([between(0.98, 1.02, 2, LONG)], ROW, magnitude=300.0)],
+        "cumsum": [Sample([ROWS[3]], {"axis": 1}), Sample([same(200, 2, 400)], {"axis": 1})],
+        "cumprod": [Sample([factors], {"axis": 1})],
+        "softmax": [*along, Sample([INFINITE])],
+        "log_softmax": [Sample([x], {"axis": 1}, magnitude=20.0) for x in (*ROWS, INFINITE)],
+        "layer_norm": [Sample([x, numbers(x.shape[1]), numbers(x.shape[1])], magnitude=4000.0) for x in ROWS],
+        "rms_norm": [Sample([x]) for x in ROWS],
+        "lrn": [Sample([x], {"size": 3, "alpha": 0.01}) for x in IMAGE],
+        "sum_pool2d": [Sample([x], WINDOW, magnitude=9 * float(x.max())) for x in IMAGE],
+        "avg_pool2d": [Sample([x], WINDOW, magnitude=float(x.max())) for x in IMAGE],
+        "resample": [Sample([ROWS[3], np.array([[0, 3], [299, 7]]), between(0, 1, 2, 2)], {"axis": 1})],
+        "scatter_elements": [
+            Sample([numbers(4, 3), np.zeros((90, 3), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0)
+            for r in ("none", "add", "max")
+        ],
+        "scatter_nd": [
+            Sample([numbers(4, 3), np.zeros((90, 1), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0)
+            for r in ("none", "add", "max")
+        ],
+        "grid_sample": [
+            Sample([x, between(-1.2, 1.2, 1, 3, 5, 2)], {"mode": mode}, magnitude=6 * float(np.abs(x).max()))
+            for x, mode in product(IMAGE, ("nearest", "linear", "cubic"))
+        ],
+    }  # fmt: skip
+    return made
+
+
+def _contractions() -> dict[str, list[Sample]]:
+    """Products of matrices and convolutions."""
+    a, b, large = numbers(3, 700), numbers(700, 5), same(100, 3, 700)
+    made = {
+        "matmul": [Sample([a, b], magnitude=700.0), Sample([large, same(0.01, 700, 5)])],
+        "gemm": [
+            Sample([a, b, numbers(5)], {"alpha": 0.1, "beta": 0.3}, magnitude=700.0),
+            Sample([large, same(100, 700, 5), None], {"alpha": 0.001}),
+        ],
+        "einsum": [Sample([a, b], {"equation": "ij,jk->ki"}, magnitude=700.0)],
+        "matmul_packed": [Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6}, magnitude=700.0)],
+    }
+    x, pads = IMAGE, {"pads": (1, 1, 1, 1)}
+    w, bias = numbers(4, 4, 3, 3), numbers(4)
+    made |= {
+        "conv2d": [Sample([e, w, bias], pads, magnitude=40 * float(np.abs(e).max())) for e in x],
+        "conv_transpose2d": [Sample([x[0], w, bias], {"strides": (2, 2)}, magnitude=40.0)],
+        "conv2d_blocked": [Sample([numbers(1, 2, 6, 6, 4), numbers(1, 2, 3, 3, 4, 4), numbers(1, 4)], pads, magnitude=80.0)],
+        "depthwise_conv2d_blocked": [
+            Sample([numbers(1, 2, 6, 6, 4), numbers(2, 3, 3, 4), numbers(2, 4)], pads, magnitude=20.0)
+        ],
+        "conv_transpose2d_blocked": [
+            Sample(
+                [numbers(1, 2, 4, 4, 4), numbers(1, 2, 2, 2, 2, 2, 4, 4), numbers(1, 4)],
+                {"kernel": (4, 4), "strides": (2, 2), "pads": (1, 1, 1, 1)}, magnitude=80.0,
+            )
+        ],
+        "pack_winograd_weight": [Sample([w], {"tile": 2, "block": 4}, magnitude=9.0)],
+        "pack_transposed_winograd_weight": [
+            Sample([numbers(4, 4, 4, 4)], {"tile": 2, "taps": 2, "block": 4, "strides": (2, 2)}, magnitude=9.0)
+        ],
+        "conv2d_winograd": [
+            Sample(
+                [numbers(1, 2, 6, 6, 4), numbers(4, 4, 1, 8, 4), numbers(1, 4)],
+                {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads}, magnitude=100.0,
+            )
+        ],
+        "conv_transpose2d_winograd": [
+            Sample(
+                [numbers(1, 2, 4, 4, 4), numbers(2, 2, 3, 3, 1, 8, 4), numbers(1, 4)],
+                {"tile": 2, "kernel": (4, 4), "channels": 4, "strides": (2, 2), "pads": (1, 1, 1, 1)}, magnitude=100.0,
+            )
+        ],
+    }  # fmt: skip
+    return made
+
+
+SAMPLES: Final[dict[str, list[Sample]]] = {**_movements(), **_maps(), **_sums(), **_contractions()}
