@@ -10,13 +10,16 @@ SEED ?= 1
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
 
+# Tests that compare times have the machine to themselves: they come last, one by one.
 test: check
 	.ci/toolchains.sh
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow and not timed"
+	$(BIN)/python -m pytest -m "timed and not slow"
 
 test-all: check
 	.ci/toolchains.sh
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not timed"
+	$(BIN)/python -m pytest -m timed
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check

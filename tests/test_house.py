@@ -53,6 +53,7 @@ def test_import_loads_no_heavy_module() -> None:
     assert heavy == "[]"
 
 
+@pytest.mark.timed
 def test_import_takes_under_150_ms() -> None:
     code = "import time; t = time.process_time(); import weft; print(time.process_time() - t)"
     assert min(float(run_python(code)) for _ in range(3)) < 0.150

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.docs.markdown import ROOT, Undecided, run
+from tests.docs.markdown import ROOT, SPEED, Undecided, blocks, run
 
 from weft.targets import cpu
 from weft.targets.cores import Core
 
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
-EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.stem)
+TIMED = [p for p in CHAPTERS if any(b.file == SPEED for b in blocks(p))]
+EACH = pytest.mark.parametrize(
+    "chapter", [pytest.param(p, marks=pytest.mark.timed if p in TIMED else (), id=p.stem) for p in CHAPTERS]
+)
 
 
 @EACH

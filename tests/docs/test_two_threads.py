@@ -15,6 +15,7 @@ from weft.loop.parser import parse_program
 from weft.support.dtypes import f32
 from weft.targets.cpu import host
 
+pytestmark = pytest.mark.timed
 CHAPTER = ROOT / "docs" / "tour" / "02_matmul.md"
 N, DEPTH = 256, 4096
 PROGRAM = f"""

@@ -38,6 +38,7 @@ def seconds(model: Path, cache: Path) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_resnet18(tmp_path: Path) -> None:
     model = tmp_path / "resnet18.onnx"
     onnx.save(resnet18(), model)

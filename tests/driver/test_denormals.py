@@ -80,6 +80,7 @@ def test_a_session_that_does_not_spin() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_flushing_costs_nothing_and_helps_among_denormals() -> None:
     """A product among denormals takes no longer flushed than kept, where it takes many times as long on most processors."""
     rng = np.random.default_rng(0)

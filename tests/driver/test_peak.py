@@ -52,6 +52,7 @@ def test_what_a_machine_lacks_has_no_peak() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.skipif(not WIDE or shutil.which("cc") is None, reason="needs AVX-512 with VNNI and BF16, and a C compiler")
 def test_the_peaks_are_those_of_an_independent_program(tmp_path: Path) -> None:
     program = tmp_path / "peak"

@@ -34,6 +34,7 @@ def test_figures_of_a_case(fusion: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_every_pass_can_be_timed() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "benchmarks/benchmark_passes.py", "--benchmark-disable"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

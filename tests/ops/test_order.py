@@ -118,6 +118,7 @@ def test_sorting_compares_each_pair_a_few_times(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_thousands_are_sorted_in_no_time() -> None:
     x = np.random.default_rng(0).standard_normal((1, 8400)).astype(np.float32)
     begin = perf_counter()

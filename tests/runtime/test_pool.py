@@ -54,6 +54,7 @@ def test_parked_workers_wake(flat: FlatImage) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.timed
 def test_a_spinning_worker_begins_within_5_microseconds(flat: FlatImage) -> None:
     """Two threads meet in every job, which so takes as long as waking the other and hearing back."""
     if _rt.cpus() < 2:

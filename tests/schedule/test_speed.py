@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable
 from time import process_time
 
+import pytest
 from tests.schedule.programs import conv2d
 
 from weft.loop.nodes import Program
@@ -16,6 +17,7 @@ from weft.lower.pipeline import lower
 from weft.schedule import Schedule
 from weft.targets.cpu import cpu
 
+pytestmark = pytest.mark.timed
 APPLIED_S, LOWERED_S = 0.030, 0.060
 """The limits where `yardstick` takes YARDSTICK_S, about twice the need; a slower machine gets more time."""
 YARDSTICK_S = 0.0125

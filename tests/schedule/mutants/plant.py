@@ -27,7 +27,7 @@ sys.path.insert(0, sys.argv[1] + "/src")
 import weft
 if not weft.__file__.startswith(sys.argv[1]):
     sys.exit(f"{weft.__file__} is tested instead of {sys.argv[1]}")
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--no-header", *sys.argv[2:]]))
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not timed", "--no-header", *sys.argv[2:]]))
 """
 
 
