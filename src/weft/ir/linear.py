@@ -15,10 +15,12 @@ from weft.support.dtypes import DType, i32, i64
 Monomial: TypeAlias = tuple[Expr, ...]
 Poly: TypeAlias = dict[Monomial, int]
 
-_FUEL: Final = (
-    512  # nodes of one sum that are looked through, those of its products included; what lies beyond is an atom
-)
-_FACTOR: Final = 4  # fuel that a factor of a product takes: it may be a sum of products in its turn
+_FUEL: Final = 512
+"""Nodes of one sum that are looked through, those of its products included; what lies beyond is an atom."""
+
+_FACTOR: Final = 4
+"""Fuel that a factor of a product takes: it may be a sum of products in its turn."""
+
 _PRODUCT: Final = 64  # terms that multiplying out may make
 
 
