@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from weft.native import _rt
+from weft.runtime.hints import conversion, is_negated, readable
 from weft.runtime.package import TensorSpec
 from weft.support.errors import InputError
 from weft.support.text import printable_line
@@ -30,12 +31,18 @@ def as_array(value: object, spec: TensorSpec) -> Array:
             f"np.asarray(value, dtype=np.{spec.dtype.numpy.name})",
         )
     try:
+        check_plain(value)
         return _rt.from_dlpack(_exported(export))
     except (BufferError, TypeError, RuntimeError) as error:
         raise InputError(
-            f"input '{spec.name}' cannot be read where it is: {error}",
-            hint="give a tensor in the CPU's memory that needs no gradient, such as tensor.detach().cpu()",
+            f"input '{spec.name}' cannot be read where it is: {error}", hint=readable(value, spec)
         ) from error
+
+
+def check_plain(value: object) -> None:
+    """Raises `BufferError` for a tensor that its library would export with other values than it has."""
+    if is_negated(value):
+        raise BufferError("its elements are the negatives of those in memory")
 
 
 def _exported(export: Callable[..., object]) -> object:
@@ -63,7 +70,7 @@ def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Ar
 def fit_input(value: object, spec: TensorSpec, sizes: dict[str, tuple[int, str]]) -> Array:
     """Returns *value* as a contiguous array of the spec's dtype and shape; notes the named dimensions in *sizes*."""
     array = as_array(value, spec)
-    check_dtype(array, spec)
+    check_dtype(array, spec, value)
     check_shape(array, spec, sizes)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
@@ -96,11 +103,12 @@ def fit_output(value: object, spec: TensorSpec) -> Array:
 
 def _writable(value: object, spec: TensorSpec) -> Array:
     try:
+        check_plain(value)
         return np.from_dlpack(value)  # type: ignore[arg-type] # it says so itself
     except (AttributeError, BufferError, TypeError, RuntimeError) as error:
         raise InputError(
             f"the output '{spec.name}' cannot be written into a {type(value).__name__}: {error}",
-            hint="give a NumPy array, or a tensor with DLPack in the CPU's memory that needs no gradient",
+            hint="give a NumPy array, or a dense tensor with DLPack in the CPU's memory that needs no gradient",
         ) from error
 
 
@@ -113,12 +121,12 @@ def check_same_shape(array: Array, made: Array, spec: TensorSpec) -> None:
         )
 
 
-def check_dtype(array: Array, spec: TensorSpec) -> None:
-    """Raises `InputError` unless the array has the spec's dtype, byte order included."""
+def check_dtype(array: Array, spec: TensorSpec, value: object) -> None:
+    """Raises `InputError` unless the array over the memory of *value* has the spec's dtype, byte order included."""
     if array.dtype != spec.dtype.numpy:
         raise InputError(
             f"input '{spec.name}' has dtype {array.dtype}, and the model takes {spec}",
-            hint=f"convert it yourself, so that nothing is lost unseen: {spec.name}.astype('{spec.dtype.numpy.name}')",
+            hint=f"convert it yourself, so that nothing is lost unseen: {conversion(value, spec)}",
         )
 
 
