@@ -10,6 +10,9 @@ import pytest
 from tests.cli.commands import Cli
 from tests.driver.test_trace import check_trace
 
+from weft.cli.profile import account
+from weft.driver.profile import Timing
+
 FAST = ("--seconds", "0.02")
 
 
@@ -21,12 +24,46 @@ def test_the_table(cli: Cli) -> None:
     assert outputs == plain.rstrip()
     lines = table.splitlines()
     assert lines[0].split() == ["#", "kernel", "calls", "us", "of", "all", "GFLOP/s", "first", "for"]
-    rows = [re.fullmatch(r" *(\d+) +(\w+) +(\d+) +([\d.]+) +([\d.]+)% +([\d.]+) +(\S.*)", line) for line in lines[2:-1]]
+    rows = [re.fullmatch(r" *(\d+) +(\w+) +(\d+) +([\d.]+) +([\d.]+)% +([\d.]+) +(\S.*)", line) for line in lines[2:-4]]
     shares = [float(r[5]) for r in rows if r is not None]
-    assert len(shares) == len(lines) - 3 > 1
+    assert len(shares) == len(lines) - 6 > 1
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
-    assert re.fullmatch(r"all kernels take [\d.]+ ms one by one, on 1 thread; a run takes [\d.]+ ms", lines[-1])
+    assert re.fullmatch(r"a run takes [\d.]+ us on 1 thread, the median of many:", lines[-4])
+    assert [re.sub(r"^ +[\d.]+ us  ", "", line) for line in lines[-3:]] == [
+        "kernels",
+        "the rest of the call: checks of the inputs, memory for the outputs",
+        "interruptions: other programs want the processors and caches too",
+    ]
+
+
+def test_the_account_adds_up() -> None:
+    assert account(Timing((2e-6, 3e-6), in_turn=6e-6, run=9e-6), threads=2) == [
+        "a run takes 9.00 us on 2 threads, the median of many:",
+        "     5.00 us  kernels",
+        "     3.00 us  the rest of the call: checks of the inputs, memory for the outputs",
+        "     1.00 us  interruptions: other programs want the processors and caches too",
+    ]
+    assert account(Timing((0.014,), in_turn=0.0139, run=0.0145, is_processor_time=True), threads=1)[:3] == [
+        "a run takes 14.50 ms of processor time on 1 thread, the median of many:",
+        "    14.00 ms  kernels",
+        "     0.50 ms  the rest of the call: checks of the inputs, memory for the outputs",
+    ]
+    interrupted = Timing((1.0,), in_turn=1.5, run=1.25)
+    assert (interrupted.interrupted, interrupted.outside) == (0.25, 0.0)
+    noisy = Timing((1.0,), in_turn=1.0, run=0.99)
+    assert (noisy.interrupted, noisy.outside) == (0.0, 0.0)
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_small_kernels_do_not_take_longer_than_the_run(cli: Cli, threads: str) -> None:
+    args = ("run", "mlp.onnx", "--random", "--profile", "--json", "--seconds", "0.3", "--threads", threads)
+    found = [json.loads(cli(*args).out)["profile"] for _ in range(3)]
+    assert min(f["kernel_seconds"] / f["run_seconds"] for f in found) < 1.05
+    for f in found:
+        parts = f["kernel_seconds"] + f["outside_seconds"] + f["interrupted_seconds"]
+        assert parts == pytest.approx(max(f["run_seconds"], f["kernel_seconds"]))
 
 
 def test_the_numbers_are_those_of_inspect(cli: Cli) -> None:

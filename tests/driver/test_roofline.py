@@ -65,12 +65,11 @@ def test_profiled_kernels_compute_the_model(name: str) -> None:
     models: dict[str, Any] = {"resnet": tiny_resnet, "bert": tiny_bert_layer, "lstm": lstm_step}
     x = random_inputs(models[name]())
     profiler = Profiler(made(name), x)
-    for call in profiler.calls:
-        call()
+    profiler.run()
     wanted = weft.Model(made(name).package, threads=1)(**x)
     for got, y in zip(profiler.outputs, wanted if isinstance(wanted, tuple) else [wanted], strict=True):
         np.testing.assert_array_equal(got, y)
-    times = profiler.seconds(0.05)
+    times = profiler.measure(0.05).kernels
     assert len(times) == len(made(name).fused.groups)
     assert all(0 <= t < 1 for t in times)
 

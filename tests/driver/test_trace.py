@@ -84,6 +84,16 @@ def test_running(threads: int) -> None:
     assert events[0]["ts"] == 0
 
 
+def test_the_run_that_is_traced_is_a_typical_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = weft.build(conv_bn_relu())
+    profiler = Profiler(made, {v.name: np.ones((1, 4, 9, 9), np.float32) for v in made.package.inputs})
+    ends = [9_000_000, 2_000, 1_000, 3_000, 2_000_000]
+    monkeypatch.setattr(profiler, "run", lambda repeats, **_: [[0, end] for end in ends])
+    (span,) = profiler.spans()
+    assert span.begin == 0.0
+    assert span.end == pytest.approx(3e-6)
+
+
 def test_threads_have_tracks_of_their_own() -> None:
     spans = [Span("a", "stage", 5.0, 9.0, 77), Span("b", "LLVM", 6.0, 9.5, 33), Span("c", "run", 10.0, 11.0, 77)]
     tracks = check_trace(chrome_trace(spans[::-1], {}))

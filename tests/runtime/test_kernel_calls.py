@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import ml_dtypes
@@ -109,6 +110,35 @@ def test_time_kernel_reports_failure(flat: FlatImage) -> None:
     with pytest.raises(_rt.Failed) as caught:
         _rt.time_kernel(flat.blob, flat.symbols["failing"], [np.zeros(1, np.int64)], [1])
     assert caught.value.args == (41, "kernel", 7, (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("processor_time", [False, True])
+def test_time_in_turn_reads_the_clock_between_kernels(flat: FlatImage, processor_time: bool) -> None:
+    image, order = _rt.Image(flat.blob, flat.readonly), np.zeros(3, np.int32)
+    calls = [(image, flat.symbols["lookup"], [order[n:]]) for n in range(3)]
+    now = time.thread_time_ns if processor_time else time.perf_counter_ns
+    before = now()
+    stamps = _rt.time_in_turn(calls, 5, processor_time=processor_time)
+    after = now()
+    assert [len(row) for row in stamps] == [4] * 5
+    flat_stamps = [before, *(x for row in stamps for x in row), after]
+    assert flat_stamps == sorted(flat_stamps)
+    assert order.tolist() == [10, 10, 10]
+
+
+def test_time_in_turn_stops_at_the_first_failure(flat: FlatImage) -> None:
+    image, after, bad = _rt.Image(flat.blob, flat.readonly), np.zeros(1, np.int32), np.zeros(1, np.int64)
+    calls: list[tuple[_rt.Image, int, list[np.ndarray]]] = [
+        (image, flat.symbols["failing"], [bad, bad]),  # the second for a large number: where it lies
+        (image, flat.symbols["lookup"], [after]),
+    ]
+    with pytest.raises(_rt.Failed) as caught:
+        _rt.time_in_turn(calls, 2)
+    assert caught.value.args[1:3] == ("kernel", 7)
+    assert after[0] == 0
+    with pytest.raises(ValueError, match="repeats"):
+        _rt.time_in_turn(calls, -1)
+    assert _rt.time_in_turn(calls, 0) == []
 
 
 def test_blocks_are_aligned_writable_buffers() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import TypeAlias
 
@@ -18,8 +18,8 @@ from weft.cli.files import write_json
 from weft.cli.models import SYMBOLIC_SIZE, Opened
 from weft.driver.build import read_model
 from weft.driver.key import Shapes
-from weft.driver.profile import Profiler
-from weft.driver.progress import Progress, Span
+from weft.driver.profile import Profiler, Timing
+from weft.driver.progress import Span
 from weft.driver.roofline import work_of
 from weft.driver.trace import chrome_trace
 from weft.ir.rewrite import free_vars
@@ -81,7 +81,7 @@ class Profiled(Opened):
         self.asked, self.wish, self.path = asked, wish, path
         self.threads = _rt.threads(threads or 0)
         self.rows: list[Row] = []
-        self.run_seconds = 0.0
+        self.timing = Timing((), 0.0)
 
     def look(self, arrays: Arrays) -> dict[str, object]:
         """Times the kernels, and writes the trace, as wished."""
@@ -90,32 +90,23 @@ class Profiled(Opened):
         if not self.wish.profile:
             return {}
         with self.asked.progress() as progress:
-            self.rows = self.kernels(arrays, self.wish.seconds, progress)
-            self.run_seconds = self.median(arrays, self.wish.seconds / 4)
-        return {"profile": profile_facts(self.rows, self.run_seconds, self.threads)}
+            self.timing = Profiler(self.made, arrays, self.threads).measure(
+                self.wish.seconds, progress, partial(self.model, **arrays)
+            )
+        self.rows = self.kernels(self.timing.kernels)
+        return {"profile": profile_facts(self.rows, self.timing, self.threads)}
 
     def show(self) -> None:
         """Prints the kernels' times, and where the trace is."""
         if self.wish.profile:
-            show_profile(self.rows, self.run_seconds, self.threads)
+            show_profile(self.rows, self.timing, self.threads)
         if self.wish.trace is not None and not self.asked.quiet:
             print_text(f"wrote {self.wish.trace}: open it in ui.perfetto.dev or chrome://tracing")
 
-    def median(self, arrays: Arrays, seconds: float) -> float:
-        """Returns the time of a run: the median over so many *seconds*."""
-        taken: list[float] = []
-        begin = perf_counter()
-        while not taken or perf_counter() - begin < seconds:
-            start = perf_counter()
-            self.model(**arrays)
-            taken.append(perf_counter() - start)
-        return median(taken)
-
-    def kernels(self, arrays: Arrays, seconds: float, progress: Progress) -> list[Row]:
-        """Returns the kernels, the most expensive first, timed for *seconds* in all."""
+    def kernels(self, times: Sequence[float]) -> list[Row]:
+        """Returns the kernels, the most expensive first, given the seconds of each group."""
         made = self.made
         taken: dict[str, list[float]] = {key: [] for key in made.kernels}
-        times = Profiler(made, arrays, self.threads).seconds(seconds, progress)
         for group, time in zip(made.fused.groups, times, strict=True):
             taken[group.key].append(time)
         first = {g.key: g for g in reversed(made.fused.groups)}
@@ -127,32 +118,50 @@ class Profiled(Opened):
         return sorted(rows, key=lambda r: -r.total)
 
     def trace(self, arrays: Arrays) -> dict[str, object]:
-        """Returns the trace of compiling, as far as it was not in the cache, and of one run, kernel by kernel."""
+        """Returns the trace of compiling, as far as it was not in the cache, and of a typical run, kernel by kernel."""
         kernels = Profiler(self.made, arrays, self.threads).spans()
         whole = [Span("run", "run", kernels[0].begin, kernels[-1].end)] if kernels else []
         facts = {"model": str(self.path), "target": self.asked.target, "threads": self.threads}
         return chrome_trace([*self.made.spans, *whole, *kernels], facts)
 
 
-def show_profile(rows: list[Row], run_seconds: float, threads: int) -> None:
-    """Prints what `Profiled.kernels` returned."""
+def show_profile(rows: list[Row], timing: Timing, threads: int) -> None:
+    """Prints what `Profiled.kernels` returned, and where the rest of a run goes."""
     total = sum(r.total for r in rows)
     cells = [
         [
-            str(r.number), r.name, str(r.calls), f"{r.seconds * 1e6:.1f}", f"{r.total / total:.1%}" if total else "-",
+            str(r.number), r.name, str(r.calls), _microseconds(r.seconds), f"{r.total / total:.1%}" if total else "-",
             f"{r.gflops:.1f}", r.first_call,
         ]
         for r in rows
     ]  # fmt: skip
     print_text("")
     print_table(COLUMNS, cells, elastic="first for")
-    print_text(
-        f"all kernels take {total * 1e3:.3f} ms one by one, on {threads} thread{'s' if threads > 1 else ''}; "
-        f"a run takes {run_seconds * 1e3:.3f} ms"
-    )
+    for line in account(timing, threads):
+        print_text(line)
 
 
-def profile_facts(rows: list[Row], run_seconds: float, threads: int) -> dict[str, object]:
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.{1 if seconds >= 1e-5 else 2}f}"
+
+
+def account(timing: Timing, threads: int) -> list[str]:
+    """Returns in words where the time of a run goes: times that add up."""
+    clock = " of processor time" if timing.is_processor_time else ""
+    workers = f"{threads} thread{'s' if threads > 1 else ''}"
+    unit, scale = ("us", 1e6) if timing.run < 1e-3 else ("ms", 1e3)
+    parts = {
+        "kernels": timing.inside,
+        "the rest of the call: checks of the inputs, memory for the outputs": timing.outside,
+        "interruptions: other programs want the processors and caches too": timing.interrupted,
+    }
+    return [
+        f"a run takes {timing.run * scale:.2f} {unit}{clock} on {workers}, the median of many:",
+        *[f"{seconds * scale:9.2f} {unit}  {what}" for what, seconds in parts.items()],
+    ]
+
+
+def profile_facts(rows: list[Row], timing: Timing, threads: int) -> dict[str, object]:
     """Returns the same for JSON."""
     kernels = [
         {
@@ -162,6 +171,6 @@ def profile_facts(rows: list[Row], run_seconds: float, threads: int) -> dict[str
         for r in rows
     ]  # fmt: skip
     return {
-        "threads": threads, "run_seconds": run_seconds, "kernel_seconds": sum(r.total for r in rows),
-        "kernels": kernels,
+        "threads": threads, "run_seconds": timing.run, "kernel_seconds": timing.inside,
+        "outside_seconds": timing.outside, "interrupted_seconds": timing.interrupted, "kernels": kernels,
     }  # fmt: skip

@@ -151,6 +151,20 @@ def time_kernel(
     One thread is timed by its processor time, several by the wall clock.
     """
 
+def time_in_turn(
+    calls: Sequence[tuple[Image | Buffer, int, Sequence[Buffer]]],
+    repeats: int,
+    *,
+    threads: int = 1,
+    flush: bool = False,
+    processor_time: bool = False,
+) -> list[list[int]]:
+    """Calls kernels (image, offset, buffers) one after another, `repeats` times; raises `Failed`.
+
+    Returns what the clock showed in each repeat, in nanoseconds: before the first kernel, and after each. The clock is that of
+    `perf_counter_ns`, or with `processor_time` that of `thread_time_ns`. With `flush`, denormals are taken for zero.
+    """
+
 def checksum(data: Buffer) -> int:
     """Returns a 64-bit number that shows any change of the data, as fast as memory is read; no defence against forgers."""
 

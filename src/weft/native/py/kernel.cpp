@@ -1,5 +1,6 @@
 // Calls and times bare kernels: int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...).
 #include <ctime>
+#include <deque>
 #include <utility>
 
 #include "binding.h"
@@ -91,6 +92,42 @@ static std::vector<double> time_kernel(nb::object image, int64_t offset, nb::seq
     return samples;
 }
 
+// Kernels in turn, as a model calls them, with the clock read before each and after the last: each finds in the caches what those
+// before it left there. Returns the times that were read, for each repeat.
+static std::vector<std::vector<int64_t>> time_in_turn(nb::sequence calls, int32_t repeats, int32_t threads, bool flush,
+                                                      bool processor_time) {
+    if (repeats < 0) throw nb::value_error("repeats is at least 0");
+    std::deque<Bound> kernels;
+    for (nb::handle call : calls) {
+        auto [image, offset, buffers] = nb::cast<std::tuple<nb::object, int64_t, nb::sequence>>(call);
+        kernels.emplace_back(image, offset, buffers, std::vector<int64_t>(), threads, nb::none(), 0).ctx.flush = flush;
+    }
+    clockid_t clock = processor_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    std::vector<std::vector<int64_t>> times(static_cast<size_t>(repeats));
+    for (auto &stamps : times) stamps.resize(kernels.size() + 1);
+    const Bound *failed = nullptr;
+    int32_t status = WEFT_OK;
+    {
+        nb::gil_scoped_release release;
+        uint64_t before = weft_denormals_begin(flush);
+        for (auto stamps = times.begin(); stamps != times.end() && failed == nullptr; ++stamps) {
+            int64_t *stamp = stamps->data();
+            *stamp++ = now_ns(clock);
+            for (Bound &kernel : kernels) {
+                int32_t found = kernel();
+                *stamp++ = now_ns(clock);
+                if (found == WEFT_OK) continue;
+                status = found;
+                failed = &kernel;
+                break;
+            }
+        }
+        weft_denormals_end(before);
+    }
+    if (failed != nullptr) raise_failed(status, "kernel", failed->ctx);
+    return times;
+}
+
 void bind_kernel(nb::module_ &m) {
     m.def("call", &call, nb::arg("image"), nb::arg("offset"), nb::arg("buffers"),
           nb::arg("scalars") = std::vector<int64_t>(), nb::kw_only(), nb::arg("threads") = 1,
@@ -98,4 +135,6 @@ void bind_kernel(nb::module_ &m) {
     m.def("time_kernel", &time_kernel, nb::arg("image"), nb::arg("offset"), nb::arg("buffers"),
           nb::arg("scalars") = std::vector<int64_t>(), nb::kw_only(), nb::arg("repeats") = 10, nb::arg("number") = 1,
           nb::arg("threads") = 1, nb::arg("constants") = nb::none(), nb::arg("arena_bytes") = 0);
+    m.def("time_in_turn", &time_in_turn, nb::arg("calls"), nb::arg("repeats"), nb::kw_only(), nb::arg("threads") = 1,
+          nb::arg("flush") = false, nb::arg("processor_time") = false);
 }

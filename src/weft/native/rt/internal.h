@@ -46,10 +46,6 @@ int32_t weft_same(const char *a, const char *b); /* whether two texts are */
 void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);
 void weft_scratch_pop(weft_ctx *ctx, void *block);
 
-/* Sets how this thread treats denormals, and returns its state before, which the other restores. */
-uint64_t weft_denormals_begin(int32_t flush);
-void weft_denormals_end(uint64_t before);
-
 #ifdef WEFT_FREESTANDING
 #define weft_lock() ((void)0)
 #define weft_unlock() ((void)0)

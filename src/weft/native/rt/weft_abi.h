@@ -54,6 +54,10 @@ int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
 int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
 #endif
 
+/* Sets how this thread treats denormals, and returns its state before, which the other restores. */
+uint64_t weft_denormals_begin(int32_t flush);
+void weft_denormals_end(uint64_t before);
+
 /* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. */
 uint64_t weft_checksum(const void *data, int64_t bytes);
 
