@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | bench-sweep        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | replay | bench-sweep        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants bench-models bench-sweep bench-passes clean
+.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants replay bench-models bench-sweep bench-passes clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -41,6 +41,10 @@ mutants: $(VENV)/.installed-test
 # dist/weft_runtime-*.whl: what runs saved models, without the compiler
 runtime-wheel: $(BIN)/python
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist packaging/runtime
+
+# What the compiler makes of some 800 kernels must stay as it is stored; REPLAY_ARGS=--update stores an intended change.
+replay: $(VENV)/.installed-test
+	$(BIN)/python -m tests.replay --jobs $(JOBS) $(REPLAY_ARGS)
 
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)

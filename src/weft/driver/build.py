@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from weft.driver.progress import Clock, Progress, Span
 from weft.frontends import files_of, to_graph
 from weft.graph.fuse import fuse
 from weft.graph.graph import Graph, Value
-from weft.graph.groups import FusedGraph, Group
+from weft.graph.groups import FusedGraph
 from weft.graph.in_place import find_in_place
 from weft.graph.memory import MemoryPlan, plan_memory
 from weft.graph.order_groups import order_groups
@@ -90,17 +90,12 @@ def build(
         clock.begin("optimize")
         optimized = optimize_graph(source, machine, chosen, cache, pool)
         clock.begin("plan")
-        fused = fuse(optimized, merge=chosen.uses("fusion", 1))
-        in_place = chosen.uses("memory", 1)
-        if in_place:
-            fused = order_groups(place_concats(fused))
+        fused = fuse_graph(optimized, chosen)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
-        taken = find_in_place(fused) if in_place else {}
-        kernels = build_kernels(fused.groups, taken, machine, chosen, cache, pool, clock)
+        kernels = build_kernels(kernel_requests(fused, chosen), machine, chosen, cache, pool, clock)
         clock.begin("link")
-        workspaces = {key: k.workspaces for key, k in kernels.items()}
-        plan = plan_memory(fused, in_place=in_place, reuse=chosen.uses("memory", 0), workspaces=workspaces)
+        plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen)
         image = link_image(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), image, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan)
@@ -153,34 +148,51 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
     return pool.submit(packed)
 
 
+def fuse_graph(graph: Graph, options: Options) -> FusedGraph:
+    """Returns an optimized graph cut into kernels, in the order in which they run."""
+    fused = fuse(graph, merge=options.uses("fusion", 1))
+    return order_groups(place_concats(fused)) if options.uses("memory", 1) else fused
+
+
+def plan_calls(fused: FusedGraph, workspaces: Mapping[str, tuple[int, ...]], options: Options) -> MemoryPlan:
+    """Returns the places of all values and *workspaces* (bytes, by the key of a kernel's group) in one arena."""
+    return plan_memory(
+        fused, in_place=options.uses("memory", 1), reuse=options.uses("memory", 0), workspaces=workspaces
+    )
+
+
+def kernel_requests(fused: FusedGraph, options: Options) -> dict[str, Request]:
+    """Returns what is asked of each distinct kernel, by its group's key."""
+    taken = find_in_place(fused) if options.uses("memory", 1) else {}
+    shared = {g.key for g in fused.groups if any(v in taken for v in g.outputs)}
+    parallel = options.uses("parallel", 0)
+    return {
+        g.key: Request(g.name, g.tensors, g.sizes, g.source, may_alias=g.key in shared, parallel=parallel, lift=True)
+        for g in fused.groups
+    }
+
+
 def build_kernels(
-    groups: Sequence[Group],
-    in_place: Mapping[Value, Value],
+    requests: Mapping[str, Request],
     target: Target,
     options: Options,
     cache: Cache | None,
     pool: Executor,
     clock: Clock,
 ) -> dict[str, Kernel]:
-    """Returns the kernel of each distinct group by its key; LLVM works in *pool* while Python goes on."""
-    distinct = {g.key: g for g in groups}
-    shared = {g.key for g in groups if any(v in in_place for v in g.outputs)}
+    """Returns the kernels by the keys of their groups; LLVM works in *pool* while Python goes on."""
     pending: dict[str, Future[Kernel]] = {}
     finished: list[Future[Kernel]] = []
-    clock.begin("kernels", len(distinct))
-    for key, group in distinct.items():
+    clock.begin("kernels", len(requests))
+    for key, request in requests.items():
         clock.step(len(finished))
-        request = Request(
-            group.name, group.tensors, group.sizes, group.source, may_alias=key in shared,
-            parallel=options.uses("parallel", 0), lift=True,
-        )  # fmt: skip
         pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
         pending[key].add_done_callback(finished.append)
     for f in pending.values():
         f.result()
         clock.step(len(finished))
     names: set[str] = set()
-    return {key: f.result().named(_unique(distinct[key].name, names)) for key, f in pending.items()}
+    return {key: f.result().named(_unique(requests[key].name, names)) for key, f in pending.items()}
 
 
 def _unique(name: str, taken: set[str]) -> str:

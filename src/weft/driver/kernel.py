@@ -144,7 +144,7 @@ def make_kernel(
         return _done(Kernel.from_bytes(found))
     try:
         with _naming(request):
-            lowered = _lowered(request, formed, target, verify)
+            lowered = lower_kernel(request, target, verify=verify, formed=formed)
         emit = partial(lowered.emit, target, cache, key, claim)
         return _done(emit()) if pool is None else pool.submit(emit)
     except BaseException:
@@ -158,9 +158,13 @@ def _done(kernel: Kernel) -> Future[Kernel]:
     return future
 
 
-def _lowered(request: Request, formed: Span, target: Target, verify: bool) -> _Lowered:
+def lower_kernel(
+    request: Request, target: Target, *, verify: bool = False, formed: Span | None = None
+) -> LoweredKernel:
+    """Schedules and lowers a kernel, and writes it as LLVM IR; *formed* tells when its loops were made, if that was before."""
     start = perf_counter()
     schedule = schedule_program(request.program, target)
+    formed = formed if formed is not None else Span("formulas to loops", "kernel", start, start)
     spans = [formed, Span("schedule", "kernel", start, perf_counter())]
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
@@ -186,7 +190,7 @@ def _lowered(request: Request, formed: Span, target: Target, verify: bool) -> _L
     spans.append(Span("write module", "kernel", begin, end))
     spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
     workspaces = tuple([size_of(b) or 0 for b in lifted])
-    return _Lowered(request, *texts, written, workspaces, end - formed.begin, tuple(spans))
+    return LoweredKernel(request, *texts, written, workspaces, end - formed.begin, tuple(spans))
 
 
 def _allow_aliases(program: Program) -> Program:
@@ -196,8 +200,8 @@ def _allow_aliases(program: Program) -> Program:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lowered:
-    """A kernel before LLVM."""
+class LoweredKernel:
+    """A kernel before LLVM: the texts of `Kernel`, and the module to compile."""
 
     request: Request
     scheduled: str
