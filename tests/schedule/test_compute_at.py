@@ -460,3 +460,63 @@ def main(X: f32[5], B: f32[5]):
     s = Schedule(program)
     s.compute_at(s.block("A"), s.loops(s.block("B"))[0])
     same_results(program, s.program)
+
+
+STARTED = """
+def main(X: f32[3, 4], B: f32[9]):
+    S = alloc("global", f32[4])
+    for i in range(0, 4):
+        with block("S_init", v=spatial(4, i)):
+            S[v] = 0.0
+    for k in range(0, 3):
+        for j in range(0, 4):
+            with block("S", v=spatial(4, j), vk=reduce(3, k)):
+                S[v] = S[v] + X[vk, v]
+    for p in range(0, 9):
+        with block("B", w=spatial(9, p)):
+            B[w] = select(2 <= w and w < 6, S[w - {pad}], 0.0)
+"""
+
+
+def test_updates_that_are_started_elsewhere() -> None:
+    """Padding is skipped: each sum is still made once, after its start."""
+    program = parse_program(STARTED.format(pad=2))
+    s = Schedule(program)
+    s.compute_at(s.block("S"), loop(s, "p"))
+    same_results(program, s.program)
+
+
+def test_refused_for_updates_that_would_be_made_twice() -> None:
+    s = Schedule(parse_program(STARTED.format(pad="min(w, 2)")))
+    with pytest.raises(ScheduleError, match="the block S_init writes the same buffer as S"):
+        s.compute_at(s.block("S"), loop(s, "p"))
+
+
+TILED = """
+def main(X: f32[3, 4], B: f32[4]):
+    S = alloc("global", f32[4])
+    for o in range(0, 2):
+        for i in range(0, 2):
+            with block("S_init", v=spatial(4, {start} * 2 + i)):
+                S[v] = 0.0
+        for k in range(0, 3):
+            for j in range(0, 2):
+                with block("S", v=spatial(4, o * 2 + j), vk=reduce(3, k)):
+                    S[v] = S[v] + X[vk, v]
+    for p in range(0, 4):
+        with block("B", w=spatial(4, p)):
+            B[w] = S[w]
+"""
+
+
+def test_updates_that_leave_the_loop_of_their_start() -> None:
+    program = parse_program(TILED.format(start="o"))
+    s = Schedule(program)
+    s.compute_at(s.block("S"), loop(s, "p"))
+    same_results(program, s.program)
+
+
+def test_refused_for_updates_that_are_started_in_another_iteration() -> None:
+    s = Schedule(parse_program(TILED.format(start="(1 - o)")))
+    with pytest.raises(ScheduleError, match="the block S_init writes the same buffer as S"):
+        s.compute_at(s.block("S"), loop(s, "p"))

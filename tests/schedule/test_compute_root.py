@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from tests.schedule.compiling import check_compiled
 from tests.schedule.programs import CASES, blur, conv2d, stencil, symbolic_rows
-from tests.schedule.running import check, refusal, same_results, transition
+from tests.schedule.refusing import refused
+from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
 from weft.schedule import Schedule
@@ -251,3 +252,96 @@ def test_refused_for_a_guard_that_leaves_out_more() -> None:
     s = Schedule(parse_program(CUT.replace("o * 2 + i < 5 and", "o * 2 + i < 4 and")))
     with pytest.raises(ScheduleError, match="the guard of A leaves out instances that new loops would run"):
         s.compute_root(s.block("A"))
+
+
+SO_FAR = """
+def main(A: f32[4, 5], D: f32[4, 5]):
+    C = alloc("global", f32[4])
+    for k in range(0, 5):
+        for i in range(0, 4):
+            with block("C", vi=spatial(4, i), vk=reduce(5, k)):
+                with init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + A[vi, vk]
+        for j in range(0, 4):
+            with block("D", wi=spatial(4, j), wk=spatial(5, k)):
+                D[wi, wk] = C[wi]
+"""
+
+
+@pytest.mark.parametrize("place", ["root", "loop"])
+def test_refused_where_sums_are_read_as_far_as_they_are(place: str) -> None:
+    s = Schedule(parse_program(SO_FAR))
+    refused(
+        (lambda: s.compute_root(s.block("C")))
+        if place == "root"
+        else (lambda: s.compute_at(s.block("C"), loop(s, "j"))),
+        "D reads what C has combined so far",
+        'with block("D"',
+        "a reduction moves as a whole: no other block may be in its loops",
+    )
+
+
+def parts(reads: str = "S[w]", first: str = "Y[v]") -> str:
+    """A block of which the later part has loops of its own, with what reads it."""
+    return f"""
+def main(Y: f32[4], C: f32[6]):
+    A = alloc("global", f32[4])
+    S = alloc("global", f32[4])
+    for a in range(0, 4):
+        with block("A", z=spatial(4, a)):
+            A[z] = Y[z] + 1.0
+    for i in range(0, 1):
+        with block("S", v=spatial(4, 0)):
+            S[v] = {first} * 2.0
+        with block("C", w=spatial(6, 0)):
+            C[w] = {reads}
+    for j in range(0, 5):
+        with block("S_1", v=spatial(4, j + 1), where=(j < 3)):
+            S[v] = {first} * 2.0
+        with block("C_1", w=spatial(6, j + 1)):
+            C[w] = select(0 <= w and w < 4, {reads}, 0.0)
+"""
+
+
+def test_a_part_that_comes_after_the_others() -> None:
+    """It computes what they have, too, and nobody reads theirs any more."""
+    program = parse_program(parts())
+    s = Schedule(program)
+    s.compute_root(s.block("S_1"))
+    same_results(program, s.program)
+
+
+@pytest.mark.parametrize(
+    "text", [parts("S[w] + S[0]"), parts(first="A[v]")], ids=["read after it", "read from a result"]
+)
+def test_refused_for_a_part_that_would_take_the_place_of_others(text: str) -> None:
+    s = Schedule(parse_program(text))
+    with pytest.raises(ScheduleError, match="the block S writes the same buffer as S_1"):
+        s.compute_root(s.block("S_1"))
+
+
+def sums() -> Schedule:
+    """A sum of which a loop was cut in two, both parts of it in one loop with what reads them."""
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.reverse_compute_at(s.block("D"), s.loops(s.block("C"))[0])
+    s.partition(s.loops(s.block("C"))[1], [3])
+    return s
+
+
+def test_the_first_part_of_a_sum_that_was_cut() -> None:
+    """The other part computes its results once more."""
+    s = sums()
+    s.compute_root(s.block("C"))
+    check_compiled(CASES["bias_relu"](), s.program)
+
+
+def test_refused_for_the_first_of_two_sums_that_add_up() -> None:
+    """The second goes on with what the first has left."""
+    case = CASES["bias_relu"]()
+    s = Schedule(case.program)
+    s.reverse_compute_at(s.block("D"), s.loops(s.block("C"))[0])
+    s.partition(s.loops(s.block("C"))[2], [1])
+    with pytest.raises(ScheduleError):
+        s.compute_root(s.block("C"))

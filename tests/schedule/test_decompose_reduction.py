@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.schedule.programs import CASES, conv2d, matmul, stencil, symbolic_rows
-from tests.schedule.running import check, loop, refusal, transition
+from tests.schedule.refusing import refused
+from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft import te
 from weft.ir.expr import Expr
@@ -146,3 +147,56 @@ def test_a_halo_of_elementwise_work_has_nothing_to_decompose() -> None:
     assert "B has no initialisation" in refusal(
         lambda: s.decompose_reduction(s.block("B"), s.loops(s.block("B"))[0])
     )  # fmt: skip
+
+
+def test_beside_a_part_of_the_sum_that_goes_on() -> None:
+    """The first part of a loop that was cut starts each result, the second goes on with it."""
+    case = matmul()
+    s = Schedule(case.program)
+    i, _, k = s.loops(s.block("C"))
+    s.partition(k, [1])
+    s.decompose_reduction(s.block("C"), i)
+    check(case, s.program)
+
+
+def test_beside_a_part_of_the_results() -> None:
+    case = matmul()
+    s = Schedule(case.program)
+    i, j, _ = s.loops(s.block("C"))
+    s.partition(j, [2])
+    s.decompose_reduction(s.block("C"), i)
+    s.decompose_reduction(s.block("C_1"), i)
+    check(case, s.program)
+
+
+LEFT_OVER = """
+def main(A: f32[3, 4, 5], D: f32[3, 4]):
+    C = alloc("global", f32[5])
+    for t in range(0, 3):
+        for i in range(0, 4):
+            for k in range(0, 5):
+                with block("C", vt=spatial(3, t), vi=spatial(4, i), vk=reduce(5, k)):
+                    with init():
+                        C[vi] = 0.0
+                    C[vi] = C[vi] + A[vt, vi, vk]
+            with block("D", wt=spatial(3, t), wi=spatial(4, i)):
+                D[wt, wi] = C[{index}]
+"""
+
+
+def test_refused_where_what_was_left_is_read() -> None:
+    """Each iteration but the last reads what the sum of the next one has left from before."""
+    s = Schedule(parse_program(LEFT_OVER.format(index="wi + 1")))
+    refused(
+        lambda: s.decompose_reduction(s.block("C"), loop(s, "i")),
+        "D uses the results of C in the loop, too",
+        'with block("D"',
+        "choose a loop inside the one that both are in",
+    )
+
+
+def test_results_that_are_read_where_they_are_made() -> None:
+    program = parse_program(LEFT_OVER.format(index="wi"))
+    s = Schedule(program)
+    s.decompose_reduction(s.block("C"), loop(s, "i"))
+    same_results(program, s.program)

@@ -363,3 +363,31 @@ def test_refused_where_a_part_of_a_fused_loop_comes_back() -> None:
     s = Schedule(parse_program(COUNTING_ON.format(wide=3)))
     with pytest.raises(ScheduleError, match="its iterations write the same elements of B"):
         s.parallel(s.loops(s.block("B"))[0])
+
+
+INTERLEAVED = """
+def main(X: f32[24], A: f32[24]):
+    for i in range(0, 2):
+        for j in range(0, 3):
+            for k in range(0, 3):
+                with block("low", v=spatial(24, i * 12 + j * 4 + k)):
+                    A[v] = X[v] + 1.0
+            for u in range(0, {wide}):
+                with block("high", w=spatial(24, i * 12 + j * 4 + {first} + u)):
+                    A[w] = X[w] + 2.0
+"""
+
+
+@pytest.mark.parametrize("name", ["i", "j"])
+def test_iterations_that_fill_one_window_after_another(name: str) -> None:
+    """Two blocks that write parts of each window, the same ones even, as long as none reaches into the next."""
+    program = parse_program(INTERLEAVED.format(wide=2, first=2))
+    s = Schedule(program)
+    s.parallel(loop(s, name))
+    same_results(program, s.program)
+
+
+def test_refused_where_windows_overlap() -> None:
+    s = Schedule(parse_program(INTERLEAVED.format(wide=2, first=3)))
+    with pytest.raises(ScheduleError, match="high may use what another iteration writes to A"):
+        s.parallel(loop(s, "j"))

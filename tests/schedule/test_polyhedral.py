@@ -31,8 +31,8 @@ MOVES = (
     "compute_root", "decompose_reduction",
 )  # fmt: skip
 WEIGHTS = {**dict.fromkeys((*KINDS, *MOVES), 2), "reorder": 5, "compute_at": 6, "reverse_compute_at": 6}
-FALSE_REJECTS = 0.055
-"""The largest part of the legal steps that may be refused, of the primitives in `KINDS` and `CHECKS`: the aim is 0.05."""
+FALSE_REJECTS = 0.05
+"""The largest part of the legal steps that may be refused, of the primitives in `KINDS` and `CHECKS`."""
 
 
 class Proposed(Exception):

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 from tests.schedule.programs import CASES, conv2d, matmul, symbolic_matmul
-from tests.schedule.running import check, refusal, transition
+from tests.schedule.running import check, loop, refusal, same_results, transition
 
 from weft.loop.parser import parse_program
 from weft.schedule import Schedule
+from weft.support.errors import ScheduleError
 
 
 def test_all_loops(golden: Callable[[str], None]) -> None:
@@ -174,3 +175,55 @@ def main(A: f32[3], B: f32[4, 3]):
                 B[vi, vk] = 0.0
             A[k] = B[i, k]
 """
+
+
+TURNS = """
+def main(X: f32[24], A: f32[24]):
+    for i in range(0, 2):
+        for j in range(0, 3):
+            for k in range(0, 3):
+                with block("low", v=spatial(24, i * 12 + j * 4 + k)):
+                    A[v] = X[v] + 1.0
+            with block("high", w=spatial(24, j * 4 + i * 12 + {first})):
+                A[w] = X[w] + 2.0
+"""
+
+
+def test_two_blocks_that_take_turns() -> None:
+    """Modulo 4, one writes 0 to 2 and the other 3."""
+    program = parse_program(TURNS.format(first=3))
+    s = Schedule(program)
+    s.reorder([loop(s, "j"), loop(s, "i")])
+    same_results(program, s.program)
+
+
+@pytest.mark.parametrize("first", [4, 6])
+def test_refused_for_two_blocks_that_come_to_the_same_place(first: int) -> None:
+    s = Schedule(parse_program(TURNS.format(first=first)))
+    with pytest.raises(ScheduleError, match="high may use what another iteration writes to A"):
+        s.reorder([loop(s, "j"), loop(s, "i")])
+
+
+PADDED = """
+def main(X: f32[3, 4], B: f32[3, 6]):
+    A = alloc("global", f32[3, 4])
+    for i in range(0, 3):
+        for j in range(0, 6):
+            with block("A", v=spatial(3, i), w=spatial(4, j - 1), where=({where})):
+                A[v, w] = X[v, w] * 2.0
+            with block("B", y=spatial(3, i), z=spatial(6, j)):
+                B[y, z] = select(1 <= z and z < 5, A[y, z - 1], 0.0)
+"""
+
+
+def test_padding_needs_nothing_that_was_written() -> None:
+    program = parse_program(PADDED.format(where="0 < j and j < 5"))
+    s = Schedule(program)
+    s.reorder([loop(s, "j"), loop(s, "i")])
+    same_results(program, s.program)
+
+
+def test_refused_where_a_guard_leaves_out_more_than_padding() -> None:
+    s = Schedule(parse_program(PADDED.format(where="0 < j and j < 4")))
+    with pytest.raises(ScheduleError, match="B may use what another iteration writes to A"):
+        s.reorder([loop(s, "j"), loop(s, "i")])

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, all_of
+from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var
 from weft.ir.iter_map import IterMap, detect
 from weft.ir.prove import extremes
 from weft.ir.rewrite import free_vars, post_order, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import AxisKind, For, Function
-from weft.schedule.rebind import conjuncts
+from weft.schedule.domain import domain_of, loops_in
 from weft.schedule.tree import Path, bounds_on, loops_on, the_block
 
 
 def instance_map(fn: Function, path: Path) -> IterMap | None:
     """Returns how the loops on *path* map to the axes of the block at its end, or None if that can't be told."""
     block = the_block(path)
-    loops = loops_on(path)
-    if any(f.begin is not ZERO for f in loops):
-        return None
-    extents = [a.extent for a in block.axes]
-    return detect(block.bindings, {f.var: f.extent for f in loops}, block.predicate, extents, bounds_on(path, fn))
+    domain = domain_of(block, loops_on(path), bounds_on(path, fn))
+    return domain.detect(block.bindings, list(domain.loops), domain.guard, [a.extent for a in block.axes])
 
 
 def is_bijective(fn: Function, path: Path) -> bool:
@@ -64,24 +61,24 @@ def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
 
     The guard only leaves instances out: they are told apart if they are without it, or with one of its conditions alone.
     """
-    if any(f.begin is not ZERO for f in moving):
-        return False
     block = the_block(path)
-    bounds = bounds_on(path, fn)
-    variables = {f.var: f.extent for f in moving}
-    fixed = {f.var for f in loops_on(path) if f.var not in variables}
+    domain = domain_of(block, moving, bounds_on(path, fn))
+    variables = list(domain.loops)
+    fixed = {f.var for f in loops_on(path) if f.var not in domain.loops}
     rests = []
     for b in block.bindings:
-        found = extremes(b, list(variables), bounds)
+        found = extremes(b, variables, domain.bounds)
         if found is None:
             return False
-        rests.append(simplify(b - found[0], bounds))
+        rests.append(simplify(b - found[0], domain.bounds))
     if any(v in fixed for r in rests for v in free_vars(r)):
         return False
     extents = [a.extent for a in block.axes]
-    inside = [c for c in conjuncts(block.predicate) if not any(v in fixed for v in free_vars(c))]
-    tried = [detect(rests, variables, c, extents, bounds) for c in (TRUE, *inside)]
-    tried.append(_counted_from_zero(rests, variables, extents, bounds))
+    inside = [c for c in domain.guard if not any(v in fixed for v in free_vars(c))]
+    tried = [domain.detect(rests, variables, g, extents) for g in ([], *[[c] for c in inside], inside)]
+    if all(domain.begin(v) is ZERO for v in variables):
+        counts = {v: domain.loops[v][1] for v in variables}
+        tried.append(_counted_from_zero(rests, counts, extents, domain.bounds))
     return any(made is not None and made.injective for made in tried)
 
 
@@ -113,12 +110,10 @@ def reduces_all(fn: Function, path: Path) -> bool:
     reduced = [(a, b) for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.REDUCE]
     if not reduced:
         return True
-    used = {v for _, b in reduced for v in free_vars(b)}
-    loops = {f.var: f.extent for f in loops_on(path) if f.var in used}
-    if any(f.begin is not ZERO for f in loops_on(path)):
-        return False
-    guard = all_of([c for c in conjuncts(block.predicate) if any(v in used for v in free_vars(c))])
-    made = detect([b for _, b in reduced], loops, guard, [a.extent for a, _ in reduced], bounds_on(path, fn))
+    domain = domain_of(block, loops_on(path), bounds_on(path, fn))
+    used = loops_in([b for _, b in reduced], list(domain.loops))
+    guard = [c for c in domain.guard if any(v in used for v in free_vars(c))]
+    made = domain.detect([b for _, b in reduced], used, guard, [a.extent for a, _ in reduced])
     return made is not None and made.surjective
 
 

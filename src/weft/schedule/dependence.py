@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from math import gcd
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Var
+from weft.ir.expr import INDEX, ONE, TRUE, ZERO, Const, Expr, Var
 from weft.ir.iter_map import detect
-from weft.ir.prove import extremes, linear_terms, prove
+from weft.ir.linear import Monomial, Poly, build, poly_of
+from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import (
@@ -30,8 +31,9 @@ from weft.loop.nodes import (
     Stmt,
 )  # fmt: skip
 from weft.loop.visit import own_exprs, reads_memory, statements
+from weft.schedule.domain import domain_of, loops_in
 from weft.schedule.filling import element_of, fills
-from weft.schedule.guards import limits
+from weft.schedule.guards import fails_above, fails_below, limits
 from weft.schedule.rebind import conjuncts
 from weft.schedule.region import at_loops, ends_over
 from weft.schedule.state import refuse
@@ -135,6 +137,17 @@ def is_defined(access: Access) -> bool:
     return fills(access.block, access.region) and all(r.buffer is not access.region.buffer for r in access.block.reads)
 
 
+def is_spread(fn: Function, write: Access) -> bool:
+    """Tells whether a block's instances along spatial axes write different elements: it has the axes for its indices."""
+    axes = {a.var: a.extent for a in write.block.axes if a.kind is AxisKind.SPATIAL and a.extent is not ONE}
+    indices, elements = element_of(write.region)
+    if axes.keys() <= set(indices):
+        return True
+    axes.update({f.var: f.extent for f in elements})
+    found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
+    return found is not None and found.injective
+
+
 def feeds(fn: Function, write: Access, read: Access) -> bool:
     """Tells whether *write*, which comes first, has written all that *read* touches, in each iteration of the loops around both.
 
@@ -148,7 +161,7 @@ def feeds(fn: Function, write: Access, read: Access) -> bool:
         return False
     moving = [f for f in write.loops if f not in around]
     reading = [f for f in read.loops if f not in around]
-    if any(f.begin is not ZERO for f in moving):
+    if any(f.begin is not ZERO and not (isinstance(f.begin, Const) and isinstance(f.extent, Const)) for f in moving):
         return False
     return _Feed(fn, common, write, moving, read, reading).holds()
 
@@ -161,11 +174,11 @@ class _Feed:
     ) -> None:
         self.where, elements = element_of(write.region)
         self.outer = bounds_on(common, fn)
-        self.inner: Bounds = bounds_on((*write.path, *elements), fn)
+        self.domain = domain_of(write.block, [*moving, *elements], bounds_on((*write.path, *elements), fn))
+        self.inner: Bounds = self.domain.bounds
         self.reading_bounds = bounds_on(read.path, fn)
-        self.write, self.moving = write, [*moving, *elements]
-        self.read, self.reading = read, reading
-        self.vars = [f.var for f in self.moving]
+        self.write, self.read, self.reading = write, read, reading
+        self.vars = list(self.domain.loops)
         self.sizes = self.inner.ranges.keys() - {f.var for f in (*write.loops, *elements)}
 
     def holds(self) -> bool:
@@ -203,16 +216,16 @@ class _Feed:
                 continue
             rests.append(simplify(e - low, self.inner))
             widths.append(simplify(high - low + ONE, self.outer))
-        loops = {f.var: f.extent for f in self.moving if any(f.var in free_vars(r) for r in rests)}
+        loops = loops_in(rests, self.vars)
         if any(v not in loops and v not in self.sizes for r in rests for v in free_vars(r)):
             return False
-        found = detect(rests, loops, TRUE, widths, self.outer)
+        found = self.domain.detect(rests, loops, [], widths)
         return found is not None and found.surjective
 
     def _is_unguarded(self, written: list[Expr], needs: list[tuple[Expr, Expr]]) -> bool:
         """Tells whether the guard of the writing block holds wherever something is read."""
         shared = set(conjuncts(self.read.block.predicate))
-        own = [c for c in conjuncts(self.write.block.predicate) if c not in shared]
+        own = [c for c in self.domain.guard if c not in shared]
         if not own:
             return True
         sizes = self.write.region.buffer.shape
@@ -224,7 +237,7 @@ class _Feed:
             and (limit.first is None or any(self._reaches_down(limit.first, f) for f in [first, *self._ends_of(r)[0]]))
             and (limit.last is None or any(self._reaches_up(limit.last, n, size) for n in [last, *self._ends_of(r)[1]]))
         }
-        return all(c in exact or self._holds_at_start(c, written) for c in own)
+        return all(c in exact or self._holds_at_start(c, written) or self._reads_nothing_beyond(c, needs) for c in own)
 
     def _ends_of(self, r: Range) -> tuple[list[Expr], list[Expr]]:
         """Returns what the guard of the reading block alone says that it reads no less, and no more than."""
@@ -234,12 +247,26 @@ class _Feed:
         up = limits(block, simplify(last, self.reading_bounds), variables, self.reading_bounds)
         return [n.first for n in down if n.first is not None], [n.last for n in up if n.last is not None]
 
+    def _reads_nothing_beyond(self, c: Expr, needs: list[tuple[Expr, Expr]]) -> bool:
+        """Tells whether all that is read is outside of the buffer in the iterations in which *c*, a condition on them, fails.
+
+        Such elements, padding that a `select` passes over, nothing could have written.
+        """
+        if any(v in self.vars for v in free_vars(c)):
+            return False
+        around = [v for v in free_vars(c) if v not in self.sizes]
+        sizes = self.write.region.buffer.shape
+        return any(
+            fails_above(c, first, size, around, self.outer) or fails_below(c, last, ZERO, around, self.outer)
+            for (first, last), size in zip(needs, sizes, strict=True)
+        )
+
     def _holds_at_start(self, c: Expr, written: list[Expr]) -> bool:
         """Tells whether a condition on loops that only repeat or reduce holds in their first iteration."""
         used = {v for e in written for v in free_vars(e)}
         if any(v in used or v not in self.vars for v in free_vars(c) if v not in self.sizes):
             return False
-        return prove(substitute(c, dict.fromkeys(self.vars, ZERO)), self.outer)
+        return prove(substitute(c, {v: self.domain.begin(v) for v in self.vars}), self.outer)
 
 
 def unfed_read(fn: Function, uses: Uses, around: Collection[Var] | None = None) -> Access | None:
@@ -289,25 +316,47 @@ def is_disjoint(fn: Function, a: Access, b: Access, around: Collection[Var]) -> 
             and second is not None
             and (prove(first[1] < second[0], bounds) or prove(second[1] < first[0], bounds))
         )
-        if separate or (x.extent is ONE and y.extent is ONE and _take_turns(a, x.begin, b, y.begin, around)):
+        if separate or (x.extent is ONE and y.extent is ONE and _take_turns(fn, a, x.begin, b, y.begin, around)):
             return True
     return False
 
 
-def _take_turns(a: Access, i: Expr, b: Access, j: Expr, around: Collection[Var]) -> bool:
-    """Tells whether the index *i* of one access and *j* of another never meet, since both move in steps of more than that.
+def _take_turns(fn: Function, a: Access, i: Expr, b: Access, j: Expr, around: Collection[Var]) -> bool:
+    """Tells whether the index *i* of one access and *j* of another never meet: modulo some step, they take different values.
 
-    This is the GCD test (Banerjee, "Dependence analysis for supercomputing", 1988).
+    Terms that are multiples of the step fall away; the others stay within bounds. Where there are none of these, this is the GCD
+    test (Banerjee, "Dependence analysis for supercomputing", 1988).
     """
-    steps, starts = 0, []
-    for access, e in ((a, i), (b, j)):
-        found = linear_terms(at_loops(access.block, e), [f.var for f in access.loops if f.var not in around])
-        if found is None or not all(isinstance(c, Const) for c in found[0].values()):
-            return False
-        steps = gcd(steps, *[int(c.value) for c in found[0].values() if isinstance(c, Const)])
-        starts.append(found[1])
-    apart = simplify(starts[0] - starts[1])
-    return steps > 1 and isinstance(apart, Const) and int(apart.value) % steps != 0
+    p, q = (poly_of(simplify(at_loops(s.block, e), bounds_on(s.path, fn))) for s, e in ((a, i), (b, j)))
+    moving = {f.var for s in (a, b) for f in s.loops if f.var not in around}
+    steps = {abs(k) for x in (p, q) for m, k in x.items() if m}
+    steps.add(gcd(*[k for x in (p, q) for m, k in x.items() if not moving.isdisjoint(_variables(m))]))
+    return any(n > 1 and _differ_modulo(n, _rest(fn, a, p, n, moving), _rest(fn, b, q, n, moving)) for n in steps)
+
+
+def _variables(m: Monomial) -> set[Var]:
+    return {v for e in m for v in free_vars(e)}
+
+
+_Rest = tuple[Poly, int, int]
+"""The terms of an index that stand still, and the least and the largest that all others add up to."""
+
+
+def _rest(fn: Function, access: Access, p: Poly, step: int, moving: Collection[Var]) -> _Rest | None:
+    """Returns what is left of an index modulo *step*, where its block runs; None if it is not bounded."""
+    left = {m: k for m, k in p.items() if not m or k % step}
+    still = {m: k for m, k in left.items() if m and _variables(m).isdisjoint(moving)}
+    bounds = domain_of(access.block, access.loops, bounds_on(access.path, fn)).bounds
+    low, high = bounds.of(build({m: k for m, k in left.items() if m not in still}, INDEX))
+    return None if low is None or high is None else (still, low, high)
+
+
+def _differ_modulo(step: int, a: _Rest | None, b: _Rest | None) -> bool:
+    """Tells whether no number in one range is that in another plus a multiple of *step*."""
+    if a is None or b is None or a[0] != b[0]:
+        return False
+    least, most = a[1] - b[2], a[2] - b[1]
+    return most // step * step < least
 
 
 def is_fed(fn: Function, writes: Sequence[Access], read: Access) -> bool:

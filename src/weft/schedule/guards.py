@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, ZERO, Const, Expr, Le, Lt, Var, index
+from weft.ir.expr import ONE, ZERO, Const, Expr, Var, index
 from weft.ir.prove import extremes, linear_terms, prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Block, Function
 from weft.schedule.bijection import instance_map, reduces_all
+from weft.schedule.domain import slack_of
 from weft.schedule.rebind import conjuncts
 from weft.schedule.state import refuse
 from weft.schedule.tree import Path, bounds_on, loops_on, the_block
@@ -33,19 +34,12 @@ def limits(block: Block, e: Expr, moving: Collection[Var], bounds: Bounds) -> It
     *bounds* has the ranges of the loops, those *moving* among them; limits are in terms of the others.
     """
     for c in conjuncts(block.predicate):
-        slack = _slack(c)
+        slack = slack_of(c)
         if slack is None or not any(v in moving for v in free_vars(c)):
             continue
         found = _limit(c, e, slack, moving, bounds)
         if found is not None:
             yield found
-
-
-def _slack(c: Expr) -> Expr | None:
-    """Returns a number that is at least one exactly where *c* holds."""
-    if isinstance(c, Lt):
-        return c.b - c.a
-    return c.b - c.a + ONE if isinstance(c, Le) else None
 
 
 def _limit(c: Expr, e: Expr, slack: Expr, moving: Collection[Var], bounds: Bounds) -> Limit | None:
@@ -85,17 +79,28 @@ def _ratio(e: Expr, slack: Expr, moving: Collection[Var]) -> int | None:
     return None
 
 
-def _only_beyond(c: Expr, binding: Expr, extent: Expr, moving: Collection[Var], bounds: Bounds) -> bool:
-    """Tells whether *binding* is no value of its axis, of *extent*, wherever the condition *c* does not hold.
+def fails_above(c: Expr, e: Expr, end: Expr, moving: Collection[Var], bounds: Bounds) -> bool:
+    """Tells whether *e* is at least *end* wherever the condition *c* does not hold.
 
-    With a slack of 0 or less, `binding = rest + ratio*slack` is on the far side of *rest*.
+    With a slack of 0 or less, `e = rest - k*slack` is at least *rest*.
     """
-    slack = _slack(c)
+    slack = slack_of(c)
     if slack is None:
         return False
-    ratios = {-1, 1, _ratio(binding, slack, moving) or 1}
-    rests = [(r, simplify(binding - slack * index(r), bounds)) for r in sorted(ratios)]
-    return any(prove(rest >= extent, bounds) if r < 0 else prove(rest < ZERO, bounds) for r, rest in rests)
+    return any(prove(simplify(e + slack * index(k), bounds) >= end, bounds) for k in _steps(e, slack, moving))
+
+
+def fails_below(c: Expr, e: Expr, begin: Expr, moving: Collection[Var], bounds: Bounds) -> bool:
+    """Tells whether *e* is less than *begin* wherever the condition *c* does not hold."""
+    slack = slack_of(c)
+    if slack is None:
+        return False
+    return any(prove(simplify(e - slack * index(k), bounds) < begin, bounds) for k in _steps(e, slack, moving))
+
+
+def _steps(e: Expr, slack: Expr, moving: Collection[Var]) -> list[int]:
+    """Returns how many times as fast as *slack* the index *e* may move, for one to be told from the other."""
+    return sorted({1, abs(_ratio(e, slack, moving) or 1)})
 
 
 def check_renewable(fn: Function, path: Path) -> None:
@@ -126,7 +131,10 @@ def check_renewable(fn: Function, path: Path) -> None:
             before = found.first is not None and prove(found.first <= ZERO, bounds)
             if found.exact and (beyond or before):
                 kept.add(found.condition)
-        kept.update(c for c in conjuncts(block.predicate) if _only_beyond(c, binding, axis.extent, loops, bounds))
+        kept.update(
+            c for c in conjuncts(block.predicate)
+            if fails_above(c, binding, axis.extent, loops, bounds) or fails_below(c, binding, ZERO, loops, bounds)
+        )  # fmt: skip
     if any(c not in kept for c in conjuncts(block.predicate)):
         refuse(
             f"the guard of {block.name} leaves out instances that new loops would run",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final
 
-from weft.ir.expr import ONE, TRUE, Const, Var
-from weft.ir.iter_map import detect
-from weft.ir.rewrite import free_vars
+from weft.ir.expr import ONE, ZERO, Const, Expr, Var
+from weft.ir.prove import linear_terms, prove
+from weft.ir.rewrite import free_vars, substitute
 from weft.loop.nodes import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt
 from weft.loop.visit import buffers_of, map_stmts
 from weft.schedule.bijection import is_injective, is_told_apart
@@ -17,12 +18,13 @@ from weft.schedule.dependence import (
     check_structured,
     is_defined,
     is_finished,
+    is_spread,
     roots,
     unfed_read,
     uses_under,
 )
-from weft.schedule.filling import element_of
 from weft.schedule.recurrence import carried_read
+from weft.schedule.region import ends_over
 from weft.schedule.state import Illegal, LoopRef, called, refuse
 from weft.schedule.tree import (
     Path,
@@ -103,14 +105,16 @@ def _checked_independent(fn: Function, path: Path, private: bool) -> list[Buffer
         if not uses.writes or buffer in own:
             continue
         unfed = unfed_read(fn, uses, around)
+        if unfed is None and carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
+            continue
+        if _take_windows(fn, uses, target, around):
+            continue
         if unfed is not None:
             refuse(
                 f"{unfed.block.name} may use what another iteration writes to {buffer.name}",
                 unfed.block,
                 "compute it where it is used, or run another loop this way",
             )
-        if carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
-            continue
         if not private or not is_private(fn, path, uses, buffer):
             refuse(
                 f"its iterations write the same elements of {buffer.name}",
@@ -135,20 +139,9 @@ def _check_spatial(target: For) -> None:
 def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
     """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
     return all(
-        (_is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
+        (is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
         for w in roots(fn, uses)
     )
-
-
-def _is_spread(fn: Function, write: Access) -> bool:
-    """Tells whether a block's instances along spatial axes write different elements: it has the axes for its indices."""
-    axes = {a.var: a.extent for a in write.block.axes if a.kind is AxisKind.SPATIAL and a.extent is not ONE}
-    indices, elements = element_of(write.region)
-    if axes.keys() <= set(indices):
-        return True
-    axes.update({f.var: f.extent for f in elements})
-    found = detect(indices, axes, TRUE, write.region.buffer.shape, bounds_on((), fn))
-    return found is not None and found.injective
 
 
 def _is_told_apart(fn: Function, write: Access, target: For) -> bool:
@@ -156,6 +149,26 @@ def _is_told_apart(fn: Function, write: Access, target: For) -> bool:
     axes = [a.var for a in write.block.axes if a.kind is AxisKind.SPATIAL]
     indices = [r.begin for r in write.region.ranges if r.extent is ONE]
     return any(v in indices and is_told_apart(fn, write.path, target, v) for v in axes)
+
+
+def _take_windows(fn: Function, uses: Uses, target: For, around: Collection[Var]) -> bool:
+    """Tells whether, along one dimension, each iteration of *target* leaves off before where the next one begins."""
+    accesses = (*uses.writes, *uses.reads, *uses.own_reads)
+    return any(_follow(fn, accesses, d, target, around) for d in range(accesses[0].region.buffer.rank))
+
+
+def _follow(fn: Function, accesses: Sequence[Access], dimension: int, target: For, around: Collection[Var]) -> bool:
+    windows: list[tuple[Expr, Expr]] = []
+    for a in accesses:
+        inner = [f for f in a.loops if f.var not in around and f.var is not target.var]
+        found = ends_over(a.block, a.region.ranges[dimension], inner, bounds_on(a.path, fn))
+        step = None if found is None else linear_terms(found[0], [target.var])
+        if found is None or step is None or not prove(step[0].get(target.var, ZERO) >= ZERO):
+            return False
+        windows.append(found)
+    bounds = bounds_on(loop_path(fn, LoopRef(target.var)), fn)
+    later = {target.var: target.var + ONE}
+    return all(prove(last < substitute(first, later), bounds) for _, last in windows for first, _ in windows)
 
 
 def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from weft.ir.expr import ONE, Expr, Var
 from weft.ir.rewrite import free_vars, substitute
-from weft.loop.nodes import AxisKind, Block, For, Function, Range, Store
-from weft.schedule.bijection import is_bijective, is_told_apart
-from weft.schedule.dependence import Access, is_before, is_fed, uses_under
+from weft.loop.nodes import AxisKind, Block, For, Function, Range, Stmt, Store
+from weft.schedule.bijection import is_bijective, is_told_apart, reduces_all
+from weft.schedule.dependence import (
+    Access,
+    Uses,
+    common_length,
+    is_before,
+    is_defined,
+    is_fed,
+    is_finished,
+    is_spread,
+    uses_under,
+)  # fmt: skip
 from weft.schedule.inputs import is_pure
 from weft.schedule.placing import read_buffers, refuse_other_writer, written_buffers
 from weft.schedule.state import BlockRef
@@ -19,51 +30,113 @@ def check_output_dependences(before: Function, fn: Function, moved: str) -> None
     """Refuses *fn*, in which the block *moved* has another place than *before*, if that breaks an output dependence.
 
     The only writer of a buffer may recompute elements, and run earlier than it did; so may one of several copies of a block, made
-    by partitioning a loop, ahead of the others. Where other blocks write the same buffer, such as the initialisation of a
-    reduction, each instance must run exactly once, and stay before or after every access of its element as it was.
+    by partitioning a loop, ahead of the others, and one that writes anew, after the others, all that is read after it. Elsewhere,
+    such as beside the initialisation of a reduction, each instance must run exactly once, and stay before or after every access
+    of its element as it was.
     """
     old, new = (block_path(f, BlockRef(moved)) for f in (before, fn))
     block = the_block(old)
     for buffer in written_buffers(block):
         uses = uses_under((before.body,))[buffer]
         others = [w for w in uses.writes if w.block is not block]
-        if not others or _is_first_of_copies(before, fn, new, others):
+        if not others or _is_first_of_copies(before, fn, new, uses):
+            continue
+        if all(_hides(before, fn, Access(new, w.region), w, uses) for w in uses.writes if w.block is block):
             continue
         if not (is_bijective(before, old) and is_bijective(fn, new)):
             refuse_other_writer(block, others[0].block)
         for own in [w for w in uses.writes if w.block is block]:
             then, now = own, Access(new, own.region)
             for other in others:
-                if not _keeps_order(before, then, other, fn, now):
+                if not (_keeps_order(before, then, other, fn, now) or _stays_started(before, then, other, fn, now)):
                     refuse_other_writer(block, other.block)
             for read in [r for r in uses.reads if r.block is not block]:
-                if not (_keeps_order(before, then, read, fn, now) or _is_fed(before, then, read, fn, now)):
+                if not (
+                    _keeps_order(before, then, read, fn, now) or _is_fed(before, then, read, fn, now, _moved(fn, read))
+                ):
                     refuse_other_writer(block, others[0].block)
 
 
-def _is_first_of_copies(before: Function, fn: Function, new: Path, others: list[Access]) -> bool:
-    """Tells whether the block at *new* is a copy of all *others*, which come later and compute their elements once more.
+def _is_first_of_copies(before: Function, fn: Function, new: Path, uses: Uses) -> bool:
+    """Tells whether the block at *new* is a copy of all other writers, which come later and compute their elements once more.
 
-    Whoever computes such an element, and when, it has one value, as what it is computed from has.
+    Whoever computes such an element, and when, it has one value, as what it is computed from has; but a reduction must be seen by
+    nobody before it is complete.
     """
     block = the_block(new)
+    others = [w for w in uses.writes if w.block.name != block.name]
     if not all(is_pure(before, b) for b in read_buffers(block)):
         return False
-    return all(_is_copy(w.block, block) and is_before(new, _moved(fn, w).path) for w in others)
+    if not all(_is_copy(w.block, block) and is_before(new, _moved(fn, w).path) for w in others):
+        return False
+    return block.init is None or (_run_as_wholes(before, uses) and _run_as_wholes(fn, _moved_uses(fn, uses)))
+
+
+def _hides(before: Function, fn: Function, now: Access, then: Access, uses: Uses) -> bool:
+    """Tells whether what others write is read only before a block writes it anew, at *then* as at *now*: it comes after them.
+
+    They share no loop with it. Nor does what is read before it; all that is read after it, it has made. It may run instances
+    there that it did not run before: what these read must be there from the start.
+    """
+    known = uses_under((before.body,))
+    if any(known[b].writes for b in read_buffers(then.block)):
+        return False
+    earlier = [x for x in (*uses.writes, *uses.reads) if x.block is not then.block and is_before(x.path, then.path)]
+    later = [r for r in uses.reads if r.block is not then.block and r not in earlier]
+    if not is_defined(then) or any(w.block is not then.block and w not in earlier for w in uses.writes):
+        return False
+    apart = all(
+        is_before(y.path, now.path) and not _share_loops(x, then) and not _share_loops(y, now)
+        for x, y in [(x, _moved(fn, x)) for x in earlier]
+    )
+    return apart and all(_is_fed(before, then, r, fn, now, _moved(fn, r)) for r in later)
+
+
+def _share_loops(a: Access, b: Access) -> bool:
+    return any(isinstance(s, For) and s.extent is not ONE for s in a.path[: common_length(a.path, b.path)])
 
 
 def _is_copy(a: Block, b: Block) -> bool:
-    """Tells whether two blocks store the same at the same axes, all spatial, and read nothing of what they store."""
-    x, y = a.body, b.body
-    if not (isinstance(x, Store) and isinstance(y, Store) and x.mask is y.mask is None):
+    """Tells whether two blocks store the same at the same axes; one that reads what it stores must start it, too."""
+    kinds = {AxisKind.SPATIAL} if a.init is None else {AxisKind.SPATIAL, AxisKind.REDUCE}
+    if len(a.axes) != len(b.axes) or (a.init is None) is not (b.init is None):
         return False
-    if len(a.axes) != len(b.axes) or any(axis.kind is not AxisKind.SPATIAL for axis in (*a.axes, *b.axes)):
+    pairs = list(zip(a.axes, b.axes, strict=True))
+    if not all(i.kind is j.kind and i.kind in kinds and i.extent is j.extent for i, j in pairs):
         return False
-    if any(r.buffer is x.buffer for r in a.reads):
+    if any(r.buffer is w.buffer for r in a.reads for w in a.writes):
         return False
-    same = {i.var: j.var for i, j in zip(a.axes, b.axes, strict=True)}
-    pairs = zip((*x.indices, x.value), (*y.indices, y.value), strict=True)
-    return x.buffer is y.buffer and all(substitute(i, same) is j for i, j in pairs)
+    same: dict[Var, Expr] = {i.var: j.var for i, j in pairs}
+    return _stores_same(a.body, b.body, same) and (a.init is b.init is None or _stores_same(a.init, b.init, same))
+
+
+def _stores_same(a: Stmt | None, b: Stmt | None, same: Mapping[Var, Expr]) -> bool:
+    if not (isinstance(a, Store) and isinstance(b, Store) and a.mask is b.mask is None and a.buffer is b.buffer):
+        return False
+    pairs = zip((*a.indices, a.value), (*b.indices, b.value), strict=True)
+    return all(substitute(x, same) is y for x, y in pairs)
+
+
+def _run_as_wholes(fn: Function, uses: Uses) -> bool:
+    """Tells whether each reduction into a buffer is complete before any other access of it."""
+    accesses = (*uses.writes, *uses.reads)
+    return all(
+        reduces_all(fn, w.path)
+        and all(
+            is_finished(w.path, w.path[: common_length(w.path, x.path)]) for x in accesses if x.block is not w.block
+        )
+        for w in uses.writes
+    )
+
+
+def _moved_uses(fn: Function, uses: Uses) -> Uses:
+    return Uses(tuple([_moved(fn, w) for w in uses.writes]), tuple([_moved(fn, r) for r in uses.reads]), ())
+
+
+def _stays_started(before: Function, then: Access, other: Access, fn: Function, now: Access) -> bool:
+    """Tells whether *other* stores once to each element, before the block touches it, *then* as *now*: it starts a reduction."""
+    once = all(a.kind is AxisKind.SPATIAL for a in other.block.axes) and is_spread(before, other)
+    return once and is_bijective(before, other.path) and _is_fed(before, other, then, fn, _moved(fn, other), now)
 
 
 def _keeps_order(before: Function, then: Access, other: Access, fn: Function, now: Access) -> bool:
@@ -74,9 +147,9 @@ def _keeps_order(before: Function, then: Access, other: Access, fn: Function, no
     return is_before(other.path, then.path) == is_before(moved.path, now.path)
 
 
-def _is_fed(before: Function, then: Access, read: Access, fn: Function, now: Access) -> bool:
-    """Tells whether what the block makes is complete when *read*, *then* as *now*."""
-    return is_fed(before, [then], read) and is_fed(fn, [now], _moved(fn, read))
+def _is_fed(before: Function, write: Access, then: Access, fn: Function, moved: Access, now: Access) -> bool:
+    """Tells whether all that *write* makes is complete when it is used, *before* as in *fn*, where both may have moved."""
+    return is_fed(before, [write], then) and is_fed(fn, [moved], now)
 
 
 def _moved(fn: Function, access: Access) -> Access:

@@ -9,10 +9,11 @@ from weft.ir.bounds import Bounds
 from weft.ir.expr import ONE, Const, Mul, Var
 from weft.ir.simplify import simplify
 from weft.loop.nodes import AxisKind, Block, Buffer, For, Function, Range, Region, Stmt, full_region
+from weft.schedule.dependence import common_length, is_finished, uses_under
 from weft.schedule.nest import own_nest
 from weft.schedule.rebind import uses
 from weft.schedule.state import refuse
-from weft.schedule.tree import Path, alloc_of, blocks_in, loops_on, outer_blocks, regions_of
+from weft.schedule.tree import Path, alloc_of, blocks_in, loops_on, outer_blocks, regions_of, the_block
 
 
 def written_buffers(block: Block) -> list[Buffer]:
@@ -141,6 +142,19 @@ def is_placeable(block: Block, region: Region) -> bool:
     whole = full_region(region.buffer).ranges
     steps = steps_of_index(block, region)
     return all(p is not None or r is w for p, r, w in zip(steps, region.ranges, whole, strict=True))
+
+
+def check_complete(fn: Function, path: Path) -> None:
+    """Refuses the block at the end of *path* if another one reads its results before they are complete."""
+    block = the_block(path)
+    found = uses_under((fn.body,))
+    for read in [r for b in written_buffers(block) for r in found[b].reads if r.block is not block]:
+        if not is_finished(path, path[: common_length(path, read.path)]):
+            refuse(
+                f"{read.block.name} reads what {block.name} has combined so far",
+                read.block,
+                "a reduction moves as a whole: no other block may be in its loops",
+            )
 
 
 def check_placeable(producer: Block) -> None:

@@ -14,6 +14,7 @@ from weft.ir.prove import extremes, prove
 from weft.ir.rewrite import free_vars, substitute
 from weft.ir.simplify import simplify
 from weft.loop.nodes import Block, Buffer, For, Range, Stmt
+from weft.schedule.domain import domain_of
 from weft.schedule.guards import limits
 from weft.schedule.tree import Path, bind_loop, loops_on, paths, regions_of
 
@@ -70,6 +71,7 @@ def ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> E
 
 def _ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> Ends | None:
     variables = [f.var for f in inner]
+    bounds = domain_of(block, inner, bounds).bounds
     first = simplify(at_loops(block, r.begin), bounds)
     last = first if r.extent is ONE else simplify(at_loops(block, r.begin + r.extent - ONE), bounds)
     low = extremes(first, variables, bounds)

@@ -63,6 +63,43 @@ SCHEDULE: Final = (
         "boxes that share an end count as disjoint", "parallel", "reorder", "random",
     ),
     _schedule(
+        "dependence", "return most // step * step < least", "return most // step * step <= least",
+        "indices that meet once in a while count as taking turns", "reorder", "parallel",
+    ),
+    _schedule(
+        "dependence", " or self._reads_nothing_beyond(c, needs)", " or not any(v in self.vars for v in free_vars(c))",
+        "what a guard leaves out of an iteration counts as padding", "reorder", "parallel", "polyhedral",
+    ),
+    _schedule(
+        "domain", "high = min(high, ((most - 1) // -k) * step + step - 1)", "high = min(high, ((most - 1) // -k) * step)",
+        "a loop that a guard cuts loses its last iterations", "domain",
+    ),
+    _schedule(
+        "domain", "if any(_implies(other, c, bounds) for other in kept if other is not c):", "if len(kept) > 1:",
+        "one of several conditions counts as the others' consequence", "domain",
+    ),
+    _schedule(
+        "output_dependence", "    return apart and all(_is_fed(", "    return apart or all(_is_fed(",
+        "a copy that moves may leave readers to what others wrote", "compute_root", "polyhedral",
+    ),
+    _schedule(
+        "output_dependence", "return once and is_bijective(before, other.path) and _is_fed(", "return once or _is_fed(",
+        "updates may move away from a start in another iteration", "compute_at",
+    ),
+    _schedule(
+        "placing", "        if not is_finished(path, path[: common_length(path, read.path)]):", "        if False:",
+        "a sum that is read as far as it is may move", "compute_root",
+    ),
+    _schedule(
+        "primitives/decompose_reduction", "(is_before(own.path, other.path) and feeds(fn, own, other))",
+        "is_before(own.path, other.path)",
+        "results may be started before what was left in them is read", "decompose_reduction",
+    ),
+    _schedule(
+        "kinds", "later = {target.var: target.var + ONE}", "later = {target.var: target.var + ONE + ONE}",
+        "iterations that reach into the next one count as apart", "parallel",
+    ),
+    _schedule(
         "kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
         "a loop that a sum runs over may be parallel", "parallel", "vectorize",
     ),

@@ -17,6 +17,7 @@ from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import insert_beside, nest_over, parts_of
 from weft.schedule.output_dependence import check_output_dependences
 from weft.schedule.placing import (
+    check_complete,
     check_intermediate,
     check_outermost,
     check_placeable,
@@ -88,6 +89,7 @@ def _check(fn: Function, path: Path, producer: Block, loop: LoopRef) -> None:
             producer,
             "choose a loop after it; reverse_compute_at moves a block to an earlier one",
         )
+    check_complete(fn, path)
     check_renewable(fn, path)
     inside = set(blocks_in(target))
     users = readers(fn, producer)

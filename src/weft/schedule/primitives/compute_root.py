@@ -15,7 +15,7 @@ from weft.schedule.guards import check_renewable
 from weft.schedule.inputs import check_inputs
 from weft.schedule.nest import nest_over, own_nest, top_level
 from weft.schedule.output_dependence import check_output_dependences
-from weft.schedule.placing import check_placeable, check_whole, written_buffers
+from weft.schedule.placing import check_complete, check_placeable, check_whole, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.state import BlockRef, Change, refuse
 from weft.schedule.tree import (
@@ -55,6 +55,7 @@ def _check(fn: Function, path: Path, producer: Block) -> None:
     _check_results(fn, path, producer)
     if own_nest(path) == top_level(path):
         refuse(f"{producer.name} is outside of all other loops already", producer, "there is nothing to move it out of")
+    check_complete(fn, path)
     check_renewable(fn, path)
     check_placeable(producer)
 

@@ -17,14 +17,14 @@ from weft.loop.nodes import TENSOR, Axis, AxisKind, Block, For, Function, Stmt, 
 from weft.loop.regions import make_block
 from weft.loop.visit import loads
 from weft.schedule.bijection import is_injective, mixed_loops, starts_first
-from weft.schedule.dependence import check_structured
+from weft.schedule.dependence import check_structured, feeds, is_before, is_disjoint, uses_under
 from weft.schedule.nest import fresh_block_name
 from weft.schedule.placing import reduce_loops, written_buffers
 from weft.schedule.primitive import primitive
 from weft.schedule.rebind import uses
 from weft.schedule.results import over_results
 from weft.schedule.state import BlockRef, Change, LoopRef, called, refuse
-from weft.schedule.tree import Path, alloc_of, block_path, bounds_on, loops_on, outer_blocks, replace, the_block
+from weft.schedule.tree import Path, alloc_of, block_path, bounds_on, loops_on, replace, the_block
 
 
 @primitive
@@ -53,8 +53,8 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
             outside[0],
             "choose that loop, or one further out",
         )
-    _check(fn, path, update, update.init, loops[depth])
     _check_places(fn, update, loops[depth:])
+    _check(fn, path, update, update.init, loops[depth])
     name = fresh_block_name(fn, f"{update.name}_init")
     init = _init_nest(path, update.init, name, loops[depth:])
     rest = _without_init(update)
@@ -93,15 +93,7 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
             "choose a loop inside the one that repeats them",
         )
     written = set(written_buffers(update))
-    order = outer_blocks(loop)
-    for n, b in enumerate(order):
-        used = [r.buffer for r in b.writes] + [r.buffer for r in b.reads if n < order.index(update)]
-        if b is not update and written & set(used):
-            refuse(
-                f"{b.name} uses the results of {update.name} in the loop, too",
-                b,
-                "choose a loop inside the one that both are in",
-            )
+    _check_others(fn, path, update, loop)
     if any(x.buffer not in written for x in loads(init)):
         refuse(
             f"the initialisation of {update.name} reads other results",
@@ -114,6 +106,26 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
             loop,
             "choose a loop inside it",
         )
+
+
+def _check_others(fn: Function, path: Path, update: Block, loop: For) -> None:
+    """Refuses blocks in *loop* that use the results before they are started there.
+
+    What is used of other elements does not matter, nor what an iteration does with a result after the update.
+    """
+    start = path.index(loop)
+    found, around = uses_under(path[: start + 1]), {f.var for f in loops_on(path[: start + 1])}
+    for own in [w for b in written_buffers(update) for w in found[b].writes if w.block is update]:
+        uses = found[own.region.buffer]
+        for other in (*uses.writes, *uses.reads):
+            if other.block is update or is_disjoint(fn, own, other, around):
+                continue
+            if not (is_before(own.path, other.path) and feeds(fn, own, other)):
+                refuse(
+                    f"{other.block.name} uses the results of {update.name} in the loop, too",
+                    other.block,
+                    "choose a loop inside the one that both are in",
+                )
 
 
 def _check_places(fn: Function, update: Block, moving: Sequence[For]) -> None:
