@@ -173,8 +173,61 @@ def test_a_node_s_name_may_hold_braces() -> None:
         weft.compile(made)(X, np.array([4]))
 
 
-def test_kernels_are_timed_without_the_checks_between_them() -> None:
-    made, right, _, _ = CASES["Gather"]
+@pytest.mark.parametrize(("name", "kernels"), [("Gather", 1), ("ScatterElements", 2)])
+def test_kernels_are_timed_without_the_checks_between_them(name: str, kernels: int) -> None:
+    """The kernel that looks for the index belongs to each call, unless the one that uses it tells when it is needed."""
+    made, right, _, _ = CASES[name]
     compilation = weft.build(made)
-    profiler = Profiler(compilation, dict(zip(("x", "i"), right, strict=True)))
-    assert len(profiler.measure(0.01).kernels) == len(compilation.fused.groups) == 2
+    profiler = Profiler(compilation, dict(zip([v.name for v in compilation.source.inputs], right, strict=True)))
+    assert len(profiler.measure(0.01).kernels) == len(compilation.fused.calls) == kernels
+    assert len(compilation.fused.groups) == 2
+
+
+@pytest.mark.parametrize("wrong", [0, 54_321, 99_999])
+def test_one_of_many_is_found_whatever_thread_meets_it(wrong: int) -> None:
+    compiled = weft.compile(model("GatherND", {"x": (F, [300, 7]), "i": (I, [100_000, 2])}), threads=2)
+    x, i = rng.standard_normal((300, 7)).astype(np.float32), rng.integers(0, 7, (100_000, 2))
+    right = compiled(x, i)
+    np.testing.assert_array_equal(right, x[i[:, 0], i[:, 1]])
+    i[wrong, 1] = -8
+    with pytest.raises(weft.RuntimeFailure, match="index -8 is outside of -7 to 6"):
+        compiled(x, i)
+    i[wrong, 1] = -7
+    compiled(x, i)
+
+
+def test_of_several_in_one_kernel_the_right_one_is_named() -> None:
+    """The indices of the second are computed, and what is found of the first does not lie where the second's is then."""
+    nodes = [
+        helper.make_node("Abs", ["j"], ["k"]),
+        helper.make_node("Gather", ["x", "i"], ["a"], name="/first"),
+        helper.make_node("Gather", ["x", "k"], ["b"], name="/second"),
+        helper.make_node("Mul", ["a", "b"], ["c"]),
+        helper.make_node("Relu", ["c"], ["d"]),
+        helper.make_node("Softmax", ["d"], ["y"]),
+    ]
+    given = [helper.make_tensor_value_info(*g) for g in (("x", F, [4, 3]), ("i", I, [5]), ("j", I, [5]))]
+    graph = helper.make_graph(nodes, "net", given, [helper.make_tensor_value_info("y", F, [5, 3])])
+    compiled = weft.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    inside, outside = np.array([0, 1, 2, 3, 0]), np.array([0, 1, -9, 3, 0])
+    assert np.sum(compiled(X, inside, -inside)) == pytest.approx(5)
+    with pytest.raises(weft.RuntimeFailure, match="Gather /first: index -9 is outside of -4 to 3"):
+        compiled(X, outside, inside)
+    with pytest.raises(weft.RuntimeFailure, match="Gather /second: index 9 is outside of -4 to 3"):
+        compiled(X, inside, outside)
+
+
+def test_indices_that_gather_and_scatter_are_searched_once() -> None:
+    nodes = [
+        helper.make_node("GatherElements", ["x", "i"], ["a"], name="/read"),
+        helper.make_node("ScatterElements", ["x", "i", "a"], ["y"], name="/write"),
+    ]
+    given = [helper.make_tensor_value_info(*g) for g in (("x", F, [4, 3]), ("i", I, [2, 3]))]
+    graph = helper.make_graph(nodes, "net", given, [helper.make_tensor_value_info("y", F, [4, 3])])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    assert not weft.build(made).fused.on_demand
+    compiled = weft.compile(made)
+    i = np.array([[0, 1, -1], [3, 3, 0]])
+    np.testing.assert_array_equal(compiled(X, i), X)
+    with pytest.raises(weft.RuntimeFailure, match="/read: index 4 is outside of -4 to 3"):
+        compiled(X, i + 1)

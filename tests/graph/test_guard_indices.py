@@ -35,7 +35,7 @@ def test_a_guard_in_print() -> None:
         "graph net(x: f32[n, 3], i: i64[2]) -> (gather):\n"
         "  extremes: i64[], extremes_1: i64[] = extremes(i, i, axes=(0,))  # Gather /g\n"
         "  gather: f32[2, 3] = gather(x, i, axis=0)  # Gather /g\n"
-        "  guard extremes, extremes_1 in (0 - n) to (n - 1)  # Gather /g\n"
+        "  watched guard extremes, extremes_1 in (0 - n) to (n - 1)  # Gather /g\n"
         "  return gather=gather\n"
     )
     assert guard_indices(made) is made

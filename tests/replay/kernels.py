@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -48,9 +49,11 @@ def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), options)
     names: dict[str, str] = {}
     workspaces: dict[str, tuple[int, ...]] = {}
-    for n, (key, request) in enumerate(kernel_requests(fused, options).items()):
+    count: Counter[str] = Counter()
+    for key, request in kernel_requests(fused, options).items():
         made = lower_kernel(request, target)
-        names[key] = f"{n:02}.{request.name}"
+        count[request.name] += 1
+        names[key] = f"{request.name}.{count[request.name]}"
         workspaces[key] = made.workspaces
         loops = canonical_text(request.program)
         yield Stages(names[key], loops, made.scheduled, made.readable, sha256(made.text.text.encode()).hexdigest())

@@ -1,6 +1,6 @@
 """The stored kernels: a line of hashes each, in files that Git shows the changes of, and their programs beside, compressed.
 
-stored/avx512.txt             resnet18/00.conv2d_bn_relu 0f3c... 77aa... 91c0... e51b...
+stored/avx512.txt             resnet18/conv2d.3 0f3c... 77aa... 91c0... e51b...
 stored/avx512.programs.xz     the programs of these, to show what differs
 """
 

@@ -40,7 +40,7 @@ def test_every_model_is_stored(machine: str) -> None:
 
 @pytest.fixture
 def kernel() -> Stages:
-    return made("D4", "avx2")["D4/00.conv2d"]
+    return made("D4", "avx2")["D4/conv2d.1"]
 
 
 @pytest.mark.parametrize("stage", ["loops", "scheduled", "lowered"])
@@ -62,6 +62,6 @@ def test_other_llvm_of_the_same_program_is_told(kernel: Stages) -> None:
 
 def test_kernels_that_are_gone_or_new_are_told(kernel: Stages) -> None:
     (text,) = compare(["D4"], "avx2", {"D4/entry": made("D4", "avx2")["D4/entry"]})
-    assert text == "avx2 D4/00.conv2d: it is gone"
-    (text,) = compare(["D4"], "avx2", {**made("D4", "avx2"), "D4/01.more": kernel})
-    assert text.startswith("avx2 D4/01.more: it is new")
+    assert text == "avx2 D4/conv2d.1: it is gone"
+    (text,) = compare(["D4"], "avx2", {**made("D4", "avx2"), "D4/more.1": kernel})
+    assert text.startswith("avx2 D4/more.1: it is new")

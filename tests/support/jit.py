@@ -37,6 +37,7 @@ class Context(ctypes.Structure):
         ("failed_assert", ctypes.c_int32),
         ("detail", ctypes.c_int64 * 4),
         ("arena_needed", ctypes.c_int64),
+        ("outside", ctypes.c_int32),
     ]
 
 

@@ -138,7 +138,7 @@ def _graph_lines(made: Compilation) -> list[str]:
     """Returns a line for each call, with the number of its kernel, and one for each tensor that is a part of another."""
     head, *lines = str(made.fused).splitlines()
     numbers = _numbers(made)
-    calls = [numbers[g.key] for g in made.fused.groups]
+    calls = [numbers[g.key] for g in made.fused.calls]
     marks = [f"{n:>4}" for n in calls] + [" " * 4] * (len(lines) - len(calls))
     return [f"{head}; the numbers are those of the kernels", *[m + line for m, line in zip(marks, lines, strict=True)]]
 
@@ -170,7 +170,7 @@ def _kernel(made: Compilation, name: str) -> Kernel:
 
 def _rows(made: Compilation) -> list[dict[str, object]]:
     """Returns the facts of each kernel."""
-    calls = Counter([g.key for g in made.fused.groups])
+    calls = Counter([g.key for g in made.fused.calls])
     sources = {g.key: g.source for g in reversed(made.fused.groups)}
     return [
         {
@@ -185,7 +185,7 @@ def _facts(made: Compilation) -> dict[str, object]:
     return {
         "target": made.package.target,
         "inputs": list(map(str, made.package.inputs)), "outputs": list(map(str, made.package.outputs)),
-        "nodes": len(made.source.nodes), "calls": len(made.fused.groups), "kernels": _rows(made),
+        "nodes": len(made.source.nodes), "calls": len(made.fused.calls), "kernels": _rows(made),
         "constants_bytes": _constant_bytes(made), "code_bytes": len(made.package.image),
         "arena": str(made.plan).splitlines()[-1], "seconds": dict(made.seconds),
     }  # fmt: skip
@@ -197,7 +197,7 @@ def _constant_bytes(made: Compilation) -> int:
 
 def _show_summary(path: Path, made: Compilation) -> None:
     _show_signature(f"{path.name} for {made.package.target}", made.package)
-    calls, kernels = len(made.fused.groups), len(made.kernels)
+    calls, kernels = len(made.fused.calls), len(made.kernels)
     code = f"{human_bytes(len(made.package.image))} of code, {human_bytes(_constant_bytes(made))} of constants"
     stages = ", ".join(f"{stage} {human_seconds(seconds)}" for stage, seconds in made.seconds.items())
     total = human_seconds(sum(made.seconds.values()))

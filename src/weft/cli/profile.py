@@ -107,7 +107,7 @@ class Profiled(Opened):
         """Returns the kernels, the most expensive first, given the seconds of each group."""
         made = self.made
         taken: dict[str, list[float]] = {key: [] for key in made.kernels}
-        for group, time in zip(made.fused.groups, times, strict=True):
+        for group, time in zip(made.fused.calls, times, strict=True):
             taken[group.key].append(time)
         first = {g.key: g for g in reversed(made.fused.groups)}
         rows = []

@@ -34,6 +34,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.pipeline import Options as GraphOptions
 from weft.graph.pipeline import optimize
 from weft.graph.place_concats import place_concats
+from weft.graph.put_checks_last import put_checks_last
 from weft.graph.text import dim_text
 from weft.graph.verify import verify_graph
 from weft.native import _rt
@@ -151,7 +152,7 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
 def fuse_graph(graph: Graph, options: Options) -> FusedGraph:
     """Returns an optimized graph cut into kernels, in the order in which they run."""
     fused = fuse(graph, merge=options.uses("fusion", 1))
-    return order_groups(place_concats(fused)) if options.uses("memory", 1) else fused
+    return put_checks_last(order_groups(place_concats(fused)) if options.uses("memory", 1) else fused)
 
 
 def plan_calls(fused: FusedGraph, workspaces: Mapping[str, tuple[int, ...]], options: Options) -> MemoryPlan:

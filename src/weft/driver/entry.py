@@ -1,9 +1,16 @@
 """The entry program of a model: `plan` (see `entry_plan`), and `main`, which calls the kernels in order.
 
-def main(in0, out0, arena, constants, batch):
+def main(in0, out0, arena, constants, outside, batch):
     t1 = view(arena, 0)
     conv(in0.at(0), t1.at(0))
     ...
+    if outside[0] != 0:
+        outside[0] = 0
+        extremes(...)
+        assert ...
+
+Kernels that watch their indices set `outside` where one is not inside of its limits, and go on with the nearest that is. Which
+one it was is looked for when all have run.
 """
 
 from __future__ import annotations
@@ -17,9 +24,9 @@ from weft.driver.entry_plan import plan_function, size_sources
 from weft.graph.graph import Array, Constant, Guard, Value
 from weft.graph.groups import FusedGraph, Group
 from weft.graph.memory import MemoryPlan, Place
-from weft.ir.expr import INDEX, Const, Expr, all_of, cast, index
-from weft.loop.nodes import Address, Assert, Buffer, Call, Function, Load, Param, Program, Stmt, View, seq
-from weft.support.dtypes import u8
+from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, all_of, cast, const, index, ne
+from weft.loop.nodes import Address, Assert, Buffer, Call, Function, If, Load, Param, Program, Stmt, Store, View, seq
+from weft.support.dtypes import i32, u8
 
 
 @dataclass(frozen=True)
@@ -60,21 +67,23 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     """Builds the function that runs the model over the arena."""
     graph = fused.graph
     arena, weights = Buffer("arena", (plan.size,), u8), Buffer("constants", (constants.size,), u8)
+    outside = Buffer("outside", (ONE,), i32)
     ins = [Buffer(f"in{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.inputs)]
     outs = [Buffer(f"out{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
     checks = _checks(memory)
-    body = seq(
-        *checks[-1],
-        *[
-            s
-            for n, g in enumerate(fused.groups)
-            for s in (_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())), *checks[n])
-        ],
-    )
-    params: tuple[Param, ...] = (*ins, *outs, arena, weights, *sizes)
-    words = [f"in{n}" for n in range(len(ins))] + [f"out{n}" for n in range(len(outs))] + ["arena", "constants"]
+    steps: dict[bool, list[Stmt]] = {False: checks[-1], True: []}
+    for n, g in enumerate(fused.groups):
+        steps[g in fused.on_demand] += [_call(g, memory, kernels[g.key], plan.workspaces.get(n, ())), *checks[n]]
+    body = seq(*steps[False])
+    context = [arena, weights]
+    if search := steps[True]:
+        told, nothing = Load(outside, (ZERO,)), const(0, i32)
+        body = seq(body, If(ne(told, nothing), seq(Store(outside, (ZERO,), nothing, None), *search), None))
+        context.append(outside)
+    params: tuple[Param, ...] = (*ins, *outs, *context, *sizes)
+    words = [b.name for b in (*ins, *outs, *context)]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
     return Function("main", params, body, EntrySpec("main", tuple(words)).annotations())
 

@@ -77,7 +77,7 @@ class Profiler:
     """
 
     def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray], threads: int = 1) -> None:
-        self.groups = made.fused.groups
+        self.groups = made.fused.calls
         self.threads = threads
         self.flush = made.package.denormals == "flush"
         fused, plan, graph = made.fused, made.plan, made.fused.graph

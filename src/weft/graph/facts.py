@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from weft.graph.graph import Attributes, Node, Value
-from weft.ir.expr import ONE, ZERO, Add, Const, Mul, Select, Sub, Var
+from weft.ir.expr import ONE, ZERO, Add, Apply, Const, Mul, Select, Sub, Var
 from weft.ir.node import Node as IrNode
 from weft.ir.rewrite import post_order
 from weft.ops.registry import Operator, TensorType
@@ -29,7 +29,8 @@ class NodeFacts:
     `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule;
     `is_rearrangement` that it moves elements without computing, by sums and products of indices alone. `streams[i]` tells that a
     contraction reads input *i* at indices without the result's last axis: one element for each vector of the result, wherever
-    that element lies. `moved` are the inputs whose elements the outputs consist of; None where these are computed.
+    that element lies. `moved` are the inputs whose elements the outputs consist of; None where these are computed. `watches`
+    tells that the node's kernel tells of numbers outside of their limits.
     """
 
     kind: OpClass
@@ -38,6 +39,7 @@ class NodeFacts:
     is_rearrangement: bool
     streams: tuple[bool, ...]
     moved: tuple[int, ...] | None
+    watches: bool
 
     def same_index(self, i: int) -> bool:
         """Tells whether an output element needs only the element of input *i* at its own index."""
@@ -103,7 +105,13 @@ def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes:
     kind = max(kinds.values(), default=OpClass.INJECTIVE)
     streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
     is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
-    return NodeFacts(kind, reads, is_map, is_rearrangement, streams, _moved(given, operations))
+    watches = any(map(_watches, operations))
+    return NodeFacts(kind, reads, is_map, is_rearrangement, streams, _moved(given, operations), watches)
+
+
+def _watches(op: Operation) -> bool:
+    values = op.values if isinstance(op, Compute) else ()
+    return any(isinstance(n, Apply) and n.fn == "watched" for v in values for n in post_order(v))
 
 
 def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> tuple[int, ...] | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import signature
 from math import prod
@@ -223,7 +223,8 @@ class Requirement:
 class Guard:
     """What must hold of values that a graph computes: *least* and *greatest* are inside of *limits* (their elements in order).
 
-    `what` is the word for such a number, and `source` the model's node that needs it to be inside, both for the message.
+    `what` is the word for such a number, and `source` the model's node that needs it to be inside, both for the message. A guard
+    is `watched` where the kernels that use the numbers tell if one is outside: only then are the least and the greatest computed.
     """
 
     least: Value
@@ -231,11 +232,12 @@ class Guard:
     limits: tuple[tuple[Expr, Expr], ...]
     what: str
     source: str
+    watched: bool = False
 
     def mapped(self, stands_for: Mapping[Value, Value]) -> Guard:
         """Returns the same check of the values that stand for its own."""
         least, greatest = stands_for.get(self.least, self.least), stands_for.get(self.greatest, self.greatest)
-        return Guard(least, greatest, self.limits, self.what, self.source)
+        return replace(self, least=least, greatest=greatest)
 
 
 class Graph:

@@ -112,6 +112,24 @@ class FusedGraph:
         read = [self.root(v) for g in self.groups for v in g.inputs]
         return tuple(dict.fromkeys(v for v in read if isinstance(v, Constant)))
 
+    @cached_property
+    def on_demand(self) -> frozenset[Group]:
+        """The groups that only serve watched guards: they run where a kernel told that a number is outside of its limits."""
+        guarded = [v for g in self.graph.guards if not g.watched for v in (g.least, g.greatest)]
+        needed = {self.root(v) for v in (*self.graph.outputs, *guarded)}
+        found = set()
+        for g in reversed(self.groups):
+            if needed.isdisjoint(map(self.root, g.outputs)):
+                found.add(g)
+            else:
+                needed.update(map(self.root, g.inputs))
+        return frozenset(found)
+
+    @property
+    def calls(self) -> tuple[Group, ...]:
+        """The groups that run in every call, in their order."""
+        return tuple([g for g in self.groups if g not in self.on_demand])
+
     def __str__(self) -> str:
         lines = [f"{len(self.groups)} groups, {len({g.key for g in self.groups})} distinct"]
         for g in self.groups:

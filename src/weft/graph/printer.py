@@ -48,7 +48,7 @@ def unique_names(graph: Graph) -> dict[Value, str]:
 
 def _guard_text(g: Guard, names: dict[Value, str]) -> str:
     limits = ", ".join(f"{dim_text(low)} to {dim_text(high)}" for low, high in g.limits)
-    return f"guard {names[g.least]}, {names[g.greatest]} in {limits}  # {g.source}"
+    return f"{'watched ' if g.watched else ''}guard {names[g.least]}, {names[g.greatest]} in {limits}  # {g.source}"
 
 
 def _constant_text(c: Constant) -> str:

@@ -218,9 +218,11 @@ def _ramp(e: Ramp, memo: _Memo) -> Interval:
 
 
 def _apply(e: Apply, memo: _Memo) -> Interval:
+    a = memo[e.args[0]]
+    if e.fn == "watched":
+        return iv.minimum(iv.maximum(a, memo[e.args[1]]), memo[e.args[2]])
     if e.fn != "abs" or not e.dtype.is_int:
         return iv.of_type(e.dtype)
-    a = memo[e.args[0]]
     return _fit(iv.maximum(iv.maximum(a, iv.neg(a)), NO), e.dtype)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.support.dtypes import DType
 
-Operands: TypeAlias = Literal["floats", "numbers", "bools"]
+Operands: TypeAlias = Literal["floats", "integers", "numbers", "bools"]
 """What an intrinsic takes; numbers are floats and integers."""
 
 
@@ -26,6 +26,8 @@ class Intrinsic:
     """A pure function: its arity, its meaning on NumPy values, and whether it answers a bool.
 
     `unlikely` is its operand, a bool that seldom holds: where it chooses (`Select`), a backend may skip what no lane chooses.
+    `watched(x, low, high)` is `min(max(x, low), high)`, seldom another than *x*; a backend may tell its caller where it is, and
+    may do so in vain.
     """
 
     name: str
@@ -36,7 +38,8 @@ class Intrinsic:
 
     def accepts(self, operand: DType) -> bool:
         """Tells whether the function is one of operands of type *operand*."""
-        return operand.is_float if self.takes == "floats" else operand.is_bool == (self.takes == "bools")
+        kind: Operands = "floats" if operand.is_float else "bools" if operand.is_bool else "integers"
+        return self.takes == kind or (self.takes == "numbers" and kind != "bools")
 
     def result(self, operand: DType) -> DType:
         """Returns the type of the result for operands of type *operand*."""
@@ -113,5 +116,6 @@ declare("round_away", 1, _round_away)
 declare("copysign", 2, np.copysign)
 declare("abs", 1, np.abs, takes="numbers")
 declare("unlikely", 1, lambda cond: cond, predicate=True, takes="bools")
+declare("watched", 3, lambda x, low, high: np.minimum(np.maximum(x, low), high), takes="integers")
 declare("is_nan", 1, np.isnan, predicate=True)
 declare("is_inf", 1, np.isinf, predicate=True)

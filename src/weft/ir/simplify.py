@@ -22,6 +22,7 @@ from weft.ir.expr import (
     INDEX,
     Add,
     And,
+    Apply,
     Broadcast,
     Cast,
     Comparison,
@@ -200,6 +201,8 @@ class Simplifier:
             other = _scalarised(n)
             if other is not None:
                 return other
+        if isinstance(n, Apply) and n.fn == "watched" and n.dtype.lanes == 1 and self._is_between(*n.args):
+            return n.args[0]
         folded = fold_constants(n)
         if folded is not n:
             return folded
@@ -235,6 +238,10 @@ class Simplifier:
         found = (ordering if type(n) in (Lt, Le) else equality)(type(n), d, n.a.dtype)
         self._memo.setdefault(found, found)
         return found
+
+    def _is_between(self, x: Expr, low: Expr, high: Expr) -> bool:
+        above, below = plus(poly_of(x), poly_of(low), -1), plus(poly_of(high), poly_of(x), -1)
+        return is_exact(x.dtype) and self.is_at_least(above, 0) and self.is_at_least(below, 0)
 
     def _choice(self, n: Min | Max) -> Expr | None:
         d = plus(poly_of(n.b), poly_of(n.a), -1)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from weft.ir.expr import INDEX, ZERO, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ops.elementwise import map_tensors
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
-from weft.ops.movement import from_end
+from weft.ops.movement import chosen_index, from_end
 from weft.ops.order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, flatten_index, normalize_axis
@@ -36,7 +36,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     shape = (*indices.shape[:-1], *x.shape[batch_dims + depth :])
 
     def gathered(*i: Expr) -> Expr:
-        at = [from_end(indices[(*i[:n], k)], x.shape[batch_dims + k]) for k in range(depth)]
+        at = [chosen_index(indices[(*i[:n], k)], x.shape[batch_dims + k]) for k in range(depth)]
         return x[(*i[:batch_dims], *at, *i[n:])]
 
     return compute(shape, gathered, "gather_nd", dtype=x.dtype)

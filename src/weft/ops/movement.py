@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, apply, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ir.prove import prove
 from weft.ops.cases import piecewise
 from weft.ops.conv import pad_spatial
@@ -158,9 +158,17 @@ def split(x: Tensor, *, axis: int, sizes: tuple[ExprLike, ...]) -> tuple[Tensor,
 
 def from_end(i: Expr, size: Expr) -> Expr:
     """Returns an index that may be negative, counted from the front; one outside is moved to the nearest inside."""
+    return minimum(maximum(_counted(i, size), 0), size - 1)
+
+
+def chosen_index(i: Expr, size: Expr) -> Expr:
+    """Returns the same of an index that chooses what is read; one outside is told of, see `guard_indices`."""
+    return apply("watched", _counted(i, size), ZERO, size - 1)
+
+
+def _counted(i: Expr, size: Expr) -> Expr:
     wide = cast(i, INDEX)
-    counted = select(wide < 0, wide + size, wide)
-    return minimum(maximum(counted, 0), size - 1)
+    return select(wide < 0, wide + size, wide)
 
 
 @operator("gather")
@@ -170,7 +178,7 @@ def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     n = indices.rank
 
     def gathered(*i: Expr) -> Expr:
-        at = from_end(indices[i[d : d + n]], x.shape[d])
+        at = chosen_index(indices[i[d : d + n]], x.shape[d])
         return x[(*i[:d], at, *i[d + n :])]
 
     return compute((*x.shape[:d], *indices.shape, *x.shape[d + 1 :]), gathered, "gather", dtype=x.dtype)
@@ -192,7 +200,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
         )
 
     def gathered(*i: Expr) -> Expr:
-        return x[(*i[:d], from_end(indices[i], x.shape[d]), *i[d + 1 :])]
+        return x[(*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])]
 
     return compute(indices.shape, gathered, "gather_elements", dtype=x.dtype)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.targets.scopes import CPU_SCOPES, Scope
 
-PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unlikely"})
+PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unlikely", "watched"})
 """The pure functions that every target computes with a few instructions of its own, or, as `unlikely`, with none."""
 
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})

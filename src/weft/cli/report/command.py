@@ -59,7 +59,7 @@ def report(
     write_output(output, lambda file: file.write(page))
     if asked.as_json:
         took = None if timing is None else sum(s.calls * s.seconds for s in timing.kernels)
-        kernels, calls = len(made.kernels), len(made.fused.groups)
+        kernels, calls = len(made.kernels), len(made.fused.calls)
         print_json({"page": str(output), "bytes": len(page), "kernels": kernels, "calls": calls, "seconds": took})
     elif not asked.quiet:
         out.print(f"wrote {output}: {human_bytes(len(page))}; open it in a browser", markup=False)

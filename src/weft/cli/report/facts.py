@@ -48,7 +48,7 @@ def report_facts(
             "optimized": draw_optimized(made.fused).facts(),
             "calls": draw_calls(made.fused).facts(),
         },
-        "calls": [{"kernel": number[g.key], "source": g.source} for g in made.fused.groups],
+        "calls": [{"kernel": number[g.key], "source": g.source} for g in made.fused.calls],
         "kernels": _kernels(made, keys, timing),
         "roofs": None if timing is None else _roofs(timing.roofs),
         "memory": _memory(made),
@@ -67,7 +67,7 @@ def _sizes(made: Compilation) -> dict[str, int]:
     return {
         "nodes": len(made.source.nodes),
         "optimized": len(made.fused.graph.nodes),
-        "calls": len(made.fused.groups),
+        "calls": len(made.fused.calls),
         "kernels": len(made.kernels),
         "weights": sum(c.nbytes for c in made.source.constants()),
         "constants": sum(c.nbytes for c in made.fused.constants),
@@ -83,7 +83,7 @@ def _number(e: Expr) -> int:
 
 def _kernels(made: Compilation, keys: Sequence[str], timing: Timing | None) -> list[dict[str, Any]]:
     standings = {} if timing is None else {s.name: s for s in timing.kernels}
-    calls = Counter(g.key for g in made.fused.groups)
+    calls = Counter(g.key for g in made.fused.calls)
     first = {g.key: g for g in reversed(made.fused.groups)}
     number = {key: n for n, key in enumerate(made.kernels, 1)}  # as `weft inspect` has it
     return [

@@ -18,6 +18,8 @@ FAILED_ASSERT: Final = 52
 DETAIL: Final = 56
 DETAILS: Final = 4
 ARENA_NEEDED: Final = 88
+OUTSIDE: Final = 96
+"""Offset of an i32 that generated code sets where a watched number is outside of its limits, and that `main` clears."""
 
 OK: Final = 0
 ASSERT_FAILED: Final = 1

@@ -196,7 +196,7 @@ class Emitter:
         traps = self.may_trap(e)
         seldom = isinstance(e, Select) and is_unlikely(e.cond)
         kids: Any = () if seldom or (traps and type(e) in LAZY) else e.children()
-        return handler, kids, traps or seldom or isinstance(e, Address)
+        return handler, kids, traps or seldom or isinstance(e, Address) or is_watched(e)
 
     def _no_handler(self, e: Expr) -> LoweringError:
         if isinstance(e, Var):
@@ -244,6 +244,11 @@ class Emitter:
 def is_unlikely(cond: Expr) -> bool:
     """Tells whether *cond* is said to hold seldom."""
     return isinstance(cond, Apply) and cond.fn == "unlikely"
+
+
+def is_watched(e: Expr) -> bool:
+    """Tells whether evaluating *e* itself may tell the context something: not every place that may reuse its value has run it."""
+    return isinstance(e, Apply) and e.fn == "watched"
 
 
 def is_hazard(e: Node) -> bool:

@@ -9,6 +9,7 @@ for each parameter, what the wrapper passes:
     in2.1            (an i64) size 1 of input 2
     arena constants  (buffers) the planned memory and the packed weights
     arena_needed     (an i64 buffer of one) where the plan leaves the bytes of arena it wants
+    outside          (an i32 buffer of one) what kernels set where a watched number is outside of its limits
     arena_bytes threads   (an i64) as the context has them
 """
 
@@ -27,6 +28,8 @@ from weft.loop.nodes import Function
 KINDS: Final = ("main", "plan")
 _WORD: Final = re.compile(r"(in|out)(\d+)(?:\.(shape|\d+))?$")
 _CONTEXT: Final = {"arena": abi.ARENA, "constants": abi.CONSTANTS}
+_FIELDS: Final = {"arena_needed": abi.ARENA_NEEDED, "outside": abi.OUTSIDE}
+"""Fields of the context that are passed by their address."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ def entry_wrapper(f: Emitter, function: Function, spec: EntrySpec) -> str:
 def _argument(f: Emitter, word: str) -> tuple[str, str]:
     if word in _CONTEXT:
         return "ptr", _load(f, "ptr", context_field(f, _CONTEXT[word]))
-    if word == "arena_needed":
-        return "ptr", context_field(f, abi.ARENA_NEEDED)
+    if word in _FIELDS:
+        return "ptr", context_field(f, _FIELDS[word])
     if word == "arena_bytes":
         return "i64", _load(f, "i64", context_field(f, abi.ARENA_BYTES))
     if word == "threads":

@@ -10,6 +10,7 @@ from weft.codegen.llvm.casts import narrow, widen, widened
 from weft.codegen.llvm.emitter import Emitter, emits
 from weft.codegen.llvm.scale import scaled
 from weft.codegen.llvm.types import filled, mangled, register_type
+from weft.codegen.llvm.watch import watched
 from weft.ir.expr import INDEX, Apply
 from weft.support.dtypes import DType
 
@@ -28,6 +29,8 @@ def apply(f: Emitter, e: Apply, *operands: Operand) -> Operand:
         return operands[0]
     operand = e.args[0].dtype
     texts = [f.build.text(x) for x in operands]
+    if e.fn == "watched":
+        return watched(f, e, *texts)
     if not operand.is_float:
         return _integer_abs(f, operand, texts[0])
     wide = widened(operand)

@@ -1,9 +1,10 @@
 """Adds a check for every index that is data: the smallest and the largest of them, looked at before they are used.
 
-    y = gather(x, i)     becomes     guard reduce_min(i), reduce_max(i) in -10 to 9; y = gather(x, i)
+    y = gather(x, i)     becomes     least, greatest = extremes(i); watched guard least, greatest in -10 to 9; y = gather(x, i)
 
-Indices that are known are checked here and cost nothing; so do those that cannot be outside by what makes them. Those of a branch
-that may not be taken count only where it is.
+Kernels whose formulas watch their indices (`facts_of`) tell when one is outside, and only then is it looked for. Indices that are
+known are checked here and cost nothing; so do those that cannot be outside by what makes them. Those of a branch that may not be
+taken count only where it is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from weft.graph.facts import facts_of
 from weft.graph.graph import Constant, Graph, Guard, Node, Parameter, Value
 from weft.graph.known_ranges import known_range
 from weft.graph.rewriting import Inputs, rewrite_graph
@@ -91,14 +93,15 @@ class _Guards:
         if isinstance(v, Constant) and not isinstance(v, Parameter) and not under:
             _check_known(new, node, v, found)
             return
-        key = (v, under, found.by_column)
+        watched = facts_of(node).watches
+        key = (v, under, found.by_column, watched)
         if (key, found.limits) in self.checked:
             return
         self.checked.add((key, found.limits))
         if key not in self.extremes:
-            self.extremes[key] = _reduced(new, v, under, found, node.source)
+            self.extremes[key] = _reduced(new, v, under, found, node.source, by_rows=not watched)
         least, greatest = self.extremes[key]
-        new.guards.append(Guard(least, greatest, found.limits, found.what, _name(node)))
+        new.guards.append(Guard(least, greatest, found.limits, found.what, _name(node), watched))
 
     def _known_conditions(self, node: Node) -> frozenset[Condition]:
         """Returns the conditions of *node* that are computed before it."""
@@ -122,15 +125,20 @@ def _holds(known: Limits, limits: Limits) -> bool:
     return prove(first <= low, bounds) and prove(high <= last, bounds)
 
 
-def _reduced(new: Graph, v: Value, under: frozenset[Condition], found: IndexRange, source: str) -> tuple[Value, Value]:
-    """Adds what finds the smallest and the largest of the indices, of each column by itself if they have limits of their own."""
+def _reduced(
+    new: Graph, v: Value, under: frozenset[Condition], found: IndexRange, source: str, *, by_rows: bool
+) -> tuple[Value, Value]:
+    """Adds what finds the smallest and the largest of the indices, of each column by itself if they have limits of their own.
+
+    With *by_rows*, threads share the rows of many.
+    """
     for condition, wanted in sorted(under, key=lambda c: c[0].serial):
         zero = new.constant(np.zeros((), v.dtype.numpy))  # inside of any range
         pair = (v, zero) if wanted else (zero, v)
         v = new.add("where", [condition, *pair], source=source)
     least = greatest = v
     last = v.rank - 1 if found.by_column else v.rank
-    stages = [range(1, last), range(1)] if last > 1 and _is_large(v) else [range(last)]  # rows are shared among threads
+    stages = [range(1, last), range(1)] if by_rows and last > 1 and _is_large(v) else [range(last)]
     for axes in stages:
         if axes:
             least, greatest = new.add_many("extremes", [least, greatest], source=source, axes=tuple(axes))

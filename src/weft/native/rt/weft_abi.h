@@ -31,6 +31,7 @@ struct weft_ctx {
   /* 52 */ int32_t failed_assert;                          /* -1: none */
   /* 56 */ int64_t detail[4];
   /* 88 */ int64_t arena_needed;                           /* written by plan; -1: main is not to be called */
+  /* 96 */ int32_t outside;                                /* a kernel met an index outside of its limits: main looks, and clears */
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
   int32_t planned;                                         /* weft_run may be called */

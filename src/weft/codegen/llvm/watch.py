@@ -1,0 +1,42 @@
+"""Numbers that are seldom outside of their limits: where one is, the context is told, and the nearest inside is taken.
+
+A vector is looked at as a whole. Lanes that are masked off count, since what they choose may be loaded, too.
+"""
+
+from __future__ import annotations
+
+from weft.codegen.llvm import abi
+from weft.codegen.llvm.affine import Affine, Operand
+from weft.codegen.llvm.emitter import Emitter
+from weft.codegen.llvm.exits import context_field
+from weft.codegen.llvm.types import mangled, register_type
+from weft.ir.expr import INDEX, Apply
+from weft.support.dtypes import bool_
+
+
+def watched(f: Emitter, e: Apply, x: str, low: str, high: str) -> Operand:
+    """Emits `watched(x, low, high)`, whose operands are evaluated: a branch that is seldom taken."""
+    kind, sign = register_type(e.dtype), "u" if e.dtype.kind == "uint" else "s"
+    below = f.build.pure(f"icmp {sign}lt {kind} {x}, {low}", x, low)
+    above = f.build.pure(f"icmp {sign}gt {kind} {x}, {high}", x, high)
+    flags, bits = register_type(bool_.with_lanes(e.dtype.lanes)), f"i{e.dtype.lanes}"
+    outside = f.build.pure(f"or {flags} {below}, {above}", below, above)
+    together = outside if e.dtype.lanes == 1 else f.build.here(f"bitcast {flags} {outside} to {bits}")
+    none = f.build.here(f"icmp eq {bits} {together}, 0")
+    seldom, end = f.build.label("outside"), f.build.label("inside")
+    before = f.build.block
+    before.end = f"br i1 {none}, label %{end}, label %{seldom}, !prof !1"
+    with f.build.region(seldom), f.confined():
+        f.build.do(f"store i32 1, ptr {context_field(f, abi.OUTSIDE)}, align 4")
+        least = _bound(f, e, f"{sign}max", x, low)
+        nearest = _bound(f, e, f"{sign}min", least, high)
+        f.build.block.end = f"br label %{end}"
+    f.build.start(end)
+    made = f.build.here(f"phi {kind} [ {x}, %{before.label} ], [ {nearest}, %{seldom} ]")
+    return Affine(0, {made: 1}) if e.dtype is INDEX else made
+
+
+def _bound(f: Emitter, e: Apply, name: str, x: str, limit: str) -> str:
+    symbol, kind = f"@llvm.{name}.{mangled(e.dtype)}", register_type(e.dtype)
+    f.globals[symbol] = f"declare {kind} {symbol}({kind}, {kind})"
+    return f.build.here(f"call {kind} {symbol}({kind} {x}, {kind} {limit})")
