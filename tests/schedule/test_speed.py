@@ -5,12 +5,11 @@ python -m pytest tests/schedule/test_speed.py -s        prints the times
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from time import process_time
 
 import pytest
 from tests.schedule.programs import conv2d
+from tests.support.yardstick import slowness, timed
 
 from weft.loop.nodes import Program
 from weft.lower.pipeline import lower
@@ -19,8 +18,7 @@ from weft.targets.cpu import cpu
 
 pytestmark = pytest.mark.timed
 APPLIED_S, LOWERED_S = 0.030, 0.060
-"""The limits where `yardstick` takes YARDSTICK_S, about twice the need; a slower machine gets more time."""
-YARDSTICK_S = 0.0125
+"""Seconds on the machine of `tests.support.yardstick`, about twice the need; a slower one gets more time."""
 ROUNDS = 8
 
 
@@ -63,31 +61,9 @@ def tiled(program: Program) -> Schedule:
 
 def compare(what: str, run: Callable[[], object], limit: float) -> None:
     """Fails if the quickest of some rounds takes longer than *limit*, in seconds of processor time."""
-    unit = min(timed(yardstick) for _ in range(3)) / YARDSTICK_S
+    unit = slowness()
     taken: list[float] = []
     while len(taken) < ROUNDS and (not taken or min(taken) >= limit / 2):
         taken.append(timed(run))
     print(f"{what}: {min(taken) * 1e3:.1f} ms, limit {limit * 1e3:.0f} ms x {unit:.2f}")
-    assert min(taken) < limit * max(unit, 1.0)
-
-
-def timed(run: Callable[[], object]) -> float:
-    """Returns the seconds of processor time that *run* takes, the collector of garbage aside."""
-    gc.collect()
-    gc.disable()
-    try:
-        start = process_time()
-        run()
-        return process_time() - start
-    finally:
-        gc.enable()
-
-
-def yardstick() -> dict[int, object]:
-    """Something that takes a fixed amount of work in plain Python."""
-    made: dict[int, object] = {}
-    for n in range(100_000):
-        made[n & 1023] = (n, made.get((n * 7) & 1023))
-        if n % 3 == 0:
-            made[n & 1023] = None
-    return made
+    assert min(taken) < limit * unit
