@@ -173,7 +173,7 @@ def _counted(i: Expr, size: Expr) -> Expr:
 
 @operator("gather")
 def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    """The slices of *x* at *indices* along *axis*; negative ones count from the end, ones outside are taken as the nearest."""
+    """The slices of *x* at *indices* along *axis*; negative ones count from the end, and a model is told of ones outside."""
     d = normalize_axis(axis, x.rank)
     n = indices.rank
 
