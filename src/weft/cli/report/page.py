@@ -31,5 +31,8 @@ def _asset(name: str) -> str:
 
 
 def _embedded(facts: Mapping[str, Any]) -> str:
-    """Returns *facts* as JSON that may stand in a page: no text in it can end the element that it is in."""
-    return json.dumps(facts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    """Returns *facts* as JSON that may stand in a page: no text in it can end the element that it is in.
+
+    Programs are deeply indented: a tab, which JSON itself never has, stands for four spaces.
+    """
+    return json.dumps(facts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace("    ", "\t")

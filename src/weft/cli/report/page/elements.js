@@ -1,6 +1,6 @@
 // Making elements, and what all parts of the page share: the facts, what is chosen, and the note beside the pointer.
 
-const facts = JSON.parse(document.getElementById("facts").textContent);
+const facts = JSON.parse(document.getElementById("facts").textContent.replaceAll("\t", "    ")); // a tab stands for four spaces
 const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 
