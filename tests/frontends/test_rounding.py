@@ -12,12 +12,12 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper
 from onnx.backend.test.case.test_case import TestCase
 from tests.frontends.test_onnx_cases import arrays, cases, imported, is_refused
 from tests.support.reference import run_graph
 
-from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
+from weft.frontends.onnx import from_onnx, translations  # noqa: F401  (the latter fills TABLE)
 from weft.frontends.onnx.registry import TABLE
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -95,3 +95,17 @@ def test_rounded_once(op: str) -> None:
                     with np.errstate(all="ignore"):
                         wanted = e.astype(y.dtype).astype(np.float64)
                     np.testing.assert_array_equal(y.astype(np.float64), wanted, err_msg=case.name)
+
+
+def test_a_type_that_no_input_tells_is_that_of_the_first() -> None:
+    """A state that begins as zeros has the type of what it is computed from, though its operator computes in float32."""
+    node = helper.make_node(
+        "LinearAttention", ["q", "k", "v"], ["y", "state"], q_num_heads=2, kv_num_heads=2, update_rule="linear"
+    )
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, [1, 3, 8]) for n in "qkv"]
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, None) for n in ("y", "state")]
+    model = helper.make_model(
+        helper.make_graph([node], "g", infos, outputs),
+        opset_imports=[helper.make_opsetid("", onnx.defs.onnx_opset_version())],
+    )
+    assert [v.dtype.name for v in from_onnx(model).outputs] == ["f16", "f16"]

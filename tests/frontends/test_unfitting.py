@@ -51,6 +51,14 @@ CASES: dict[str, tuple[ModelProto, str]] = {
         model_of([node("DepthToSpace", "x", blocksize=2)], float_inputs(x=(4, 2, 2))),
         "DepthToSpace /y: its input should have 4 dimensions: x: f32[4, 2, 2]",
     ),
+    "an empty image": (
+        model_of([node("Resize", "x - - s")], float_inputs(x=(1, 1, 0, 2)), weights={"s": int64s(1, 1, 7, 8)}),
+        "Resize /y: dimension 2 of x: f32[1, 1, 0, 2] can't be resampled: it is empty",
+    ),
+    "the negative of a truth value": (
+        model_of([node("Neg", "c")], {}, weights={"c": np.array(True)}),
+        "Neg /y: `-` does not take bool, only number types",
+    ),
     "blocks of no size": (
         model_of([node("SpaceToDepth", "x", blocksize=0)], X),
         "SpaceToDepth /y: its blocks have the size 0",

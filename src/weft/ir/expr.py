@@ -441,6 +441,8 @@ class Neg(Expr):
 
     def derive(self) -> tuple[DType]:
         """Returns the operand's type."""
+        if self.a.dtype.is_bool:
+            raise TypeMismatch(f"`-` does not take {self.a.dtype}, only number types")
         return (self.a.dtype,)
 
 

@@ -6,7 +6,7 @@ They are expanded where they are called, when the types of their inputs are know
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 import onnx.defs
@@ -17,12 +17,15 @@ from weft.frontends.onnx.node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.tensors import ELEMENT_CODES
 from weft.ir.expr import Const
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, bf16, f16, f32, f64
 
 if TYPE_CHECKING:
     from weft.frontends.onnx.call import Operand
 
 Key = tuple[str, str, str]
+
+_ONNX_NAMES: Final = {f16: "float16", bf16: "bfloat16", f32: "float", f64: "double"}
+"""What ONNX calls the types of floats in an operator's definition."""
 
 
 class Functions:
@@ -53,12 +56,22 @@ class Functions:
     def output_types(
         self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]
     ) -> tuple[DType | None, ...] | None:
-        """Returns the types of outputs that are those of inputs, of an operator that ONNX defines; None for other functions."""
+        """Returns the types of outputs that are those of inputs, of an operator that ONNX defines; None for other functions.
+
+        A type parameter of inputs that are all left out is the first input's type, if the operator allows that.
+        """
         schema = self._schema(node, opset)
         if schema is None or (domain_of(node), node.op_type, node.overload) in self.local:
             return None
         given = zip([i.type_str for i in schema.inputs], inputs, strict=False)
         bound = {name: v.dtype for name, v in given if v is not None}
+        if inputs and inputs[0] is not None:
+            usual = inputs[0].dtype
+            free = {i.type_str for i in schema.inputs} - bound.keys()
+            allowed = {t.type_param_str: t.allowed_type_strs for t in schema.type_constraints}
+            bound |= {
+                name: usual for name in free if f"tensor({_ONNX_NAMES.get(usual, usual)})" in allowed.get(name, ())
+            }
         return tuple([bound.get(o.type_str) for o in schema.outputs])
 
     def called(self, node: NodeProto, opset: int) -> FunctionProto | None:

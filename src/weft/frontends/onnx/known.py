@@ -101,7 +101,7 @@ def fold(op: str, inputs: Sequence[Known], attributes: dict[str, Any]) -> list[K
     with np.errstate(all="ignore"):
         try:
             made = fn(*arrays, **attributes)
-        except (IndexError, ValueError):  # they do not fit together, as the operator will say
+        except (IndexError, TypeError, ValueError):  # they do not fit together, as the operator will say
             raise Unknown from None
     results = made if isinstance(made, list) else [made]
     return [_result(np.asarray(r), op, inputs, attributes) for r in results]

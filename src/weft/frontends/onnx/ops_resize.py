@@ -103,6 +103,8 @@ def _kept_aspect(c: Call, sizes: Sequence[Expr], wanted: list[Any]) -> list[Expr
     numbers = [(int(s.value), int(w)) for s, w in zip(sizes, wanted, strict=True) if isinstance(s, Const)]
     if len(numbers) != len(sizes):
         c.fail(f"keep_aspect_ratio_policy={policy} with a symbolic size is not supported")
+    if 0 in (s for s, _ in numbers):
+        c.fail(f"an image of shape {tuple(s for s, _ in numbers)} can't be resized: it is empty")
     ratios = [w / s for s, w in numbers]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     return [math.floor(s * scale + 0.5) for s, _ in numbers]
@@ -121,6 +123,8 @@ def _resampled(
         return _repeated(c, x, d, times)
     if not isinstance(old, Const) or not isinstance(new, Const):
         return _resized(c, x, d, new, how)
+    if not old.value:
+        c.fail(f"dimension {d} of {x!r} can't be resampled: it is empty")
     longest = max(int(new.value), int(old.value) if how.antialias else 0)  # each element is averaged over, then
     if longest > LARGEST_TABLE:
         c.fail(
