@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.commands import Cli
-from tests.report.pages import ROOFS
+from tests.report.pages import ROOFS, embedded
 
 from weft.cli.report import command
 
@@ -23,7 +23,7 @@ def roofs(monkeypatch: pytest.MonkeyPatch) -> None:
 def facts(path: str) -> dict[str, Any]:
     found = re.search(r'id="facts">(.*?)</script>', Path(path).read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    return dict(json.loads(found[1]))
+    return embedded(found[1])
 
 
 def test_the_page(cli: Cli) -> None:

@@ -37,3 +37,8 @@ def facts_of(made: Compilation, timing: Timing | None = None, title: str = "tiny
     if key not in _FACTS:
         _FACTS[key] = json.dumps(report_facts(title, made, MACHINE, timing)), (made, timing)
     return dict(json.loads(_FACTS[key][0]))
+
+
+def embedded(text: str) -> dict[str, Any]:
+    """Returns the facts in a page, given the text of the element that holds them: a tab stands for four spaces."""
+    return dict(json.loads(text.replace("\t", "    ")))

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.report.pages import facts_of
+from tests.report.pages import embedded, facts_of
 
 from weft.cli.demo_models import resnet18
 from weft.cli.report.page import SCRIPTS, make_page
@@ -68,7 +68,7 @@ def test_no_name_breaks_out_of_the_page(made: Compilation) -> None:
     found = elements(make_page(facts))
     assert [t for t, _ in found.found if t == "img"] == []
     assert len([t for t, _ in found.found if t == "script"]) == 2
-    assert json.loads(found.json.replace("\t", "    ")) == json.loads(json.dumps(facts))
+    assert embedded(found.json) == json.loads(json.dumps(facts))
 
 
 @pytest.mark.slow

@@ -100,6 +100,8 @@ class Expr(Node):
         return binary(ShiftRight, self, other)
 
     def __neg__(self) -> Expr:
+        if self.dtype.is_bool:
+            raise TypeMismatch(f"`-` does not take {self.dtype}, only number types")
         return Neg(self)
 
     def __invert__(self) -> Expr:
@@ -441,8 +443,6 @@ class Neg(Expr):
 
     def derive(self) -> tuple[DType]:
         """Returns the operand's type."""
-        if self.a.dtype.is_bool:
-            raise TypeMismatch(f"`-` does not take {self.a.dtype}, only number types")
         return (self.a.dtype,)
 
 
