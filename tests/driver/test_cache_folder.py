@@ -102,6 +102,24 @@ def test_what_a_process_writes_before_it_marks_the_folder_is_no_obstacle(folder:
     assert (folder / TAG).exists()
 
 
+@pytest.mark.parametrize("use", [make_folder, check_folder])
+def test_a_marker_that_another_process_writes_meanwhile_is_no_obstacle(
+    folder: Path, use: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folder(folder)
+    tag = (folder / TAG).read_bytes()
+    (folder / TAG).unlink()
+    listdir = os.listdir
+
+    def marked_meanwhile(path: Path) -> list[str]:
+        (folder / TAG).write_bytes(tag)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", marked_meanwhile)
+    use(folder)
+    assert (folder / TAG).read_bytes() == tag
+
+
 def test_a_link_is_refused(folder: Path, tmp_path: Path) -> None:
     victim = tmp_path / "home"
     victim.mkdir(mode=0o700)

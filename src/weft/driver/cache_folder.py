@@ -110,9 +110,11 @@ def _is_marked(folder: Path) -> bool:
 def _check_own(folder: Path) -> None:
     """Refuses a folder without marker in which there is anything that Weft did not write.
 
-    What another process writes before the marker is Weft's own.
+    What another process writes before the marker is Weft's own, and so is the marker that it may have written meanwhile.
     """
     for name in os.listdir(folder):
+        if name == TAG and _is_marked(folder):
+            return
         if not ENTRY.fullmatch(name) and not PASSING.fullmatch(name):
             raise CacheError(
                 f"{folder} is no cache that Weft made: it holds {name!r}, and no {TAG} of Weft's",
