@@ -112,12 +112,8 @@ def branch_logic(f: Emitter, e: Binary, a: str, stop: str) -> Operand:
 def skipped(f: Emitter, e: Select, cond: str) -> Operand:
     """Emits a selection whose first operand is computed, for all lanes, only if some lane chooses it."""
     other, kind, flags = f.text(e.other), register_type(e.dtype), register_type(e.cond.dtype)
-    bits = f"i{e.cond.dtype.lanes}"
-    together = cond if e.cond.dtype.lanes == 1 else f.build.here(f"bitcast {flags} {cond} to {bits}")
-    none = f.build.here(f"icmp eq {bits} {together}, 0")
-    seldom, end = f.build.label("seldom"), f.build.label("join")
     before = f.build.block
-    before.end = f"br i1 {none}, label %{end}, label %{seldom}, !prof !1"
+    seldom, end = branch_if_any(f, cond, e.cond.dtype.lanes, "seldom", "join")
     with f.build.region(seldom), f.confined():
         then = masked(f, e.then, cond) if e.cond.dtype.lanes > 1 else f.text(e.then)
         chosen = f.build.here(f"select {flags} {cond}, {kind} {then}, {kind} {other}")
@@ -126,6 +122,19 @@ def skipped(f: Emitter, e: Select, cond: str) -> Operand:
     f.build.start(end)
     made = f.build.here(f"phi {kind} [ {other}, %{before.label} ], [ {chosen}, %{last.label} ]")
     return Affine(0, {made: 1}) if e.dtype is INDEX else made
+
+
+def branch_if_any(f: Emitter, cond: str, lanes: int, seldom: str, end: str) -> tuple[str, str]:
+    """Ends the block by a branch that is taken where *cond* holds in any lane, which is unlikely.
+
+    Returns the labels, made from the names *seldom* and *end*, of the block where it is taken and of the one behind that.
+    """
+    bits = f"i{lanes}"
+    together = cond if lanes == 1 else f.build.here(f"bitcast <{lanes} x i1> {cond} to {bits}")
+    none = f.build.here(f"icmp eq {bits} {together}, 0")
+    labels = f.build.label(seldom), f.build.label(end)
+    f.build.block.end = f"br i1 {none}, label %{labels[1]}, label %{labels[0]}, !prof !1"
+    return labels
 
 
 class Diamond:

@@ -9,6 +9,7 @@ from weft.codegen.llvm import abi
 from weft.codegen.llvm.affine import Affine, Operand
 from weft.codegen.llvm.emitter import Emitter
 from weft.codegen.llvm.exits import context_field
+from weft.codegen.llvm.guards import branch_if_any
 from weft.codegen.llvm.types import mangled, register_type
 from weft.ir.expr import INDEX, Apply
 from weft.support.dtypes import bool_
@@ -19,13 +20,9 @@ def watched(f: Emitter, e: Apply, x: str, low: str, high: str) -> Operand:
     kind, sign = register_type(e.dtype), "u" if e.dtype.kind == "uint" else "s"
     below = f.build.pure(f"icmp {sign}lt {kind} {x}, {low}", x, low)
     above = f.build.pure(f"icmp {sign}gt {kind} {x}, {high}", x, high)
-    flags, bits = register_type(bool_.with_lanes(e.dtype.lanes)), f"i{e.dtype.lanes}"
-    outside = f.build.pure(f"or {flags} {below}, {above}", below, above)
-    together = outside if e.dtype.lanes == 1 else f.build.here(f"bitcast {flags} {outside} to {bits}")
-    none = f.build.here(f"icmp eq {bits} {together}, 0")
-    seldom, end = f.build.label("outside"), f.build.label("inside")
+    outside = f.build.pure(f"or {register_type(bool_.with_lanes(e.dtype.lanes))} {below}, {above}", below, above)
     before = f.build.block
-    before.end = f"br i1 {none}, label %{end}, label %{seldom}, !prof !1"
+    seldom, end = branch_if_any(f, outside, e.dtype.lanes, "outside", "inside")
     with f.build.region(seldom), f.confined():
         f.build.do(f"store i32 1, ptr {context_field(f, abi.OUTSIDE)}, align 4")
         least = _bound(f, e, f"{sign}max", x, low)

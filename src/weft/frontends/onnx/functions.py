@@ -6,26 +6,23 @@ They are expanded where they are called, when the types of their inputs are know
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import onnx
 import onnx.defs
 import onnx.helper
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.tensors import ELEMENT_CODES
 from weft.ir.expr import Const
-from weft.support.dtypes import DType, bf16, f16, f32, f64
+from weft.support.dtypes import DType
 
 if TYPE_CHECKING:
     from weft.frontends.onnx.call import Operand
 
 Key = tuple[str, str, str]
-
-_ONNX_NAMES: Final = {f16: "float16", bf16: "bfloat16", f32: "float", f64: "double"}
-"""What ONNX calls the types of floats in an operator's definition."""
 
 
 class Functions:
@@ -69,9 +66,8 @@ class Functions:
             usual = inputs[0].dtype
             free = {i.type_str for i in schema.inputs} - bound.keys()
             allowed = {t.type_param_str: t.allowed_type_strs for t in schema.type_constraints}
-            bound |= {
-                name: usual for name in free if f"tensor({_ONNX_NAMES.get(usual, usual)})" in allowed.get(name, ())
-            }
+            known_as = f"tensor({TensorProto.DataType.Name(ELEMENT_CODES[usual]).lower()})"
+            bound |= {name: usual for name in free if known_as in allowed.get(name, ())}
         return tuple([bound.get(o.type_str) for o in schema.outputs])
 
     def called(self, node: NodeProto, opset: int) -> FunctionProto | None:
