@@ -17,20 +17,16 @@ import pytest
 from tests.models import tiny_bert_layer
 
 from weft.cli.demo_models import resnet18
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.module import write_module
+from weft.codegen.llvm.ir_module import write_module
+from weft.codegen.llvm.object_code import compile_function_module
 from weft.driver.entry import place_constants
 from weft.driver.evaluate import NativeEvaluator
 from weft.frontends import to_graph
-from weft.graph.fuse import fuse
-from weft.graph.graph import Graph
-from weft.graph.groups import FusedGraph, Group
-from weft.graph.memory import plan_memory
-from weft.graph.pipeline import Options, passes
-from weft.loop.nodes import Program
-from weft.lower.pipeline import PASSES, lower
-from weft.schedule.rules import schedule_program
-from weft.targets.cpu import host
+from weft.graph import FusedGraph, Graph, GraphOptions, Group, fuse, graph_passes, plan_memory
+from weft.loop import Program
+from weft.lower import PASSES, lower
+from weft.schedule import schedule_program
+from weft.targets.registry import host
 from weft.te import to_program
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -38,7 +34,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "transformer_layer": lambda: tiny_bert_layer(tokens=128, heads=12, width=768),
 }
 ROUNDS = 5
-GRAPH_PASSES = [name for name, _ in passes(host(), NativeEvaluator(host()), Options())]
+GRAPH_PASSES = [name for name, _ in graph_passes(host(), NativeEvaluator(host()), GraphOptions())]
 
 
 @cache
@@ -50,7 +46,7 @@ def source(model: str) -> bytes:
 def graphs(model: str) -> list[tuple[Callable[[Graph], Graph], Graph]]:
     """Return each graph pass with the graph that it gets."""
     found, graph = [], to_graph(source(model))
-    for _, run in passes(host(), NativeEvaluator(host()), Options()):
+    for _, run in graph_passes(host(), NativeEvaluator(host()), GraphOptions()):
         found.append((run, graph))
         graph = run(graph)
     return [*found, (fuse, graph)]

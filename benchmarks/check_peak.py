@@ -90,8 +90,10 @@ def main() -> None:
         wrong = abs(one / their_one - 1) > options.tol
         failed += wrong
         verdict = "DIFFERS" if wrong else "ok"
-        print(f"{name:<22} one core {one:7.1f} peak.c {their_one:7.1f} {one / their_one - 1:+6.1%} {verdict:<8}"
-              f" all {all_:7.1f} peak.c {their_two:7.1f} {all_ / their_two - 1:+6.1%}")  # fmt: skip
+        print(
+            f"{name:<22} one core {one:7.1f} peak.c {their_one:7.1f} {one / their_one - 1:+6.1%} {verdict:<8}"
+            f" all {all_:7.1f} peak.c {their_two:7.1f} {all_ / their_two - 1:+6.1%}"
+        )
     sys.exit(failed > 0)
 
 

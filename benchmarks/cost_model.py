@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from random_schedules import KINDS, Sample, random_sample
 
+from weft.cost import cost_of, nests, predict_cycles
 from weft.driver.function import NativeFunction
-from weft.ir.expr import Const
-from weft.loop.nodes import Buffer
-from weft.schedule.rules.cost import cost_of, predict_cycles
-from weft.schedule.rules.footprint import nests
-from weft.targets.cpu import host
+from weft.ir import Const
+from weft.loop import Buffer
+from weft.targets.registry import host
 
 
 @dataclass(frozen=True)

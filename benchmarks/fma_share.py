@@ -26,9 +26,9 @@ from inputs import make_inputs
 
 import weft
 from weft.driver.build import Compilation
-from weft.driver.peak import Peak
-from weft.driver.roofline import work_of
-from weft.targets.cpu import host
+from weft.driver.measure.peak import Peak
+from weft.driver.measure.roofline import work_of
+from weft.targets.registry import host
 
 HERE = Path(__file__).resolve().parent
 SLICE = 0.03
@@ -63,7 +63,7 @@ def peak_rate(peak: Peak, seconds: float) -> float:
 
 def independent_peak() -> float:
     """Return peak.c's best rate of float32 multiply-adds of one core, or that of Weft's loop where peak.c can't run."""
-    if host().vector_bits < 512:
+    if host().isa.vector_bits < 512:
         return Peak().rate(repeats=150)
     with tempfile.TemporaryDirectory() as directory:
         found = run_theirs(build_theirs(Path(directory)))
@@ -94,7 +94,7 @@ def main() -> int:
     before, loop = independent_peak(), Peak()
     found = {name: measure(name, asked.rounds, loop) for name in asked.models.split(",")}
     peak = max(before, independent_peak())
-    print(f"{'peak.c' if host().vector_bits >= 512 else 'the loop of Weft'} reaches {peak:.1f} GFLOP/s")
+    print(f"{'peak.c' if host().isa.vector_bits >= 512 else 'the loop of Weft'} reaches {peak:.1f} GFLOP/s")
     failed = False
     for name, (rate, beside) in found.items():
         failed |= rate / peak < (asked.least_dynamic if "dyn" in name else asked.least)

@@ -6,11 +6,9 @@ from math import prod
 
 import numpy as np
 
-from weft.ir.rewrite import free_vars
-from weft.loop.nodes import Program
-from weft.schedule.rules.facts import block_of, reduce_axes
-from weft.schedule.schedule import Schedule
-from weft.schedule.state import BlockRef, LoopRef
+from weft.ir import free_vars
+from weft.loop import Program
+from weft.schedule import BlockRef, LoopRef, Schedule, block_of, reduce_axes
 from weft.support.errors import ScheduleError
 from weft.te import Tensor, compute, max_, placeholder, reduce_axis, sum_, to_program
 
@@ -92,8 +90,11 @@ def reduction(rng: Rng) -> tuple[str, list[Tensor], Tensor, float]:
 
 
 KINDS: tuple[Callable[[Rng], tuple[str, list[Tensor], Tensor, float]], ...] = (
-    matmul, convolution, depthwise, reduction,
-)  # fmt: skip
+    matmul,
+    convolution,
+    depthwise,
+    reduction,
+)
 
 
 def random_sample(rng: Rng, kind: int) -> Sample:

@@ -22,10 +22,10 @@ from pathlib import Path
 from inputs import make_inputs
 
 import weft
-from weft.driver.bandwidth import BYTES_A_SAMPLE, ReadBandwidth
 from weft.driver.build import Compilation
-from weft.driver.roofline import work_of
-from weft.graph.graph import Constant
+from weft.driver.measure.bandwidth import BYTES_A_SAMPLE, ReadBandwidth
+from weft.driver.measure.roofline import work_of
+from weft.graph import Constant
 
 HERE = Path(__file__).resolve().parent
 REPEATS = 8

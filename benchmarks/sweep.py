@@ -57,8 +57,9 @@ class Sweep:
         rounds: dict[str, list[float]] = {e: [] for e in live}
         for _ in range(self.options.rounds):
             for engine in live:
-                answer = self.process(engine).ask(60, cmd="time", warm=0.01, min_time=self.options.turn, min_iters=3,
-                                                  max_time=1.0)  # fmt: skip
+                answer = self.process(engine).ask(
+                    60, cmd="time", warm=0.01, min_time=self.options.turn, min_iters=3, max_time=1.0
+                )
                 rounds[engine].append(answer["u"] * 1e6 if "u" in answer else float("nan"))
         path.unlink()
         return _with_ratios(row, rounds)

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.processors import empty_tables
+from tests.support.processors import FIXED, empty_tables, keep_pretended, pretend_measured
+
+from weft.targets.cores import listed_core
+from weft.targets.this_machine import cpuinfo
 
 UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
 """Set to anything, this variable has all tests take the processor for one that no table has."""
@@ -17,7 +20,11 @@ COLLECTED = pytest.StashKey[list[pytest.Item]]()
 """All tests of the collected modules, those that are then left out included."""
 
 if os.environ.get(UNLISTED):
+    as_listed = listed_core(cpuinfo())
     empty_tables(pytest.MonkeyPatch())
+    pretend_measured(as_listed or FIXED)  # so that processes that tests start, which know the tables, compile the same
+else:
+    pretend_measured()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +56,7 @@ def fresh_cache(run_folder: Path) -> Iterator[None]:
         if sys.dont_write_bytecode:  # or each process that a test starts would compile all sources again
             patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
             patch.setenv("PYTHONPYCACHEPREFIX", str(run_folder / "bytecode"))
+        keep_pretended()
         yield
 
 

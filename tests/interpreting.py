@@ -11,9 +11,9 @@ import numpy as np
 from weft.codegen.interp import run
 from weft.codegen.interp.machine import evaluate
 from weft.driver.build import Compilation
-from weft.graph.graph import Constant, Value
-from weft.ir.expr import Var
-from weft.loop.parser import parse_program
+from weft.graph import Constant, Value
+from weft.ir import Var
+from weft.loop import parse_program
 
 Array = np.ndarray[Any, Any]
 

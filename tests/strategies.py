@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from weft.ir import expr as ir
-from weft.ir.expr import INDEX, Expr, Var, const, index
-from weft.ir.intrinsics import INTRINSICS
-from weft.loop.nodes import (
+from weft import ir
+from weft.ir import INDEX, INTRINSICS, Expr, Var, const, index
+from weft.loop import (
     THREAD_AXES,
     Alloc,
     Assert,
@@ -29,13 +28,17 @@ from weft.loop.nodes import (
     Let,
     Load,
     LoopKind,
+    Note,
+    Prefetch,
     Program,
     Stmt,
     Store,
+    Thread,
+    UserNote,
     View,
+    make_block,
     seq,
-)  # fmt: skip
-from weft.loop.regions import make_block
+)
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
@@ -245,10 +248,14 @@ class _ProgramBuilder:
     def loop(self, scope: list[Var], depth: int) -> Stmt:
         v = Var(self.pick(["i", "j", "for"]))
         begin, extent = index(self.draw(st.integers(0, 2))), index(self.draw(st.integers(0, 3)))
-        notes = (("note", self.pick([1, "x", 0.5, True])),) if self.draw(st.booleans()) else ()
+        notes: tuple[Note, ...] = (
+            (UserNote("note", self.pick([1, "x", 0.5, True])),) if self.draw(st.booleans()) else ()
+        )
         kind = self.pick(list(LoopKind))
+        if self.draw(st.booleans()):
+            notes = (*notes, Prefetch(self.pick(self.buffers), self.draw(st.integers(1, 2))))
         if kind is LoopKind.BOUND:
-            notes = (*notes, ("thread", self.pick(THREAD_AXES)))
+            notes = (*notes, Thread(self.pick(THREAD_AXES)))
         return For(v, begin, extent, kind, self.suite([*scope, v], depth), notes)
 
     def let(self, scope: list[Var], depth: int) -> Stmt:

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import weft
+from weft.support.lazy_import import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "weft"
 LAYERS = [
     "cli", "integrations", "tune", "driver", "frontends", "graph", "ops", "te", "schedule", "lower", "codegen",
-    "targets", "loop", "ir", "records", "runtime", "native", "support",
+    "cost", "targets", "loop", "ir", "records", "runtime", "native", "support",
 ]  # fmt: skip
 
 # Spelled in pieces, so that this file passes its own check: machine paths, registry hosts, unfinished work.
@@ -143,6 +144,10 @@ def test_onnxruntime_is_imported_only_to_compare_with_it() -> None:
     assert [m for m in importers("onnxruntime") if not m.startswith(("weft.cli.bench", "weft.cli.demo"))] == []
 
 
+def test_pytorch_is_imported_only_to_read_its_programs() -> None:
+    assert [m for m in importers("torch") if not m.startswith("weft.frontends.torch.")] == []
+
+
 def project_text() -> list[Path]:
     roots = [ROOT / name for name in ("src", "tests", "docs", "examples", "benchmarks", ".ci")]
     files = [p for root in roots for p in root.rglob("*") if p.suffix in TEXT and p.is_file()]
@@ -162,3 +167,22 @@ def test_text_speaks_of_the_project_alone() -> None:
         if pattern.search(line)
     ]
     assert found == []
+
+
+def lazy_places() -> list[str]:
+    """Returns all texts in the source that name a module of Weft's and an attribute of it."""
+    texts = [n.value for p in python_sources() for n in ast.walk(parsed(p)) if isinstance(n, ast.Constant)]
+    return sorted({t for t in texts if isinstance(t, str) and re.fullmatch(r"weft(\.\w+)+:\w+", t)})
+
+
+@pytest.mark.parametrize("place", lazy_places())
+def test_names_that_are_imported_late_are_there(place: str) -> None:
+    try:
+        found = resolve(place)
+    except ModuleNotFoundError as missing:  # an optional package: the module has the name all the same
+        if (missing.name or "weft").startswith("weft"):
+            raise
+        module, _, attribute = place.partition(":")
+        text = (SRC.parent / Path(*module.split(".")).with_suffix(".py")).read_text(encoding="utf-8")
+        found = re.search(rf"^(class|def) {attribute}\b", text, re.MULTILINE)
+    assert found is not None

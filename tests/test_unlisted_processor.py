@@ -12,15 +12,16 @@ import onnxruntime
 import pytest
 from tests.models import BUILDERS, random_inputs
 from tests.support.kernels import inner_loop, spills
-from tests.support.processors import every_core, unlisted_processor
+from tests.support.processors import FIXED, every_core, unlisted_processor
 
 import weft
-from weft.codegen.llvm.compile import assembly
-from weft.lower.pipeline import lower
+from weft.codegen.llvm.object_code import assembly
+from weft.lower import lower
 from weft.ops import OPERATORS
-from weft.schedule.rules import schedule_program
+from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import LEVELS, cpu, host
+from weft.targets.cpu import LEVELS, cpu
+from weft.targets.registry import host
 from weft.te import placeholder, to_program
 
 
@@ -54,11 +55,12 @@ def test_the_rules_give_layers_tiles_that_stay_in_registers(layer: str, level: s
     a, b = (placeholder(shape, f32, name) for shape, name in zip(LAYERS[layer], "ab", strict=True))
     target = cpu(level)
     scheduled = schedule_program(to_program([a, b], OPERATORS[layer.split()[0]]([a, b], {})), target)
-    product = "vfmadd" if target.fma else "mulps"
+    product = "vfmadd" if target.isa.fma else "mulps"
     body = inner_loop(assembly(lower(scheduled.program, target), target), product)
     assert sum(product in x for x in body) >= 8, "products that need not wait for one another"
     assert spills("\n".join(body)) == []
 
 
-def test_this_machine_is_timed_like_another() -> None:
-    assert host().tune in every_core()
+def test_this_machine_is_timed_like_another_with_facts_of_its_own() -> None:
+    assert host().core.tune in every_core()
+    assert host().caches.l3_speed == FIXED.l3_speed

@@ -23,27 +23,23 @@ import numpy as np
 import weft
 from weft.cli.demo_models import resnet18
 from weft.codegen.interp import run
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import link
-from weft.driver import interpreter
+from weft.codegen.llvm.object_code import compile_function_module
+from weft.codegen.objects.link import link
+from weft.driver import python_settings as interpreter
 from weft.driver.build import Compilation
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.function import build_function
-from weft.driver.options import Options
-from weft.frontends.onnx import from_onnx
-from weft.graph.fuse import fuse
-from weft.graph.pipeline import optimize
-from weft.ir.expr import Add, Var
-from weft.loop.nodes import Program
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
-from weft.lower.manager import Pass, run_passes
-from weft.lower.pipeline import PASSES, UNROLLED, lower
+from weft.driver.options import CompileOptions
+from weft.frontends.onnx.importer import from_onnx
+from weft.graph import fuse, optimize
+from weft.ir import Add, Var
+from weft.loop import Program, parse_program, print_program
+from weft.lower import PASSES, UNROLLED, ProgramPass, lower, run_passes
 from weft.native import _rt
 from weft.ops import OPERATORS
-from weft.schedule.rules import schedule_program
+from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import host
+from weft.targets.registry import host
 from weft.targets.target import Target
 from weft.te import compute, placeholder, reduce_axis, sum_, to_program
 
@@ -124,7 +120,7 @@ def schedules() -> None:
         print(f"{name}: {best(work, 3) * 1e3 / n:.1f} ms a kernel")
 
 
-def lower_by(passes: Sequence[Pass], programs: Sequence[Program], target: Target) -> list[Program]:
+def lower_by(passes: Sequence[ProgramPass], programs: Sequence[Program], target: Target) -> list[Program]:
     """Returns the programs after *passes*."""
     return [run_passes(passes, p, target) for p in programs]
 
@@ -156,10 +152,10 @@ def loading() -> None:
     """0005: what a process needs to have a model's code in memory, by Weft's image and by LLVM's loader."""
     with tempfile.TemporaryDirectory() as folder:
         made = model()
-        objects = [k.object for k in made.kernels.values()]
+        objects = [k.module for k in made.kernels.values()]
         weft.Model(made.package).save(f"{folder}/model.weft")
         for n, o in enumerate(objects):
-            Path(f"{folder}/{n}.o").write_bytes(o.elf)
+            Path(f"{folder}/{n}.o").write_bytes(o.data)
         ours = f"import weft; m = weft.load({folder!r} + '/model.weft')"
         theirs = (
             "import pathlib, llvmlite.binding as llvm; llvm.initialize_native_target(); llvm.initialize_native_asmprinter();"
@@ -216,7 +212,7 @@ def layouts() -> None:
     x = np.random.default_rng(0).standard_normal((1, 3, 224, 224)).astype(np.float32)
     graph = from_onnx(resnet18())
     for level, name in ((3, "in blocks throughout"), (2, "as the model stores them")):
-        made = weft.Model(weft.build(graph, options=Options(opt_level=level)).package, threads=1)
+        made = weft.Model(weft.build(graph, options=CompileOptions(opt_level=level)).package, threads=1)
         print(f"{name}: {best(partial(made, x), 15) * 1e3:.1f} ms")
     results = [n.output.static_shape or () for n in graph.nodes if n.op == "conv2d"]
     more = sum(moving_time(shape) for shape in results)

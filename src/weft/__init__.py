@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_house.py keeps the two alike
     from weft.driver.build import build as build
     from weft.driver.compile import compile as compile
+    from weft.frontends.register_op import register_op as register_op
     from weft.integrations.inference_session import InferenceSession as InferenceSession
     from weft.runtime.model import Model as Model
     from weft.runtime.model import load as load
@@ -64,6 +65,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "get_available_providers": (_PROVIDERS, "get_available_providers"),
     "get_device": (_PROVIDERS, "get_device"),
     "load": ("weft.runtime.model", "load"),
+    "register_op": ("weft.frontends.register_op", "register_op"),
     "set_default_logger_severity": (_OPTIONS, "set_default_logger_severity"),
 }
 

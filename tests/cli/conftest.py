@@ -12,7 +12,7 @@ from tests.cli.commands import Cli
 from tests.models import conv_bn_relu, mlp, tiny_resnet
 
 import weft
-from weft.cli import bench_measure
+from weft.cli.bench import measure as bench_measure
 
 
 @pytest.fixture

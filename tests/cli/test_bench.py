@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.cli.commands import Cli
 
-from weft.cli import bench_peak, bench_roofline, roofline_picture
-from weft.cli.bench_engines import Weft, engine
-from weft.cli.bench_measure import DIFFERS, Timed, difference, ratio, row
-from weft.driver.limits import Limit
-from weft.driver.roofline import Level, Roofs, Standing
+from weft.cli.bench import peak, roofline, roofline_picture
+from weft.cli.bench.engines import Weft, engine
+from weft.cli.bench.measure import DIFFERS, Timed, difference, ratio, row
+from weft.driver.measure.limits import Limit
+from weft.driver.measure.roofline import Level, Roofs, Standing
 from weft.support.knobs import KNOBS
 
 ROW = {
@@ -70,9 +70,8 @@ def test_outputs_that_differ_fail(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     done = cli("bench", "dense.onnx", "--against", "onnxruntime", "--seconds", "0.1")
     assert done.code == 1
     assert done.err == (
-        "error: the outputs differ by more than 0.0001 of their magnitude: onnxruntime on dense\n"
-        f"  hint: {DIFFERS}\n"
-    )  # fmt: skip
+        f"error: the outputs differ by more than 0.0001 of their magnitude: onnxruntime on dense\n  hint: {DIFFERS}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_what_can_be_known_before_the_work(cli: Cli, args: list[str], message: s
 
 def test_a_peer_that_is_not_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openvino", None)  # as where it is not installed
-    monkeypatch.delitem(sys.modules, "weft.cli.bench_openvino", raising=False)
+    monkeypatch.delitem(sys.modules, "weft.cli.bench.engine_openvino", raising=False)
     done = cli("bench", "mlp.onnx", "--against", "openvino")
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: openvino is not installed\n  hint: pip install openvino\n"
@@ -127,7 +126,7 @@ def test_ratios_are_those_of_the_middle_round() -> None:
 
 def test_the_machines_limits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Limit("f32 multiply-add", "GFLOP/s", 100.25, 200.0), Limit("L1 read", "GB/s", 400.0, 800.0, 24 << 10)]
-    monkeypatch.setattr(bench_peak, "measure_limits", lambda **_: found)
+    monkeypatch.setattr(peak, "measure_limits", lambda **_: found)
     done = cli("bench", "--peak", "--json", "peak.json")
     assert (done.code, done.err) == (0, "")
     assert [line.split() for line in done.out.splitlines()[2:]] == [
@@ -170,7 +169,7 @@ ROOFS = Roofs(100.0, [Level("L1", 32768, 400.0), Level("DRAM", float("inf"), 20.
 
 
 def test_what_bounds_each_kernel(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    monkeypatch.setattr(roofline, "measure_roofs", lambda *_, **__: ROOFS)
     done = cli("bench", "--roofline", "mlp.onnx", "--shape", "batch=3", "--seconds", "0.1", "--json", "out.json")
     assert (done.code, done.err) == (0, "")
     assert "one core: 100 GFLOP/s, and GB/s read from L1 400, DRAM 20" in done.out
@@ -216,11 +215,11 @@ def test_a_saved_model(cli: Cli, mlp_weft: Path) -> None:
 
 def test_pictures_that_can_not_be(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("bench", "mlp.onnx", "--picture", "x.svg").code == 2
-    monkeypatch.setattr(bench_roofline, "measure_roofs", lambda *_, **__: ROOFS)
+    monkeypatch.setattr(roofline, "measure_roofs", lambda *_, **__: ROOFS)
     done = cli("bench", "--roofline", "mlp.onnx", "--seconds", "0.1", "--picture", "x.gif")
     assert done.err == "error: x.gif is no name of a picture\n  hint: let it end in .svg, .png, .pdf\n"
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "weft.cli.roofline_picture")
+    monkeypatch.delitem(sys.modules, "weft.cli.bench.roofline_picture")
     done = cli("bench", "--roofline", "mlp.onnx", "--picture", "x.svg")
     assert done.code == 1
     assert "the picture needs matplotlib" in done.err

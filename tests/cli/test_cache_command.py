@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import Cli
 
-from weft.driver.cache_folder import NAME, TAG
+from weft.driver.cache.cache_folder import NAME, TAG
 
 
 @pytest.fixture
@@ -25,9 +25,12 @@ def test_an_empty_cache(cli: Cli, folder: Path) -> None:
     assert cli("cache", "ls").out == "the cache holds no compiled model; --all lists kernels too\n"
     assert cli("cache", "ls", "--json").out == "[]\n"
     assert json.loads(cli("cache", "size", "--json").out) == {
-        "folder": str(folder), "bytes": 0, "limit_bytes": 4 << 30,
-        "models": {"count": 0, "bytes": 0}, "kernels": {"count": 0, "bytes": 0},
-    }  # fmt: skip
+        "folder": str(folder),
+        "bytes": 0,
+        "limit_bytes": 4 << 30,
+        "models": {"count": 0, "bytes": 0},
+        "kernels": {"count": 0, "bytes": 0},
+    }
     assert cli("cache", "clear").out == f"removed 0 files, 0 B, from {folder}\n"
     assert not folder.exists()
 
@@ -113,7 +116,7 @@ def test_units_of_the_limit(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads(cli("cache", "size", "--json").out)["limit_bytes"] == size
 
 
-@pytest.mark.filterwarnings("always::weft.driver.cache.CacheWarning")
+@pytest.mark.filterwarnings("always::weft.driver.cache.code_cache.CacheWarning")
 @pytest.mark.parametrize("limit", ["much", "-1", "9" * 400])
 def test_a_limit_that_is_none(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setenv("WEFT_CACHE_LIMIT", limit)

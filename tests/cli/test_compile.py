@@ -32,8 +32,11 @@ def test_json_and_quiet(cli: Cli) -> None:
     assert done.code == 0
     assert figures.pop("seconds") > 0
     assert figures == {
-        "model": "mlp.onnx", "artifact": "mlp.weft", "target": "cpu", "bytes": Path("mlp.weft").stat().st_size,
-    }  # fmt: skip
+        "model": "mlp.onnx",
+        "artifact": "mlp.weft",
+        "target": "cpu",
+        "bytes": Path("mlp.weft").stat().st_size,
+    }
     assert cli("compile", "mlp.onnx", "-o", "mlp.weft", "-q").out == ""
 
 
@@ -76,7 +79,7 @@ def test_a_folder_that_may_not_be_written_in(cli: Cli, monkeypatch: pytest.Monke
     assert done.code == 1
     assert done.err == (
         f"error: m.weft can't be written: you may not write in {tmp_path}\n  hint: choose another folder\n"
-    )  # fmt: skip
+    )
 
 
 def test_a_full_disk_leaves_what_was_there(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -143,19 +146,22 @@ def test_wrong_usage(cli: Cli, args: list[str], message: str) -> None:
 def test_an_unwritable_cache_is_told_and_done_without(cli: Cli, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "weft.cli.main", "compile", "dense.onnx", "-o", "m.weft"],
-        check=True, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "WEFT_CACHE_DIR": "/proc/weft"},
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "WEFT_CACHE_DIR": "/proc/weft"},
+    )
     assert done.stdout.startswith("wrote m.weft: ")
-    assert done.stderr == (
-        "warning: Weft's cache is not used: [Errno 2] No such file or directory: '/proc/weft'\n"
-    )  # fmt: skip
+    assert done.stderr == ("warning: Weft's cache is not used: [Errno 2] No such file or directory: '/proc/weft'\n")
 
 
 def test_a_name_that_says_nothing_is_told(cli: Cli) -> None:
     done = cli("compile", "mlp.onnx", "-o", "digits")
     assert (done.code, done.err) == (
-        0, "warning: digits is a saved model, as digits.weft would be; a folder to link with C is digits/\n"
-    )  # fmt: skip
+        0,
+        "warning: digits is a saved model, as digits.weft would be; a folder to link with C is digits/\n",
+    )
     weft.load("digits")
     assert cli("compile", "mlp.onnx", "-o", "digits", "-q").err == ""
 

@@ -12,8 +12,8 @@ from tests.cli.commands import Cli
 from tests.models import mlp
 
 from weft.cli import demo_models
-from weft.cli.bench_engines import Weft
-from weft.cli.bench_measure import DIFFERS
+from weft.cli.bench.engines import Weft
+from weft.cli.bench.measure import DIFFERS
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_disagreement_fails(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.code == 1
     assert done.err == (
         "error: Weft and ONNX Runtime differ by more than 0.0001 of the largest output on resnet18\n"
-            f"  hint: {DIFFERS}\n"
-    )  # fmt: skip
+        f"  hint: {DIFFERS}\n"
+    )
     assert "NOT the same" in done.out
     assert "Now try" not in done.out

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import Cli
+from tests.support.processors import unlisted_processor
 
-from weft.cli import check_machine, check_weft, doctor
-from weft.cli.findings import Finding, State, checked
-from weft.driver.cache_folder import NAME, TAG
+from weft.cli.doctor import check_machine, check_weft
+from weft.cli.doctor import command as doctor
+from weft.cli.doctor.calibration import UNLISTED
+from weft.cli.doctor.findings import Finding, State, checked
+from weft.driver.cache.cache_folder import NAME, TAG
 from weft.native import _rt
 from weft.support.errors import CacheError
-from weft.targets.cpu import host
+from weft.targets.registry import host
+from weft.targets.this_machine import cpuinfo, machine_name
 
 GB = 1 << 20  # in kB
 
@@ -48,7 +52,7 @@ def test_a_machine_that_is_well(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("processor", "cores", "load", "memory", "huge pages", "clock"), State.OK
     )
     assert found["processor"].told.startswith("Fast Chip 9000, x86_64, Linux")
-    assert str(host().vector_bits) in found["vectors"].told
+    assert str(host().isa.vector_bits) in found["vectors"].told
     assert found["cores"].told == "4 of 4"
     assert found["load"].told == "a load average of 0.1 over the last minute, on 4 processors"
     assert found["memory"].told == "8.00 GiB free of 16.00 GiB"
@@ -68,9 +72,11 @@ def wrong(root: Path, check: str, file: str, text: str) -> Finding:
 def test_huge_pages_that_are_off(root: Path) -> None:
     found = wrong(root, "huge_pages", "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]")
     assert found == Finding(
-        "huge pages", State.ADVICE, "switched off: large weights are read up to 40% slower",
+        "huge pages",
+        State.ADVICE,
+        "switched off: large weights are read up to 40% slower",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-    )  # fmt: skip
+    )
 
 
 def test_a_machine_that_is_busy(root: Path) -> None:
@@ -112,7 +118,7 @@ def test_a_clock_that_stays_slow(root: Path) -> None:
 
 
 def test_a_cache_that_many_share(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_machine, "cache_sizes", lambda: {1: host().l1, 2: host().l2, 3: 480 << 20})
+    monkeypatch.setattr(check_machine, "cache_sizes", lambda: {1: host().caches.l1, 2: host().caches.l2, 3: 480 << 20})
     told = checked(check_machine.caches, root).told
     assert re.search(r"L2 [\d.]+ [KM]iB, L3 480 MiB, of which kernels are cut to [\d.]+ MiB$", told)
 
@@ -192,19 +198,23 @@ def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_weft.needed(tmp_path) == Finding("needed", State.OK, "numpy 2.4.6, llvmlite 0.50.1")
     assert list(check_weft.extras()) == [
         Finding(
-            "plot", State.ADVICE, "not installed: matplotlib: for pictures of rooflines",
+            "plot",
+            State.ADVICE,
+            "not installed: matplotlib: for pictures of rooflines",
             'pip install "matplotlib>=3.8", if you want that',
         ),
         Finding("nice", State.OK, "typer 0.29"),
         Finding(
             "test", State.ADVICE, "not installed: pytest: for running Weft's own tests", "make test, if you want that"
         ),
-    ]  # fmt: skip
+    ]
     versions |= {"numpy": "", "llvmlite": "0.51.0"}
     assert check_weft.needed(tmp_path) == Finding(
-        "needed", State.PROBLEM, "numpy>=2.0 is needed, and there is none, llvmlite==0.50.* is needed, and there is 0.51.0",
+        "needed",
+        State.PROBLEM,
+        "numpy>=2.0 is needed, and there is none, llvmlite==0.50.* is needed, and there is 0.51.0",
         'pip install "numpy>=2.0" "llvmlite==0.50.*"',
-    )  # fmt: skip
+    )
 
 
 def test_bounds_of_versions() -> None:
@@ -261,3 +271,19 @@ def test_a_compiler_that_cannot_be_imported(cli: Cli, monkeypatch: pytest.Monkey
     (told,) = found["weft"]
     assert told.state is State.PROBLEM
     assert told.told == "the compiler can't be imported: No module named 'llvmlite'"
+
+
+@pytest.mark.skipif(machine_name() != "x86_64", reason="only x86-64 processors are measured")
+def test_calibrate_prints_a_row_for_the_table(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path))
+    with unlisted_processor():
+        done = cli("doctor", "--calibrate")
+        again = json.loads(cli("doctor", "--calibrate", "--json").out)
+    assert done.code == 0
+    row, about, told = done.out.strip().splitlines()
+    assert re.match(r"KnownCore\('\w+', '.*, \d{4}-\d\d-\d\d, weft doctor --calibrate'", row)
+    assert about == "# {vendor_id}, family {cpu family}, model {model}".format_map(cpuinfo())
+    assert told == f"# {UNLISTED}"
+    assert again["listed"] is False
+    assert again["row"]["fma_latency"] > 0
+    assert [path.name.partition("-")[0] for path in tmp_path.glob("weft-cache/core-*")] == ["core"]

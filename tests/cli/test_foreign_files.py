@@ -12,8 +12,8 @@ import pytest
 from tests.cli.commands import Cli
 
 import weft
-from weft.driver.cache import CacheWarning
-from weft.driver.cache_folder import NAME
+from weft.driver.cache.cache_folder import NAME
+from weft.driver.cache.code_cache import CacheWarning
 
 OLD = 3 * 3600.0
 FOREIGN = ("thesis.tex", ".bashrc", ".new-notes", ".lock-down", "model-1", "kernel-plan", "model-" + "0" * 40)
@@ -88,7 +88,7 @@ def test_a_folder_of_the_caches_name_is_refused(cli: Cli, taken: Path, use: str)
     assert done.err.startswith(f"error: {taken} is no cache that Weft made: it holds ")
 
 
-@pytest.mark.filterwarnings("always::weft.driver.cache.CacheWarning")
+@pytest.mark.filterwarnings("always::weft.driver.cache.code_cache.CacheWarning")
 @pytest.mark.parametrize(
     "args", [("run", "mlp.onnx", "--random"), ("compile", "mlp.onnx", "-o", "mlp.weft"), ("inspect", "mlp.onnx")]
 )

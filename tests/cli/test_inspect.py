@@ -15,9 +15,8 @@ from tests.cli.test_main import WEFT, on_a_terminal
 
 import weft
 from weft.cli import console
-from weft.driver.options import Options
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
+from weft.driver.options import CompileOptions
+from weft.loop import parse_program, print_program
 
 
 def test_the_summary(cli: Cli) -> None:
@@ -35,7 +34,9 @@ def test_the_summary(cli: Cli) -> None:
         r"(; 3 of 3 kernels came from the cache)?",
         lines[5],
     )
-    assert lines[6:] == ["look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL"]
+    assert lines[6:] == [
+        "look closer with --graph, --kernels, --memory, --schedule KERNEL, --plan KERNEL, --asm KERNEL"
+    ]
 
 
 def test_the_graph(cli: Cli) -> None:
@@ -50,7 +51,7 @@ def test_the_graph(cli: Cli) -> None:
 
 
 def test_the_numbers_are_the_same_everywhere(cli: Cli) -> None:
-    made = weft.build("resnet.onnx", options=Options(opt_level=1))
+    made = weft.build("resnet.onnx", options=CompileOptions(opt_level=1))
     names = {n: k.name for n, k in enumerate(made.kernels.values(), 1)}
     listed = cli("inspect", "resnet.onnx", "--kernels", "-O", "1").out.splitlines()[2:]
     assert {int(line.split()[0]): line.split()[1] for line in listed} == names
@@ -117,8 +118,10 @@ def test_an_artifact(cli: Cli) -> None:
     cli("compile", "mlp.onnx", "-o", "mlp.weft")
     lines = cli("inspect", "mlp.weft").out.splitlines()
     assert lines[:3] == [
-        "mlp.weft, compiled for cpu (x86_64)", "  input    x: f32[batch, 24]", "  output   y: f32[batch, 10]",
-    ]  # fmt: skip
+        "mlp.weft, compiled for cpu (x86_64)",
+        "  input    x: f32[batch, 24]",
+        "  output   y: f32[batch, 10]",
+    ]
     assert re.fullmatch(r"  memory   [\d.]+ KiB of code, [\d.]+ KiB in all", lines[3])
     assert lines[4].startswith(f"  made by  Weft {weft.__version__} (llvmlite 0.")
     assert lines[4].endswith(") with opt_level=3 precision=model, records: none")
@@ -146,8 +149,12 @@ def test_json_has_what_is_asked_for(cli: Cli) -> None:
     facts = json.loads(cli("inspect", "conv.onnx", "--json", "-O", "0", *asked).out)
     assert len(facts["graph"]) == 4
     assert facts["memory"][0] == {
-        "buffer": "/Conv_0_output_0", "type": "f32[1, 8, 9, 9]", "bytes": "2624", "steps": "0-1", "offset": "0",
-    }  # fmt: skip
+        "buffer": "/Conv_0_output_0",
+        "type": "f32[1, 8, 9, 9]",
+        "bytes": "2624",
+        "steps": "0-1",
+        "offset": "0",
+    }
     assert facts["schedule"]["kernel"] == facts["asm"]["kernel"] == facts["kernels"][0]["name"] == "conv2d"
     assert parse_program(facts["schedule"]["program"]).entry.name == "conv2d"
     assert "conv2d:" in facts["asm"]["text"]

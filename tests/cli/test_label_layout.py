@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from weft.cli.label_layout import Box, Disc, place_labels
+from weft.cli.bench.label_layout import Box, Disc, place_labels
 
 AREA = Box(0.0, 0.0, 1000.0, 500.0)
 SIZE = (150.0, 16.0)
@@ -15,9 +15,11 @@ SIZE = (150.0, 16.0)
 
 def overlap(a: Box, b: Box) -> bool:
     return (
-        a.left < b.left + b.width and b.left < a.left + a.width
-        and a.bottom < b.bottom + b.height and b.bottom < a.bottom + a.height
-    )  # fmt: skip
+        a.left < b.left + b.width
+        and b.left < a.left + a.width
+        and a.bottom < b.bottom + b.height
+        and b.bottom < a.bottom + a.height
+    )
 
 
 def covers(box: Box, x: float, y: float, radius: float = 0.0) -> bool:
@@ -26,9 +28,11 @@ def covers(box: Box, x: float, y: float, radius: float = 0.0) -> bool:
 
 def inside(box: Box) -> bool:
     return (
-        box.left >= AREA.left and box.left + box.width <= AREA.width
-        and box.bottom >= AREA.bottom and box.bottom + box.height <= AREA.height
-    )  # fmt: skip
+        box.left >= AREA.left
+        and box.left + box.width <= AREA.width
+        and box.bottom >= AREA.bottom
+        and box.bottom + box.height <= AREA.height
+    )
 
 
 def test_one_label_is_beside_its_point() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.commands import Cli
 
 import weft
-from weft.cli import asked, targets
+from weft.cli import compile_options, targets
 from weft.cli.console import human_bytes, human_seconds
 from weft.cli.main import COMMANDS
 
@@ -127,9 +127,12 @@ def test_completion(cli: Cli, shell: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys.modules["__main__"], "__package__", "")  # the program is called as argv[0] says
     for words, wanted in (("weft insp", "inspect"), ("weft cache cl", "clear"), ("weft run --targ", "--target")):
         for name, value in {
-            "_WEFT_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
-            "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-        }.items():  # fmt: skip
+            "_WEFT_COMPLETE": f"complete_{shell}",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "_TYPER_COMPLETE_ARGS": words,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        }.items():
             monkeypatch.setenv(name, value)
         shown = cli().out
         assert wanted in shown, words
@@ -190,13 +193,13 @@ def test_a_bug_is_told_in_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*_: object) -> None:
         raise KeyError("thing")
 
-    monkeypatch.setattr(targets, "host", fail)
+    monkeypatch.setattr(targets, "can_run", fail)
     done = cli("targets")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         "error: this is a bug in Weft: KeyError: 'thing'\n  hint: report it with the command and what it prints with -v\n"
     )
-    monkeypatch.setattr(asked, "parse_target", fail)
+    monkeypatch.setattr(compile_options, "target_here", fail)
     for flag in ("-v", "--verbose"):
         told = cli("run", "mlp.onnx", "--random", flag).err
         assert told.startswith("error: this is a bug in Weft: KeyError: 'thing'\n")
@@ -236,6 +239,11 @@ def test_tables_fit_a_narrow_terminal(cli: Cli) -> None:
 
 def test_numbers_for_people() -> None:
     assert [human_bytes(n) for n in (0, 1023, 1024, 1536, 5 << 20, 3 << 30)] == [
-        "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.00 GiB",
-    ]  # fmt: skip
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "1.5 KiB",
+        "5.0 MiB",
+        "3.00 GiB",
+    ]
     assert [human_seconds(s) for s in (2.5, 0.25, 0.0125, 0.00125)] == ["2.50 s", "250 ms", "12 ms", "1.25 ms"]

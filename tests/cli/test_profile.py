@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import Cli
-from tests.driver.test_trace import check_trace
+from tests.driver.measure.test_trace import check_trace
 
 from weft.cli.profile import account
-from weft.driver.profile import Timing
+from weft.driver.measure.profile import Timing
 
 FAST = ("--seconds", "0.02")
 

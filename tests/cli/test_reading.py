@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.models import conv_bn_relu, mlp
 
 import weft
-from weft.cli.reading import readable_program, wrapped
+from weft.cli.wrap_text import readable_program, wrapped
 
 PROGRAM = """\
 def f(x: f32[4, 8], y: f32[8, 4]):

@@ -12,12 +12,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from weft.cli import roofline_picture
-from weft.driver.roofline import Level, Roofs, Standing
+from weft.cli.bench import roofline_picture
+from weft.driver.measure.roofline import Level, Roofs, Standing
 
 ROOFS = Roofs(
-    118.0, [Level("L1", 2**15, 217.0), Level("L2", 2**20, 106.0), Level("L3", 2**25, 100.0), Level("DRAM", float("inf"), 32.0)]
-)  # fmt: skip
+    118.0,
+    [
+        Level("L1", 2**15, 217.0),
+        Level("L2", 2**20, 106.0),
+        Level("L3", 2**25, 100.0),
+        Level("DRAM", float("inf"), 32.0),
+    ],
+)
 
 
 def standing(name: str, intensity: float, rate: float, seconds: float, calls: int = 1) -> Standing:

@@ -30,10 +30,13 @@ def hostile(op: str = "Tanh", domain: str = "") -> ModelProto:
         helper.make_node(op, [name("m")], [name("y")], name=name("node"), domain=domain),
     ]
     graph = helper.make_graph(
-        nodes, name("graph"), [helper.make_tensor_value_info(name("x"), TensorProto.FLOAT, [name("n"), 6])],
+        nodes,
+        name("graph"),
+        [helper.make_tensor_value_info(name("x"), TensorProto.FLOAT, [name("n"), 6])],
         [helper.make_tensor_value_info(name("y"), TensorProto.FLOAT, None)],
-        [helper.make_tensor(name("w"), TensorProto.FLOAT, [6, 4], np.ones(24))], doc_string=name("text"),
-    )  # fmt: skip
+        [helper.make_tensor(name("w"), TensorProto.FLOAT, [6, 4], np.ones(24))],
+        doc_string=name("text"),
+    )
     opsets = [helper.make_opsetid("", 17), *([helper.make_opsetid(domain, 1)] if domain else [])]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name=name("producer"))
     helper.set_model_props(model, {name("key"): name("value")})
@@ -46,14 +49,32 @@ def controls(text: str) -> set[str]:
 
 
 COMMANDS = [
-    "run evil.onnx --random --shape BATCH=2", "run evil.onnx --random", "run evil.onnx --random --profile --json",
-    "run evil.onnx --random --profile", "inspect evil.onnx", "inspect evil.onnx --graph", "inspect evil.onnx --kernels",
-    "inspect evil.onnx --memory", "inspect evil.onnx --schedule 1", "inspect evil.onnx --asm 1", "inspect evil.onnx --json",
-    "inspect evil.onnx --graph --json", "compile evil.onnx -o evil.weft", "run evil.weft --random", "inspect evil.weft",
-    "inspect evil.weft --json", "cache ls", "cache ls --json", "run evil.onnx", "run evil.onnx --input x=x.npy",
-    "run unknown.onnx --random", "run wrong.onnx --random", "compile evil.onnx -o out/", "run evil.onnx --random --save saved",
+    "run evil.onnx --random --shape BATCH=2",
+    "run evil.onnx --random",
+    "run evil.onnx --random --profile --json",
+    "run evil.onnx --random --profile",
+    "inspect evil.onnx",
+    "inspect evil.onnx --graph",
+    "inspect evil.onnx --kernels",
+    "inspect evil.onnx --memory",
+    "inspect evil.onnx --schedule 1",
+    "inspect evil.onnx --asm 1",
+    "inspect evil.onnx --json",
+    "inspect evil.onnx --graph --json",
+    "compile evil.onnx -o evil.weft",
+    "run evil.weft --random",
+    "inspect evil.weft",
+    "inspect evil.weft --json",
+    "cache ls",
+    "cache ls --json",
+    "run evil.onnx",
+    "run evil.onnx --input x=x.npy",
+    "run unknown.onnx --random",
+    "run wrong.onnx --random",
+    "compile evil.onnx -o out/",
+    "run evil.onnx --random --save saved",
     "run evil.onnx --random --trace trace.json -v",
-]  # fmt: skip
+]
 
 
 @pytest.mark.filterwarnings("always")
@@ -61,8 +82,12 @@ def test_no_command_shows_control_characters(cli: Cli, tmp_path: Path) -> None:
     wrong = hostile()
     wrong.graph.node[0].input[0] = f"nothing{EVIL}"
     evil = tmp_path / "evil\x1b[2J.onnx"
-    for path, model in [(Path("evil.onnx"), hostile()), (Path("unknown.onnx"), hostile(f"Odd{EVIL}", f"own{EVIL}")),
-                        (Path("wrong.onnx"), wrong), (evil, hostile())]:  # fmt: skip
+    for path, model in [
+        (Path("evil.onnx"), hostile()),
+        (Path("unknown.onnx"), hostile(f"Odd{EVIL}", f"own{EVIL}")),
+        (Path("wrong.onnx"), wrong),
+        (evil, hostile()),
+    ]:
         path.write_bytes(model.SerializeToString())
     shown: dict[str, str] = {}
     for words in COMMANDS:

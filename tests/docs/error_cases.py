@@ -21,20 +21,18 @@ from weft.cli.models import read_inputs
 from weft.codegen.interp import run as interpret
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.races import DivergenceError, RaceError
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import link
-from weft.driver.cache import Cache
-from weft.driver.cache_folder import NAME, check_folder
-from weft.ir.expr import Var, const, index
-from weft.ir.parser import TextError
-from weft.loop.nodes import Buffer, Function, Program, Store
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
+from weft.codegen.llvm.object_code import compile_function_module
+from weft.codegen.objects.link import link
+from weft.driver.cache.cache_folder import NAME, check_folder
+from weft.driver.cache.code_cache import Cache
+from weft.ir import Var, const, index
+from weft.ir.text.parser import TextError
+from weft.loop import Buffer, Function, Program, Store, parse_program, verify
 from weft.schedule import Schedule
 from weft.support.dtypes import f32, i64
 from weft.support.errors import GradientError, TypeMismatch, UnknownValues, VerifyError
 from weft.support.files import check_output
-from weft.targets.cpu import host
+from weft.targets.registry import host
 
 INDEXED, WRONG_INDEX = INDICES["Gather"][0], INDICES["Gather"][2]
 

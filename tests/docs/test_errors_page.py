@@ -28,9 +28,17 @@ This page is made from the tests (`tests/docs/error_cases.py`), which make each 
 """
 
 HINTED = {
-    "ModelError", "MissingFile", "UnsupportedOperators", "UnknownValues", "InputError", "ArtifactError", "CacheError",
-    "DeviceError", "RuntimeFailure", "ToolchainError",
-}  # fmt: skip
+    "ModelError",
+    "MissingFile",
+    "UnsupportedOperators",
+    "UnknownValues",
+    "InputError",
+    "ArtifactError",
+    "CacheError",
+    "DeviceError",
+    "RuntimeFailure",
+    "ToolchainError",
+}
 """The errors that users meet; those of programs and schedules show the place instead where there is nothing to advise."""
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.docs.markdown import ROOT, SPEED, Undecided, blocks, run
 
-from weft.targets import cpu
-from weft.targets.cores import Core
+from weft.targets import cpu, registry, this_machine
+from weft.targets.cores import KnownCore
 
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
 TIMED = [p for p in CHAPTERS if any(b.file == SPEED for b in blocks(p))]
@@ -34,19 +34,20 @@ def check(chapter: Path) -> None:
 @pytest.fixture
 def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes this machine look like one without AVX-512."""
-    flags = frozenset(f for f in cpu.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
+    flags = frozenset(f for f in this_machine.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
     monkeypatch.setattr(cpu, "host_flags", lambda: flags)
-    monkeypatch.setattr(cpu, "core_of", lambda _: Core("haswell"))
-    for cached in (cpu.cpu, cpu.host):
+    monkeypatch.setattr(registry, "host_flags", lambda: flags)
+    monkeypatch.setattr(cpu, "core_of", lambda _: KnownCore("haswell", "the test"))
+    for cached in (cpu.cpu, registry.host):
         cached.cache_clear()
     yield
-    for cached in (cpu.cpu, cpu.host):
+    for cached in (cpu.cpu, registry.host):
         cached.cache_clear()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("avx512f" not in cpu.host_flags(), reason="the machine has no AVX-512 to do without")
+@pytest.mark.skipif("avx512f" not in this_machine.host_flags(), reason="the machine has no AVX-512 to do without")
 @EACH
 def test_chapter_with_avx2_alone(chapter: Path, avx2_alone: None) -> None:
-    assert cpu.host().vector_bits == 256
+    assert registry.host().isa.vector_bits == 256
     check(chapter)

@@ -10,10 +10,10 @@ import pytest
 from tests.docs.markdown import ROOT, CodeBlock, blocks
 
 from weft.driver.function import build_function
-from weft.driver.peak import Peak
-from weft.loop.parser import parse_program
+from weft.driver.measure.peak import Peak
+from weft.loop import parse_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import host
+from weft.targets.registry import host
 
 pytestmark = pytest.mark.timed
 CHAPTER = ROOT / "docs" / "tour" / "02_matmul.md"

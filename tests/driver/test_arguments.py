@@ -19,7 +19,10 @@ COMPILING: list[tuple[dict[str, Any], str]] = [
     ({"threads": "2"}, f"threads is '2'\n  hint: {THREADS}"),
     ({"threads": 2.0}, f"threads is 2.0\n  hint: {THREADS}"),
     ({"threads": True}, f"threads is True\n  hint: {THREADS}"),
-    ({"target": None}, "target is None\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+    (
+        {"target": None},
+        "target is None\n  hint: use cpu, cpu -mattr=avx512|avx2|sse4, or another that `weft targets` lists",
+    ),
     ({"opt_level": 2.0}, "opt_level is 2.0\n  hint: use 0, 1, 2 or 3"),
     ({"opt_level": True}, "opt_level is True\n  hint: use 0, 1, 2 or 3"),
     ({"precision": ["strict"]}, 'precision is [\'strict\']\n  hint: use "model" or "strict"'),
@@ -47,13 +50,16 @@ LOADING: list[tuple[dict[str, Any], str]] = [
 RUNNING: list[tuple[tuple[Any, ...], str]] = [
     ((None, [1]), "input_feed is a list, which has no names\n  hint: give a dict with 'x'"),
     ((None, None), "input_feed is a NoneType, which has no names\n  hint: give a dict with 'x'"),
-    (("y", {"x": np.ones((1, 24), np.float32)}),
-     "output_names is 'y'\n  hint: give a list of names, or None for all outputs"),
-    ((7, {"x": np.ones((1, 24), np.float32)}),
-     "output_names is 7\n  hint: give a list of names, or None for all outputs"),
-    (([[]], {"x": np.ones((1, 24), np.float32)}),
-     "there is no output []\n  hint: the model makes (y: f32[batch, 10])"),
-]  # fmt: skip
+    (
+        ("y", {"x": np.ones((1, 24), np.float32)}),
+        "output_names is 'y'\n  hint: give a list of names, or None for all outputs",
+    ),
+    (
+        (7, {"x": np.ones((1, 24), np.float32)}),
+        "output_names is 7\n  hint: give a list of names, or None for all outputs",
+    ),
+    (([[]], {"x": np.ones((1, 24), np.float32)}), "there is no output []\n  hint: the model makes (y: f32[batch, 10])"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,14 @@ import weft
 from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.driver import kernel as kernel_module
 from weft.driver.build import build
-from weft.driver.cache import default_cache
-from weft.driver.options import Options, check_options
+from weft.driver.cache.code_cache import default_cache
+from weft.driver.options import CompileOptions, check_options
 from weft.driver.progress import Clock
 from weft.frontends import to_graph
-from weft.loop.nodes import Program
-from weft.lower.pipeline import lower
+from weft.loop import Program
+from weft.lower import lower
 from weft.targets.cpu import cpu
+from weft.targets.registry import TARGETS
 from weft.targets.target import Target
 
 
@@ -98,24 +99,24 @@ def test_the_clock_times_each_stage() -> None:
 def test_levels_do_what_they_say() -> None:
     proto = conv_bn_relu(stride=2)  # which needs blocks, whatever rows fill
     operators = {
-        level: [[n.op for n in g.nodes] for g in build(proto, options=Options(opt_level=level)).fused.groups]
+        level: [[n.op for n in g.nodes] for g in build(proto, options=CompileOptions(opt_level=level)).fused.groups]
         for level in range(4)
     }
     assert operators[0] == [["conv2d"], ["batch_norm"], ["relu"]]
     assert operators[1] == operators[2] == [["conv2d", "relu"]]
     assert operators[3] == [["conv2d_blocked", "relu"], ["unpack_channels"]]
-    dense = {level: str(build(mlp(), options=Options(opt_level=level)).fused) for level in range(4)}
+    dense = {level: str(build(mlp(), options=CompileOptions(opt_level=level)).fused) for level in range(4)}
     assert "matmul_packed" not in dense[1]
     assert "matmul_packed" in dense[2]
 
 
 def test_strict_keeps_the_models_operations() -> None:
-    groups = build(conv_bn_relu(), options=Options(precision="strict")).fused.groups
+    groups = build(conv_bn_relu(), options=CompileOptions(precision="strict")).fused.groups
     assert "batch_norm" in [n.op for g in groups for n in g.nodes]
     g = GraphBuilder("wide")
     g.output(conv(g, g.input("x", (1, 64, 56, 56)), (64, 64)), "y")
     assert "winograd" in str(build(g.model()).fused)
-    assert "winograd" not in str(build(g.model(), options=Options(precision="strict")).fused)
+    assert "winograd" not in str(build(g.model(), options=CompileOptions(precision="strict")).fused)
 
 
 def test_equal_groups_share_a_kernel() -> None:
@@ -174,7 +175,7 @@ def test_a_kernels_texts_survive_the_cache(model: Path) -> None:
     first = weft.build(model, cache=default_cache())
     again = weft.build(model, cache=default_cache())
     for a, b in zip(first.kernels.values(), again.kernels.values(), strict=True):
-        assert (a.name, a.scheduled, a.trace, a.flat, a.object) == (b.name, b.scheduled, b.trace, b.flat, b.object)
+        assert (a.name, a.scheduled, a.trace, a.flat, a.module) == (b.name, b.scheduled, b.trace, b.flat, b.module)
         assert a.symbol in a.assembly(first.target)
 
 
@@ -187,14 +188,17 @@ def test_kernels_show_functions_by_name_and_their_code(model: Path) -> None:
 
 
 def test_options_are_checked() -> None:
-    assert check_options() == Options(3, "model", False)
+    assert check_options() == CompileOptions(3, "model", verify=False)
     for arguments, message in [
         ({"opt_level": 4}, "opt_level is 4\n  hint: use 0, 1, 2 or 3"),
         ({"opt_level": "3"}, "opt_level is '3'\n  hint: use 0, 1, 2 or 3"),
         ({"precision": "fp16"}, 'precision is \'fp16\'\n  hint: use "model" or "strict"'),
         ({"records": "tune.db"}, "tuning records can't be used yet\n  hint: leave records out"),
         ({"threads": 0}, "threads is 0\n  hint: use 1 or more, or None for all processors"),
-        ({"target": "gpu"}, "there is no target 'gpu'\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+        (
+            {"target": "gpu"},
+            f"there is no target 'gpu'\n  hint: {TARGETS}",
+        ),
     ]:
         with pytest.raises(weft.InputError) as told:
             weft.compile(mlp(), **arguments)  # type: ignore[arg-type]
@@ -202,7 +206,7 @@ def test_options_are_checked() -> None:
 
 
 def test_code_for_another_processor_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.driver.compile.can_run", lambda target: False)
+    monkeypatch.setattr("weft.driver.check_target.can_run", lambda target: False)
     with pytest.raises(weft.InputError) as told:
         weft.compile(mlp(), target="cpu -mattr=avx512")
     assert str(told.value) == (
@@ -211,8 +215,8 @@ def test_code_for_another_processor_is_not_run(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_constants_are_computed_here_when_the_code_is_for_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.driver.build.can_run", lambda target: False)
-    monkeypatch.setattr("weft.driver.build.host", lambda: cpu("sse4"))
+    monkeypatch.setattr("weft.driver.evaluate.can_run", lambda target: False)
+    monkeypatch.setattr("weft.driver.evaluate.host", lambda: cpu("sse4"))
     folded = build(mlp(), cpu("avx2")).package
     assert "avx2" in folded.features
 

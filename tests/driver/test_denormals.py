@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.frontends.nodes import float_inputs, model_of, node
+from tests.frontends.onnx.nodes import float_inputs, model_of, node
 
 import weft
 from weft.runtime.model import Model

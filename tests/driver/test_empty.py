@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from tests.frontends.nodes import float_inputs, model_of, node
+from tests.frontends.onnx.nodes import float_inputs, model_of, node
 from tests.models import BUILDERS, mlp
 
 import weft

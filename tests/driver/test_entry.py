@@ -14,14 +14,10 @@ from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.codegen.interp import run
 from weft.driver.entry import entry_program, place_constants
 from weft.driver.entry_plan import NOTHING_TO_RUN, size_sources
-from weft.driver.options import Options
+from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
-from weft.graph.fuse import fuse
-from weft.graph.graph import Graph
-from weft.graph.memory import Place, plan_memory
-from weft.loop.nodes import Call, Program
-from weft.loop.verify import verify
-from weft.loop.visit import statements
+from weft.graph import Graph, Place, fuse, plan_memory
+from weft.loop import Call, Program, statements, verify
 from weft.runtime import Model
 from weft.support.dtypes import f32
 
@@ -100,7 +96,7 @@ def test_kernels_are_given_their_workspaces_in_the_arena() -> None:
     first = next(k for k in made.kernels.values() if k.workspaces)
     assert 'alloc("global"' not in first.flat
     x = np.random.default_rng(0).standard_normal((1, 32, 28, 28)).astype(np.float32)
-    plain = weft.build(to_graph(g.model()), options=Options(opt_level=0))
+    plain = weft.build(to_graph(g.model()), options=CompileOptions(opt_level=0))
     wanted = np.asarray(Model(plain.package)(x))
     np.testing.assert_allclose(np.asarray(Model(made.package)(x)), wanted, atol=2e-5 * float(np.abs(wanted).max()))
 

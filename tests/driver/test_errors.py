@@ -15,6 +15,7 @@ from tests.models import matmul, mlp
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
+from weft.codegen.llvm.backend import LlvmBackend
 from weft.driver import kernel as kernel_module
 from weft.support.errors import MissingFile, ScheduleError
 
@@ -85,8 +86,8 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
     "another kind of file": (
         saved(b"#!/bin/sh\necho no model\n"),
         weft.ModelError,
-        "DIR/model.onnx is not an ONNX model; it begins with '#!/bin/sh\\necho n'\n"
-        "  hint: Weft reads ONNX files (.onnx); export the model with torch.onnx.export, tf2onnx or the like",
+        "DIR/model.onnx is not a model that Weft can read; it begins with '#!/bin/sh\\necho n'\n"
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram",
     ),
     "a compiled model": (
         compiled,
@@ -260,7 +261,7 @@ def test_what_is_no_model() -> None:
         weft.compile(42)
     assert str(told.value) == (
         "an object of type int is not a model that Weft can read\n"
-        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto"
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram"
     )
 
 
@@ -294,6 +295,6 @@ def test_code_generation_that_fails_names_the_nodes(monkeypatch: pytest.MonkeyPa
     def fail(*_: object) -> None:
         raise weft.ToolchainError("LLVM refuses the module", hint="look at it")
 
-    monkeypatch.setattr(kernel_module, "compile_module", fail)
+    monkeypatch.setattr(LlvmBackend, "compile", fail)
     with pytest.raises(weft.LoweringError, match=re.escape("Relu /relu: no code could be made for it: LLVM refuses")):
         weft.compile(graph([node("Relu", "x", "y", "/relu")]))

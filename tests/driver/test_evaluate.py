@@ -12,9 +12,10 @@ from tests.support.reference import run_operator
 from weft.driver import evaluate as evaluate_module
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import make_kernel
-from weft.graph.graph import Array
+from weft.graph import Array
 from weft.ops import OPERATORS
-from weft.targets.cpu import can_run, cpu, host
+from weft.targets.cpu import cpu
+from weft.targets.registry import can_run, host
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 5)).astype(np.float32)

@@ -11,8 +11,8 @@ import pytest
 from tests.models import conv_bn_relu, mlp
 
 import weft
-from weft.driver.export_notes import arena_bytes, options_text
-from weft.driver.options import Options
+from weft.driver.export.artifact_notes import arena_bytes, options_text
+from weft.driver.options import CompileOptions
 from weft.runtime.metadata import ModelMetadata
 
 
@@ -50,7 +50,7 @@ def test_the_arena_is_known_where_shapes_are() -> None:
 
 
 def test_options_as_text() -> None:
-    assert options_text(Options()) == "opt_level=3 precision=model"
-    assert options_text(Options(1, "strict", without=("fusion", "memory"))) == (
+    assert options_text(CompileOptions()) == "opt_level=3 precision=model"
+    assert options_text(CompileOptions(1, "strict", without=("fusion", "memory"))) == (
         "opt_level=1 precision=strict without=fusion,memory"
-    )  # fmt: skip
+    )

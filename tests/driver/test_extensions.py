@@ -16,8 +16,8 @@ from onnx import helper
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
-from weft.driver.cache import default_cache
-from weft.driver.cache_folder import NAME
+from weft.driver.cache.cache_folder import NAME
+from weft.driver.cache.code_cache import default_cache
 from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.registry import TABLE, translates
 from weft.ops import OPERATORS, operator

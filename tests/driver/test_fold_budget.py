@@ -10,9 +10,9 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from tests.driver.bombs import chain, compile_apart, model_of, tensor, twice
 
 import weft
-from weft.frontends.onnx import from_onnx
-from weft.graph import fold_budget
-from weft.graph.fold_budget import FoldBudget
+from weft.frontends.onnx.importer import from_onnx
+from weft.graph.core import fold_budget
+from weft.graph.core.fold_budget import FoldBudget
 
 node = helper.make_node
 ONE = np.ones(1, np.float32)

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import weft
-from weft.driver.profile import Profiler
+from weft.driver.measure.profile import Profiler
 
 Shape = Sequence[int | str]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,9 +27,12 @@ def model(
     node = helper.make_node(op, [*inputs, *known], ["y"], name=f"/part/{op}", **attributes)
     given = [helper.make_tensor_value_info(n, t, s) for n, (t, s) in inputs.items()]
     graph = helper.make_graph(
-        [node], "net", given, [helper.make_tensor_value_info("y", F, None)],
+        [node],
+        "net",
+        given,
+        [helper.make_tensor_value_info("y", F, None)],
         [numpy_helper.from_array(a, n) for n, a in known.items()],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from onnx import ModelProto, helper
-from tests.frontends.nodes import int64s, model_of, node
+from tests.frontends.onnx.nodes import int64s, model_of, node
 from tests.support.ulps import ulps_off
 
 import weft

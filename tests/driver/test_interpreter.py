@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from weft.driver.interpreter import OBJECTS, PATIENCE, tuned_for_compiling
+from weft.driver.python_settings import OBJECTS, PATIENCE, tuned_for_compiling
 
 FOUND = ((700, 10, 10), 0.005)
 

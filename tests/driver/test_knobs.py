@@ -12,15 +12,14 @@ import weft
 from weft.cli.demo_models import basic_block
 from weft.cli.onnx_builder import GraphBuilder, gemm
 from weft.driver.build import Compilation, build
-from weft.driver.kernel import Request
-from weft.driver.options import Options, check_options
-from weft.ir.expr import Const
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
-from weft.lower.serialize_loops import serialize_loops
+from weft.driver.kernel import KernelRequest
+from weft.driver.options import CompileOptions, check_options
+from weft.ir import Const
+from weft.loop import parse_program, print_program
+from weft.lower import serialize_loops
 from weft.support.errors import InputError
 from weft.support.knobs import KNOBS, check_knobs
-from weft.targets.cpu import host
+from weft.targets.registry import host
 
 ON = "everything"
 
@@ -37,12 +36,12 @@ def network() -> bytes:
 
 @cache
 def built(without: str) -> Compilation:
-    return build(network(), options=Options(without=() if without == ON else (without,)))
+    return build(network(), options=CompileOptions(without=() if without == ON else (without,)))
 
 
 def hashes(made: Compilation) -> set[str]:
     """The machine code of all kernels."""
-    return {hashlib.sha256(k.object.elf).hexdigest() for k in made.kernels.values()}
+    return {hashlib.sha256(k.module.data).hexdigest() for k in made.kernels.values()}
 
 
 def image(made: Compilation) -> str:
@@ -105,8 +104,8 @@ def test_without_the_memory_plan_nothing_is_used_twice() -> None:
 def test_without_parallel_no_loop_is() -> None:
     assert any("parallel(" in k.scheduled for k in built(ON).kernels.values())
     assert not any("parallel(" in k.scheduled for k in built("parallel").kernels.values())
-    request = Request("f", lambda: ((), ()))
-    alone = Request("f", lambda: ((), ()), parallel=False)
+    request = KernelRequest("f", lambda: ((), ()))
+    alone = KernelRequest("f", lambda: ((), ()), parallel=False)
     assert request.key(host()) != alone.key(host())
 
 

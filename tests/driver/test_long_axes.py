@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto
-from tests.frontends.nodes import float_inputs, floats, int64s, model_of, node
+from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, node
 
 import weft
-from weft.graph.winograd_plans import Layer, good_plans
+from weft.cost import Layer
+from weft.graph.layout.winograd_plans import good_plans
 from weft.targets.cpu import cpu
 
 LONG = 1 << 33
@@ -34,10 +35,11 @@ MODELS = {
     "transposed": of("ConvTranspose", "x w", (1, 16, 16, LONG), {"w": floats(16, 16, 2, 2)}, strides=[2, 2]),
     "constant": of("Expand", "x s", (4, 1), {"s": int64s(4, LONG)}),
     "range": model_of(
-        [node("Range", "a b c", "r"), node("Add", "r x")], {"x": (7, (1,))},
+        [node("Range", "a b c", "r"), node("Add", "r x")],
+        {"x": (7, (1,))},
         weights={"a": np.array(0), "b": np.array(LONG), "c": np.array(1)},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -18,6 +18,10 @@ import json, sys
 import numpy as np
 import weft
 import weft.driver.build
+from weft.codegen.toolchain import backend_of
+from weft.targets.registry import host
+
+backend_of(host())  # LLVM is loaded
 
 def held(what):
     line = next(s for s in open("/proc/self/status") if s.startswith(what))

@@ -19,9 +19,13 @@ INTEGERS = {"inputs": [tensor("v0", [5], TensorProto.INT64)], "dtype": TensorPro
 
 DIAMOND = chain(
     40,
-    lambda a, b: [node("Add", [a, "w"], [f"{b}+"]), node("Sub", [a, "w"], [f"{b}-"]), node("Mul", [f"{b}+", f"{b}-"], [b])],
+    lambda a, b: [
+        node("Add", [a, "w"], [f"{b}+"]),
+        node("Sub", [a, "w"], [f"{b}-"]),
+        node("Mul", [f"{b}+", f"{b}-"], [b]),
+    ],
     inputs=[tensor("v0", [4, 5]), tensor("w", [4, 5])],
-)  # fmt: skip
+)
 RESIDUAL = chain(400, lambda a, b: [node("Tanh", [a], [f"{b}t"]), node("Add", [f"{b}t", a], [b])])
 FIBONACCI = model_of([node("Add", [f"v{max(k - 1, 0)}", f"v{k}"], [f"v{k + 1}"]) for k in range(80)], "v80")
 GATHER = chain(DEPTH, twice("Gather"), **INTEGERS)
@@ -33,22 +37,21 @@ def sizes(body: list[tuple[str, str, str]]) -> ModelProto:
     for k in range(30):
         nodes += [node(op, [f"{a}{k}", f"{b}{k}" if b != "three" else b], [f"t{k}"]) for op, a, b in body[:1]]
         nodes += [node(op, [f"{a}{k}", f"{b}{k}"], [f"s{k + 1}"]) for op, a, b in body[1:]]
-    return model_of(
-        nodes, "s30", [tensor("v0", ["n", "m"])], TensorProto.INT64, {"three": np.int64(3)}
-    )  # fmt: skip
+    return model_of(nodes, "s30", [tensor("v0", ["n", "m"])], TensorProto.INT64, {"three": np.int64(3)})
 
 
 MODELS = {
     **{op: chain(DEPTH, twice(op)) for op in ("Add", "Mul", "Max")},
     **{op: chain(DEPTH, lambda a, b, op=op: [node(op, [a], [b])]) for op in ("HardSwish", "Mish", "Gelu")},  # type: ignore[misc]
     "whole numbers": chain(DEPTH, twice("Mul"), **INTEGERS),
-    "bounded numbers": chain(
-        DEPTH, twice("Mul"), inputs=[tensor("x", [5], TensorProto.INT8)], dtype=TensorProto.INT64
-    ),
-    "diamonds": DIAMOND, "residuals": RESIDUAL, "Fibonacci": FIBONACCI, "gathers": GATHER,
+    "bounded numbers": chain(DEPTH, twice("Mul"), inputs=[tensor("x", [5], TensorProto.INT8)], dtype=TensorProto.INT64),
+    "diamonds": DIAMOND,
+    "residuals": RESIDUAL,
+    "Fibonacci": FIBONACCI,
+    "gathers": GATHER,
     "squares of sizes": sizes([("Mul", "s", "s"), ("Add", "t", "s")]),
     "quotients of sizes": sizes([("Div", "s", "three"), ("Add", "t", "s")]),
-}  # fmt: skip
+}
 MODELS["bounded numbers"].graph.node.insert(0, node("Cast", ["x"], ["v0"], to=TensorProto.INT64))
 
 

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from tests.driver.test_guards import CASES as INDICES
 from tests.export.conftest import EXAMPLE, OPEN, RT, SANITIZERS, STRICT, Library, Saved, Saver, build, compilers
-from tests.frontends.nodes import float_inputs, model_of, node
+from tests.frontends.onnx.nodes import float_inputs, model_of, node
 from tests.models import BUILDERS
 
 import weft

@@ -15,10 +15,10 @@ from tests.export.conftest import Library as Runtime
 
 import weft
 from weft.cli.main import main
-from weft.codegen.llvm.elf import read_object
-from weft.driver.export import export_folder, export_library, exported_names, object_parts
-from weft.driver.export_elf import write_object
-from weft.driver.export_header import c_name, header_text
+from weft.codegen.objects.read_elf import read_object
+from weft.codegen.objects.write_elf import write_object
+from weft.driver.export.c_header import c_name, header_text
+from weft.driver.export.linkable import export_folder, export_library, exported_names, object_parts
 from weft.native import _rt, header_files, source_files
 from weft.runtime.package import TensorSpec
 from weft.support.dtypes import SCALARS, f32
@@ -89,8 +89,11 @@ class Tensor(ctypes.Structure):
     """weft_tensor."""
 
     _fields_: ClassVar[list[tuple[str, type[Any]]]] = [
-        ("data", ctypes.c_void_p), ("shape", ctypes.c_void_p), ("ndim", ctypes.c_int32), ("dtype", ctypes.c_int32)
-    ]  # fmt: skip
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.c_void_p),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+    ]
 
 
 class Library:

@@ -15,11 +15,13 @@ from tests.export.conftest import EXAMPLE, HERE, OPEN, RT, STRICT, Library, sile
 from tests.models import mlp, random_inputs
 
 import weft
-from weft.driver.export import export_folder
+from weft.driver.export.linkable import export_folder
 from weft.native import _rt
 from weft.runtime.artifact import write_artifact
 from weft.runtime.package import Package
-from weft.targets.cpu import LEVELS, needed_flags, parse_target
+from weft.targets.cpu import LEVELS
+from weft.targets.registry import needed_flags, parse_target
+from weft.targets.target import Target
 
 QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
 pytestmark = [
@@ -33,15 +35,20 @@ HAVE = {"qemu64": "pni cx16 lahf_lm", "Nehalem": "sse4", "Haswell": "avx2", "max
 """What these have of all that is needed: a level, or features."""
 
 
+def machine(level: str) -> Target:
+    """Returns a machine of *level* without the features beyond it that this machine may have."""
+    return parse_target(f"cpu -mattr={level}").having(features=tuple(sorted(LEVELS[level].features)))
+
+
 def package(level: str) -> Package:
-    return weft.build(mlp(), target=f"cpu -mattr={level}").package
+    return weft.build(mlp(), target=machine(level)).package
 
 
 def sentence(processor: str, level: str) -> str:
     """Returns what is said of a model of *level*, if *processor* does not have all that it needs."""
-    needed = needed_flags(parse_target(f"cpu -mattr={level}"))
+    needed = needed_flags(machine(level))
     known = HAVE[processor]
-    there = needed_flags(parse_target(f"cpu -mattr={known}")) if known in LEVELS else known.split()
+    there = needed_flags(machine(known)) if known in LEVELS else known.split()
     return " ".join(["this processor lacks", *[f for f in needed if f not in there]])
 
 

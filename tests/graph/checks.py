@@ -8,7 +8,7 @@ import numpy as np
 from tests.graph.oracle import run_graph
 
 from weft.graph import Array, Constant, Graph, Value, verify_graph
-from weft.ir.expr import Const, Var
+from weft.ir import Const, Var
 
 RNG_SEED = 7
 

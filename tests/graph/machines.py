@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from weft.targets.cpu import cpu
 
-WIDE = replace(
-    cpu("avx512"),
+WIDE = cpu("avx512").having(
     l2=1 << 20,
     l3=32 << 20,
     fma_per_cycle=1,
+    half_rate_wide=True,
+    broadcast_slowdown=1.0,
     vector_registers=32,
     l2_speed=48.0,
     l3_speed=10.0,

@@ -11,17 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.graph import Array, Constant, Graph, Value
-from weft.graph.evaluator import Fill
-from weft.graph.groups import FusedGraph
-from weft.graph.memory import MemoryPlan, Place
-from weft.ir.expr import Apply, Binary, Cast, Const, Expr, Neg, Not, Select, Var
-from weft.ir.intrinsics import INTRINSICS
-from weft.ir.node import Node as IrNode
-from weft.ir.rewrite import post_order
-from weft.ops.registry import Operator, TensorType
-from weft.te import Compute, Placeholder, Read, Tensor, placeholder, topological
-from weft.te.reducer import ReduceAxis
+from weft.graph import Array, Constant, Fill, FusedGraph, Graph, MemoryPlan, Place, Value
+from weft.ir import INTRINSICS, Apply, Binary, Cast, Const, Expr, Neg, Not, Select, Var, post_order
+from weft.ir import Node as IrNode
+from weft.ops import Operator, TensorType
+from weft.te import Compute, Placeholder, Read, ReduceAxis, Tensor, placeholder, topological
 
 REDUCERS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
 Sizes = Mapping[Var, int]

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from tests.graph.checks import constant, scalar
 
-from weft.graph import Graph, Parameter, Value, print_graph, verify_graph
-from weft.graph.graph import UNFIT, Node
-from weft.graph.text import attribute_text, dim_text
-from weft.ir.expr import Var, index
+from weft.graph import UNFIT, Graph, Node, Parameter, Value, attribute_text, dim_text, print_graph, verify_graph
+from weft.ir import Var, index
 from weft.ops import OPERATORS, Operator, TensorType
 from weft.support.dtypes import f32, i64
 from weft.support.errors import ModelError, VerifyError

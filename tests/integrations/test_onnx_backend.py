@@ -19,7 +19,7 @@ from onnx.backend.base import Backend
 from onnx.backend.test.case import node as node_cases
 from onnx.backend.test.case.test_case import TestCase
 from tests import models
-from tests.frontends.test_onnx_cases import NOT_SUPPORTED, arrays
+from tests.frontends.onnx.test_onnx_cases import NOT_SUPPORTED, arrays
 
 import weft
 import weft.backend

@@ -12,31 +12,54 @@ import weft
 
 # What a program may set, and what it changes here: nothing that is asked for is left undone.
 HONOURED: list[tuple[str, Any]] = [
-    ("intra_op_num_threads", 0), ("intra_op_num_threads", 3), ("inter_op_num_threads", 1),
-    ("graph_optimization_level", weft.GraphOptimizationLevel.ORT_DISABLE_ALL), ("graph_optimization_level", 99),
-    ("execution_mode", weft.ExecutionMode.ORT_SEQUENTIAL), ("use_deterministic_compute", True),
-    ("use_per_session_threads", True), ("enable_cpu_mem_arena", True), ("enable_mem_pattern", True),
-    ("enable_mem_reuse", True), ("enable_profiling", False), ("profile_file_prefix", "p"), ("optimized_model_filepath", ""),
-    ("log_severity_level", 3), ("log_verbosity_level", 0), ("logid", "mine"),
-]  # fmt: skip
+    ("intra_op_num_threads", 0),
+    ("intra_op_num_threads", 3),
+    ("inter_op_num_threads", 1),
+    ("graph_optimization_level", weft.GraphOptimizationLevel.ORT_DISABLE_ALL),
+    ("graph_optimization_level", 99),
+    ("execution_mode", weft.ExecutionMode.ORT_SEQUENTIAL),
+    ("use_deterministic_compute", True),
+    ("use_per_session_threads", True),
+    ("enable_cpu_mem_arena", True),
+    ("enable_mem_pattern", True),
+    ("enable_mem_reuse", True),
+    ("enable_profiling", False),
+    ("profile_file_prefix", "p"),
+    ("optimized_model_filepath", ""),
+    ("log_severity_level", 3),
+    ("log_verbosity_level", 0),
+    ("logid", "mine"),
+]
 
 REFUSED: list[tuple[str, Any, str]] = [
     ("intra_op_num_threads", -1, "intra_op_num_threads is -1\n  hint: give a whole number, 0 or more"),
     ("intra_op_num_threads", "2", "intra_op_num_threads is '2'\n  hint: give a whole number, 0 or more"),
-    ("graph_optimization_level", 7,
-     "graph_optimization_level is 7\n  hint: use one of GraphOptimizationLevel.ORT_DISABLE_ALL, "
-     "GraphOptimizationLevel.ORT_ENABLE_BASIC, GraphOptimizationLevel.ORT_ENABLE_EXTENDED, "
-     "GraphOptimizationLevel.ORT_ENABLE_LAYOUT, GraphOptimizationLevel.ORT_ENABLE_ALL"),
-    ("use_per_session_threads", False,
-     "use_per_session_threads = False can't be honoured: each session has its own number of threads, out of one pool\n"
-     "  hint: leave it True"),
-    ("enable_profiling", True,
-     "enable_profiling = True can't be honoured: a session has no profiler\n"
-     "  hint: use `weft bench --roofline MODEL` for the time of each kernel"),
-    ("optimized_model_filepath", "o.onnx",
-     "optimized_model_filepath = 'o.onnx' can't be honoured: there is no optimized ONNX model to write\n"
-     "  hint: use weft.compile(...).save(FILE) to keep code"),
-]  # fmt: skip
+    (
+        "graph_optimization_level",
+        7,
+        "graph_optimization_level is 7\n  hint: use one of GraphOptimizationLevel.ORT_DISABLE_ALL, "
+        "GraphOptimizationLevel.ORT_ENABLE_BASIC, GraphOptimizationLevel.ORT_ENABLE_EXTENDED, "
+        "GraphOptimizationLevel.ORT_ENABLE_LAYOUT, GraphOptimizationLevel.ORT_ENABLE_ALL",
+    ),
+    (
+        "use_per_session_threads",
+        False,
+        "use_per_session_threads = False can't be honoured: each session has its own number of threads, out of one pool\n"
+        "  hint: leave it True",
+    ),
+    (
+        "enable_profiling",
+        True,
+        "enable_profiling = True can't be honoured: a session has no profiler\n"
+        "  hint: use `weft bench --roofline MODEL` for the time of each kernel",
+    ),
+    (
+        "optimized_model_filepath",
+        "o.onnx",
+        "optimized_model_filepath = 'o.onnx' can't be honoured: there is no optimized ONNX model to write\n"
+        "  hint: use weft.compile(...).save(FILE) to keep code",
+    ),
+]
 
 SEQUENTIAL = "a model's kernels run one after another, each on intra_op_num_threads"
 PLANNED = "the memory of a call is planned when the model is compiled"
@@ -45,14 +68,17 @@ NO_LOG = "there is no log, and errors are exceptions"
 # What steers ONNX Runtime's own machinery, and changes no result: accepted with a warning.
 NO_EFFECT: list[tuple[str, Any, str]] = [
     ("inter_op_num_threads", 2, f"inter_op_num_threads = 2 has no effect: {SEQUENTIAL}"),
-    ("execution_mode", weft.ExecutionMode.ORT_PARALLEL,
-     f"execution_mode = <ExecutionMode.ORT_PARALLEL: 1> has no effect: {SEQUENTIAL}"),
+    (
+        "execution_mode",
+        weft.ExecutionMode.ORT_PARALLEL,
+        f"execution_mode = <ExecutionMode.ORT_PARALLEL: 1> has no effect: {SEQUENTIAL}",
+    ),
     ("enable_cpu_mem_arena", False, f"enable_cpu_mem_arena = False has no effect: {PLANNED}"),
     ("enable_mem_pattern", False, f"enable_mem_pattern = False has no effect: {PLANNED}"),
     ("enable_mem_reuse", False, f"enable_mem_reuse = False has no effect: {PLANNED}"),
     ("log_severity_level", 0, f"log_severity_level = 0 has no effect: {NO_LOG}"),
     ("log_verbosity_level", 1, f"log_verbosity_level = 1 has no effect: {NO_LOG}"),
-]  # fmt: skip
+]
 
 
 def test_each_of_their_options_is_known_with_their_default() -> None:
@@ -94,12 +120,15 @@ def test_no_effect(name: str, value: Any, text: str) -> None:
     ("name", "value", "text"),
     [
         ("inter_op_num_threads", -1, "inter_op_num_threads is -1\n  hint: give a whole number, 0 or more"),
-        ("execution_mode", 2,
-         "execution_mode is 2\n  hint: use one of ExecutionMode.ORT_SEQUENTIAL, ExecutionMode.ORT_PARALLEL"),
+        (
+            "execution_mode",
+            2,
+            "execution_mode is 2\n  hint: use one of ExecutionMode.ORT_SEQUENTIAL, ExecutionMode.ORT_PARALLEL",
+        ),
         ("enable_mem_pattern", "no", "enable_mem_pattern is 'no'\n  hint: give True or False"),
         ("log_severity_level", 9, "log_severity_level is 9\n  hint: give a whole number from -1 to 4"),
     ],
-)  # fmt: skip
+)
 def test_values_that_there_are_not(name: str, value: Any, text: str) -> None:
     with pytest.raises(weft.InputError) as caught:
         setattr(weft.SessionOptions(), name, value)

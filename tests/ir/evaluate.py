@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.expr import (
+from weft.ir import (
+    INTRINSICS,
     And,
     Apply,
     Binary,
@@ -29,7 +30,6 @@ from weft.ir.expr import (
     TruncMod,
     Var,
 )
-from weft.ir.intrinsics import INTRINSICS
 from weft.support.dtypes import DType
 
 
@@ -102,8 +102,18 @@ def _binary(e: Binary, a: Any, b: Any) -> Any:
         )
     if e.symbol in ("min", "max"):
         return e.numpy(a, b)
-    exact = {"+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "%": np.mod, "&": np.bitwise_and,
-             "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift}  # fmt: skip
+    exact = {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "//": np.floor_divide,
+        "%": np.mod,
+        "&": np.bitwise_and,
+        "|": np.bitwise_or,
+        "^": np.bitwise_xor,
+        "<<": np.left_shift,
+        ">>": np.right_shift,
+    }
     return _checked(exact[e.symbol](_exact(a), _exact(b)), e.dtype)
 
 

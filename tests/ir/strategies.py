@@ -6,23 +6,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import (
-    Comparison,
-    Eq,
-    Expr,
-    FloorDiv,
-    FloorMod,
-    Le,
-    Lt,
-    Ne,
-    Select,
-    Var,
-    all_of,
-    index,
-    maximum,
-    minimum,
-)
+from weft.ir import Bounds, Eq, Expr, FloorDiv, FloorMod, Le, Lt, Ne, Select, Var, all_of, index, maximum, minimum
+from weft.ir.expr.binary import Comparison
 
 N, M = Var("n"), Var("m")
 I, J, K, T, X, Y = Var("i"), Var("j"), Var("k"), Var("t"), Var("x"), Var("y")  # noqa: E741

@@ -8,25 +8,11 @@ from random import Random
 import pytest
 from tests.ir.evaluate import Undefined, evaluate, same
 
-from weft.ir.algebra import ALL
-from weft.ir.expr import (
-    FALSE,
-    TRUE,
-    Binary,
-    Broadcast,
-    Cast,
-    Comparison,
-    Const,
-    Expr,
-    Ramp,
-    Select,
-    Var,
-    broadcast,
-    const,
-)
-from weft.ir.node import Node
-from weft.ir.patterns import Pat, Rule
-from weft.ir.rules import compile_rules
+from weft.ir import FALSE, TRUE, Binary, Broadcast, Cast, Const, Expr, Node, Ramp, Select, Var, broadcast, const
+from weft.ir.expr.binary import Comparison
+from weft.ir.simplifier.algebra import ALL
+from weft.ir.simplifier.rule_compiler import compile_rules
+from weft.ir.simplifier.rule_patterns import Pat, Rule
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8
 
 LANES = 4

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 from tests.ir.strategies import BOUNDS, CONDITIONS, INDICES, SUMS, environment
 
-from weft.ir.assume import assume
-from weft.ir.bounds import Bounds
-from weft.ir.expr import TRUE, Expr, Var, all_of, ceil_div, eq, index, minimum
-from weft.ir.prove import prove
-from weft.ir.simplify import simplify
+from weft.ir import TRUE, Bounds, Expr, Var, all_of, assume, ceil_div, eq, index, minimum, prove, simplify
 
 N, M = Var("n"), Var("m")
 IO, II, X, Y, Z = Var("io"), Var("ii"), Var("x"), Var("y"), Var("z")

@@ -5,14 +5,15 @@ from random import Random
 import pytest
 from tests.ir.evaluate import Undefined, evaluate
 
-from weft.ir.bounds import EMPTY, Bounds, Interval
-from weft.ir.expr import (
+from weft.ir import (
+    EMPTY,
     Add,
     Apply,
     Binary,
     BitAnd,
     BitOr,
     BitXor,
+    Bounds,
     Broadcast,
     Cast,
     Eq,
@@ -38,6 +39,7 @@ from weft.ir.expr import (
     index,
     minimum,
 )
+from weft.ir.bounds.bounds import Interval
 from weft.support.dtypes import DType, bool_, f32, i8, i64, u8
 
 BINARY = [Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Min, Max, Lt, Le, Eq, Ne, BitAnd, BitOr, BitXor]

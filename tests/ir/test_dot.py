@@ -10,14 +10,12 @@ import pytest
 
 from weft.codegen.interp import run
 from weft.driver.function import build_function
-from weft.ir.dot import GROUPS, Dot, dot
-from weft.ir.expr import Expr, Ramp, Var, broadcast, index
-from weft.ir.lanes import as_ramp
-from weft.ir.parser import parse_expr
-from weft.loop.parser import parse_program
+from weft.ir import Dot, Expr, Ramp, Var, as_ramp, broadcast, dot, index, parse_expr
+from weft.ir.expr.dot import GROUPS
+from weft.loop import parse_program
 from weft.support.dtypes import DType, bf16, f32, i8, i16, i32, u8
 from weft.support.errors import TypeMismatch
-from weft.targets.cpu import host
+from weft.targets.registry import host
 
 Array = Any
 TINY = float(np.finfo(np.float32).tiny)
@@ -27,8 +25,10 @@ TINY = float(np.finfo(np.float32).tiny)
 def test_text_round_trip(a: DType, b: DType, c: DType) -> None:
     g = GROUPS[a, b, c]
     scope: dict[str, Expr] = {
-        "x": Var("x", a.with_lanes(4 * g)), "y": Var("y", b.with_lanes(4 * g)), "z": Var("z", c.with_lanes(4)),
-    }  # fmt: skip
+        "x": Var("x", a.with_lanes(4 * g)),
+        "y": Var("y", b.with_lanes(4 * g)),
+        "z": Var("z", c.with_lanes(4)),
+    }
     made = Dot(scope["z"], scope["x"], scope["y"])
     assert str(made) == "dot(z, x, y)"
     assert parse_expr("dot(z, x, y)", scope) is made

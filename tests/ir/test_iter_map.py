@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import evaluate
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import TRUE, Expr, ExprLike, Var, all_of, as_expr, ceil_div, index
-from weft.ir.iter_map import IterMap, detect
+from weft.ir import TRUE, Bounds, Expr, ExprLike, IterMap, Var, all_of, as_expr, ceil_div, detect_iter_map, index
 
 N, M = Var("n"), Var("m")
 A, B, C, D = Var("a"), Var("b"), Var("c"), Var("d")
@@ -27,7 +25,7 @@ def analyse(
     predicate: Expr = TRUE,
 ) -> IterMap | None:
     sizes = {v: as_expr(e) for v, e in loops.items()}
-    return detect([as_expr(b) for b in bindings], sizes, predicate, [as_expr(e) for e in extents], SIZES)
+    return detect_iter_map([as_expr(b) for b in bindings], sizes, predicate, [as_expr(e) for e in extents], SIZES)
 
 
 def brute_force(

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ir import iter_map
-from weft.ir.bounds import Bounds
-from weft.ir.expr import TRUE, Expr, Var, index
-from weft.ir.iter_map import IterMap, detect
-from weft.ir.iter_radix import judge
+from weft.ir import TRUE, Bounds, Expr, IterMap, Var, detect_iter_map, index
+from weft.ir.affine import iter_map
+from weft.ir.affine.iter_radix import judge
 
 LOOPS = (Var("a"), Var("b"), Var("c"))
 Map = tuple[list[Expr], dict[Var, Expr], list[Expr]]
@@ -41,14 +39,14 @@ def maps(draw: st.DrawFn) -> Map:
 def in_general(bindings: Sequence[Expr], loops: Mapping[Var, Expr], extents: Sequence[Expr]) -> IterMap | None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iter_map, "judge", lambda *_: None)
-        return detect(bindings, loops, TRUE, extents, Bounds())
+        return detect_iter_map(bindings, loops, TRUE, extents, Bounds())
 
 
 @given(maps())
 def test_the_answer_is_the_general_one(case: Map) -> None:
     bindings, loops, extents = case
     assert judge(bindings, loops, TRUE, extents) is not None
-    assert detect(bindings, loops, TRUE, extents, Bounds()) == in_general(bindings, loops, extents)
+    assert detect_iter_map(bindings, loops, TRUE, extents, Bounds()) == in_general(bindings, loops, extents)
 
 
 def test_what_is_not_constant_is_left_to_the_general_one() -> None:

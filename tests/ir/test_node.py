@@ -12,8 +12,25 @@ from typing import Any
 
 import pytest
 
-from weft.ir import node as nodes
-from weft.ir.expr import Add, Broadcast, Cast, Const, Expr, Mul, Ramp, Select, Var, const, eq, index, select
+from weft.ir import (
+    Add,
+    Binary,
+    Broadcast,
+    Cast,
+    Const,
+    Expr,
+    Mul,
+    Node,
+    Ramp,
+    Select,
+    Var,
+    const,
+    eq,
+    index,
+    node,
+    select,
+)
+from weft.ir.expr import node as nodes
 from weft.support.dtypes import bool_, f32, i32, i64
 from weft.support.errors import TypeMismatch
 
@@ -40,10 +57,17 @@ def test_variables_are_known_by_identity() -> None:
 @pytest.mark.parametrize(
     "choose",
     [
-        lambda: min(X, Y), lambda: max(index(1), X), lambda: X if X < Y else Y, lambda: X < Y and Y < X,
-        lambda: X < Y or Y < X, lambda: not X, lambda: index(0) < X < Y, lambda: sorted([X, Y]), lambda: any([X < Y]),
+        lambda: min(X, Y),
+        lambda: max(index(1), X),
+        lambda: X if X < Y else Y,
+        lambda: X < Y and Y < X,
+        lambda: X < Y or Y < X,
+        lambda: not X,
+        lambda: index(0) < X < Y,
+        lambda: sorted([X, Y]),
+        lambda: any([X < Y]),
     ],
-)  # fmt: skip
+)
 def test_python_cannot_choose_by_an_expression(choose: Callable[[], object]) -> None:
     with pytest.raises(TypeMismatch) as refused:
         choose()
@@ -150,3 +174,65 @@ def test_invariants(build: object, message: str) -> None:
     assert callable(build)
     with pytest.raises(TypeMismatch, match=message):
         build()
+
+
+class Bag:
+    """A class that does not say how it is compared."""
+
+
+HINTS = (Bag, Binary)  # named by annotations below
+
+
+def make(field: str, hint: str) -> type[Node]:
+    """Declares a node class with one field."""
+    scope: dict[str, Any] = {"__name__": __name__, "Node": Node}
+    exec(f"class Odd(Node):\n    {field}: {hint}", scope)  # with this module's own `annotations` from the future
+    odd: Any = scope["Odd"]
+    made: type[Node] = node(odd)
+    return made
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "Bag",
+        "list[Expr]",
+        "tuple[Bag, ...]",
+        "Expr | int",
+        "tuple[Expr, int]",
+        "tuple[tuple[Expr, ...], ...]",
+        "Bag | None",
+    ],
+)
+def test_a_field_that_cannot_be_classified_is_refused(hint: str) -> None:
+    with pytest.raises(TypeError, match=r"the field Odd\.x: .* is neither a node, .* nor a leaf: plain values"):
+        make("x", hint)
+
+
+def test_a_field_of_an_unknown_class_is_refused() -> None:
+    with pytest.raises(TypeError) as refused:
+        make("x", "Nowhere")
+    assert str(refused.value) == (
+        "a field of the node class Odd names Nowhere, which is not defined where the class is made: "
+        "import it there, not under TYPE_CHECKING"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hint", "given", "children"),
+    [
+        ("Const", index(1), (index(1),)),
+        ("Binary", X < Y, (X < Y,)),
+        ("Add | None", None, ()),
+        ("Add | None", Add(Y, X), (Add(Y, X),)),
+        ("tuple[Binary, ...]", (X < Y,), (X < Y,)),
+        ("Var", X, ()),
+        ("tuple[int | str, ...]", (1, "a"), ()),
+        ("Odd | None", None, ()),
+        ("tuple[Var, ...]", (X, Y), ()),
+    ],
+)
+def test_any_class_of_nodes_is_a_field(hint: str, given: object, children: tuple[Node, ...]) -> None:
+    made = make("x", hint)(given)  # type: ignore[call-arg]
+    assert made.children() == children
+    assert made.rebuild(children) is made

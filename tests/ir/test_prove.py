@@ -8,11 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 
-from weft.ir import elimination
-from weft.ir.bounds import Bounds
-from weft.ir.expr import Expr, Lt, Ramp, Var, broadcast, ceil_div, eq, index, maximum, minimum, ne
-from weft.ir.prove import extremes, linear_terms, prove
-from weft.ir.simplify import simplify
+from weft.ir import (
+    Bounds,
+    Expr,
+    Lt,
+    Ramp,
+    Var,
+    broadcast,
+    ceil_div,
+    eq,
+    extremes,
+    index,
+    linear_terms,
+    maximum,
+    minimum,
+    ne,
+    prove,
+    simplify,
+)
+from weft.ir.simplifier import elimination
 
 N, M = Var("n"), Var("m")
 I, J, IO, II, T = Var("i"), Var("j"), Var("io"), Var("ii"), Var("t")  # noqa: E741

@@ -2,9 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir.expr import Add, Const, Expr, FloorDiv, Mul, Var, index
-from weft.ir.node import Node
-from weft.ir.rewrite import Rules, free_vars, map_nodes, mentions, post_order, rewrite, substitute
+from weft.ir import (
+    Add,
+    Const,
+    Expr,
+    FloorDiv,
+    Mul,
+    Node,
+    Rules,
+    Var,
+    free_vars,
+    index,
+    map_nodes,
+    mentions,
+    post_order,
+    rewrite,
+    substitute,
+)
 
 X, Y, Z = Var("x"), Var("y"), Var("z")
 RULES = Rules()

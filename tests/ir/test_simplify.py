@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate, same
 from tests.ir.strategies import BOUNDS, CONDITIONS, INDICES, SUMS, environment
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import Expr
-from weft.ir.prove import prove
-from weft.ir.simplify import simplify
+from weft.ir import Bounds, Expr, prove, simplify
 
 SEEDS = st.integers(0, 1 << 30)
 FEW = settings(derandomize=True, deadline=None, max_examples=400)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate, same
 
-from weft.ir.bounds import EMPTY, Bounds
-from weft.ir.expr import (
+from weft.ir import (
+    EMPTY,
     FALSE,
     INDEX,
     TRUE,
@@ -19,6 +19,7 @@ from weft.ir.expr import (
     Binary,
     BitAnd,
     BitOr,
+    Bounds,
     Div,
     Eq,
     Expr,
@@ -49,9 +50,10 @@ from weft.ir.expr import (
     minimum,
     ne,
     select,
+    simplify,
 )
-from weft.ir.simplify import simplify
-from weft.loop.nodes import Buffer, Load, load
+from weft.loop import Buffer, Load
+from weft.loop.nodes import load
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, i8, i32, u8, u16
 
 N, M = Var("n"), Var("m")
@@ -164,7 +166,7 @@ FORMS: list[tuple[Expr, Expr]] = [
     (Ramp(X * 4, index(1), 8) // 4, Ramp(X * 4, index(1), 8) // 4),
     (Ramp(K, index(1), 4) < 8, broadcast(TRUE, 4)),
     (Ramp(X, index(0), 4), broadcast(X, 4)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir.expr import Expr, Var
-from weft.loop.canonical import canonical_text
-from weft.loop.compare import check_same, is_same
-from weft.loop.nodes import Eval, Function, Program
-from weft.loop.parser import parse_program
+from weft.ir import Expr, Var
+from weft.loop import Eval, Function, Program, canonical_text, is_same, parse_program
+from weft.loop.alpha_equivalence import check_same
 from weft.support.errors import VerifyError
 
 TEXT = """
@@ -59,7 +57,7 @@ def test_the_name_of_a_block_matters_to_schedules_only() -> None:
         ("C: f32[8]", 'C: buffer("global", f32[8], strides=(1,))'),
         ("parallel", "range"),
         ("note=1", "note=2"),
-        ("note=1", 'other=1'),
+        ("note=1", "other=1"),
         ("reduce(n", "spatial(n"),
         ("C[v] = 0.0", "C[v] = -0.0"),
         ("C[v] + A[v, w]", "A[v, w] + C[v]"),
@@ -69,7 +67,7 @@ def test_the_name_of_a_block_matters_to_schedules_only() -> None:
         ("def f(", "def g("),
         ("x: i64", "x: f64"),
     ],
-)  # fmt: skip
+)
 def test_everything_else_matters(old: str, new: str) -> None:
     a, b = parse_program(TEXT), parse_program(TEXT.replace(old, new))
     assert not is_same(a, b)

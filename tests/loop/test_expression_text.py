@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir import expr as ir
-from weft.ir.expr import Expr, Var, apply, const, index
-from weft.ir.names import Names
-from weft.ir.parser import TextError, parse_expr
-from weft.ir.printer import print_expr, shortest
+from weft import ir
+from weft.ir import Expr, Names, Var, apply, const, index, parse_expr, print_expr
+from weft.ir.text.parser import TextError
+from weft.ir.text.printer import shortest
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8
 from weft.support.errors import ParseError
 

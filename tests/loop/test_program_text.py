@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir.expr import TRUE, Add, Var, index
-from weft.loop.canonical import canonical_text
-from weft.loop.nodes import NOTHING, Block, Buffer, For, Function, LoopKind, Program, Range, load, seq, store
-from weft.loop.parser import parse_program, parse_stmt
-from weft.loop.printer import end_of, excerpt, extent_of, print_function, print_program, print_stmt
-from weft.loop.verify import verify
-from weft.loop.visit import statements
+from weft.ir import TRUE, Add, Var, index
+from weft.loop import (
+    NOTHING,
+    Block,
+    Buffer,
+    For,
+    Function,
+    LoopKind,
+    Program,
+    Range,
+    UserNote,
+    canonical_text,
+    parse_program,
+    print_function,
+    print_program,
+    print_stmt,
+    seq,
+    statements,
+    store,
+    verify,
+)
+from weft.loop.nodes import load
+from weft.loop.parser import parse_stmt
+from weft.loop.printer import end_of, excerpt, extent_of
 from weft.support.dtypes import f32
 from weft.support.errors import ParseError
 
@@ -58,7 +75,7 @@ def test_everything_reads_back() -> None:
     verify(program)
     assert print_program(program) == EVERYTHING
     assert program.entry.name == "kernel 1"
-    assert program.entry.annotations == (("target", "cpu"), ("a.b", 2))
+    assert program.entry.notes == (UserNote("target", "cpu"), UserNote("a.b", 2))
     assert str(program) == repr(program) == EVERYTHING
     assert str(program["other"]) == "def other(B: i32[4], C: f32[4], n: i64):\n    pass\n"
 
@@ -140,9 +157,17 @@ def test_excerpt_of_a_long_function() -> None:
     f = Function("main", (a,), seq(*[store(a, [k], 1) for k in range(100)]))
     lines = excerpt(f, store(a, [50], 1), around=2).splitlines()
     assert lines == [
-        "def main(A: f32[100]):", "    A[0] = 1.0", "    A[1] = 1.0", "    ...", "    A[48] = 1.0", "    A[49] = 1.0",
-        "    A[50] = 1.0  # <-- here", "    A[51] = 1.0", "    A[52] = 1.0", "    ...",
-    ]  # fmt: skip
+        "def main(A: f32[100]):",
+        "    A[0] = 1.0",
+        "    A[1] = 1.0",
+        "    ...",
+        "    A[48] = 1.0",
+        "    A[49] = 1.0",
+        "    A[50] = 1.0  # <-- here",
+        "    A[51] = 1.0",
+        "    A[52] = 1.0",
+        "    ...",
+    ]
 
 
 def test_a_broken_block_can_still_be_printed() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ir.names import Names
-from weft.loop.nodes import Block
-from weft.loop.parser import parse_program
+from weft.ir import Names
+from weft.loop import Block, block_regions, parse_program
 from weft.loop.printer import StmtPrinter
-from weft.loop.regions import block_regions
 from weft.loop.visit import blocks
 
 CASES = {

@@ -6,15 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import INTS, SCALARS, exprs, programs
 
-from weft.ir.expr import Add, Broadcast, Expr, Ramp, Var
-from weft.ir.names import Names
-from weft.ir.parser import parse_expr
-from weft.ir.printer import print_expr
-from weft.loop.canonical import canonical_text
-from weft.loop.compare import check_same
-from weft.loop.nodes import Program
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
+from weft.ir import Add, Broadcast, Expr, Names, Ramp, Var, parse_expr, print_expr
+from weft.loop import Program, canonical_text, parse_program, print_program
+from weft.loop.alpha_equivalence import check_same
 from weft.support.dtypes import i64
 
 VARIABLES = [Var(f"{t}_{k}", t) for t in SCALARS for k in "ab"]

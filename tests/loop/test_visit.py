@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Const, Var
-from weft.ir.printer import print_expr
-from weft.loop.compare import check_same, is_same
-from weft.loop.nodes import Alloc, Buffer, Eval, For, Let, Load, Stmt, Store, View, seq, store
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
-from weft.loop.visit import (
+from weft.ir import Const, Var, print_expr, reads_memory
+from weft.loop import (
+    Alloc,
+    Buffer,
+    Eval,
+    For,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    View,
     bound_vars,
     buffers_of,
+    is_same,
     loads,
     map_stmts,
     own_exprs,
-    reads_memory,
+    parse_program,
     rename_fresh,
     replace_buffer,
+    seq,
     statements,
+    store,
     stores,
     sub_statements,
+    verify,
 )
+from weft.loop.alpha_equivalence import check_same
 from weft.support.dtypes import f32, i64
 
 PROGRAM = parse_program(

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from weft import te
-from weft.ir.expr import INDEX, Expr, as_expr, cast, maximum, minimum, select
-from weft.loop.nodes import Program
-from weft.schedule.schedule import Schedule
+from weft.ir import INDEX, Expr, as_expr, cast, maximum, minimum, select
+from weft.loop import Program
+from weft.schedule import Schedule
 from weft.support.dtypes import f32, i32, u8
 from weft.support.errors import ScheduleError
-from weft.te.to_loops import to_program
+from weft.te import to_program
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -9,11 +9,23 @@ from typing import Any, TypeAlias
 import mpmath
 import numpy as np
 
-from weft.ir.expr import Apply, Binary, Broadcast, Cast, Const, Expr, Neg, Not, Reinterpret, Select, Var
-from weft.ir.intrinsics import INTRINSICS
-from weft.ir.node import Node
-from weft.ir.rewrite import post_order
-from weft.lower.math import EXPANSIONS
+from weft.ir import (
+    INTRINSICS,
+    Apply,
+    Binary,
+    Broadcast,
+    Cast,
+    Const,
+    Expr,
+    Neg,
+    Node,
+    Not,
+    Reinterpret,
+    Select,
+    Var,
+    post_order,
+)
+from weft.lower.math.table import EXPANSIONS
 from weft.support.dtypes import DType, f32, f64
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]

@@ -8,11 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.codegen.interp import run
-from weft.ir.expr import Const, Expr, Var
-from weft.loop.nodes import Buffer, Program
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
-from weft.loop.verify import verify
+from weft.ir import Const, Expr, Var
+from weft.loop import Buffer, Program, parse_program, print_program, verify
 
 Array = npt.NDArray[np.generic]
 

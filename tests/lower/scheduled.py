@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft import te
-from weft.ir.expr import Expr, apply, as_expr, maximum, select
-from weft.loop.nodes import Program
-from weft.schedule.schedule import Schedule
+from weft.ir import Expr, apply, as_expr, maximum, select
+from weft.loop import Program
+from weft.schedule import Schedule
 from weft.support.dtypes import f32
-from weft.te.to_loops import to_program
+from weft.te import to_program
 
 
 def product(m: int, n: int, k: int, rows: int = 14, columns: int = 32) -> Program:

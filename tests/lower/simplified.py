@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.loop.nodes import Program
-from weft.lower.partition_loops import partition_loops
-from weft.lower.simplify_program import simplify_program
-from weft.lower.vectorize import vectorize
+from weft.loop import Program
+from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.loops.partition_loops import partition_loops
+from weft.lower.loops.vectorize import vectorize
 from weft.targets.cpu import cpu
 
 AVX512 = cpu("avx512")
@@ -18,4 +18,4 @@ def vectorized(program: Program) -> Program:
 
 def partitioned(program: Program) -> Program:
     """Returns *program* with its loops partitioned, and simplified."""
-    return simplify_program(partition_loops(program))
+    return simplify_program(partition_loops(program, AVX512))

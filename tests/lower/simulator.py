@@ -20,15 +20,19 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from weft.ir.expr import Binary, Cast, Const, Expr, Select, Var
-from weft.loop.nodes import Address, Alloc, Buffer, Call, For, If, Let, Load, Program, Seq, Stmt, Store
+from weft.ir import Binary, Cast, Const, Expr, Select, Var
+from weft.loop import Address, Alloc, Buffer, Call, For, If, Let, Load, Program, Seq, Stmt, Store
 from weft.targets.target import Target
 
 Array = npt.NDArray[Any]
 Queue = tuple[int, int]
 COSTS = {
-    "gemm_unit.load_inp": 30, "gemm_unit.load_wgt": 30, "gemm_unit.clear": 4, "gemm_unit.multiply": 64, "gemm_unit.store": 40,
-}  # fmt: skip
+    "gemm_unit.load_inp": 30,
+    "gemm_unit.load_wgt": 30,
+    "gemm_unit.clear": 4,
+    "gemm_unit.multiply": 64,
+    "gemm_unit.store": 40,
+}
 """Cycles: a load waits for memory, 16 x 16 x 16 products take 64 cycles on 64 multipliers."""
 
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.ir.expr import Var
-from weft.loop.nodes import Buffer, Function, Program, store
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
-from weft.lower.manager import Pass, reproduce, run_passes
-from weft.lower.pipeline import PASSES
-from weft.lower.vectorize import vectorize
+from weft.ir import Var
+from weft.loop import Buffer, Function, Program, parse_program, print_program, store
+from weft.lower import PASSES, reproduce, run_passes
+from weft.lower.loops.vectorize import vectorize
 from weft.support.errors import LoweringError, VerifyError
+from weft.support.passes import Pass, alone
 from weft.targets.cpu import cpu
 
 TARGET = cpu("avx512")
@@ -50,12 +48,12 @@ def saved_file(error: LoweringError) -> str:
 
 
 def test_a_crash_names_the_pass_and_leaves_a_file_to_run_it_again() -> None:
-    passes = [Pass("nothing", nothing), Pass("crash", crash)]
+    passes = [Pass("nothing", alone(nothing)), Pass("crash", alone(crash))]
     with pytest.raises(LoweringError, match=r"the pass failed .ZeroDivisionError.: nothing to divide") as caught:
         run_passes(passes, parse_program(TEXT), TARGET)
     assert caught.value.where == "pass crash"
     path = saved_file(caught.value)
-    assert Path(path).read_text() == f"# pass: crash\n{TEXT}"
+    assert Path(path).read_text() == f"# pass: crash\n# target: cpu -mattr=avx512\n{TEXT}"
     with pytest.raises(ZeroDivisionError):
         reproduce(path, passes, TARGET)
     with pytest.raises(LoweringError, match="there is no pass crash"):
@@ -63,7 +61,7 @@ def test_a_crash_names_the_pass_and_leaves_a_file_to_run_it_again() -> None:
 
 
 def test_a_pass_that_breaks_a_program_is_named() -> None:
-    passes = [Pass("break_scope", break_scope)]
+    passes = [Pass("break_scope", alone(break_scope))]
     with pytest.raises(LoweringError, match=r"left a program that breaks its rules.*stray") as caught:
         run_passes(passes, parse_program(TEXT), TARGET, verify=True)
     with pytest.raises(VerifyError):
@@ -72,8 +70,8 @@ def test_a_pass_that_breaks_a_program_is_named() -> None:
 
 def test_a_pass_that_works_again_gives_its_program(tmp_path: Path) -> None:
     path = tmp_path / "saved.txt"
-    path.write_text(f"# pass: nothing\n{TEXT}", encoding="utf-8")
-    assert print_program(reproduce(path, [Pass("nothing", nothing)], TARGET)) == TEXT
+    path.write_text(f"# pass: nothing\n# target: cpu -mattr=avx512\n{TEXT}", encoding="utf-8")
+    assert print_program(reproduce(path, [Pass("nothing", alone(nothing))], TARGET)) == TEXT
 
 
 def test_a_vectorized_reduction_is_refused() -> None:

@@ -9,12 +9,10 @@ import pytest
 from tests.lower.running import inputs_of, results
 from tests.lower.scheduled import SCHEDULED
 
-from weft.ir.expr import Var
-from weft.loop.nodes import Alloc, Buffer, Function, Let, Program, Stmt, for_, load, store
-from weft.loop.printer import print_program
-from weft.loop.verify import verify
-from weft.lower.manager import Report
-from weft.lower.pipeline import PASSES, lower
+from weft.ir import Var
+from weft.loop import Alloc, Buffer, Function, Let, Program, Stmt, for_, print_program, store, verify
+from weft.loop.nodes import load
+from weft.lower import PASSES, ProgramReport, lower
 from weft.support.dtypes import f32
 from weft.targets.cpu import cpu
 
@@ -26,9 +24,9 @@ def test_every_pass_keeps_the_meaning(name: str, level: str) -> None:
     values = inputs_of(program)
     expected = results(program, values)
 
-    def check(report: Report) -> None:
+    def check(report: ProgramReport) -> None:
         if report.changed:
-            for x, y in zip(expected, results(report.program, values), strict=True):
+            for x, y in zip(expected, results(report.after, values), strict=True):
                 np.testing.assert_allclose(
                     x.astype(np.float64), y.astype(np.float64), 1e-6, err_msg=f"after {report.name}"
                 )
@@ -48,7 +46,7 @@ def test_a_lowered_program_lowers_to_itself() -> None:
 
 
 def test_reports_name_each_pass_and_tell_what_changed() -> None:
-    reports: list[Report] = []
+    reports: list[ProgramReport] = []
     lower(Program(SCHEDULED["arg-max"]().functions), cpu("avx512"), trace=reports.append)
     assert [r.name for r in reports] == [p.name for p in PASSES]
     by_name = {r.name: r for r in reports}

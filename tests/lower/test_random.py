@@ -12,25 +12,21 @@ from tests.lower.formulas import formulas, scheduled
 from tests.lower.running import Array, inputs_of, results
 from tests.strategies import programs
 
-from weft.loop.nodes import For, LoopKind, Program, Stmt
-from weft.loop.printer import print_program
-from weft.loop.verify import verify
-from weft.loop.visit import map_stmts
-from weft.lower.compact_buffers import compact_buffers
-from weft.lower.flatten_buffers import flatten_buffers
-from weft.lower.hoist_allocations import hoist_allocations
-from weft.lower.hoist_invariants import hoist_invariants
-from weft.lower.lower_blocks import lower_blocks
-from weft.lower.manager import Report
-from weft.lower.outline_tasks import outline_tasks
-from weft.lower.partition_loops import partition_loops
-from weft.lower.pipeline import lower
-from weft.lower.place_allocations import place_allocations
-from weft.lower.remove_noops import remove_noops
-from weft.lower.shrink_loops import shrink_loops
-from weft.lower.simplify_program import simplify_program
-from weft.lower.unroll_loops import unroll_loops
-from weft.lower.unswitch_loops import unswitch_loops
+from weft.loop import For, LoopKind, Program, Stmt, Thread, map_stmts, print_program, verify, without_notes
+from weft.lower import ProgramReport, lower
+from weft.lower.buffers.compact_buffers import compact_buffers
+from weft.lower.buffers.flatten_buffers import flatten_buffers
+from weft.lower.buffers.hoist_allocations import hoist_allocations
+from weft.lower.buffers.lower_blocks import lower_blocks
+from weft.lower.buffers.place_allocations import place_allocations
+from weft.lower.cleanup.remove_noops import remove_noops
+from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.loops.hoist_invariants import hoist_invariants
+from weft.lower.loops.outline_tasks import outline_tasks
+from weft.lower.loops.partition_loops import partition_loops
+from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
+from weft.lower.loops.unroll_loops import unroll_loops
+from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.targets.cpu import cpu
 
 # Random bodies depend on the order of iterations.
@@ -42,7 +38,7 @@ def in_order(program: Program) -> Program:
 
     def change(s: Stmt) -> Stmt | None:
         if isinstance(s, For) and s.kind in KEPT:
-            return For(s.var, s.begin, s.extent, KEPT[s.kind], s.body, s.annotations)
+            return For(s.var, s.begin, s.extent, KEPT[s.kind], s.body, without_notes(s.notes, Thread))
         return None
 
     return program.with_function(program.entry.with_body(map_stmts(program.entry.body, change)))
@@ -58,14 +54,14 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "compact_buffers": lambda p: compact_buffers(place_allocations(p)),
     "flatten_buffers": plain(flatten_buffers),
     "hoist_invariants": plain(hoist_invariants),
-    "partition_loops": plain(partition_loops),
+    "partition_loops": plain(lambda p: partition_loops(p, cpu("avx512"))),
     "simplify_program": plain(simplify_program),
-    "partition_and_simplify": plain(lambda p: simplify_program(partition_loops(p))),
+    "partition_and_simplify": plain(lambda p: simplify_program(partition_loops(p, cpu("avx512")))),
     "remove_noops": plain(remove_noops),
     "outline_tasks": plain(outline_tasks),
-    "shrink_loops": plain(lambda p: shrink_loops(p, cpu("avx512"))),
+    "tighten_loop_bounds": plain(lambda p: tighten_loop_bounds(p, cpu("avx512"))),
     "unroll_loops": plain(unroll_loops),
-    "unswitch_loops": plain(unswitch_loops),
+    "unswitch_loops": plain(lambda p: unswitch_loops(p, cpu("avx512"))),
     "hoist_allocations": plain(hoist_allocations),
     "lower": lambda p: lower(p, cpu("avx512"), verify=True),
 }
@@ -98,9 +94,9 @@ def test_lowering_keeps_the_meaning_of_any_schedule(program: Program, data: st.D
     values = inputs_of(program)
     expected = results(program, values)
 
-    def check(report: Report) -> None:
+    def check(report: ProgramReport) -> None:
         if report.changed:
-            for x, y in zip(expected, results(report.program, values), strict=True):
-                assert same(x, y), f"{print_program(made)}\n-> after {report.name}\n\n{print_program(report.program)}"
+            for x, y in zip(expected, results(report.after, values), strict=True):
+                assert same(x, y), f"{print_program(made)}\n-> after {report.name}\n\n{print_program(report.after)}"
 
     verify(lower(made, cpu(level), verify=True, trace=check), flat=True)

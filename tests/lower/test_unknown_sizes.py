@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from tests.lower.running import before_and_after
-from tests.lower.simplified import partitioned
+from tests.lower.simplified import AVX512, partitioned
 
-from weft.loop.nodes import Program
-from weft.lower.count_rows import count_rows
-from weft.lower.name_divisions import name_divisions
+from weft.loop import Program
+from weft.lower.loops.hoist_divisions import hoist_divisions
+from weft.lower.loops.specialize_remainders import specialize_remainders
 
 Golden = Callable[[str], None]
 
@@ -40,7 +40,7 @@ def main(A: f32[n, 5], C: f32[n, 8], n: i64):
 
 
 def counted(program: Program) -> Program:
-    return count_rows(partitioned(program))
+    return specialize_remainders(partitioned(program), AVX512)
 
 
 def test_loops_fused_of_unknown_ones_are_cut_by_their_digits(golden: Golden) -> None:
@@ -68,11 +68,11 @@ LONG = TILE.replace("(0, 3)", "(0, 9)").replace("t * 3", "t * 9").replace("n + 2
 
 @pytest.mark.parametrize("text", [LONG.replace("f32[3, 8]", "f32[9, 8]"), TILE.replace('"register"', '"global"')])
 def test_tiles_of_many_rows_or_in_memory_are_left_as_they_are(text: str) -> None:
-    before_and_after(text, lambda p: _same(p, count_rows(p)), {"n": 5})
+    before_and_after(text, lambda p: _same(p, specialize_remainders(p, AVX512)), {"n": 5})
 
 
 def test_divisions_by_sizes_are_done_once_an_iteration(golden: Golden) -> None:
-    golden(before_and_after(DIGITS, name_divisions, {"n": 7}))
+    golden(before_and_after(DIGITS, hoist_divisions, {"n": 7}))
 
 
 def test_not_where_the_divisor_may_be_zero() -> None:
@@ -82,7 +82,7 @@ def main(A: f32[n], C: f32[n], n: i64, m: i64):
         if 0 < m:
             C[i] = A[i % m]
 """
-    before_and_after(text, lambda p: _same(p, name_divisions(p)), {"n": 3, "m": 0})
+    before_and_after(text, lambda p: _same(p, hoist_divisions(p)), {"n": 3, "m": 0})
 
 
 def _same(before: Program, after: Program) -> Program:

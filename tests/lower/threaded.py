@@ -10,15 +10,12 @@ from tests.schedule.programs import Case
 
 from weft.codegen.interp.counters import Counters
 from weft.codegen.interp.threads import run_threads
-from weft.loop.intrinsics import BARRIER, WARP_BARRIER
-from weft.loop.nodes import NOTHING, Call, Program, Stmt
-from weft.loop.verify import verify
-from weft.loop.visit import statements
-from weft.lower.pipeline import lower
-from weft.lower.walk import StmtRewriter, Visited
+from weft.loop import BARRIER, NOTHING, WARP_BARRIER, Call, Program, Stmt, statements, verify
+from weft.lower import StmtRewriter, lower
+from weft.lower.stmt_rewriter import Visited
 from weft.schedule import BlockRef, LoopRef, Schedule
+from weft.targets.grid_machines import GENERIC_THREADS
 from weft.targets.target import Target
-from weft.targets.threads import GENERIC_THREADS
 
 
 def check_threads(case: Case, program: Program, target: Target = GENERIC_THREADS, seed: int = 0) -> Counters:

@@ -42,12 +42,16 @@ def conv_transpose(
     """x [N, C, *S], w [C, OC/group, *K]: every input element adds its kernel to the output."""
     n = x.ndim - 2
     kernel, per_out, per_in = w.shape[2:], w.shape[1], x.shape[1] // group
-    full = [(s - 1) * st + d * (k - 1) + 1 + e for s, st, d, k, e in
-            zip(x.shape[2:], strides, dilations, kernel, extra, strict=True)]  # fmt: skip
+    full = [
+        (s - 1) * st + d * (k - 1) + 1 + e
+        for s, st, d, k, e in zip(x.shape[2:], strides, dilations, kernel, extra, strict=True)
+    ]
     y = np.zeros((x.shape[0], per_out * group, *full))
     for g, k in product(range(group), np.ndindex(*kernel)):
-        where = [slice(a * d, a * d + st * (s - 1) + 1, st) for a, d, st, s in
-                 zip(k, dilations, strides, x.shape[2:], strict=True)]  # fmt: skip
+        where = [
+            slice(a * d, a * d + st * (s - 1) + 1, st)
+            for a, d, st, s in zip(k, dilations, strides, x.shape[2:], strict=True)
+        ]
         weight = w[(slice(g * per_in, (g + 1) * per_in), slice(None), *k)].astype(np.float64)
         given = x[:, g * per_in : (g + 1) * per_in].astype(np.float64)
         y[(slice(None), slice(g * per_out, (g + 1) * per_out), *where)] += np.einsum("co,nc...->no...", weight, given)

@@ -57,9 +57,34 @@ def ints(*values: int) -> Array:
 
 
 EXTREMES: Final = np.array(
-    [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-3, 6e-8, -1e-7, 3e-5, -6.1e-5, 255.5, -300.0, 2049.0, LARGE, -LARGE, 65504.0, 1e-38,
-     np.inf, -np.inf, np.nan, 88.0, -104.0, 11.5, -17.3]
-)  # fmt: skip
+    [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -2.5,
+        1e-3,
+        6e-8,
+        -1e-7,
+        3e-5,
+        -6.1e-5,
+        255.5,
+        -300.0,
+        2049.0,
+        LARGE,
+        -LARGE,
+        65504.0,
+        1e-38,
+        np.inf,
+        -np.inf,
+        np.nan,
+        88.0,
+        -104.0,
+        11.5,
+        -17.3,
+    ]
+)
 """Zeros, denormals of float16, the borders of its integers and of exponentials, the largest, and what is no number."""
 
 FINITE: Final = EXTREMES[np.isfinite(EXTREMES)]
@@ -196,18 +221,22 @@ def _sums() -> dict[str, list[Sample]]:
         "avg_pool2d": [Sample([x], WINDOW, magnitude=float(x.max())) for x in IMAGE],
         "resample": [Sample([ROWS[3], np.array([[0, 3], [299, 7]]), between(0, 1, 2, 2)], {"axis": 1})],
         "scatter_elements": [
-            Sample([numbers(4, 3), np.zeros((90, 3), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0)
+            Sample(
+                [numbers(4, 3), np.zeros((90, 3), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0
+            )
             for r in ("none", "add", "max")
         ],
         "scatter_nd": [
-            Sample([numbers(4, 3), np.zeros((90, 1), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0)
+            Sample(
+                [numbers(4, 3), np.zeros((90, 1), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0
+            )
             for r in ("none", "add", "max")
         ],
         "grid_sample": [
             Sample([x, between(-1.2, 1.2, 1, 3, 5, 2)], {"mode": mode}, magnitude=6 * float(np.abs(x).max()))
             for x, mode in product(IMAGE, ("nearest", "linear", "cubic"))
         ],
-    }  # fmt: skip
+    }
     return made
 
 
@@ -228,14 +257,17 @@ def _contractions() -> dict[str, list[Sample]]:
     made |= {
         "conv2d": [Sample([e, w, bias], pads, magnitude=40 * float(np.abs(e).max())) for e in x],
         "conv_transpose2d": [Sample([x[0], w, bias], {"strides": (2, 2)}, magnitude=40.0)],
-        "conv2d_blocked": [Sample([numbers(1, 2, 6, 6, 4), numbers(1, 2, 3, 3, 4, 4), numbers(1, 4)], pads, magnitude=80.0)],
+        "conv2d_blocked": [
+            Sample([numbers(1, 2, 6, 6, 4), numbers(1, 2, 3, 3, 4, 4), numbers(1, 4)], pads, magnitude=80.0)
+        ],
         "depthwise_conv2d_blocked": [
             Sample([numbers(1, 2, 6, 6, 4), numbers(2, 3, 3, 4), numbers(2, 4)], pads, magnitude=20.0)
         ],
         "conv_transpose2d_blocked": [
             Sample(
                 [numbers(1, 2, 4, 4, 4), numbers(1, 2, 2, 2, 2, 2, 4, 4), numbers(1, 4)],
-                {"kernel": (4, 4), "strides": (2, 2), "pads": (1, 1, 1, 1)}, magnitude=80.0,
+                {"kernel": (4, 4), "strides": (2, 2), "pads": (1, 1, 1, 1)},
+                magnitude=80.0,
             )
         ],
         "pack_winograd_weight": [Sample([w], {"tile": 2, "block": 4}, magnitude=9.0)],
@@ -245,16 +277,18 @@ def _contractions() -> dict[str, list[Sample]]:
         "conv2d_winograd": [
             Sample(
                 [numbers(1, 2, 6, 6, 4), numbers(4, 4, 1, 8, 4), numbers(1, 4)],
-                {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads}, magnitude=100.0,
+                {"tile": 2, "kernel": (3, 3), "channels": 4, "block": 4, **pads},
+                magnitude=100.0,
             )
         ],
         "conv_transpose2d_winograd": [
             Sample(
                 [numbers(1, 2, 4, 4, 4), numbers(2, 2, 3, 3, 1, 8, 4), numbers(1, 4)],
-                {"tile": 2, "kernel": (4, 4), "channels": 4, "strides": (2, 2), "pads": (1, 1, 1, 1)}, magnitude=100.0,
+                {"tile": 2, "kernel": (4, 4), "channels": 4, "strides": (2, 2), "pads": (1, 1, 1, 1)},
+                magnitude=100.0,
             )
         ],
-    }  # fmt: skip
+    }
     return made
 
 

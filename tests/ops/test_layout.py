@@ -92,9 +92,15 @@ def test_blocked_convolution(strides: Any, pads: Any, dilations: Any, bias: bool
     x, w, b = floats(2, 8, 7, 6), floats(8, 8 // group, 3, 2, seed=1), floats(8, seed=2)
     packed = run("pack_conv_weight", w, in_block=4, out_block=4)
     y = run(
-        "conv2d_blocked", blocks(x, 1, 4), packed, blocks(b, 0, 4) if bias else None,
-        strides=strides, pads=pads, dilations=dilations, group=group,
-    )  # fmt: skip
+        "conv2d_blocked",
+        blocks(x, 1, 4),
+        packed,
+        blocks(b, 0, 4) if bias else None,
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        group=group,
+    )
     wanted = conv(x, w, b if bias else None, strides, pads, dilations, group)
     close(run("unpack_channels", y, channels=8), wanted)
 
@@ -115,18 +121,27 @@ def test_blocked_depthwise_convolution(strides: Any, pads: Any, dilations: Any, 
     x, w, b = floats(1, 6, 6, 7), floats(6, 1, 3, 3, seed=1), floats(6, seed=2)
     packed = run("pack_depthwise_weight", w, block=4)
     y = run(
-        "depthwise_conv2d_blocked", blocks(x, 1, 4), packed, blocks(b, 0, 4) if bias else None,
-        strides=strides, pads=pads, dilations=dilations,
-    )  # fmt: skip
+        "depthwise_conv2d_blocked",
+        blocks(x, 1, 4),
+        packed,
+        blocks(b, 0, 4) if bias else None,
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+    )
     wanted = conv(x, w, b if bias else None, strides, pads, dilations, 6)
     close(run("unpack_channels", y, channels=6), wanted)
 
 
 @pytest.mark.parametrize(
     ("kernel", "strides", "pads", "extra"),
-    [((4, 4), (2, 2), (1, 1, 1, 1), (0, 0)), ((3, 2), (2, 1), (0, 1, 1, 0), (1, 0)), ((4, 4), (1, 1), (0, 0, 0, 0), (0, 0)),
-     ((2, 3), (3, 3), (0, 0, 0, 0), (0, 1))],
-)  # fmt: skip
+    [
+        ((4, 4), (2, 2), (1, 1, 1, 1), (0, 0)),
+        ((3, 2), (2, 1), (0, 1, 1, 0), (1, 0)),
+        ((4, 4), (1, 1), (0, 0, 0, 0), (0, 0)),
+        ((2, 3), (3, 3), (0, 0, 0, 0), (0, 1)),
+    ],
+)
 def test_blocked_transposed_convolution(kernel: Any, strides: Any, pads: Any, extra: Any) -> None:
     x, w, b = floats(2, 6, 3, 4), floats(6, 5, *kernel, seed=1), floats(5, seed=2)
     wanted = conv_transpose(x, w, b, strides, pads, (1, 1), 1, extra)
@@ -134,9 +149,15 @@ def test_blocked_transposed_convolution(kernel: Any, strides: Any, pads: Any, ex
     close(plain, wanted)
     packed = run("pack_conv_transpose_weight", w, in_block=4, out_block=4, strides=strides)
     y = run(
-        "conv_transpose2d_blocked", blocks(x, 1, 4), packed, blocks(b, 0, 4),
-        kernel=kernel, strides=strides, pads=pads, output_padding=extra,
-    )  # fmt: skip
+        "conv_transpose2d_blocked",
+        blocks(x, 1, 4),
+        packed,
+        blocks(b, 0, 4),
+        kernel=kernel,
+        strides=strides,
+        pads=pads,
+        output_padding=extra,
+    )
     close(run("unpack_channels", y, channels=5), wanted)
 
 

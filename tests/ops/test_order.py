@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from tests.support.reference import run_operator
 
 import weft
-from weft.graph import Graph
-from weft.graph.graph import Array
-from weft.ir.expr import Const
-from weft.ops.registry import OPERATORS
-from weft.schedule.rules import schedule_program
-from weft.schedule.tree import block_path, loops_on
+from weft.graph import Array, Graph
+from weft.ir import Const
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.schedule.cursors.tree import block_path, loops_on
 from weft.support.dtypes import f32, from_numpy
 from weft.targets.cpu import cpu
 from weft.te import placeholder, to_program

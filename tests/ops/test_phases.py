@@ -39,9 +39,18 @@ def test_phases_are_channels(
     weight = run("split_weight_phases", w, strides=strides)
     assert weight.shape == (8, 4 * strides[0] * strides[1], *[-(-k // s) for k, s in zip(kernel, strides, strict=True)])
     y = run(
-        "conv2d_winograd", blocks(x, 1, block), run("pack_winograd_weight", weight, tile=2, block=8), blocks(b, 0, 4),
-        tile=2, kernel=kernel, channels=8, block=4, strides=strides, pads=pads, patch=(1, 2, 1),
-    )  # fmt: skip
+        "conv2d_winograd",
+        blocks(x, 1, block),
+        run("pack_winograd_weight", weight, tile=2, block=8),
+        blocks(b, 0, 4),
+        tile=2,
+        kernel=kernel,
+        channels=8,
+        block=4,
+        strides=strides,
+        pads=pads,
+        patch=(1, 2, 1),
+    )
     np.testing.assert_allclose(y, blocks(conv(x, w, b, strides, pads, (1, 1), 1), 1, 4), atol=2e-4)
 
 
@@ -52,9 +61,17 @@ def test_winograd_at_stride_one(taps: int, tile: int, patch: tuple[int, ...] | N
     x, w, b = floats(2, 4, 7, 9), floats(8, 4, taps, taps), floats(8)
     u = run("pack_winograd_weight", w, tile=tile, block=8)
     y = run(
-        "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=(taps, taps), channels=8, block=4,
-        pads=(1, 1, 0, 1), patch=patch,
-    )  # fmt: skip
+        "conv2d_winograd",
+        blocks(x, 1, 4),
+        u,
+        blocks(b, 0, 4),
+        tile=tile,
+        kernel=(taps, taps),
+        channels=8,
+        block=4,
+        pads=(1, 1, 0, 1),
+        patch=patch,
+    )
     wanted = conv(x, w, b, (1, 1), (1, 1, 0, 1), (1, 1), 1)
     np.testing.assert_allclose(y, blocks(wanted, 1, 4), atol=2e-4)
 
@@ -69,7 +86,15 @@ def test_tiles_of_several_sizes(taps: int, tile: int, size: tuple[int, int]) -> 
     wanted = blocks(conv(x, w, b, (1, 1), (0, 0, 0, 0), (1, 1), 1), 1, 4)
     for patch in (None, (1, *(-(-n // tile) for n in size))):
         y = run(
-            "conv2d_winograd", blocks(x, 1, 4), u, blocks(b, 0, 4), tile=tile, kernel=(taps, taps), channels=8, block=4,
-            mixed=True, patch=patch,
-        )  # fmt: skip
+            "conv2d_winograd",
+            blocks(x, 1, 4),
+            u,
+            blocks(b, 0, 4),
+            tile=tile,
+            kernel=(taps, taps),
+            channels=8,
+            block=4,
+            mixed=True,
+            patch=patch,
+        )
         np.testing.assert_allclose(y, wanted, atol=2e-4)

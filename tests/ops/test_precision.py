@@ -13,7 +13,8 @@ from tests.support.ulps import ulp, ulps_off
 from weft.driver.evaluate import NativeEvaluator
 from weft.ops import OPERATORS
 from weft.support.dtypes import DType, bf16, f16, f32, f64
-from weft.targets.cpu import can_run, cpu
+from weft.targets.cpu import cpu
+from weft.targets.registry import can_run
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from weft.graph.text import type_text
-from weft.ir.expr import INDEX, ExprLike, Var, as_expr
+from weft.graph import type_text
+from weft.ir import INDEX, ExprLike, Var, as_expr
 from weft.ops import OPERATORS, TensorType, operator
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, i32, i64
 from weft.support.errors import TypeMismatch

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.ops.naive import Array, blocks, conv_transpose
 from tests.support.reference import run_operator
 
-from weft.ops.cook_toom import finite_points, matrices
+from weft.ops import matrices
+from weft.ops.convolutions.cook_toom import finite_points
 
 
 def floats(*shape: int, seed: int = 0) -> Array:
@@ -79,9 +80,14 @@ def test_winograd_by_phases(data: st.DataObject, taps: int, tile: int, panel: in
     x, w, b = case.operands()
     u = run("pack_transposed_winograd_weight", w, tile=tile, taps=taps, block=panel, strides=case.strides)
     y = run(
-        "conv_transpose2d_winograd", blocks(x, 1, 4), u, None if b is None else blocks(b, 0, 4),
-        tile=tile, channels=8, **case.how,
-    )  # fmt: skip
+        "conv_transpose2d_winograd",
+        blocks(x, 1, 4),
+        u,
+        None if b is None else blocks(b, 0, 4),
+        tile=tile,
+        channels=8,
+        **case.how,
+    )
     close(run("unpack_channels", y, channels=8), case.wanted(x, w, b))
 
 

@@ -9,14 +9,13 @@ from hashlib import sha256
 
 import onnx
 
-from weft.codegen.llvm.module import llvm_text
+from weft.codegen.llvm.ir_module import llvm_text
 from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, plan_calls
 from weft.driver.entry import entry_program, place_constants
 from weft.driver.kernel import lower_kernel
-from weft.driver.options import Options
+from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
-from weft.loop.canonical import canonical_text
-from weft.loop.printer import print_program
+from weft.loop import canonical_text, print_program
 from weft.targets.target import Target
 
 STAGES = ("loops", "scheduled", "lowered", "llvm")
@@ -45,7 +44,7 @@ def digest(text: str) -> str:
 
 def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
     """Yields each distinct kernel of *model* in the order of their first calls, and the entry program at the end."""
-    options = Options()
+    options = CompileOptions()
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), options)
     names: dict[str, str] = {}
     workspaces: dict[str, tuple[int, ...]] = {}
@@ -56,7 +55,7 @@ def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
         names[key] = f"{request.name}.{count[request.name]}"
         workspaces[key] = made.workspaces
         loops = canonical_text(request.program)
-        yield Stages(names[key], loops, made.scheduled, made.readable, sha256(made.text.text.encode()).hexdigest())
+        yield Stages(names[key], loops, made.scheduled, made.readable, sha256(made.source.text.encode()).hexdigest())
     plan = plan_calls(fused, workspaces, options)
     entry = entry_program(fused, plan, place_constants(fused), names)
     text = llvm_text(entry, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from weft.targets.cpu import LEVELS, cpu
@@ -14,8 +13,9 @@ def machine(
 ) -> Target:
     """Returns a machine of two cores: *caches* in KiB, *l3* and *memory* in bytes of a cycle."""
     first, second, third = (size << 10 for size in caches)
-    return replace(
-        cpu(level), tune=tune, features=tuple(sorted(LEVELS[level].features)), cores=2, fma_per_cycle=fma, cache_line=64,
+    return cpu(level).having(tune=tune, features=tuple(sorted(LEVELS[level].features)), cores=2, fma_per_cycle=fma, line=64,
+        fma_latency=4, loads_per_cycle=2, forwarding_latency=5, issue_width=6, decoded_instructions=4000, decode_rate=2.0,
+        half_rate_wide=False, broadcast_slowdown=1.5 if level == "avx512" else 1.0, wake_operations=16384,
         l1=first, l2=second, l3=third, l2_speed=48.0, l3_speed=l3, memory_speed=memory, read_ahead=4096, read_ahead_uses=uses,
     )  # fmt: skip
 

@@ -15,8 +15,17 @@ from weft.cli.demo_models import conv_bn, resnet18
 from weft.cli.onnx_builder import GraphBuilder, batch_norm, conv, conv_transpose, gemm, linear
 
 SEPARABLE: Final = [
-    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1), (1024, 2), (1024, 1),
-]  # fmt: skip
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 2),
+    (256, 1),
+    (512, 2),
+    (512, 1),
+    (512, 1),
+    (1024, 2),
+    (1024, 1),
+]
 """Channels and strides of MobileNet's depthwise separable blocks; of five equal ones, two."""
 
 

@@ -20,16 +20,32 @@ from onnx import TensorProto
 from weft.cli.onnx_builder import Attribute, Dim, GraphBuilder
 
 CONVOLUTIONS: Final = {
-    "C1": (224, 3, 64, 7, 2), "C2": (56, 64, 64, 3, 1), "C3": (56, 64, 64, 1, 1), "C4": (56, 64, 128, 3, 2),
-    "C5": (56, 64, 128, 1, 2), "C6": (28, 128, 128, 3, 1), "C7": (28, 128, 256, 3, 2), "C8": (28, 128, 256, 1, 2),
-    "C9": (14, 256, 256, 3, 1), "C10": (14, 256, 512, 3, 2), "C11": (14, 256, 512, 1, 2), "C12": (7, 512, 512, 3, 1),
-}  # fmt: skip
+    "C1": (224, 3, 64, 7, 2),
+    "C2": (56, 64, 64, 3, 1),
+    "C3": (56, 64, 64, 1, 1),
+    "C4": (56, 64, 128, 3, 2),
+    "C5": (56, 64, 128, 1, 2),
+    "C6": (28, 128, 128, 3, 1),
+    "C7": (28, 128, 256, 3, 2),
+    "C8": (28, 128, 256, 1, 2),
+    "C9": (14, 256, 256, 3, 1),
+    "C10": (14, 256, 512, 3, 2),
+    "C11": (14, 256, 512, 1, 2),
+    "C12": (7, 512, 512, 3, 1),
+}
 """Height and width, channels in and out, kernel, stride; padded so that stride 1 keeps the size."""
 
 DEPTHWISE: Final = {
-    "D1": (112, 32, 1), "D2": (112, 64, 2), "D3": (56, 128, 1), "D4": (56, 128, 2), "D5": (28, 256, 1),
-    "D6": (28, 256, 2), "D7": (14, 512, 1), "D8": (14, 512, 2), "D9": (7, 1024, 1),
-}  # fmt: skip
+    "D1": (112, 32, 1),
+    "D2": (112, 64, 2),
+    "D3": (56, 128, 1),
+    "D4": (56, 128, 2),
+    "D5": (28, 256, 1),
+    "D6": (28, 256, 2),
+    "D7": (14, 512, 1),
+    "D8": (14, 512, 2),
+    "D9": (7, 1024, 1),
+}
 """Height and width, channels, stride; all 3x3."""
 
 Shape = tuple[Dim, ...]
@@ -50,9 +66,15 @@ def convolution(
     assert isinstance(inner, int)
     pads = [(k - 1) * dilation // 2 if pad else 0 for k in kernel]
     return of(
-        "Conv", [shape], [(outer, inner // groups, *kernel)], strides=[stride] * 2, pads=pads * 2, group=groups,
-        dilations=[dilation] * 2, kernel_shape=list(kernel),
-    )  # fmt: skip
+        "Conv",
+        [shape],
+        [(outer, inner // groups, *kernel)],
+        strides=[stride] * 2,
+        pads=pads * 2,
+        group=groups,
+        dilations=[dilation] * 2,
+        kernel_shape=list(kernel),
+    )
 
 
 def of(
@@ -175,7 +197,7 @@ ODD: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
     "gather_rows": partial(gathered, (1000, 96), 33),
     "resize_linear": partial(resized, (1, 16, 25, 25), 2.0, "linear"),
     "resize_nearest": partial(resized, (1, 16, 13, 13), 2.0, "nearest"),
-}  # fmt: skip
+}
 
 
 OPERATORS: Final = {**_paper(), **ODD}

@@ -159,14 +159,24 @@ def browser(path: str, folder: Path) -> Iterator[Browser]:
         os.dup2(b, 4)
 
     options = [
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-        "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe",
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--hide-scrollbars",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--remote-debugging-pipe",
         f"--user-data-dir={folder}",
-    ]  # fmt: skip
+    ]
     process = subprocess.Popen(
-        [path, *options, "about:blank"], preexec_fn=connect, close_fds=False,  # noqa: PLW1509 (no threads here)
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [path, *options, "about:blank"],
+        preexec_fn=connect,  # noqa: PLW1509 (it only duplicates descriptors)
+        close_fds=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     os.close(to_browser)
     os.close(from_browser)
     try:

@@ -9,10 +9,10 @@ import pytest
 from tests.report.browser import Browser, browser, find_browser
 from tests.report.pages import ROOFS, facts_of, network
 
-from weft.cli.report.facts import Timing
 from weft.cli.report.page import make_page
+from weft.cli.report.page_data import Timing
 from weft.driver.build import Compilation, build
-from weft.driver.roofline import Standing
+from weft.driver.measure.roofline import Standing
 
 
 @pytest.fixture(scope="session")

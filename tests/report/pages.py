@@ -9,9 +9,9 @@ import onnx
 
 from weft.cli.demo_models import basic_block, conv_bn
 from weft.cli.onnx_builder import GraphBuilder, gemm
-from weft.cli.report.facts import Timing, report_facts
+from weft.cli.report.page_data import Timing, report_facts
 from weft.driver.build import Compilation
-from weft.driver.roofline import Level, Roofs
+from weft.driver.measure.roofline import Level, Roofs
 
 ROOFS = Roofs(100.0, [Level("L1", 1e3, 400.0), Level("L2", 1e6, 100.0), Level("DRAM", float("inf"), 10.0)])
 MACHINE = {"machine": "x86_64", "system": "Linux", "cpu": "a processor"}

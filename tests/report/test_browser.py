@@ -10,8 +10,8 @@ from tests.models import conv_bn_relu
 from tests.report.browser import Browser
 from tests.report.pages import facts_of
 
-from weft.cli.report.facts import Timing
 from weft.cli.report.page import make_page
+from weft.cli.report.page_data import Timing
 from weft.driver.build import Compilation, build
 
 WIDE, NARROW = 1280, 390

@@ -8,10 +8,10 @@ from itertools import combinations
 from tests.models import conv_bn_relu, mlp, tiny_bert_layer, tiny_gpt2_decode
 from tests.report.pages import facts_of
 
-from weft.cli.report.facts import Timing
 from weft.cli.report.graphs import draw_calls, draw_model, draw_optimized
+from weft.cli.report.page_data import Timing
 from weft.driver.build import Compilation, build
-from weft.driver.options import Options
+from weft.driver.options import CompileOptions
 
 
 def test_every_node_is_a_box_and_knows_its_calls(made: Compilation) -> None:
@@ -95,7 +95,7 @@ def test_buffers_that_live_together_are_apart(made: Compilation) -> None:
 
 def test_what_takes_over_a_buffer_is_told() -> None:
     proto = conv_bn_relu(stride=2)  # in blocks, so that the last map's buffer is not the output
-    made = build(proto.SerializeToString(), options=Options(opt_level=3, without=("fusion",)))
+    made = build(proto.SerializeToString(), options=CompileOptions(opt_level=3, without=("fusion",)))
     memory = facts_of(made)["memory"]
     assert {v.name for v in made.plan.in_place} == {name for b in memory["buffers"] for name in b["later"]}
     assert made.plan.in_place

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.cli.report.layout import BOX_GAP, LAYER_GAP, Edge, Layout, lay_out
+from weft.cli.report.layered_layout import BOX_GAP, LAYER_GAP, Edge, Layout, lay_out
 
 SIZE = (100.0, 40.0)
 

@@ -16,8 +16,12 @@ RT, SYSTEM = (Path(str(files("weft.native") / part)) for part in PARTS)
 
 STRICT_C = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror"]
 FLAT_C = [  # no symbol from outside: no stack guard, no table of addresses, no loop turned into a call of memcpy
-    "-fPIC", "-ffreestanding", "-fno-stack-protector", "-fvisibility=hidden", "-fno-tree-loop-distribute-patterns",
-]  # fmt: skip
+    "-fPIC",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fvisibility=hidden",
+    "-fno-tree-loop-distribute-patterns",
+]
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,28 @@ def test_saved_model_computes_the_same(flat: FlatImage, saved: Path) -> None:
 
 def test_everything_is_read_back(flat: FlatImage, tmp_path: Path) -> None:
     before = replace(
-        affine(flat).package, target="a machine", machine=_rt.MACHINE, readonly=flat.readonly, arena=1 << 40,
+        affine(flat).package,
+        target="a machine",
+        machine=_rt.MACHINE,
+        readonly=flat.readonly,
+        arena=1 << 40,
         notes={"model": "b5bb  größe.onnx", "memory": "buffer  bytes\nt1  64\n", "empty": ""},
-    )  # fmt: skip
+    )
     write_artifact(before, tmp_path / "m")
     after = read_artifact(tmp_path / "m")
     for name in (
-        "plan", "main", "inputs", "outputs", "asserts", "readonly", "target", "machine", "features", "arena", "notes",
-    ):  # fmt: skip
+        "plan",
+        "main",
+        "inputs",
+        "outputs",
+        "asserts",
+        "readonly",
+        "target",
+        "machine",
+        "features",
+        "arena",
+        "notes",
+    ):
         assert getattr(after, name) == getattr(before, name)
     assert bytes(memoryview(after.image)) == flat.blob
     assert isinstance(after.constants, _rt.Block)
@@ -127,7 +141,7 @@ def test_message_for_a_file_that_has_grown(saved: Path) -> None:
     saved.write_bytes(whole + b"!")
     assert message(saved) == (
         f"the file has grown: it has {len(whole) + 1} of {len(whole)} bytes\n  hint: copy it again"
-    )  # fmt: skip
+    )
 
 
 def test_message_for_altered_weights(saved: Path) -> None:

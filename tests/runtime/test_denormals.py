@@ -30,9 +30,15 @@ FLUSH, STICKY = 0x8040, 0x3F
 
 def package(flat: FlatImage, denormals: Denormals = "keep") -> Package:
     return Package(
-        flat.blob, flat.symbols["halves_plan"], flat.symbols["halves_main"], b"", (TensorSpec("x", f32, (2,)),),
-        (TensorSpec("y", f32, (3,)),), readonly=flat.readonly, denormals=denormals,
-    )  # fmt: skip
+        flat.blob,
+        flat.symbols["halves_plan"],
+        flat.symbols["halves_main"],
+        b"",
+        (TensorSpec("x", f32, (2,)),),
+        (TensorSpec("y", f32, (3,)),),
+        readonly=flat.readonly,
+        denormals=denormals,
+    )
 
 
 def run(model: Model) -> list[float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.native import _rt
-from weft.targets import cpu
+from weft.targets import cpu, registry, this_machine
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -34,7 +34,7 @@ def test_maker_family_and_model() -> None:
 @pytest.mark.skipif(_rt.MACHINE != "x86_64", reason="the features are x86's")
 def test_all_that_code_may_need_can_be_asked_for() -> None:
     """A feature that is not known counts as missing: code that needs one would run nowhere."""
-    needed = {f for level in cpu.LEVELS for f in cpu.needed_flags(cpu.cpu(level))} | set(cpu._OPTIONAL)
+    needed = {f for level in cpu.LEVELS for f in registry.needed_flags(cpu.cpu(level))} | set(cpu._OPTIONAL)
     assert needed <= set(_rt.known_features())
 
 
@@ -44,4 +44,4 @@ def test_features_have_one_name_each() -> None:
 
 
 def test_the_compiler_asks_what_the_loader_asks() -> None:
-    assert cpu.host_flags() == frozenset(_rt.features())
+    assert this_machine.host_flags() == frozenset(_rt.features())

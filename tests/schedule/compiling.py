@@ -10,10 +10,10 @@ from tests.schedule.programs import Case
 from tests.schedule.running import check
 from tests.support.jit import load
 
-from weft.loop.nodes import Program
-from weft.loop.verify import verify
-from weft.lower.pipeline import lower
-from weft.targets.cpu import can_run, cpu
+from weft.loop import Program, verify
+from weft.lower import lower
+from weft.targets.cpu import cpu
+from weft.targets.registry import can_run
 from weft.targets.target import Target
 
 HERE: Target = next(t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t))

@@ -17,9 +17,8 @@ from typing import Any
 
 import islpy as isl
 
-from weft.ir.expr import ONE, Add, And, Const, Eq, Expr, FloorDiv, FloorMod, Le, Lt, Mul, Sub, Var
-from weft.loop.nodes import Alloc, AxisKind, Block, Buffer, For, Function, Region, Seq, Stmt
-from weft.loop.visit import statements
+from weft.ir import ONE, Add, And, Const, Eq, Expr, FloorDiv, FloorMod, Le, Lt, Mul, Sub, Var
+from weft.loop import Alloc, AxisKind, Block, Buffer, For, Function, Region, Seq, Stmt, statements
 
 END = "END"
 """The statement that reads all results, after everything else."""

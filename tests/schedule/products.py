@@ -8,10 +8,10 @@ import numpy as np
 from tests.schedule.programs import Case, case
 
 from weft import te
-from weft.ir.expr import Expr, cast
+from weft.ir import Expr, cast
 from weft.schedule import BlockRef, LoopRef, Schedule
 from weft.support.dtypes import DType, f32, i8, i32, u8
-from weft.te.reducer import Reduction
+from weft.te import Reduction
 
 
 def product(n: int, m: int, k: int, a_type: DType = u8, b_type: DType = i8, *, swapped: bool = False) -> Case:

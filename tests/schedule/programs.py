@@ -10,12 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import te
-from weft.ir.expr import Const, Expr, Var, all_of, cast, const, index, maximum, minimum, select
-from weft.ir.rewrite import free_vars, substitute
-from weft.ir.simplify import simplify
-from weft.loop.nodes import Buffer, Program
+from weft.ir import (
+    Const,
+    Expr,
+    Var,
+    all_of,
+    cast,
+    const,
+    free_vars,
+    index,
+    maximum,
+    minimum,
+    select,
+    simplify,
+    substitute,
+)
+from weft.loop import Buffer, Program
 from weft.support.dtypes import f32, i64
-from weft.te.tensor import Tensor
+from weft.te import Tensor
 
 Array = npt.NDArray[Any]
 Oracle = Callable[..., Sequence[Array]]
@@ -74,9 +86,7 @@ class Case:
         return [p.name for p in self.program.entry.params if isinstance(p, Buffer)][self.inputs :]
 
 
-def case(
-    inputs: Sequence[Tensor], outputs: Sequence[Tensor], oracle: Oracle, limit: int = 4, **sizes: int
-) -> Case:  # fmt: skip
+def case(inputs: Sequence[Tensor], outputs: Sequence[Tensor], oracle: Oracle, limit: int = 4, **sizes: int) -> Case:
     return Case(te.to_program(inputs, outputs), oracle, len(inputs), sizes, limit)
 
 
@@ -286,7 +296,22 @@ def recurrence(steps: int = 4, n: int = 3) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
-        matmul, bias_relu, conv2d, rows, pool, argmax, stencil, blur, two_outputs, reshaped, symmetric, outer_sum,
-        gather, row_sums, recurrence, symbolic_matmul, symbolic_rows,
+        matmul,
+        bias_relu,
+        conv2d,
+        rows,
+        pool,
+        argmax,
+        stencil,
+        blur,
+        two_outputs,
+        reshaped,
+        symmetric,
+        outer_sum,
+        gather,
+        row_sums,
+        recurrence,
+        symbolic_matmul,
+        symbolic_rows,
     )
-}  # fmt: skip
+}

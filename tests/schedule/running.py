@@ -11,13 +11,21 @@ import pytest
 from tests.schedule.programs import Case
 
 from weft.codegen.interp import run
-from weft.ir.expr import ONE, Const, Expr, index
-from weft.ir.rewrite import substitute
-from weft.loop.compare import check_same
-from weft.loop.nodes import Buffer, For, LoopKind, Program, Stmt
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
-from weft.loop.visit import map_stmts, statements
+from weft.ir import ONE, Const, Expr, index, substitute
+from weft.loop import (
+    Buffer,
+    For,
+    LoopKind,
+    Program,
+    Stmt,
+    Thread,
+    map_stmts,
+    parse_program,
+    statements,
+    verify,
+    without_notes,
+)
+from weft.loop.alpha_equivalence import check_same
 from weft.schedule import LoopRef, Schedule
 from weft.support.errors import ScheduleError
 
@@ -31,7 +39,7 @@ def disordered(program: Program) -> Program:
         if not isinstance(s, For) or s.kind not in APART:
             return None
         body = substitute(s.body, {s.var: _elsewhere(s)})
-        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, body, s.annotations)
+        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, body, without_notes(s.notes, Thread))
 
     return Program(tuple([f.with_body(map_stmts(f.body, change)) for f in program.functions]))
 

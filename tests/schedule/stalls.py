@@ -15,10 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.codegen.interp.machine import evaluate
-from weft.ir.expr import Var
-from weft.loop.intrinsics import PREFETCH
-from weft.loop.nodes import Address, Buffer, Call, For, Load, Program, Stmt, Store
-from weft.loop.visit import loads
+from weft.ir import Var
+from weft.loop import PREFETCH, Address, Buffer, Call, For, Load, Program, Stmt, Store, loads
 
 FAR = 100
 LINE = 16

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from weft.schedule.primitive import PRIMITIVES
+from weft.schedule.cursors.primitive import PRIMITIVES
 from weft.schedule.stubs import stub_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "add_a_primitive.md"

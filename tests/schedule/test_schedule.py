@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from tests.schedule.programs import CASES, matmul, symbolic_matmul
 
 import weft.schedule
 from weft.schedule import BlockRef, Schedule
+from weft.schedule.cursors.primitive import PRIMITIVES
 from weft.schedule.methods import PrimitiveMethods
-from weft.schedule.primitive import PRIMITIVES
 from weft.schedule.stubs import STUB, stub_text
 from weft.support.errors import ScheduleError
 
@@ -57,14 +58,14 @@ def test_every_primitive_has_a_file_that_shows_it() -> None:
     for name, p in PRIMITIVES.items():
         module = inspect.getmodule(p.run)
         assert module is not None
-        assert module.__name__ == f"weft.schedule.primitives.{name}"
+        assert re.fullmatch(rf"weft\.schedule\.primitives\.\w+\.{name}", module.__name__)
         assert (module.__doc__ or "").startswith(f"`{name}`: ")
         assert "->" in (module.__doc__ or "")
 
 
 def test_every_primitive_has_a_test(request: pytest.FixtureRequest) -> None:
     for name in PRIMITIVES:
-        assert request.path.with_name(f"test_{name}.py").exists(), name
+        assert (request.path.parent / "primitives" / f"test_{name}.py").exists(), name
 
 
 def test_every_refusal_says_what_would_be_legal() -> None:

@@ -11,8 +11,8 @@ import pytest
 from tests.schedule.programs import conv2d
 from tests.support.yardstick import slowness, timed
 
-from weft.loop.nodes import Program
-from weft.lower.pipeline import lower
+from weft.loop import Program
+from weft.lower import lower
 from weft.schedule import Schedule
 from weft.targets.cpu import cpu
 

@@ -10,7 +10,7 @@ from tests.schedule.programs import CASES, Case, bias_relu, conv2d, matmul
 from tests.schedule.random_steps import step
 from tests.schedule.running import check, loop
 
-from weft.loop.compare import check_same
+from weft.loop.alpha_equivalence import check_same
 from weft.schedule import BlockRef, Schedule, Trace, replay
 from weft.support.errors import ParseError, ScheduleError
 

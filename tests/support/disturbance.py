@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 
-from weft.driver.peak import Peak
+from weft.driver.measure.peak import Peak
 from weft.support.dtypes import f32
 
 SHARE = 0.75

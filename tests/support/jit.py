@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import Image, link
-from weft.loop.nodes import Buffer, Program
+from weft.codegen.backend import Image
+from weft.codegen.llvm.object_code import compile_function_module
+from weft.codegen.objects.link import link
+from weft.loop import Buffer, Program
 from weft.support.dtypes import DType
 from weft.targets.target import Target
 

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import re
 
-from weft.ir.expr import Broadcast, Expr, Ramp, Var, const, index
-from weft.loop.nodes import (
-    Alloc,
-    Buffer,
-    For,
-    Function,
-    Load,
-    LoopKind,
-    Program,
-    Stmt,
-    Store,
-    for_,
-    load,
-    seq,
-)
+from weft.ir import Broadcast, Expr, Ramp, Var, const, index
+from weft.loop import Alloc, Buffer, For, Function, Load, LoopKind, Program, Stmt, Store, for_, seq
+from weft.loop.nodes import load
 from weft.support.dtypes import f32
 
 LABEL = re.compile(r"^\.L\w+:$")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from weft.targets.cpu import cpu
 
-SERVER = replace(
-    cpu("avx512"), fma_per_cycle=2, l1=48 << 10, l2=2 << 20, l3=64 << 20,
-    l2_speed=48.0, l3_speed=10.0, memory_speed=4.5, read_ahead=4096, read_ahead_uses=1, cores=2,
-)  # fmt: skip
+SERVER = cpu("avx512").having(
+    fma_per_cycle=2,
+    half_rate_wide=False,
+    broadcast_slowdown=1.5,
+    l1=48 << 10,
+    l2=2 << 20,
+    l3=64 << 20,
+    l2_speed=48.0,
+    l3_speed=10.0,
+    memory_speed=4.5,
+    read_ahead=4096,
+    read_ahead_uses=1,
+    cores=2,
+)
 """A core with vectors of 512 bits that multiplies as many of them in a cycle as it reads, its third level far away."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pytest
 
+from weft.driver.cache.code_cache import default_cache
+from weft.driver.calibrate import keep_measured
 from weft.targets import cores
-from weft.targets.cpu import LEVELS, cpu, flags_of, host
+from weft.targets.cores import KnownCore
+from weft.targets.cpu import LEVELS, cpu, flags_of
+from weft.targets.registry import host, use_measured
+from weft.targets.this_machine import cpuinfo as cpuinfo_here
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,19 @@ PROCESSORS: Final = [
     Processor("cooper lake", cpuinfo(_INTEL, 6, 0, "avx512", _VM), "cascadelake", "cascadelake"),
     Processor("ice lake server", cpuinfo(_INTEL, 6, 106, "avx512", _ICE), "icelake-server", "icelake-server"),
     Processor("emerald rapids", cpuinfo(_INTEL, 6, 207, "avx512", _AMX), "emeraldrapids", "sapphirerapids"),
-    Processor("server shown as rocket lake", cpuinfo(_INTEL, 6, 167, "avx512", _ICE), "icelake-server", "icelake-server"),
-    Processor("server of a later year", cpuinfo(_INTEL, 19, 1, "avx512", f"{_AMX} amx_fp16"), "graniterapids", "graniterapids"),
+    Processor(
+        "server shown as rocket lake", cpuinfo(_INTEL, 6, 167, "avx512", _ICE), "icelake-server", "icelake-server"
+    ),
+    Processor(
+        "server of a later year", cpuinfo(_INTEL, 19, 1, "avx512", f"{_AMX} amx_fp16"), "graniterapids", "graniterapids"
+    ),
     Processor("unnamed, AMX", cpuinfo("", 0, 0, "avx512", _AMX), "sapphirerapids", "sapphirerapids"),
     Processor("unnamed, AVX-512", cpuinfo("QEMU", 6, 6, "avx512"), "skylake-avx512", "skylake-avx512"),
     Processor("hygon", cpuinfo("HygonGenuine", 24, 0), "haswell", "haswell"),
     Processor("zhaoxin", cpuinfo("  Shanghai  ", 7, 91, "sse4", "avx"), "sandybridge", "sandybridge"),
     Processor("via", cpuinfo("CentaurHauls", 6, 15, "sse4"), "nehalem", "nehalem"),
     Processor("nothing known", {}, "nehalem", "nehalem"),
-]  # fmt: skip
+]
 
 
 _TABLES: Final = {name: getattr(cores, name) for name in ("_AMD", "_INTEL_SERVERS", "_INTEL_CLIENTS")}
@@ -94,13 +103,48 @@ def forget() -> None:
     host.cache_clear()
 
 
+FIXED: Final = KnownCore(
+    "",
+    "tests, 2026: not measured, so that all runs compile the same",
+    fma_latency=4,
+    loads_per_cycle=2,
+    l2_speed=48.0,
+    l3_speed=16.0,
+    memory_speed=6.0,
+    read_ahead_uses=4,
+)
+"""What tests say was measured of a processor in no table."""
+
+
+def pretend_measured(like: KnownCore = FIXED) -> None:
+    """Lets the targets of this machine have the facts of *like*, if no table has it, as if it had been measured."""
+    if cores.listed_core(cpuinfo_here()) is None:
+        use_measured(replace(like, tune=cores.unmeasured_core(cpuinfo_here()).tune))
+
+
+def keep_pretended() -> None:
+    """Puts such facts into the cache, for the processes that tests start."""
+    for core in cores.MEASURED.values():
+        keep_measured(core, default_cache())
+
+
+def forget_measured() -> None:
+    """Has nothing measured of any processor."""
+    cores.MEASURED.clear()
+    forget()
+
+
 @contextmanager
-def unlisted_processor() -> Iterator[None]:
-    """Takes this machine for one that no table has."""
+def unlisted_processor(*, measured: bool = True) -> Iterator[None]:
+    """Takes this machine for one that no table has, with the fixed facts as those that were *measured*, or with none."""
+    before = dict(cores.MEASURED)
     with pytest.MonkeyPatch.context() as patch:
         empty_tables(patch)
-        forget()
+        forget_measured()
+        if measured:
+            pretend_measured()
         try:
             yield
         finally:
-            forget()
+            forget_measured()
+            cores.MEASURED.update(before)

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from weft.codegen.interp import run
-from weft.graph import Constant, Graph, Value
-from weft.graph.graph import Array, Attributes
-from weft.ir.expr import TRUE, Const, Expr, Var, const
-from weft.ir.rewrite import substitute
-from weft.ir.simplify import simplify
-from weft.loop.nodes import Program
+from weft.graph import Array, Constant, Graph, Value
+from weft.graph.core.graph import Attributes
+from weft.ir import TRUE, Const, Expr, Var, const, simplify, substitute
+from weft.loop import Program
 from weft.ops import OPERATORS, Operator, TensorType
 from weft.support.errors import InputError
 from weft.te import Tensor, placeholder, to_program

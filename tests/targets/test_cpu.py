@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 
 from weft.support.errors import InputError
-from weft.targets.cpu import LEVELS, can_run, cpu, has_level, host, parse_target
+from weft.targets.cpu import LEVELS, cpu, has_level
+from weft.targets.registry import can_run, host, parse_target
 
 
 def test_levels_are_ordered_by_width() -> None:
-    widths = [cpu(name).vector_bits for name in LEVELS]
+    widths = [cpu(name).isa.vector_bits for name in LEVELS]
     assert widths == [512, 256, 128]
     assert [cpu(name).lanes(32) for name in LEVELS] == [16, 8, 4]
 
 
 def test_host_is_the_widest_level_it_has() -> None:
     levels = [name for name in LEVELS if can_run(cpu(name))]
-    assert host().vector_bits == cpu(levels[0]).vector_bits
+    assert host().isa.vector_bits == cpu(levels[0]).isa.vector_bits
     assert can_run(host())
     assert host() is host()
 
@@ -28,8 +29,8 @@ def test_a_level_needs_all_of_its_features() -> None:
 
 def test_options() -> None:
     target = parse_target("cpu -mattr=avx2 -cores=3")
-    assert (target.vector_bits, target.cores, target.fma) == (256, 3, True)
-    assert parse_target("cpu -cores=3 -mattr=avx2").vector_bits == 256
+    assert (target.isa.vector_bits, target.cores, target.isa.fma) == (256, 3, True)
+    assert parse_target("cpu -cores=3 -mattr=avx2").isa.vector_bits == 256
     assert parse_target("cpu") == host()
 
 
@@ -40,14 +41,17 @@ def test_fingerprint_tells_targets_apart() -> None:
 
 
 def test_sse4_has_no_fused_multiply_add() -> None:
-    assert "fma" not in cpu("sse4").native
-    assert "fma" in cpu("avx2").native
+    assert "fma" not in cpu("sse4").isa.native
+    assert "fma" in cpu("avx2").isa.native
 
 
 WRONG = [
-    ("gpu", "there is no target 'gpu'\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
-    ("", "there is no target ''\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
-    ("\n", "there is no target ''\n  hint: use cpu, or cpu -mattr=avx512|avx2|sse4"),
+    (
+        "gpu",
+        "there is no target 'gpu'\n  hint: use cpu, cpu -mattr=avx512|avx2|sse4, or another that `weft targets` lists",
+    ),
+    ("", "there is no target ''\n  hint: use cpu, cpu -mattr=avx512|avx2|sse4, or another that `weft targets` lists"),
+    ("\n", "there is no target ''\n  hint: use cpu, cpu -mattr=avx512|avx2|sse4, or another that `weft targets` lists"),
     ("cpu -mattr=mmx", "there is no CPU level 'mmx'\n  hint: use one of avx512, avx2, sse4"),
     *[
         (f"cpu -cores={n}", f"target option '-cores={n}' is not understood\n  hint: use -mattr=LEVEL or -cores=N")

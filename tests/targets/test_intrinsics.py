@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from weft.codegen.interp import run
-from weft.codegen.llvm.compile import assembly
-from weft.codegen.llvm.module import llvm_text
+from weft.codegen.llvm.ir_module import llvm_text
+from weft.codegen.llvm.object_code import assembly
 from weft.driver.function import NativeFunction
-from weft.loop.nodes import Buffer, Function, Program
-from weft.loop.parser import parse_program
-from weft.lower.pipeline import lower
+from weft.loop import Buffer, Function, Program, parse_program
+from weft.lower import lower
 from weft.support.errors import LoweringError, VerifyError
-from weft.targets.cpu import can_run, cpu, host
-from weft.targets.intrinsics import INTRINSICS, intrinsics_of
-from weft.targets.intrinsics_gemm_unit import GEMM_UNIT_TARGET
+from weft.targets.cpu import cpu
+from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
+from weft.targets.instructions.known_instructions import INTRINSICS, intrinsics_of
+from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.targets.registry import can_run, host
 from weft.targets.target import Target
-from weft.targets.tensor_intrinsic import TensorIntrinsic
 
-ARM = replace(
-    cpu("sse4"), name="arm", triple="aarch64-unknown-linux-gnu", cpu="generic", tune="generic",
-    features=("+dotprod", "+neon"), vector_bits=128,
-)  # fmt: skip
+ARM = cpu("sse4").having(
+    name="arm",
+    triple="aarch64-unknown-linux-gnu",
+    cpu="generic",
+    tune="generic",
+    features=("+dotprod", "+neon"),
+    vector_bits=128,
+)
 
 Arrays = list[Any]
 
@@ -101,9 +104,9 @@ def test_targets_have_what_their_features_say() -> None:
     def names(t: Target) -> set[str]:
         return {i.name for i in intrinsics_of(t) if not i.name.startswith("interleave")}
 
-    everything = replace(cpu("avx512"), features=("+avx2", "+avx512bf16", "+avx512vl", "+avx512vnni"))
+    everything = cpu("avx512").having(features=("+avx2", "+avx512bf16", "+avx512vl", "+avx512vnni"))
     assert names(everything) == {n for n in INTRINSICS if n.startswith("x86")}
-    assert names(replace(cpu("avx2"), features=("+avx2",))) == {"x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"}
+    assert names(cpu("avx2").having(features=("+avx2",))) == {"x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"}
     assert names(ARM) == {"arm.dot_i8i8_4x4"}
     assert names(GEMM_UNIT_TARGET) == {n for n in INTRINSICS if n.startswith("gemm_unit")}
     assert names(cpu("sse4")) == set()
@@ -120,7 +123,7 @@ def test_arm_has_one_instruction_for_it() -> None:
 )
 def test_x86_has_one_instruction_for_it(name: str, instruction: str) -> None:
     features = ("+avx2", "+avx512bf16", "+avx512bw", "+avx512f", "+avx512vl", "+avx512vnni")
-    target = replace(cpu("avx512"), features=features)
+    target = cpu("avx512").having(features=features)
     assert instruction in assembly(lower(Program((INTRINSICS[name].implementation,)), target), target)
 
 
@@ -151,9 +154,13 @@ BAD = [
     ("spatial(4, i)", "ordered(4, i)", "are to be spatial, or reduced over"),
     ("C[vi] = A[vi]", "C[vi] = A[vi]\n            C[vi] = A[vi]", "is to be one assignment"),
     ("C[vi] = A[vi]", "C[0] = A[vi]", "is to write each element of C"),
-    ('        with block("copy", vi=spatial(4, i)):\n            C[vi] = A[vi]', "        C[i] = A[i]", "loops around one block"),
+    (
+        '        with block("copy", vi=spatial(4, i)):\n            C[vi] = A[vi]',
+        "        C[i] = A[i]",
+        "loops around one block",
+    ),
     ("view(A, 0, i32[4])", "view(C, 0, i32[4])", "is to view whole parameters that are dense"),
-]  # fmt: skip
+]
 
 
 def test_a_declaration() -> None:

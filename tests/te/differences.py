@@ -11,10 +11,9 @@ from tests.te.running import Array
 from weft import te
 from weft.codegen.interp import run
 from weft.codegen.interp.machine import evaluate
-from weft.ir.expr import Var
-from weft.loop.nodes import Buffer
-from weft.loop.verify import verify
-from weft.te.tensor import Tensor
+from weft.ir import Var
+from weft.loop import Buffer, verify
+from weft.te import Tensor
 
 STEP = 1e-5
 CHECKED = 10

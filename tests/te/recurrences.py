@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import te
-from weft.ir.expr import Expr, ExprLike, apply
+from weft.ir import Expr, ExprLike, apply
 from weft.support.dtypes import DType, f32
-from weft.te.tensor import Tensor
+from weft.te import Tensor
 
 Array = npt.NDArray[Any]
 

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from weft import te
 from weft.codegen.interp import run
-from weft.ir.expr import Const, Expr, Var
-from weft.loop.nodes import Buffer
-from weft.loop.verify import verify
-from weft.te.tensor import Tensor
+from weft.ir import Const, Expr, Var
+from weft.loop import Buffer, verify
+from weft.te import Tensor
 
 Array = npt.NDArray[Any]
 

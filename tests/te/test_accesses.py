@@ -16,16 +16,13 @@ from tests.te.running import Array
 from weft import te
 from weft.codegen.interp import run
 from weft.driver.function import build_function
-from weft.ir.expr import Expr, all_of, cast, const, maximum, select
-from weft.loop.compare import check_same
-from weft.loop.nodes import Program
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
-from weft.schedule import Schedule
-from weft.schedule.rules import schedule_program
+from weft.ir import Expr, all_of, cast, const, maximum, select
+from weft.loop import Program, parse_program, verify
+from weft.loop.alpha_equivalence import check_same
+from weft.schedule import Schedule, schedule_program
 from weft.support.dtypes import f32, i64
-from weft.targets.cpu import parse_target
-from weft.te.tensor import Tensor
+from weft.targets.registry import parse_target
+from weft.te import Tensor
 
 
 @dataclass(frozen=True)
@@ -143,9 +140,15 @@ def two_best() -> Example:
 EXAMPLES: dict[str, Callable[[], Example]] = {
     f.__name__: f
     for f in (
-        padded_stencil, guarded_both_ways, masked_rows, gathered_product, guarded_gather, moments, two_best,
+        padded_stencil,
+        guarded_both_ways,
+        masked_rows,
+        gathered_product,
+        guarded_gather,
+        moments,
+        two_best,
     )
-}  # fmt: skip
+}
 
 
 def interpreted(program: Program, values: list[Any]) -> None:

@@ -9,19 +9,23 @@ import pytest
 from tests.te.differences import check_gradient
 from tests.te.running import results
 
-from weft import te
-from weft.ir import expr as ir
-from weft.ir.expr import Expr, Reinterpret, apply, cast, const, eq, maximum, minimum, select
-from weft.ir.intrinsics import INTRINSICS
+from weft import ir, te
+from weft.ir import INTRINSICS, Expr, Reinterpret, apply, cast, const, eq, maximum, minimum, select
 from weft.support.dtypes import f32, f64, u64
 from weft.support.errors import GradientError
 from weft.te.derivatives import INTRINSIC_ROWS, OPERATOR_ROWS, derivative
 
 POINTS = {
-    "log": [0.1, 1.0, 3.0], "log2": [0.1, 1.0, 3.0], "log1p": [-0.5, 0.1, 3.0], "sqrt": [0.1, 1.0, 3.0],
-    "rsqrt": [0.1, 1.0, 3.0], "asin": [-0.5, 0.1, 0.9], "acos": [-0.5, 0.1, 0.9], "acosh": [1.1, 2.0, 3.0],
+    "log": [0.1, 1.0, 3.0],
+    "log2": [0.1, 1.0, 3.0],
+    "log1p": [-0.5, 0.1, 3.0],
+    "sqrt": [0.1, 1.0, 3.0],
+    "rsqrt": [0.1, 1.0, 3.0],
+    "asin": [-0.5, 0.1, 0.9],
+    "acos": [-0.5, 0.1, 0.9],
+    "acosh": [1.1, 2.0, 3.0],
     "atanh": [-0.5, 0.1, 0.9],
-}  # fmt: skip
+}
 ANYWHERE = [-1.7, 0.3, 2.2]
 CONTINUOUS = [f for f in INTRINSICS.values() if f.accepts(f64) and not f.predicate]
 

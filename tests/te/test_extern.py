@@ -11,18 +11,15 @@ from tests.te.running import Array, results
 from weft import te
 from weft.codegen.interp import run
 from weft.driver.function import build_function
-from weft.ir.expr import ONE, ZERO, Var, index
-from weft.loop.compare import check_same
-from weft.loop.nodes import Buffer, Call, For, Function, If, Let, LoopKind, Stmt, for_, load, seq, store
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
-from weft.schedule import Schedule
-from weft.schedule.rules import schedule_program
+from weft.ir import ONE, ZERO, Var, index
+from weft.loop import Buffer, Call, For, Function, If, Let, LoopKind, Stmt, for_, parse_program, seq, store, verify
+from weft.loop.alpha_equivalence import check_same
+from weft.loop.nodes import load
+from weft.schedule import Schedule, schedule_program
 from weft.support.dtypes import f32, i64
 from weft.support.errors import ScheduleError, ToolchainError, TypeMismatch, VerifyError
-from weft.targets.cpu import parse_target
-from weft.te.classify import OpClass, classify
-from weft.te.tensor import Tensor
+from weft.targets.registry import parse_target
+from weft.te import OpClass, Tensor, classify
 
 
 def sort_function(n: int, m: int) -> Function:

@@ -11,11 +11,11 @@ from tests.te.running import Array, results
 
 from weft import te
 from weft.driver.function import build_function
-from weft.ir.expr import Expr, Var, all_of, apply, cast, index, maximum, select
+from weft.ir import Expr, Var, all_of, apply, cast, index, maximum, select
 from weft.support.dtypes import DType, f16, f32, f64, i64
 from weft.support.errors import GradientError, TypeMismatch
-from weft.te.classify import is_contraction
-from weft.te.tensor import Compute, Tensor
+from weft.te import Compute, Tensor
+from weft.te.classification import is_contraction
 
 
 def given(*shape: int, name: str = "X") -> Tensor:
@@ -205,9 +205,19 @@ def test_movement(name: str) -> None:
 
 
 INVERTIBLE = [
-    "reshape", "flatten", "unflatten and move", "transpose", "slice", "reverse", "reverse every other", "pad",
-    "diagonal", "space to depth", "depth to space", "twice",
-]  # fmt: skip
+    "reshape",
+    "flatten",
+    "unflatten and move",
+    "transpose",
+    "slice",
+    "reverse",
+    "reverse every other",
+    "pad",
+    "diagonal",
+    "space to depth",
+    "depth to space",
+    "twice",
+]
 
 
 @pytest.mark.parametrize("name", INVERTIBLE)
@@ -331,9 +341,11 @@ def test_second_order_of(of: str) -> None:
         "prod": lambda: te.compute((10,), lambda i: te.prod(flat[i, k], [k])),
     }[of]()
     weights = te.compute(y.shape, lambda *i: apply("sin", cast(sum(i, index(1)), f64)), "weights")
-    inputs, arrays = ([x, w], [values(2, 5, 4), values(3, 2, 2, 2, seed=1)]) if of in ("matmul", "conv2d") else (
-        [x], [values(2, 5, 4)]
-    )  # fmt: skip
+    inputs, arrays = (
+        ([x, w], [values(2, 5, 4), values(3, 2, 2, 2, seed=1)])
+        if of in ("matmul", "conv2d")
+        else ([x], [values(2, 5, 4)])
+    )
     first = te.gradient(y, inputs, weights)
     check_gradient(first[0], inputs, arrays, tolerance=1e-5)
 

@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ir.bounds import EMPTY
-from weft.ir.expr import ONE, ZERO, Const, Expr, Select, Var, index, minimum
-from weft.ir.fold import constant_value
-from weft.ir.rewrite import substitute
-from weft.ir.simplify import simplify
+from weft.ir import EMPTY, ONE, ZERO, Const, Expr, Select, Var, index, minimum, simplify, substitute
+from weft.ir.bounds.fold import constant_value
 from weft.te.inverse import Preimage, preimage
 
 Access = Callable[..., Sequence[Expr]]

@@ -9,7 +9,7 @@ import pytest
 from tests.te.running import Array, results
 
 from weft import te
-from weft.ir.expr import cast
+from weft.ir import cast
 from weft.support.dtypes import DType, bool_, f32, f64, i8, i32, i64, u8
 from weft.support.errors import TypeMismatch
 

@@ -11,14 +11,12 @@ from tests.te.running import results
 
 from weft import te
 from weft.driver.function import build_function
-from weft.ir.expr import Var, maximum
-from weft.loop.compare import check_same
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
+from weft.ir import Var, maximum
+from weft.loop import parse_program, verify
+from weft.loop.alpha_equivalence import check_same
 from weft.support.dtypes import f32, f64, i64
 from weft.support.errors import TypeMismatch
-from weft.te.classify import OpClass, classify
-from weft.te.tensor import Tensor
+from weft.te import OpClass, Tensor, classify
 
 T, N = Var("T"), Var("n")
 

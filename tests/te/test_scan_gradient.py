@@ -12,11 +12,11 @@ from tests.te.running import Array, results
 
 from weft import te
 from weft.driver.function import build_function
-from weft.ir.expr import Var, apply, cast, const, maximum, select
-from weft.loop.nodes import NOTHING
+from weft.ir import Var, apply, cast, const, maximum, select
+from weft.loop import NOTHING
 from weft.support.dtypes import f64, i64
 from weft.support.errors import GradientError
-from weft.te.tensor import Tensor
+from weft.te import Tensor
 
 T = Var("T")
 

@@ -14,14 +14,12 @@ from tests.te.recurrences import Array, lstm, lstm_arrays, lstm_in_numpy
 from weft import te
 from weft.codegen.interp import run
 from weft.driver.function import build_function
-from weft.ir.expr import Expr
-from weft.loop.nodes import Program
-from weft.loop.verify import verify
-from weft.schedule import LoopRef, Schedule
-from weft.schedule.rules import schedule_program
+from weft.ir import Expr
+from weft.loop import Program, verify
+from weft.schedule import LoopRef, Schedule, schedule_program
 from weft.support.dtypes import f32, f64
 from weft.support.errors import ScheduleError
-from weft.targets.cpu import parse_target
+from weft.targets.registry import parse_target
 
 STEPS, N, M = 5, 6, 4
 

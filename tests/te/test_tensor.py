@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from weft import te
-from weft.ir.expr import Expr, Var, const
+from weft.ir import Expr, Var, const
 from weft.support.dtypes import f32, i32
 from weft.support.errors import TypeMismatch
-from weft.te.classify import OpClass, classify, is_contraction, is_elementwise
-from weft.te.tensor import Compute
+from weft.te import Compute, OpClass, classify
+from weft.te.classification import is_contraction, is_elementwise
 
 A = te.placeholder((4, 6), f32, "A")
 B = te.placeholder((6, 3), f32, "B")

@@ -9,7 +9,7 @@ import pytest
 from tests.te.running import results
 
 from weft import te
-from weft.ir.expr import Expr, Var, all_of, eq, select
+from weft.ir import Expr, Var, all_of, eq, select
 from weft.support.dtypes import f32, i64
 from weft.support.errors import TypeMismatch
 

@@ -9,8 +9,8 @@ import typer
 
 from weft.cli.console import Json, Quiet, human_age, human_bytes, out, print_json, print_table
 from weft.cli.lazy import LOOKS, Command, Group
-from weft.driver.cache import Entry, default_cache
-from weft.driver.describe import about
+from weft.driver.cache.code_cache import Entry, default_cache
+from weft.driver.cache.describe_entry import about
 
 KINDS = {"model": "models", "kernel": "kernels"}
 """The kinds of entries that are listed; the rest only says what these are."""
@@ -103,6 +103,10 @@ def clear(
 
 def _facts(entry: Entry) -> dict[str, object]:
     return {
-        "key": entry.key, "kind": entry.kind, "bytes": entry.nbytes, "used": entry.used, "about": about(entry),
+        "key": entry.key,
+        "kind": entry.kind,
+        "bytes": entry.nbytes,
+        "used": entry.used,
+        "about": about(entry),
         "path": str(entry.path),
-    }  # fmt: skip
+    }

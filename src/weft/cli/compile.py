@@ -11,22 +11,30 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.cli.asked import Asked, compiling
+from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import err, human_bytes, human_seconds, out, print_json
 from weft.cli.files import check_result
 from weft.driver.compile import compile_package
-from weft.driver.export import export_folder, export_library, find_compiler
+from weft.driver.export.c_source import export_c
+from weft.driver.export.linkable import export_folder, export_library, find_compiler
+from weft.driver.runnable import runnable
 from weft.runtime.artifact import write_artifact
 from weft.runtime.file_names import ENDING, check_saved_name
 from weft.runtime.package import Package
 from weft.support.files import check_folder
+from weft.targets.target import Target
 
 LIBRARY = ".so"
 """What the names of shared libraries end in."""
+C_SOURCE = ".c"
+"""What the names of C sources end in."""
 
 
-def write_compiled(package: Package, path: Path, *, is_folder: bool) -> int:
-    """Writes a compiled model as the path asks for, and returns the bytes; raises `ArtifactError` where that fails."""
+def write_compiled(package: Package, path: Path, target: Target, *, is_folder: bool) -> int:
+    """Writes a model compiled for *target* as the path asks; returns the bytes, raises `ArtifactError` where that fails."""
+    if path.suffix == C_SOURCE:
+        return sum(p.stat().st_size for p in export_c(package, path))
+    package = runnable(package, target)
     if is_folder:
         return sum(p.stat().st_size for p in export_folder(package, path))
     if path.suffix == LIBRARY:
@@ -44,13 +52,13 @@ def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
     check_result(path, model)
     if path.suffix == LIBRARY:
         find_compiler(path)
-    else:
+    elif path.suffix != C_SOURCE:
         check_saved_name(path)
 
 
 def tell_kind(path: Path) -> None:
     """Says on the error stream what was written, where its name does not say."""
-    if path.suffix not in (ENDING, LIBRARY):
+    if path.suffix not in (ENDING, LIBRARY, C_SOURCE):
         told = f"{path} is a saved model, as {path}{ENDING} would be; a folder to link with C is {path}{os.sep}"
         err.print(f"[yellow]warning:[/] {escape(told)}")
 
@@ -59,9 +67,10 @@ def tell_kind(path: Path) -> None:
 def compile_command(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The file to write, or FOLDER/, or LIBRARY.so.", show_default=False)
+        str,
+        typer.Option("--output", "-o", help="The file to write, or FOLDER/, LIBRARY.so, SOURCE.c.", show_default=False),
     ],
-    asked: Asked,
+    asked: CommandOptions,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Processors to divide the work for; default: all.")
     ] = None,
@@ -80,6 +89,8 @@ def compile_command(
 
         weft compile mlp.onnx -o mlp.so      # a shared library
 
+        weft compile mlp.onnx -o mlp.c --target c   # C99 source and its header
+
     The file is run by `weft run`, in Python by `weft.load("resnet18.weft")`, or from C: see native/rt/weft.h.
     """
     start = perf_counter()
@@ -90,7 +101,7 @@ def compile_command(
         machine = replace(machine, cores=threads)
     with asked.progress() as progress:
         package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
-    size = write_compiled(package, path, is_folder=output.endswith(os.sep))
+    size = write_compiled(package, path, machine, is_folder=output.endswith(os.sep))
     if not asked.quiet and not output.endswith(os.sep):
         tell_kind(path)
     seconds = perf_counter() - start

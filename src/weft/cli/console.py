@@ -65,7 +65,7 @@ Verbose = Annotated[
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads of a call; the default is all processors.")
-]  # fmt: skip
+]
 Shape = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension, such as batch=4; repeatable."),
@@ -81,24 +81,30 @@ OptLevel = Annotated[
 Precision = Annotated[
     str,
     typer.Option(
-        "--precision", help="model, or strict: round only as the model does.", metavar="model|strict",
+        "--precision",
+        help="model, or strict: round only as the model does.",
+        metavar="model|strict",
         autocompletion=lambda: list(PRECISIONS),
     ),
-]  # fmt: skip
+]
 Denormals = Annotated[
     str,
     typer.Option(
-        "--denormals", help="keep, or flush: numbers too small for full precision are zero.", metavar="keep|flush",
+        "--denormals",
+        help="keep, or flush: numbers too small for full precision are zero.",
+        metavar="keep|flush",
         autocompletion=lambda: ["keep", "flush"],
     ),
-]  # fmt: skip
+]
 Without = Annotated[
     list[str] | None,
     typer.Option(
-        "--without", metavar="NAME", help=f"Leave an optimization out: {', '.join(KNOBS)}; repeatable.",
+        "--without",
+        metavar="NAME",
+        help=f"Leave an optimization out: {', '.join(KNOBS)}; repeatable.",
         autocompletion=lambda: list(KNOBS),
     ),
-]  # fmt: skip
+]
 Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 
@@ -141,9 +147,12 @@ def progress_bar(quiet: bool, verbose: bool = False) -> Iterator[Bar]:
     It shows the time that the stage has taken, and where its steps are known, the time that is left.
     """
     columns = [
-        TextColumn("{task.description:<9}"), BarColumn(), TextColumn("{task.fields[count]:>7}"), TimeElapsedColumn(),
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]:>7}"),
+        TimeElapsedColumn(),
         _TimeLeft(),
-    ]  # fmt: skip
+    ]
     hidden = quiet or not sys.stderr.isatty()
     with Progress(*columns, console=err, transient=True, disable=hidden) as bars:
         bar = Bar(bars, verbose)

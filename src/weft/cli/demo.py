@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.resources
 import tempfile
 from pathlib import Path
@@ -12,14 +11,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from weft.cli.bench_engines import engine
-from weft.cli.bench_measure import DIFFERS, TOLERANCE, Timed, difference, measure, memory_text, ratio
+from weft.cli.bench.engines import engine
+from weft.cli.bench.measure import DIFFERS, TOLERANCE, Timed, difference, measure, memory_text, ratio
 from weft.cli.console import Json, Quiet, human_bytes, human_seconds, out, print_json, progress_bar
 from weft.driver.compile import compile
 from weft.support.errors import RuntimeFailure
+from weft.support.lazy_import import resolve
 
 PEER = "onnxruntime"
-MODELS = "weft.cli.demo_models"
+RESNET = "weft.cli.demo_models:resnet18"
 """Makes ResNet-18; imported when it is wanted, since it needs onnx, which other commands do without."""
 
 
@@ -86,7 +86,7 @@ def _resnet(path: Path, threads: int, seconds: float, silent: bool) -> dict[str,
     """Times ResNet-18 in both engines."""
     with progress_bar(silent) as progress:
         progress("make", 0, 1)
-        path.write_bytes(importlib.import_module(MODELS).resnet18().SerializeToString())
+        path.write_bytes(resolve(RESNET)().SerializeToString())
         ours, theirs = measure(path, [PEER], threads, seconds, progress=progress)
     found = {"threads": threads, "bytes": path.stat().st_size, "rel_err": theirs.rel_err}
     found |= {"onnxruntime_to_weft": ratio(theirs, ours)}

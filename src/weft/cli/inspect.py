@@ -11,34 +11,44 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import weft
-from weft.cli.asked import Asked, Model, compiling
+from weft.cli.compile_options import CommandOptions, Model, compiling
 from weft.cli.console import human_bytes, human_seconds, out, print_json, print_table, print_text
-from weft.cli.reading import readable_program, wrapped
+from weft.cli.wrap_text import readable_program, wrapped
 from weft.runtime.artifact import is_artifact, read_artifact
 from weft.runtime.package import Package
 from weft.support.errors import InputError
+from weft.support.lazy_import import resolve
 from weft.support.text import printable_line
 
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
+    from weft.cost import Question
     from weft.driver.build import Compilation
     from weft.driver.kernel import Kernel
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
 """Stands over the loops of a kernel on a terminal, where they are in another form."""
 
+QUESTIONS = "weft.cli.plan_text:questions_of"
+PLAN_LINES = "weft.cli.plan_text:plan_lines"
+PLAN_FACTS = "weft.cli.plan_text:plan_facts"
+"""The text of plans, which needs the compiler."""
+
 KERNEL = "KERNEL"
-"""How `--schedule` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
+"""How `--schedule`, `--plan` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
 
 
 @compiling
 def inspect(
     model: Model,
-    asked: Asked,
+    asked: CommandOptions,
     graph: Annotated[bool, typer.Option("--graph", help="The groups of operators, each one call of a kernel.")] = False,
     kernels: Annotated[bool, typer.Option("--kernels", help="The kernels, numbered.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Where each tensor lies, and when.")] = False,
     schedule: Annotated[
         str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar=KERNEL, help="A kernel's decisions, the runners-up and their costs.")
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Do not truncate lines (redirected output never is).")] = False,
@@ -54,11 +64,11 @@ def inspect(
         weft inspect resnet18.onnx --schedule 3 --asm 3
     """
     if is_artifact(model):
-        _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or asm))
+        _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or plan or asm))
         return
     with asked.progress() as progress:
         made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
-    chosen = _Chosen(made, graph, kernels, memory, schedule, asm)
+    chosen = _Chosen(made, graph, kernels, memory, schedule, plan, asm)
     if asked.as_json:
         print_json({**_facts(made), **chosen.facts()})
     elif chosen:
@@ -71,15 +81,23 @@ class _Chosen:
     """What is to be shown of a compilation; raises `InputError` for a kernel that there is not."""
 
     def __init__(
-        self, made: Compilation, graph: bool, kernels: bool, memory: bool, schedule: str | None, asm: str | None
+        self,
+        made: Compilation,
+        graph: bool,
+        kernels: bool,
+        memory: bool,
+        schedule: str | None,
+        plan: str | None,
+        asm: str | None,
     ) -> None:
         self.made, self.graph, self.kernels, self.memory = made, graph, kernels, memory
         self.schedule = None if schedule is None else _kernel(made, schedule)
+        self.plan = None if plan is None else _kernel(made, plan)
         self.asm = None if asm is None else _kernel(made, asm)
 
     def __bool__(self) -> bool:
         """Tells whether anything is."""
-        return any((self.graph, self.kernels, self.memory, self.schedule, self.asm))
+        return any((self.graph, self.kernels, self.memory, self.schedule, self.plan, self.asm))
 
     def show(self, *, short: bool) -> None:
         """Prints it; lines are kept within the terminal if it is to be *short*."""
@@ -96,9 +114,17 @@ class _Chosen:
                 _print([SHORTENED], short)
             print_text(readable_program(program, out.width) if short else program)
             _print(["# made by", *self.schedule.trace.splitlines()], short)
+        if self.plan is not None:
+            _print([_head(self.made, self.plan), *resolve(PLAN_LINES)(self._questions(self.plan))], short)
         if self.asm is not None:
             _print([_head(self.made, self.asm)], short)
             _print(self.asm.assembly(self.made.target).splitlines(), short)
+
+    def _questions(self, kernel: Kernel) -> Sequence[Question]:
+        """Returns the choices behind *kernel*."""
+        key = next(key for key, k in self.made.kernels.items() if k is kernel)
+        questions: Sequence[Question] = resolve(QUESTIONS)(self.made.requests[key], self.made.target)
+        return questions
 
     def facts(self) -> dict[str, object]:
         """Returns it for JSON; kernels are there without being asked for."""
@@ -110,6 +136,8 @@ class _Chosen:
         if self.schedule is not None:
             k = self.schedule
             found["schedule"] = {"kernel": k.name, "program": k.scheduled, "trace": k.trace, "flat": k.flat}
+        if self.plan is not None:
+            found["plan"] = {"kernel": self.plan.name, "decisions": resolve(PLAN_FACTS)(self._questions(self.plan))}
         if self.asm is not None:
             found["asm"] = {"kernel": self.asm.name, "text": self.asm.assembly(made.target)}
         return found
@@ -174,21 +202,29 @@ def _rows(made: Compilation) -> list[dict[str, object]]:
     sources = {g.key: g.source for g in reversed(made.fused.groups)}
     return [
         {
-            "name": k.name, "calls": calls[key], "code_bytes": len(k.object.elf), "seconds": k.seconds,
+            "name": k.name,
+            "calls": calls[key],
+            "code_bytes": k.code_bytes,
+            "seconds": k.seconds,
             "first_call": sources[key],
         }
         for key, k in made.kernels.items()
-    ]  # fmt: skip
+    ]
 
 
 def _facts(made: Compilation) -> dict[str, object]:
     return {
         "target": made.package.target,
-        "inputs": list(map(str, made.package.inputs)), "outputs": list(map(str, made.package.outputs)),
-        "nodes": len(made.source.nodes), "calls": len(made.fused.calls), "kernels": _rows(made),
-        "constants_bytes": _constant_bytes(made), "code_bytes": len(made.package.image),
-        "arena": str(made.plan).splitlines()[-1], "seconds": dict(made.seconds),
-    }  # fmt: skip
+        "inputs": list(map(str, made.package.inputs)),
+        "outputs": list(map(str, made.package.outputs)),
+        "nodes": len(made.source.nodes),
+        "calls": len(made.fused.calls),
+        "kernels": _rows(made),
+        "constants_bytes": _constant_bytes(made),
+        "code_bytes": len(made.package.image),
+        "arena": str(made.plan).splitlines()[-1],
+        "seconds": dict(made.seconds),
+    }
 
 
 def _constant_bytes(made: Compilation) -> int:
@@ -206,7 +242,7 @@ def _show_summary(path: Path, made: Compilation) -> None:
         f"  memory   {code}; {str(made.plan).splitlines()[-1]}",
         f"  compiled in {total}: {stages}{_from_cache(made)}",
     ]
-    lines.append("look closer with --graph, --kernels, --memory, --schedule KERNEL, --asm KERNEL")
+    lines.append("look closer with --graph, --kernels, --memory, --schedule KERNEL, --plan KERNEL, --asm KERNEL")
     _print(lines, out.is_terminal, hang=9)
 
 
@@ -237,11 +273,18 @@ def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
         )
     package = read_artifact(path)
     if as_json:
-        print_json({
-            "target": package.target, "machine": package.machine, "features": list(package.features),
-            "inputs": list(map(str, package.inputs)), "outputs": list(map(str, package.outputs)),
-            "code_bytes": len(package.image), "arena_bytes": package.arena, "notes": dict(package.notes),
-        })  # fmt: skip
+        print_json(
+            {
+                "target": package.target,
+                "machine": package.machine,
+                "features": list(package.features),
+                "inputs": list(map(str, package.inputs)),
+                "outputs": list(map(str, package.outputs)),
+                "code_bytes": len(package.image),
+                "arena_bytes": package.arena,
+                "notes": dict(package.notes),
+            }
+        )
         return
     _show_signature(f"{path.name}, compiled for {package.target} ({package.machine})", package)
     print_text(f"  memory   {human_bytes(len(package.image))} of code, {human_bytes(path.stat().st_size)} in all")

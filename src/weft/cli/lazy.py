@@ -6,7 +6,6 @@ What the list of all commands says of each is the first line of its docstring, r
 from __future__ import annotations
 
 import ast
-import importlib
 import importlib.util
 import inspect
 import re
@@ -17,10 +16,14 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from weft.support.lazy_import import resolve
+
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 LOOKS: Final[dict[str, Any]] = {
-    "pretty_exceptions_enable": False, "rich_markup_mode": "markdown", "context_settings": SETTINGS,
-}  # fmt: skip
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",
+    "context_settings": SETTINGS,
+}
 
 
 def tidy(params: Sequence[Any]) -> Sequence[Any]:
@@ -80,8 +83,7 @@ def _stand_in() -> None:
 
 def load(name: str, place: str) -> Any:
     """Imports a command, as it is called by the command line."""
-    module, _, attribute = place.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
+    found = resolve(place)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False, **LOOKS)
         found.command(name, cls=Command)(function)

@@ -20,12 +20,12 @@ from weft.support.errors import WeftError
 COMMANDS: Final = {
     "compile": "weft.cli.compile:compile_command",
     "run": "weft.cli.run:run",
-    "bench": "weft.cli.bench:bench",
+    "bench": "weft.cli.bench.command:bench",
     "inspect": "weft.cli.inspect:inspect",
     "report": "weft.cli.report.command:report",
     "targets": "weft.cli.targets:targets",
     "cache": "weft.cli.cache:cache_app",
-    "doctor": "weft.cli.doctor:doctor",
+    "doctor": "weft.cli.doctor.command:doctor",
     "demo": "weft.cli.demo:demo",
 }
 """Where each command is."""

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from weft.cli.asked import Asked
+from weft.cli.compile_options import CommandOptions
 from weft.driver.compile import compile
 from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact
@@ -37,7 +37,7 @@ class Opened:
         """Prints what `look` found."""
 
 
-def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress | None = None) -> Opened:
+def open_model(path: Path, asked: CommandOptions, threads: int | None, progress: Progress | None = None) -> Opened:
     """Loads a compiled model, or compiles a model file."""
     start = perf_counter()
     if is_artifact(path):
@@ -45,9 +45,17 @@ def open_model(path: Path, asked: Asked, threads: int | None, progress: Progress
     else:
         options = asked.options
         model = compile(
-            str(path), asked.target, threads, opt_level=options.opt_level, precision=options.precision,
-            verify=options.verify, cache=not asked.no_cache, shapes=asked.sizes, progress=progress, without=options.without,
-        )  # fmt: skip
+            str(path),
+            asked.target,
+            threads,
+            opt_level=options.opt_level,
+            precision=options.precision,
+            verify=options.verify,
+            cache=not asked.no_cache,
+            shapes=asked.sizes,
+            progress=progress,
+            without=options.without,
+        )
     return Opened(model, perf_counter() - start)
 
 

@@ -12,17 +12,17 @@ from typing import TypeAlias
 import numpy as np
 
 import weft
-from weft.cli.asked import Asked
+from weft.cli.compile_options import CommandOptions
 from weft.cli.console import print_table, print_text
 from weft.cli.files import write_json
 from weft.cli.models import SYMBOLIC_SIZE, Opened
 from weft.driver.build import read_model
-from weft.driver.key import Shapes
-from weft.driver.profile import Profiler, Timing
+from weft.driver.cache.cache_key import Shapes
+from weft.driver.measure.chrome_trace import chrome_trace
+from weft.driver.measure.profile import Profiler, Timing
+from weft.driver.measure.roofline import work_of
 from weft.driver.progress import Span
-from weft.driver.roofline import work_of
-from weft.driver.trace import chrome_trace
-from weft.ir.rewrite import free_vars
+from weft.ir import free_vars
 from weft.native import _rt
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ProfileOptions:
     """What is to be known: the kernels' times (*profile*), measured for *seconds*, and a *trace*, with the file for it."""
 
     profile: bool = False
@@ -60,10 +60,25 @@ class Wish:
     seconds: float = 2.0
 
 
+def profiled(
+    path: Path,
+    asked: CommandOptions,
+    threads: int | None,
+    arrays: Arrays,
+    profile: bool,
+    trace: Path | None,
+    seconds: float,
+) -> Profiled:
+    """Opens a model to be profiled; the arguments are those of `Profiled` and `ProfileOptions`."""
+    return Profiled(path, asked, threads, arrays, ProfileOptions(profile, trace, seconds))
+
+
 class Profiled(Opened):
     """A model that was compiled for the shapes of its inputs, with all that was made on the way."""
 
-    def __init__(self, path: Path, asked: Asked, threads: int | None, arrays: Arrays, wish: Wish) -> None:
+    def __init__(
+        self, path: Path, asked: CommandOptions, threads: int | None, arrays: Arrays, wish: ProfileOptions
+    ) -> None:
         """Compiles a model for the inputs in *arrays*; what is open then has size 1, as with `--random`."""
         if is_artifact(path):
             raise InputError(
@@ -130,11 +145,16 @@ def show_profile(rows: list[Row], timing: Timing, threads: int) -> None:
     total = sum(r.total for r in rows)
     cells = [
         [
-            str(r.number), r.name, str(r.calls), _microseconds(r.seconds), f"{r.total / total:.1%}" if total else "-",
-            f"{r.gflops:.1f}", r.first_call,
+            str(r.number),
+            r.name,
+            str(r.calls),
+            _microseconds(r.seconds),
+            f"{r.total / total:.1%}" if total else "-",
+            f"{r.gflops:.1f}",
+            r.first_call,
         ]
         for r in rows
-    ]  # fmt: skip
+    ]
     print_text("")
     print_table(COLUMNS, cells, elastic="first for")
     for line in account(timing, threads):
@@ -165,12 +185,20 @@ def profile_facts(rows: list[Row], timing: Timing, threads: int) -> dict[str, ob
     """Returns the same for JSON."""
     kernels = [
         {
-            "number": r.number, "name": r.name, "calls": r.calls, "seconds": r.seconds, "gflops": r.gflops,
+            "number": r.number,
+            "name": r.name,
+            "calls": r.calls,
+            "seconds": r.seconds,
+            "gflops": r.gflops,
             "first_call": r.first_call,
         }
         for r in rows
-    ]  # fmt: skip
+    ]
     return {
-        "threads": threads, "run_seconds": timing.run, "kernel_seconds": timing.inside,
-        "outside_seconds": timing.outside, "interrupted_seconds": timing.interrupted, "kernels": kernels,
-    }  # fmt: skip
+        "threads": threads,
+        "run_seconds": timing.run,
+        "kernel_seconds": timing.inside,
+        "outside_seconds": timing.outside,
+        "interrupted_seconds": timing.interrupted,
+        "kernels": kernels,
+    }

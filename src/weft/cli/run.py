@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -13,23 +12,24 @@ from typing import IO, Annotated
 import numpy as np
 import typer
 
-from weft.cli.asked import Asked, Model, compiling
+from weft.cli.compile_options import CommandOptions, Model, compiling
 from weft.cli.console import Threads, human_seconds, out, print_json
 from weft.cli.files import check_result
 from weft.cli.models import Opened, check_sizes, open_model, random_inputs, read_inputs
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
 from weft.support.files import check_folder, write_output
+from weft.support.lazy_import import resolve
 from weft.support.text import printable_line
 
-LOOKING = "weft.cli.profile"
+PROFILED = "weft.cli.profile:profiled"
 """Times kernels; imported when that is wanted, since it needs the compiler, which a compiled model does without."""
 
 
 @partial(compiling, reads=("shape",))
 def run(
     model: Model,
-    asked: Asked,
+    asked: CommandOptions,
     given: Annotated[
         list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE.npy", help="An input; repeatable.")
     ] = None,
@@ -66,8 +66,7 @@ def run(
         check_folder(save)
     arrays = read_inputs(given or [])
     if profile or trace is not None:
-        looking = importlib.import_module(LOOKING)
-        opened: Opened = looking.Profiled(model, asked, threads, arrays, looking.Wish(profile, trace, seconds))
+        opened: Opened = resolve(PROFILED)(model, asked, threads, arrays, profile, trace, seconds)
     else:
         with asked.progress() as progress:
             opened = open_model(model, asked, threads, progress)
@@ -90,7 +89,9 @@ def run(
     opened.show()
 
 
-def _outputs(opened: Opened, asked: Asked, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], float]:
+def _outputs(
+    opened: Opened, asked: CommandOptions, arrays: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], float]:
     """Runs the model; returns its outputs by name, and the seconds that it took."""
     missing = [s for s in opened.model.inputs if s.name not in arrays]
     if missing:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from weft.cli.console import Json, print_json, print_table
-from weft.targets.cpu import LEVELS, can_run, cpu, host, host_flags, needed_flags
+from weft.targets.registry import PRESETS, can_run, missing_flags
 from weft.targets.target import Target
+from weft.targets.this_machine import machine_name
 
 
 def targets(as_json: Json = False) -> None:
@@ -16,24 +17,40 @@ def targets(as_json: Json = False) -> None:
 
         weft compile model.onnx -o model.weft --target "cpu -mattr=avx2"
     """
-    rows = [("cpu", host()), *((f"cpu -mattr={name}", cpu(name)) for name in LEVELS)]
+    rows = [(name, preset()) for name, preset in PRESETS.items()]
     if as_json:
         print_json([_facts(name, target) for name, target in rows])
         return
     cells = []
     for name, target in rows:
         note = f"this machine: {target.cores} cores" if name == "cpu" else _missing(target)
-        cells.append([name, target.cpu, f"{target.vector_bits} bits", "yes" if can_run(target) else "no", note])
+        processor = target.isa.cpu or f"any, in {target.isa.language.upper()}"
+        runs = "yes" if can_run(target) else "no"
+        cells.append([name, processor, f"{target.isa.vector_bits} bits", runs, note])
     print_table(("target", "processor", "vectors", "runs here", ""), cells, elastic="")
 
 
 def _facts(name: str, target: Target) -> dict[str, object]:
     return {
-        "target": name, "cpu": target.cpu, "vector_bits": target.vector_bits, "cores": target.cores,
-        "runs_here": can_run(target), "missing": sorted(set(needed_flags(target)) - host_flags()),
-    }  # fmt: skip
+        "target": name,
+        "cpu": target.isa.cpu,
+        "vector_bits": target.isa.vector_bits,
+        "cores": target.cores,
+        "runs_here": can_run(target),
+        "missing": _lacking(target),
+    }
 
 
 def _missing(target: Target) -> str:
-    lacking = sorted(set(needed_flags(target)) - host_flags())
+    if target.isa.language:
+        return "" if can_run(target) else "there is no C compiler, cc"
+    if target.isa.machine != machine_name():
+        return f"this machine is {machine_name()}"
+    lacking = missing_flags(target)
     return f"this processor lacks {', '.join(lacking)}" if lacking else ""
+
+
+def _lacking(target: Target) -> list[str]:
+    if target.isa.language:
+        return [] if can_run(target) else ["cc"]
+    return missing_flags(target) if target.isa.machine == machine_name() else [target.isa.machine]

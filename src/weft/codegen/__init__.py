@@ -1,1 +1,5 @@
-"""Code generators, one folder per backend."""
+"""Code generators, one folder per backend, and what they share.
+
+`backend` says what a backend is and `backends` names them; `toolchain` goes from a program to code by that of its target. `abi`
+and `entry_spec` are the interface between generated code and the runtime; `objects` reads, links and writes object files.
+"""

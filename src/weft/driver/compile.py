@@ -6,21 +6,29 @@ import gc
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import weft
-from weft.driver.cache import Cache, default_cache
-from weft.driver.describe import describe
-from weft.driver.key import Shapes, changed_since, claim_key, find_key, make_key, remember_files
-from weft.driver.lock import Claim
-from weft.driver.options import Options, check_options, check_shapes
+from weft.driver.cache.cache_key import Shapes, changed_since, claim_key, find_key, make_key, remember_files
+from weft.driver.cache.code_cache import Cache, default_cache
+from weft.driver.cache.describe_entry import describe
+from weft.driver.cache.lock import Claim
+from weft.driver.calibrate import target_here
+from weft.driver.check_target import check_runs_here
+from weft.driver.options import CompileOptions, check_options, check_shapes
 from weft.driver.progress import Progress
 from weft.runtime.model import Model
 from weft.runtime.package import Denormals, Package
 from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import InputError
-from weft.targets.cpu import can_run, parse_target
+from weft.support.lazy_import import resolve
 from weft.targets.target import Target
+
+if TYPE_CHECKING:
+    from weft.driver.build import Compilation
+
+BUILD: Final = "weft.driver.build:build"
+RUNNABLE: Final = "weft.driver.runnable:runnable"
+"""Imported when something is to be compiled: with them comes the compiler."""
 
 
 def compile(
@@ -40,10 +48,10 @@ def compile(
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
-    *model* is the path of an ONNX file, its bytes, or an `onnx.ModelProto`. *threads* bounds the threads of a call (default:
-    the processors that this process may use) and never changes its results. *shapes* gives sizes to symbolic dimensions by
-    name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or
-    `~/.cache/weft`.
+    *model* is the path of an ONNX file, its bytes, an `onnx.ModelProto`, or a `torch.export.ExportedProgram`. *threads* bounds
+    the threads of a call (default: the processors that this process may use) and never changes its results. *shapes* gives
+    sizes to symbolic dimensions by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in
+    `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their kernels.
 
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
@@ -62,24 +70,25 @@ def compile(
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
         raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")
-    machine = parse_target(target)
-    if not can_run(machine):
-        raise InputError(f"code for {target!r} does not run on this machine", hint="use `weft compile MODEL -o FILE`")
     store = default_cache() if cached else None
+    machine = target_here(target, progress, store)
+    check_runs_here(machine, target, "use `weft compile MODEL -o FILE`")
     package = compile_package(model, machine, options, sizes, store, progress)
+    if package.source:
+        package = resolve(RUNNABLE)(package, machine)
     return Model(package, threads=threads, spinning=spinning)
 
 
 def compile_package(
     model: object,
     target: Target,
-    options: Options,
+    options: CompileOptions,
     shapes: Shapes | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Package:
     """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
-    request = Wanted(model, target, options, shapes)
+    request = CompileRequest(model, target, options, shapes)
     if cache is None:
         return _collected(_build(request, None, progress))
     found = _find(request, cache)
@@ -91,16 +100,16 @@ def compile_package(
         return found if found is not None else _collected(_build(request, cache, progress))
 
 
-class Wanted(NamedTuple):
+class CompileRequest(NamedTuple):
     """What is to be compiled, and how."""
 
     model: object
     target: Target
-    options: Options
+    options: CompileOptions
     shapes: Shapes | None
 
 
-def _find(wanted: Wanted, cache: Cache) -> Package | None:
+def _find(wanted: CompileRequest, cache: Cache) -> Package | None:
     """Returns the package of a model that was compiled before."""
     key = find_key(*wanted, cache)
     return cache.package(key) if key is not None else None
@@ -118,17 +127,17 @@ def _collected(made: Package) -> Package:
     return made
 
 
-def _build(wanted: Wanted, cache: Cache | None, progress: Progress | None) -> Package:
+def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
     """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
 
     What operators from outside of Weft compute is no part of the key: models with such are not kept, though their kernels are.
     """
     start = time.time_ns()
-    made = weft.build(*wanted, cache, progress)
+    made: Compilation = resolve(BUILD)(wanted.model, wanted.target, wanted.options, wanted.shapes, cache, progress)
     if cache is not None and not made.source.is_extended and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(wanted.model, made.files, *wanted[1:])
-        if key is not None:
+        if key is not None and not made.package.source:  # its kernels are kept
             cache.put_package(key, made.package)
             cache.put("about", key, describe(wanted.model, made.files, *wanted[1:]))
     return made.package

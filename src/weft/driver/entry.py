@@ -19,13 +19,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.codegen.llvm.entry import EntrySpec
 from weft.driver.entry_plan import plan_function, size_sources
-from weft.graph.graph import Array, Constant, Guard, Value
-from weft.graph.groups import FusedGraph, Group
-from weft.graph.memory import MemoryPlan, Place
-from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, all_of, cast, const, index, ne
-from weft.loop.nodes import Address, Assert, Buffer, Call, Function, If, Load, Param, Program, Stmt, Store, View, seq
+from weft.graph import Array, Constant, FusedGraph, Group, Guard, MemoryPlan, Place, Value
+from weft.ir import INDEX, ONE, ZERO, Const, Expr, all_of, cast, const, index, ne
+from weft.loop import Address, Assert, Buffer, Call, Entry, Function, If, Load, Param, Program, Stmt, Store, View, seq
 from weft.support.dtypes import i32, u8
 
 
@@ -85,16 +82,22 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     params: tuple[Param, ...] = (*ins, *outs, *context, *sizes)
     words = [b.name for b in (*ins, *outs, *context)]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
-    return Function("main", params, body, EntrySpec("main", tuple(words)).annotations())
+    return Function("main", params, body, (Entry("main", tuple(words)),))
 
 
 class _Memory:
     """The buffer in which `main` finds each value: a parameter, or a view of the arena or the constants for one call."""
 
     def __init__(
-        self, fused: FusedGraph, plan: MemoryPlan, constants: Constants, ins: Sequence[Buffer], outs: Sequence[Buffer],
-        arena: Buffer, weights: Buffer,
-    ) -> None:  # fmt: skip
+        self,
+        fused: FusedGraph,
+        plan: MemoryPlan,
+        constants: Constants,
+        ins: Sequence[Buffer],
+        outs: Sequence[Buffer],
+        arena: Buffer,
+        weights: Buffer,
+    ) -> None:
         self.fused, self.plan, self.constants = fused, plan, constants
         self.ins, self.outs, self.arena, self.weights = ins, outs, arena, weights
         self.names = itertools.count()

@@ -14,16 +14,28 @@ is what an arena of -1 bytes says; outputs that have elements all the same are r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from weft.codegen.llvm.entry import EntrySpec
-from weft.graph.graph import Graph, Value
-from weft.graph.groups import FusedGraph
-from weft.graph.memory import MemoryPlan
-from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, FloorDiv, FloorMod, Var, all_of, eq, index, maximum, select
-from weft.ir.node import Node
-from weft.ir.rewrite import free_vars, map_nodes
-from weft.loop.nodes import Assert, Buffer, Function, Let, Load, Stmt, Store, seq
+from weft.graph import FusedGraph, Graph, MemoryPlan, Value
+from weft.ir import (
+    INDEX,
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    Node,
+    Var,
+    all_of,
+    eq,
+    free_vars,
+    index,
+    map_nodes,
+    maximum,
+    select,
+)
+from weft.loop import Assert, Buffer, Entry, Function, Let, Load, Stmt, Store, seq
 from weft.support.errors import ModelError
 
 NOTHING_TO_RUN = -1
@@ -55,19 +67,14 @@ def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
 
 
 def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
-    """Builds the function."""
+    """Builds the function that checks a call's sizes, and tells those of its outputs and of the arena that it needs."""
     graph = fused.graph
     ins = [Buffer(f"in{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.inputs)]
     outs = [Buffer(f"out{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.outputs)]
     needed = Buffer("arena_needed", (index(1),), INDEX)
     sources = size_sources(graph)
     used = [var for var in sources if var in _sizes_of_kernels(fused)]
-    steps: list[Stmt] = [_check_size(graph.inputs[n], d, ins[n]) for n, d in sources.values()]
-    for n, v in enumerate(graph.inputs):
-        steps += [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
-    steps += [Assert(_defined(r.condition), r.message, r.values) for r in graph.requirements]
-    if used:
-        steps += [_check_empty(v, name, used) for v, name in zip(graph.outputs, graph.output_names, strict=True)]
+    steps: list[Stmt] = [*_checks(graph, sources, ins, used)]
     shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
     steps += [Store(out, (index(d),), _defined(s), None) for out, d, s in shapes]
     arena = select(_are_positive(used), _defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
@@ -76,9 +83,22 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     for var, (n, d) in reversed(sources.items()):
         body = Let(var, Load(ins[n], (index(d),)), body)
     words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
-    return Function(
-        "plan", (*ins, *outs, needed), body, EntrySpec("plan", (*words, "arena_needed")).annotations()
-    )  # fmt: skip
+    return Function("plan", (*ins, *outs, needed), body, (Entry("plan", (*words, "arena_needed")),))
+
+
+def _checks(
+    graph: Graph, sources: Mapping[Var, tuple[int, int]], ins: Sequence[Buffer], used: Sequence[Var]
+) -> Iterator[Assert]:
+    """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
+    for n, d in sources.values():
+        yield _check_size(graph.inputs[n], d, ins[n])
+    for n, v in enumerate(graph.inputs):
+        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
+    for r in graph.requirements:
+        yield Assert(_defined(r.condition), r.message, r.values)
+    if used:
+        for v, name in zip(graph.outputs, graph.output_names, strict=True):
+            yield _check_empty(v, name, used)
 
 
 def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:

@@ -9,25 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.llvm.link import link
-from weft.driver.cache import Cache
-from weft.driver.kernel import Kernel, Request, make_kernel
-from weft.graph.evaluator import Fill
-from weft.graph.graph import Array
-from weft.ir.expr import Const
+from weft.codegen.toolchain import link_here
+from weft.driver.cache.code_cache import Cache
+from weft.driver.kernel import Kernel, KernelRequest, make_kernel
+from weft.graph import Array, Fill
+from weft.ir import Const
 from weft.native import _rt
-from weft.ops.registry import Operator, TensorType
-from weft.ops.shapes import sized
+from weft.ops import Operator, TensorType, sized
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import LoweringError
+from weft.targets.registry import can_run, host
 from weft.targets.target import Target
 from weft.te import Tensor, placeholder
+
+
+def evaluation_target(target: Target) -> Target:
+    """Returns the machine that constants of a model for *target* are computed for: *target*, where its code runs here."""
+    return target if can_run(target) and not target.isa.language else host()
 
 
 class NativeEvaluator:
     """Evaluates operators on arrays by compiling them for this machine; equal calls share their code.
 
-    With *pool*, LLVM works there while Python goes on, until the code is first run.
+    With *pool*, the backend compiles there while Python goes on, until the code is first run.
     """
 
     def __init__(
@@ -57,23 +61,24 @@ class NativeEvaluator:
         description = f"{op.name} {[(t.name, _static_shape(t), t.dtype) for t in given]} {sorted(attributes.items())}"
         if description not in self._codes:
             outputs = op(tensors, attributes)
-            request = Request(op.name, lambda: (given, outputs))
+            request = KernelRequest(op.name, lambda: (given, outputs))
             kernel = make_kernel(request, self.target, self.cache, self.pool, verify=self.verify)
-            self._codes[description] = _Code(kernel, [(_static_shape(t), t.dtype) for t in outputs])
+            self._codes[description] = _Code(kernel, self.target, [(_static_shape(t), t.dtype) for t in outputs])
         return self._codes[description]
 
 
 class _Code:
     """The code of one call, which may still be compiling; `outputs` are the shapes and types of what it computes."""
 
-    def __init__(self, kernel: Future[Kernel], outputs: list[tuple[tuple[int, ...], DType]]) -> None:
+    def __init__(self, kernel: Future[Kernel], target: Target, outputs: list[tuple[tuple[int, ...], DType]]) -> None:
         self.kernel = kernel
+        self.target = target
         self.outputs = outputs
 
     @cached_property
     def _linked(self) -> tuple[_rt.Image, int]:
         kernel = self.kernel.result()
-        image = link([kernel.object])
+        image = link_here([kernel.module], self.target)
         return _rt.Image(image.code, image.readonly), image.symbols[kernel.name]
 
     def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:

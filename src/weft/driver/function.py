@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import link
-from weft.ir.expr import Var
-from weft.loop.nodes import Program
-from weft.lower.pipeline import lower
+from weft.codegen.toolchain import compile_program, link_here
+from weft.driver.check_target import check_runs_here
+from weft.ir import Var
+from weft.loop import Program
+from weft.lower import lower
 from weft.native import _rt
 from weft.support.errors import InputError
-from weft.targets.cpu import can_run, parse_target
+from weft.targets.registry import parse_target
 from weft.targets.target import Target
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,7 +32,7 @@ class NativeFunction:
 
     def __init__(self, program: Program, target: Target) -> None:
         self.flat = lower(program, target)
-        self.image = link([compile_function_module(self.flat, target)])
+        self.image = link_here([compile_program(self.flat, target)], target)
         self.offset = self.image.symbols[program.entry.name]
         self.params = program.entry.params
 
@@ -68,6 +68,5 @@ class NativeFunction:
 def build_function(program: Program, target: str = "cpu") -> NativeFunction:
     """Lowers and compiles *program* for this machine; raises `LoweringError` where it can't, `InputError` for a wrong target."""
     chosen = parse_target(target)
-    if not can_run(chosen):
-        raise InputError(f"code for {target!r} does not run on this machine", hint="leave the target out")
+    check_runs_here(chosen, target, "leave the target out")
     return NativeFunction(program, chosen)

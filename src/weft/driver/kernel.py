@@ -1,6 +1,6 @@
-"""One kernel: from tensor expressions to an object, through every layer of the compiler.
+"""One kernel: from tensor expressions to a compiled module, through every layer of the compiler.
 
-formulas -> loops -> schedule -> flat program -> machine code
+formulas -> loops -> schedule -> flat program -> source -> module
 """
 
 from __future__ import annotations
@@ -12,26 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from time import perf_counter
+from typing import Final
 
-from weft.codegen.llvm.compile import ObjectCode, assembly, compile_module
-from weft.codegen.llvm.module import ModuleText, write_module
-from weft.driver.cache import Cache, digest
-from weft.driver.key import compiler_facts
-from weft.driver.lock import Claim
+from weft.codegen.backend import Module, Source
+from weft.codegen.toolchain import backend_of
+from weft.cost import Choose, Plan, cheapest
+from weft.driver.cache.cache_key import compiler_facts
+from weft.driver.cache.code_cache import Cache, digest
+from weft.driver.cache.lock import Claim
 from weft.driver.progress import Span
-from weft.ir.expr import Var
-from weft.loop.canonical import canonical_text
-from weft.loop.nodes import Buffer, Program
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_function, print_program
-from weft.loop.verify import verify as verify_program
-from weft.lower.expand_math import expand_math
-from weft.lower.lift_workspaces import lift_workspaces, size_of
-from weft.lower.manager import Report
-from weft.lower.pipeline import lower
-from weft.lower.serialize_loops import serialize_loops
-from weft.schedule.rules import schedule_program
+from weft.ir import Var
+from weft.loop import Buffer, MayAlias, Program, canonical_text, parse_program, print_function, print_program, with_note
+from weft.loop import verify as verify_program
+from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
+from weft.schedule import Schedule, apply_plan, schedule_program
 from weft.support.errors import LoweringError, WeftError
+from weft.support.passes import Pass
 from weft.targets.target import Target
 from weft.te import Tensor, to_program
 
@@ -39,7 +35,7 @@ Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class KernelRequest:
     """A kernel that is wanted: its name, and its formulas.
 
     Whatever a model calls its kernels and the operators in them, it shares those whose loops are the same (`Kernel.named`).
@@ -47,6 +43,7 @@ class Request:
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     With *lift*, the kernel takes the memory it works in from its caller, between the outputs and the sizes (`Kernel.workspaces`).
+    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes.
     """
 
     name: str
@@ -56,6 +53,8 @@ class Request:
     may_alias: bool = False
     parallel: bool = True
     lift: bool = False
+    plan: Plan | None = None
+    choose: Choose = cheapest
 
     @cached_property
     def program(self) -> Program:
@@ -67,7 +66,14 @@ class Request:
         """Returns the cache key: all that the machine code depends on, of which names are no part."""
         entry, *callees = self.program.functions
         loops = canonical_text(Program((replace(entry, name=""), *callees)))
-        return digest(loops, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
+        plan = "" if self.plan is None else str(self.plan)
+        return digest(loops, plan, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
+
+    def schedule(self, target: Target) -> Schedule:
+        """Returns the scheduled loops; raises `ScheduleError` where the plan is of another kernel."""
+        if self.plan is not None:
+            return apply_plan(self.program, self.plan)
+        return schedule_program(self.program, target, self.choose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,52 +89,67 @@ class Kernel:
     scheduled: str
     trace: str
     flat: str
-    object: ObjectCode
+    module: Module
     seconds: float = 0.0
     workspaces: tuple[int, ...] = ()
     spans: tuple[Span, ...] = ()
 
     @property
     def symbol(self) -> str:
-        """The name of the function in the texts and in the object's image."""
-        return self.object.renamed[0][0] if self.object.renamed else self.name
+        """The name of the function in the texts and in the module."""
+        return self.module.renamed[0][0] if self.module.renamed else self.name
 
     def named(self, name: str) -> Kernel:
-        """Returns the kernel under another name; the texts and the object's image stay as they are."""
-        code = replace(self.object, renamed=((self.symbol, name),))
+        """Returns the kernel under another name; the texts and the module's bytes stay as they are."""
+        code = replace(self.module, renamed=((self.symbol, name),))
         spans = tuple([replace(s, name=name) if s.name == self.name else s for s in self.spans])
-        return replace(self, name=name, object=code, spans=spans)
+        return replace(self, name=name, module=code, spans=spans)
 
     def assembly(self, target: Target) -> str:
-        """Returns the kernel's machine code for *target* as text."""
-        return assembly(expand_math(parse_program(self.flat), target), target)
+        """Returns the kernel's code for *target* as text: assembly, or the source where the backend writes one."""
+        flat = _finish(expand_math(parse_program(self.flat), target), target)
+        return backend_of(target).listing(flat, target)
+
+    @property
+    def code_bytes(self) -> int:
+        """How many bytes its module has."""
+        return len(self.module.data)
 
     def to_bytes(self) -> bytes:
-        """Returns the kernel as bytes: a line of JSON, then the object."""
+        """Returns the kernel as bytes: a line of JSON, then the module's."""
         facts = {
-            "name": self.symbol, "scheduled": self.scheduled, "trace": self.trace, "flat": self.flat,
-            "messages": self.object.messages, "seconds": self.seconds, "workspaces": self.workspaces,
-        }  # fmt: skip
-        return json.dumps(facts).encode() + b"\n" + self.object.elf
+            "name": self.symbol,
+            "scheduled": self.scheduled,
+            "trace": self.trace,
+            "flat": self.flat,
+            "kind": self.module.kind,
+            "messages": self.module.messages,
+            "entries": self.module.entries,
+            "seconds": self.seconds,
+            "workspaces": self.workspaces,
+        }
+        return json.dumps(facts).encode() + b"\n" + self.module.data
 
     @staticmethod
     def from_bytes(data: bytes) -> Kernel:
         """Reads what `to_bytes` made."""
-        head, _, elf = data.partition(b"\n")
+        head, _, code = data.partition(b"\n")
         facts = json.loads(head)
-        code = ObjectCode(elf, tuple((int(n), str(text)) for n, text in facts["messages"]))
+        messages = tuple((int(n), str(text)) for n, text in facts["messages"])
+        module = Module(facts["kind"], code, messages, entries=tuple(facts["entries"]))
         texts = (facts["name"], facts["scheduled"], facts["trace"], facts["flat"])
-        return Kernel(*texts, code, facts["seconds"], tuple(facts["workspaces"]))
+        return Kernel(*texts, module, facts["seconds"], tuple(facts["workspaces"]))
 
 
 def make_kernel(
-    request: Request, target: Target, cache: Cache | None, pool: Executor | None, *, verify: bool = False
+    request: KernelRequest, target: Target, cache: Cache | None, pool: Executor | None, *, verify: bool = False
 ) -> Future[Kernel]:
     """Returns the kernel to come: from the cache, or scheduled and lowered here and compiled in *pool*, or here too.
 
-    LLVM needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With *verify*, each
-    program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
+    A backend's compiler needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With
+    *verify*, each program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
+    cache = cache if request.choose is cheapest else None  # what else it may choose is in no key
     store = None if verify else cache
     start = perf_counter()
     with _naming(request):
@@ -159,19 +180,19 @@ def _done(kernel: Kernel) -> Future[Kernel]:
 
 
 def lower_kernel(
-    request: Request, target: Target, *, verify: bool = False, formed: Span | None = None
+    request: KernelRequest, target: Target, *, verify: bool = False, formed: Span | None = None
 ) -> LoweredKernel:
-    """Schedules and lowers a kernel, and writes it as LLVM IR; *formed* tells when its loops were made, if that was before."""
+    """Schedules and lowers a kernel, and writes its source; *formed* tells when its loops were made, if that was before."""
     start = perf_counter()
-    schedule = schedule_program(request.program, target)
+    schedule = request.schedule(target)
     formed = formed if formed is not None else Span("formulas to loops", "kernel", start, start)
     spans = [formed, Span("schedule", "kernel", start, perf_counter())]
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
         verify_program(scheduled)
-    passes: list[Report] = []
+    passes: list[ProgramReport] = []
 
-    def note(report: Report) -> None:
+    def note(report: ProgramReport) -> None:
         passes.append(report)
         now = perf_counter()
         spans.append(Span(report.name, "pass", now - report.seconds, now, facts={"changed": report.changed}))
@@ -179,13 +200,13 @@ def lower_kernel(
     flat = lower(scheduled, target, verify=verify, trace=note)
     if request.may_alias:
         flat = _allow_aliases(flat)
-    readable = passes[-2].program  # before mathematical functions were expanded
+    readable = _before("expand_math", passes)
     lifted: tuple[Buffer, ...] = ()
     if request.lift:
-        (flat, lifted), (readable, _) = lift_workspaces(flat), lift_workspaces(readable)
+        (flat, lifted), (readable, _) = lift_scratch_buffers(flat), lift_scratch_buffers(readable)
     texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
     begin = perf_counter()
-    written = write_module(flat, target)
+    written = backend_of(target).write(_finish(flat, target), target)
     end = perf_counter()
     spans.append(Span("write module", "kernel", begin, end))
     spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
@@ -193,27 +214,38 @@ def lower_kernel(
     return LoweredKernel(request, *texts, written, workspaces, end - formed.begin, tuple(spans))
 
 
+def _before(name: str, passes: Sequence[ProgramReport]) -> Program:
+    """Returns the program that the pass called *name* was given."""
+    place = next(n for n, report in enumerate(passes) if report.name == name)
+    return passes[place - 1].after
+
+
+def _finish(flat: Program, target: Target) -> Program:
+    """Returns *flat* after the passes of the target's backend."""
+    return run_passes([Pass(*p) for p in backend_of(target).passes(target)], flat, target)
+
+
 def _allow_aliases(program: Program) -> Program:
     """Returns *program* with every function told that its buffers may share memory."""
-    marked = [replace(f, annotations=(*f.annotations, ("may_alias", 1))) for f in program.functions]
+    marked = [replace(f, notes=with_note(f.notes, MayAlias())) for f in program.functions]
     return Program(tuple(marked))
 
 
 @dataclass(frozen=True, eq=False)
 class LoweredKernel:
-    """A kernel before LLVM: the texts of `Kernel`, and the module to compile."""
+    """A kernel before it is compiled: the texts of `Kernel`, and the source to compile."""
 
-    request: Request
+    request: KernelRequest
     scheduled: str
     trace: str
     readable: str
-    text: ModuleText
+    source: Source
     workspaces: tuple[int, ...]
     seconds: float
     spans: tuple[Span, ...]
 
     def emit(self, target: Target, cache: Cache | None, key: str, claim: Claim) -> Kernel:
-        """Compiles the module, keeps the result as *key* in *cache*, and lets others at it."""
+        """Compiles the source, keeps the result as *key* in *cache*, and lets others at it."""
         with claim:
             made = self._compiled(target)
             if cache is not None:
@@ -223,16 +255,19 @@ class LoweredKernel:
     def _compiled(self, target: Target) -> Kernel:
         start = perf_counter()
         with _naming(self.request):
-            code = compile_module(self.text, target)
+            code = backend_of(target).compile(self.source, target)
         end = perf_counter()
-        facts = {"for": self.request.source, "code_bytes": len(code.elf)}
+        facts = {"for": self.request.source, "code_bytes": len(code.data)}
         spans = (*self.spans, Span(self.request.name, "LLVM", start, end, facts=facts))
         texts = (self.request.name, self.scheduled, self.trace, self.readable)
         return Kernel(*texts, code, self.seconds + end - start, self.workspaces, spans)
 
 
+_BUG: Final = "this is a bug in Weft, not in the model; opt_level=0 may get around it"
+
+
 @contextmanager
-def _naming(request: Request) -> Iterator[None]:
+def _naming(request: KernelRequest) -> Iterator[None]:
     """Turns what goes wrong while a kernel is made into an error that names the nodes it is for."""
     try:
         yield
@@ -242,7 +277,7 @@ def _naming(request: Request) -> Iterator[None]:
         raise LoweringError(
             f"no code could be made for it: {_told(error)}",
             where=request.source or request.name,
-            hint="this is a bug in Weft, not in the model; opt_level=0 may get around it",
+            hint="; ".join([_BUG, *([error.hint] if isinstance(error, LoweringError) and error.hint else [])]),
         ) from error
 
 

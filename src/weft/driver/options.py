@@ -11,7 +11,7 @@ from typing import Final, SupportsIndex
 from weft.runtime.package import Denormals, check_denormals
 from weft.support.arguments import check_bool, check_many, check_mapping
 from weft.support.errors import InputError
-from weft.support.knobs import check_knobs
+from weft.support.knobs import MEMORY, Switches, check_knobs
 
 PRECISIONS = ("model", "strict")
 
@@ -19,30 +19,20 @@ SHAPES: Final = 'give sizes by name, such as shapes={"batch": 4} or {"image": (1
 
 
 @dataclass(frozen=True)
-class Options:
-    """How hard to try, and what is allowed.
+class CompileOptions(Switches):
+    """How hard to try, and what is allowed: the switches of optimizations, and
 
-    `opt_level`
-        0: the graph as the model has it, but for constants, each node a kernel of its own;
-        1: the graph made simpler and its nodes fused, with every tensor kept as the model stores it;
-        2: weights packed for matrix products too;
-        3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
-    `precision`
-        "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model.
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.
-    `without` names optimizations of `support.knobs` that are switched off.
     `denormals` are kept in calls, or flushed to zero; constants are always computed with those that there are.
     """
 
-    opt_level: int = 3
-    precision: str = "model"
     verify: bool = False
-    without: tuple[str, ...] = ()
     denormals: Denormals = "keep"
 
-    def uses(self, knob: str, level: int) -> bool:
-        """Tells whether the optimization called *knob* is on; it is one of those that `opt_level` *level* brings."""
-        return self.opt_level >= level and knob not in self.without
+    @property
+    def shares_memory(self) -> bool:
+        """Whether kernels are ordered, and write into their inputs and into parts of their users' inputs, to save memory."""
+        return self.opt_level >= 1 and self.uses(MEMORY)
 
 
 def check_options(
@@ -52,7 +42,7 @@ def check_options(
     records: object = None,
     without: Iterable[str] = (),
     denormals: object = "keep",
-) -> Options:
+) -> CompileOptions:
     """Returns the options; raises `InputError` for values that there are not."""
     if type(opt_level) is not int or opt_level not in range(4):
         raise InputError(f"opt_level is {opt_level!r}", hint="use 0, 1, 2 or 3")
@@ -60,7 +50,9 @@ def check_options(
         raise InputError(f"precision is {precision!r}", hint='use "model" or "strict"')
     if records is not None:
         raise InputError("tuning records can't be used yet", hint="leave records out")
-    return Options(opt_level, precision, check_bool("verify", verify), check_knobs(without), check_denormals(denormals))
+    return CompileOptions(
+        opt_level, precision, check_knobs(without), check_bool("verify", verify), check_denormals(denormals)
+    )
 
 
 def check_shapes(shapes: object) -> dict[str, int | tuple[int | str, ...]] | None:

@@ -1,30 +1,61 @@
-"""Which frontend reads what."""
+"""The frontends by name, and the choice among them by a model's content. A frontend is one folder, and one line here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
 from pathlib import Path
+from typing import Final
 
-from onnx import ModelProto
+from weft.frontends.content import head_of, name_of, unreadable
+from weft.frontends.frontend import Claims, Frontend, Shapes
+from weft.graph import Graph
+from weft.support.errors import ModelError, ToolchainError
+from weft.support.lazy_import import resolve
 
-from weft.frontends import onnx
-from weft.graph.graph import Graph
-from weft.support.errors import ModelError
+FRONTENDS: Final[dict[str, str]] = {
+    "onnx": "weft.frontends.onnx",
+    "torch": "weft.frontends.torch",
+}
+"""Packages, imported when a model is theirs; each has a module `claims` and a module `frontend` (see `frontend`)."""
 
 
-def to_graph(model: object, shapes: Mapping[str, int | Sequence[int | str]] | None = None) -> Graph:
-    """Reads *model*: the path or the bytes of an ONNX file, or an `onnx.ModelProto`.
+def to_graph(model: object, shapes: Shapes | None = None) -> Graph:
+    """Imports *model* by the frontend that reads it.
 
-    *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names. Raises `ModelError`.
+    *shapes* gives sizes to symbolic dimensions, by their names or by the inputs' names. Raises `ModelError`, for a model that no
+    frontend reads too, and `ToolchainError` where a library that the frontend needs is not installed.
     """
-    if isinstance(model, str | Path | bytes | ModelProto):
-        return onnx.from_onnx(model, shapes)
-    raise ModelError(
-        f"an object of type {type(model).__name__} is not a model that Weft can read",
-        hint="give the path or the bytes of an ONNX file, or an onnx.ModelProto",
-    )
+    return frontend_of(model).to_graph(model, shapes)
 
 
 def files_of(path: Path) -> list[Path]:
     """Returns the files that a model at *path* consists of; raises `ModelError` where there is none."""
-    return onnx.files_of(path)
+    return frontend_of(path).files(path)
+
+
+def frontend_of(model: object) -> Frontend:
+    """Returns the frontend that reads *model*; raises `ModelError` for a model that none reads."""
+    head = head_of(model)
+    for name, package in FRONTENDS.items():
+        claims: Claims = resolve(f"{package}.claims:claims")
+        if claims(model, head):
+            return _frontend(name, package)
+    reads = [resolve(f"{package}.claims:READS") for package in FRONTENDS.values()]
+    hint = f"give {'; or '.join(reads)}"
+    if isinstance(model, str | bytes | os.PathLike):
+        raise unreadable(name_of(model), head, "a model that Weft can read", hint)
+    raise ModelError(f"{name_of(model)} is not a model that Weft can read", hint=hint)
+
+
+def _frontend(name: str, package: str) -> Frontend:
+    """Returns a frontend; raises `ToolchainError` where its library is not installed."""
+    try:
+        found: Frontend = resolve(f"{package}.frontend:FRONTEND")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "weft":
+            raise
+        raise ToolchainError(
+            f"reading this model needs {error.name}, which is not installed",
+            hint=f"install Weft with its extra {name!r}: pip install '.[{name}]' in the folder of the checkout",
+        ) from error
+    return found

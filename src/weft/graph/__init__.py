@@ -1,15 +1,68 @@
 """The graph: operator calls on tensors, the passes that make them fast, fusion into kernels, and the memory plan."""
 
-from weft.graph.evaluator import Evaluator
-from weft.graph.fuse import fuse
-from weft.graph.graph import Array, Attribute, Constant, Graph, Node, Parameter, Value
-from weft.graph.groups import FusedGraph, Group
-from weft.graph.memory import Location, MemoryPlan, Place, plan_memory
-from weft.graph.pipeline import Options, Report, optimize
-from weft.graph.printer import print_graph
-from weft.graph.verify import verify_graph
+from weft.graph.core.evaluator import Evaluator, Fill
+from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.printer import print_graph
+from weft.graph.core.type_text import attribute_text, dim_text, type_text
+from weft.graph.core.verify import verify_graph
+from weft.graph.fusion.fuse import fuse
+from weft.graph.fusion.groups import FusedGraph, Group
+from weft.graph.fusion.node_facts import facts_of
+from weft.graph.fusion.put_checks_last import put_checks_last
+from weft.graph.fusion.sixteen_bit_rounding import computes_with_rounded
+from weft.graph.memory.in_place import find_in_place
+from weft.graph.memory.order_groups import order_groups
+from weft.graph.memory.place_concats import place_concats
+from weft.graph.memory.plan_memory import Location, MemoryPlan, Place, plan_memory
+from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
+from weft.graph.passes.guard_indices import guard_indices
+from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
+from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
+from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
+from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.rewriting.call_patterns import match
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 __all__ = [
-    "Array", "Attribute", "Constant", "Evaluator", "FusedGraph", "Graph", "Group", "Location", "MemoryPlan", "Node",
-    "Options", "Parameter", "Place", "Report", "Value", "fuse", "optimize", "plan_memory", "print_graph", "verify_graph",
-]  # fmt: skip
+    "GRAPH_PASSES",
+    "UNFIT",
+    "Array",
+    "Attribute",
+    "Constant",
+    "Evaluator",
+    "Fill",
+    "FusedGraph",
+    "Graph",
+    "GraphReport",
+    "Group",
+    "Guard",
+    "Inputs",
+    "Location",
+    "MemoryPlan",
+    "Node",
+    "Parameter",
+    "Place",
+    "SavedPass",
+    "Value",
+    "attribute_text",
+    "computes_with_rounded",
+    "dim_text",
+    "eliminate_dead_code",
+    "facts_of",
+    "find_in_place",
+    "fuse",
+    "guard_indices",
+    "match",
+    "optimize",
+    "order_groups",
+    "place_concats",
+    "plan_memory",
+    "print_graph",
+    "put_checks_last",
+    "replace_empty_tensors",
+    "reproduce_graph",
+    "rewrite_graph",
+    "simplify_calls",
+    "type_text",
+    "verify_graph",
+]

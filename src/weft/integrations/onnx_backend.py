@@ -12,10 +12,10 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from weft.driver.build import build
-from weft.driver.cache import default_cache
+from weft.driver.cache.code_cache import default_cache
 from weft.driver.options import check_options
-from weft.frontends.onnx import from_onnx
-from weft.graph.graph import Graph
+from weft.frontends.onnx.importer import from_onnx
+from weft.graph import Graph
 from weft.runtime.arrays import Array
 from weft.runtime.model import Model
 from weft.support.errors import InputError, ModelError, UnknownValues, UnsupportedOperators

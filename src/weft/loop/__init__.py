@@ -1,3 +1,40 @@
 """Loop programs: what tensor expressions become, what schedules rewrite, and what backends emit."""
 
-from weft.loop import printer  # noqa: F401  (gives the nodes their text)
+from weft.loop.alpha_equivalence import is_same
+from weft.loop.canonical import canonical_text
+from weft.loop.buffer import Buffer
+from weft.loop.effects import (
+    Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
+)
+from weft.loop.intrinsics import BARRIER, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, prefetch
+from weft.loop.nodes import (
+    NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,
+    Program, Range, Region, Seq, Stmt, Store, View, While, for_, full_region, seq, store,
+)
+from weft.loop.moot_notes import without_moot_notes
+from weft.loop.notes import (
+    NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, Kernel, MayAlias, Note, Prefetch, Task,
+    TensorInstruction, Thread, UserNote, find_note, replace_in_notes, with_buffers, with_note, without_notes,
+)
+from weft.loop.parser import parse_program
+from weft.loop.printer import print_function, print_program, print_stmt
+from weft.loop.regions import block_regions, make_block, touched_regions
+from weft.loop.verifier import verify
+from weft.loop.visit import (
+    bound_vars, buffers_of, loads, map_stmts, own_exprs, rename_fresh, replace_buffer, replace_in_loop_notes, statements,
+    stores, sub_statements,
+)
+
+__all__ = [
+    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
+    "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread",
+    "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load",
+    "LoopKind", "MayAlias", "Note", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "Store",
+    "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched",
+    "block_regions", "bound_vars", "buffers_of", "canonical_text", "declare_effects", "effects_of",
+    "find_note", "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write",
+    "own_exprs", "parse_program", "prefetch", "print_function", "print_program", "print_stmt", "rename_fresh",
+    "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store", "stores",
+    "sub_statements", "touched_regions", "verify", "with_buffers", "with_note", "without_moot_notes",
+    "without_notes",
+]

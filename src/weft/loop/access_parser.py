@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from weft.ir.expr import INDEX, ONE, Expr, Var
-from weft.ir.parser import ExprParser, Plan
-from weft.loop.nodes import Address, Annotation, Buffer, Load, Param, Range, Region
+from weft.ir import INDEX, ONE, Expr, ExprParser, Plan, Var
+from weft.loop.buffer import Buffer
+from weft.loop.nodes import Address, Load, Param, Range, Region
 from weft.loop.printer import extent_of
-
-Annotations: TypeAlias = tuple[tuple[str, Annotation], ...]
 
 
 class AccessParser(ExprParser):
@@ -91,14 +89,6 @@ class AccessParser(ExprParser):
         if strides is not None and len(strides) != len(shape):
             raise self.error(at, f"{len(shape)} dimensions have {len(shape)} strides, not {len(strides)}")
         return Buffer(name, shape, self.dtype(at.value), scope, strides)
-
-    def annotations(self, keywords: Sequence[ast.keyword]) -> Annotations:
-        """Reads keyword arguments as annotations."""
-        pairs: list[tuple[str, Annotation]] = []
-        for k in keywords:
-            value = self.constant(k.value)
-            pairs += value.items() if k.arg is None else [(k.arg, value)]
-        return tuple(pairs)
 
     def constant(self, at: ast.expr) -> Any:
         """Reads a Python literal."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.ir.expr import Var
-from weft.ir.node import Node
-from weft.loop.nodes import Block, Buffer, Function, Program
+from weft.ir import Node, Var
+from weft.loop.buffer import Buffer
+from weft.loop.nodes import Block, Function, Program
 
 
 def canonical_text(program: Program) -> str:
@@ -28,10 +28,10 @@ class _Writer:
 
     def function(self, f: Function) -> str:
         """Returns the lines of a function."""
-        for part in (*f.params, f.body):
+        for part in (*f.params, *f.notes, f.body):
             self.visit(part)
         params = ",".join([self.field(p) for p in f.params])
-        return "\n".join([*self.lines, f"def {f.name!r}({params}) {self.field(f.body)} {f.annotations!r}"])
+        return "\n".join([*self.lines, f"def {f.name!r}({params}) {self.field(f.body)} {self.field(f.notes)}"])
 
     def visit(self, root: Node | Buffer) -> None:
         """Writes *root* after all that it is made of."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.ir.expr import Expr, index
-from weft.loop.nodes import Address, Buffer, Call
+from weft.ir import Expr, index
+from weft.loop.buffer import Buffer
+from weft.loop.nodes import Address, Call
 
 PREFETCH: Final = "weft.prefetch"
 """Called with the address of an element that will be read, which may lie outside of its buffer, and the level of cache, counted
 from 1, that it is to be brought into: the first for what is read soon."""
-
-PREFETCH_HINT: Final = "prefetch_"
-"""With a buffer's name, the annotation of a loop that asks ahead for what it reads there; its value is how many iterations."""
 
 PUSH_TOKEN: Final = "weft.push_token"
 """Called with the numbers of two units of the target: when the first has run all of its instructions before, it puts a token into

@@ -14,68 +14,23 @@ by their variable and blocks by their name, so a reference stays good while the 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from weft.ir.expr import INDEX, ONE, ZERO, Expr, ExprLike, Var, as_expr
-from weft.ir.node import Node, node
+from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Node, Var, as_expr, node
+from weft.loop.buffer import Buffer
+from weft.loop.notes import Note
 from weft.support.dtypes import DType, handle
 from weft.support.errors import TypeMismatch
-
-_SERIAL = itertools.count()
-
-
-class Buffer:
-    """A typed region of memory, known by identity; row-major unless *strides* (in elements) are given.
-
-    `scope` is a memory scope of the target: "global" for memory that any function may see, "local" for a workspace,
-    "register" for values that must live in registers, or a scope that a target declares.
-    """
-
-    __slots__ = ("__weakref__", "dtype", "name", "scope", "serial", "shape", "strides")
-
-    def __init__(
-        self,
-        name: str,
-        shape: Iterable[ExprLike],
-        dtype: DType,
-        scope: str = "global",
-        strides: Iterable[ExprLike] | None = None,
-    ) -> None:
-        self.name = name
-        self.shape: tuple[Expr, ...] = tuple([as_expr(s, INDEX) for s in shape])
-        self.dtype = dtype
-        self.scope = scope
-        self.strides = None if strides is None else tuple([as_expr(s, INDEX) for s in strides])
-        self.serial = next(_SERIAL)
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    def row_major_strides(self) -> tuple[Expr, ...]:
-        """Returns the stride of each dimension in elements: those given, else row-major ones."""
-        if self.strides is not None:
-            return self.strides
-        strides: list[Expr] = []
-        step: Expr = ONE
-        for size in reversed(self.shape):
-            strides.append(step)
-            step = size * step
-        return tuple(reversed(strides))
-
-    def __repr__(self) -> str:
-        return f"Buffer({self.name}: {self.dtype}, rank {self.rank}, {self.scope})"
 
 
 @node
 class Load(Expr):
     """The value of *buffer* at *indices*; one index may be a vector, which loads a vector of elements."""
 
+    is_load = True
     __derived__ = ("dtype",)
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -124,15 +79,6 @@ class LoopKind(StrEnum):
     BOUND = "bound"
 
 
-THREAD_AXES: Final = (
-    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread",
-)  # fmt: skip
-"""What a bound loop's annotation `thread` may say: its iterations are the blocks, threads or virtual threads of that axis."""
-
-KERNEL: Final = "kernel"
-"""The annotation of a function that is the program of a grid of threads: bound loops around the code of one thread."""
-
-
 class AxisKind(StrEnum):
     """What a block's axis may be reordered with.
 
@@ -171,12 +117,10 @@ class Region(Node):
     ranges: tuple[Range, ...]
 
 
-Annotation: TypeAlias = int | str | float | bool
-
-
 class Stmt(Node):
     """A statement."""
 
+    is_body = True
     __slots__ = ()
 
     if TYPE_CHECKING:
@@ -194,7 +138,7 @@ class For(Stmt):
     extent: Expr
     kind: LoopKind
     body: Stmt
-    annotations: tuple[tuple[str, Annotation], ...]
+    notes: tuple[Note, ...]
 
 
 @node
@@ -275,14 +219,7 @@ class Block(Stmt):
     writes: tuple[Region, ...]
     init: Stmt | None
     body: Stmt
-    annotations: tuple[tuple[str, Annotation], ...]
-
-
-TENSOR: Final = "tensor"
-"""The annotation of a block that is one tensor instruction, with its name: it writes all of the regions that it declares."""
-
-CROSS_THREAD: Final = "cross_thread"
-"""The annotation of a block that combines what the threads along an axis have, with that axis: lowering makes a tree of it."""
+    notes: tuple[Note, ...]
 
 
 @node
@@ -331,7 +268,7 @@ def seq(*parts: Stmt) -> Stmt:
 
 
 def for_(var: Var, extent: ExprLike, body: Stmt, kind: LoopKind = LoopKind.SERIAL, begin: ExprLike = 0) -> For:
-    """Returns a loop of *extent* iterations from *begin*, with no annotations."""
+    """Returns a loop of *extent* iterations from *begin*, with no notes."""
     return For(var, as_expr(begin), as_expr(extent), kind, body, ())
 
 
@@ -365,11 +302,11 @@ class Function:
     name: str
     params: tuple[Param, ...]
     body: Stmt
-    annotations: tuple[tuple[str, Annotation], ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def with_body(self, body: Stmt) -> Function:
         """Returns the function with another body; itself if the body is the same."""
-        return self if body is self.body else Function(self.name, self.params, body, self.annotations)
+        return self if body is self.body else Function(self.name, self.params, body, self.notes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from weft.ir.expr import TRUE, ZERO, Expr, Var
-from weft.ir.parser import python_syntax
-from weft.loop.access_parser import AccessParser, Annotations, elements
+from weft.ir import TRUE, ZERO, Expr, Var, python_syntax
+from weft.loop.access_parser import elements
+from weft.loop.buffer import Buffer
 from weft.loop.nodes import (
     NOTHING,
     Alloc,
@@ -20,7 +20,6 @@ from weft.loop.nodes import (
     Axis,
     AxisKind,
     Block,
-    Buffer,
     Call,
     Eval,
     For,
@@ -35,7 +34,9 @@ from weft.loop.nodes import (
     View,
     While,
     seq,
-)  # fmt: skip
+)
+from weft.loop.note_parser import NoteParser
+from weft.loop.notes import Note
 from weft.loop.printer import extent_of
 from weft.loop.regions import block_regions
 from weft.support.errors import TypeMismatch
@@ -47,7 +48,7 @@ _LOOPS: Final = {k.value: k for k in LoopKind}
 _AXES: Final = {k.value: k for k in AxisKind}
 
 
-class LoopParser(AccessParser):
+class LoopParser(NoteParser):
     """Reads statements. `scope` explains the names that are visible where it reads."""
 
     def suite(self, body: Sequence[ast.stmt]) -> Stmt:
@@ -110,8 +111,8 @@ class LoopParser(AccessParser):
                 first = self.expr(begin[0]) if begin else ZERO
                 extent = extent_of(first, self.expr(end))
                 var = Var(name)
-                notes = self.annotations(keywords)
-                return For(var, first, extent, _LOOPS[kind], self.bound(name, var, body), notes)
+                made = self.bound(name, var, body)
+                return For(var, first, extent, _LOOPS[kind], made, self.notes(keywords, made))
         raise self.error(iterator, f"expected one of {', '.join(_LOOPS)}, called with (begin, end)")
 
     def store(
@@ -196,18 +197,18 @@ class LoopParser(AccessParser):
         if a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
             raise self.error(f, "parameters are plain names with types")
         name = f.name
-        notes: Annotations = ()
+        notes: tuple[Note, ...] = ()
         for d in f.decorator_list:
             name, notes = self.decorator(d, name)
         self.scope = {}
         params = self.params(a.args)
         return Function(name, params, self.suite(f.body), notes)
 
-    def decorator(self, at: ast.expr, name: str) -> tuple[str, Annotations]:
+    def decorator(self, at: ast.expr, name: str) -> tuple[str, tuple[Note, ...]]:
         """Reads `@function("name", key=value)`, which carries what `def` cannot."""
         match at:
             case ast.Call(ast.Name("function"), args, keywords) if len(args) <= 1:
-                return (self.text(args[0]) if args else name), self.annotations(keywords)
+                return (self.text(args[0]) if args else name), self.notes(keywords)
         raise self.error(at, "expected @function(...)")
 
 
@@ -223,7 +224,7 @@ class _Header:
     def __init__(self, parser: LoopParser, body: list[ast.stmt]) -> None:
         self.reads: tuple[Region, ...] | None = None
         self.writes: tuple[Region, ...] | None = None
-        self.notes: Annotations = ()
+        self.notes: tuple[Note, ...] = ()
         self.init: Stmt | None = None
         count = 0
         while count < len(body) and self.take(parser, body[count]):
@@ -238,7 +239,7 @@ class _Header:
             case ast.Expr(ast.Call(ast.Name("writes"), regions, [])):
                 self.writes = tuple([parser.region(r) for r in regions])
             case ast.Expr(ast.Call(ast.Name("annotate"), [], keywords)):
-                self.notes = parser.annotations(keywords)
+                self.notes = parser.notes(keywords)
             case ast.With([ast.withitem(ast.Call(ast.Name("init"), [], []), None)], body):
                 self.init = parser.suite(body)
             case _:

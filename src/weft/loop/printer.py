@@ -22,19 +22,35 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from weft.ir.expr import ONE, TRUE, ZERO, Add, Const, Expr, Var, index
-from weft.ir.names import Names, identifier, is_reserved
-from weft.ir.node import Node
-from weft.ir.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong, print_expr, writes
-from weft.ir.rewrite import post_order
+from weft.ir import (
+    ATOM,
+    ONE,
+    TRUE,
+    ZERO,
+    Add,
+    AliasPrinter,
+    Const,
+    Expr,
+    ExprPrinter,
+    Names,
+    Node,
+    Text,
+    TooLong,
+    Var,
+    identifier,
+    index,
+    is_reserved,
+    post_order,
+    print_expr,
+    writes,
+)
+from weft.loop.buffer import Buffer
 from weft.loop.nodes import (
     Address,
     Alloc,
-    Annotation,
     Assert,
     Axis,
     Block,
-    Buffer,
     Call,
     Eval,
     For,
@@ -50,7 +66,8 @@ from weft.loop.nodes import (
     Store,
     View,
     While,
-)  # fmt: skip
+)
+from weft.loop.notes import Note, UserNote
 from weft.loop.visit import own_exprs
 
 MARK: Final = "  # <-- here"
@@ -189,7 +206,7 @@ class StmtPrinter:
 
 def _for(p: StmtPrinter, s: For, depth: int) -> None:
     begin, end = p.expr(s.begin), p.expr(end_of(s.begin, s.extent))
-    notes = "".join([f", {a}" for a in _annotations(s.annotations)])
+    notes = "".join([f", {a}" for a in note_texts(s.notes, p.names)])
     p.line(depth, f"for {p.names.of(s.var)} in {s.kind.value}({begin}, {end}{notes}):", s)
     p.suite(s.body, depth + 1)
 
@@ -236,8 +253,8 @@ def _block(p: StmtPrinter, s: Block, depth: int) -> None:
     p.line(depth, f"with block({', '.join(head)}):", s)
     p.line(depth + 1, f"reads({', '.join([p.region(r) for r in s.reads])})")
     p.line(depth + 1, f"writes({', '.join([p.region(r) for r in s.writes])})")
-    if s.annotations:
-        p.line(depth + 1, f"annotate({', '.join(_annotations(s.annotations))})")
+    if s.notes:
+        p.line(depth + 1, f"annotate({', '.join(note_texts(s.notes, p.names))})")
     if s.init is not None:
         p.line(depth + 1, "with init():")
         p.suite(s.init, depth + 2)
@@ -269,9 +286,19 @@ def _seq(p: StmtPrinter, s: Seq, depth: int) -> None:
 
 
 _STATEMENTS: Final[dict[type[Stmt], Callable[[StmtPrinter, Any, int], None]]] = {
-    For: _for, While: _while, If: _if, Let: _scoped, Alloc: _scoped, View: _scoped, Store: _store, Block: _block,
-    Call: _call, Assert: _assert, Eval: _eval, Seq: _seq,
-}  # fmt: skip
+    For: _for,
+    While: _while,
+    If: _if,
+    Let: _scoped,
+    Alloc: _scoped,
+    View: _scoped,
+    Store: _store,
+    Block: _block,
+    Call: _call,
+    Assert: _assert,
+    Eval: _eval,
+    Seq: _seq,
+}
 
 
 def quoted(text: str) -> str:
@@ -284,15 +311,32 @@ def is_plain(name: str) -> bool:
     return identifier(name) == name and not is_reserved(name)
 
 
-def _annotations(pairs: Iterable[tuple[str, Annotation]]) -> list[str]:
-    """Returns annotations as keyword arguments; a key that is no identifier goes into a dictionary."""
-    return [f"{k}={_value(v)}" if is_plain(k) else f"**{{{quoted(k)}: {_value(v)}}}" for k, v in pairs]
+def note_texts(notes: Iterable[Note], names: Names) -> list[str]:
+    """Returns notes as keyword arguments, those of one keyword as a list; a keyword that is no identifier is in a dictionary."""
+    values: dict[str, list[str]] = {}
+    for n in notes:
+        values.setdefault(n.keyword, []).append(_note_value(n, names))
+    return [_keyword(k, made[0] if len(made) == 1 else f"[{', '.join(made)}]") for k, made in values.items()]
 
 
-def _value(v: Annotation) -> str:
-    if isinstance(v, str):
-        return quoted(v)
-    return repr(v).replace("inf", "1e999")
+def _keyword(key: str, value: str) -> str:
+    return f"{key}={value}" if is_plain(key) else f"**{{{quoted(key)}: {value}}}"
+
+
+def _note_value(n: Note, names: Names) -> str:
+    """Returns the values of a note's fields: that of the only one, a tuple of several, 1 for none."""
+    if isinstance(n, UserNote):
+        return _value(n.value, names)
+    values = tuple([getattr(n, f) for f in n.__match_args__])
+    return _value(values if len(values) > 1 else values[0] if values else 1, names)
+
+
+def _value(v: object, names: Names) -> str:
+    if isinstance(v, Buffer):
+        return names.of(v)
+    if isinstance(v, tuple):
+        return f"({', '.join([_value(x, names) for x in v])}{',' * (len(v) == 1)})"
+    return quoted(v) if isinstance(v, str) else repr(v).replace("inf", "1e999")
 
 
 def print_stmt(s: Stmt, mark: Node | None = None, names: Names | None = None) -> str:
@@ -308,7 +352,7 @@ def print_function(f: Function, mark: Node | None = None, names: Names | None = 
     for x in f.params:
         p.names.of(x)
     name = f.name if is_plain(f.name) else identifier(f"{f.name}_")
-    notes = ([] if name == f.name else [quoted(f.name)]) + _annotations(f.annotations)
+    notes = ([] if name == f.name else [quoted(f.name)]) + note_texts(f.notes, p.names)
     if notes:
         p.line(0, f"@function({', '.join(notes)})")
     p.line(0, f"def {name}({', '.join([p.declare(x) for x in f.params])}):")

@@ -11,19 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.ir.bounds import EMPTY
-from weft.ir.expr import ONE, TRUE, ZERO, Const, Expr, Var
-from weft.ir.node import Node
-from weft.ir.prove import extremes
-from weft.ir.rewrite import free_vars, post_order, substitute
-from weft.ir.simplify import simplify
+from weft.ir import (
+    EMPTY,
+    ONE,
+    TRUE,
+    ZERO,
+    Const,
+    Expr,
+    Node,
+    Var,
+    extremes,
+    free_vars,
+    post_order,
+    reads_memory,
+    simplify,
+    substitute,
+)
+from weft.loop.buffer import Buffer
 from weft.loop.nodes import (
     Address,
     Alloc,
-    Annotation,
     Axis,
     Block,
-    Buffer,
     For,
     Load,
     Range,
@@ -32,8 +41,9 @@ from weft.loop.nodes import (
     Store,
     View,
     full_region,
-)  # fmt: skip
-from weft.loop.visit import bound_vars, reads_memory, statements
+)
+from weft.loop.notes import Note
+from weft.loop.visit import bound_vars, statements
 
 Regions = tuple[Region, ...]
 
@@ -133,8 +143,8 @@ def make_block(
     body: Stmt,
     init: Stmt | None = None,
     predicate: Expr = TRUE,
-    annotations: tuple[tuple[str, Annotation], ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Block:
     """Returns a block whose reads and writes are derived from *body* and *init*."""
     reads, writes = block_regions(body, init)
-    return Block(name, tuple(axes), tuple(bindings), predicate, reads, writes, init, body, annotations)
+    return Block(name, tuple(axes), tuple(bindings), predicate, reads, writes, init, body, notes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar, cast
 
-from weft.ir.expr import Expr, Var
-from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, post_order, substitute
-from weft.loop.nodes import Address, Alloc, Axis, Block, Buffer, For, Let, Load, Region, Stmt, Store, View
+from weft.ir import Expr, Node, Var, map_nodes, post_order, reads_memory, substitute
+from weft.loop.buffer import Buffer
+from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Stmt, Store, View
+from weft.loop.notes import Note, buffers_in, replace_in_notes, with_buffers
 
 N = TypeVar("N", bound=Node)
 _ACCESSES = (Load, Address, Store, Region, Alloc, View)
@@ -40,38 +40,13 @@ def loads(root: Node) -> list[Load]:
     return [n for n in post_order(root) if isinstance(n, Load)]
 
 
-def reads_memory(e: Expr) -> bool:
-    """Tells whether *e* depends on what is in memory; each node remembers it."""
-    stack: list[Node] = [e]
-    while stack:
-        n = stack[-1]
-        if hasattr(n, "reads_memory"):
-            stack.pop()
-            continue
-        kids = n.children()
-        todo = [k for k in kids if not hasattr(k, "reads_memory")]
-        if todo:
-            stack += todo
-            continue
-        _remember(n, isinstance(n, Load) or any(map(_remembered, kids)))
-        stack.pop()
-    return _remembered(e)
-
-
-_remember = Node.reads_memory.__set__  # type: ignore[attr-defined]  # nodes are immutable but for what is remembered of them
-
-
-def _remembered(n: Node) -> bool:
-    return n.reads_memory  # type: ignore[attr-defined,no-any-return]
-
-
 def stores(root: Stmt) -> list[Store]:
     """Returns the distinct stores in *root*, in program order."""
     return list(dict.fromkeys(s for s in statements(root) if isinstance(s, Store)))
 
 
 def buffers_of(root: Node) -> list[Buffer]:
-    """Returns the buffers that *root* names anywhere, in order of first use."""
+    """Returns the buffers that *root* uses or declares, in order of first use; notes alone do not use them."""
     used: dict[Buffer, None] = {}
     for n in post_order(root):
         if isinstance(n, _ACCESSES):
@@ -125,10 +100,23 @@ def map_stmts(root: Stmt, change: Callable[[Stmt], Stmt | None]) -> Stmt:
 
 
 def replace_buffer(root: N, mapping: Mapping[Buffer, Buffer]) -> N:
-    """Replaces buffers by others of the same rank and type wherever *root* names them, its declarations included."""
+    """Replaces buffers by others of the same rank and type wherever *root* names them, in declarations and notes, too."""
     if not mapping:
         return root
     return map_nodes(root, lambda n: _with_buffers(n, mapping))
+
+
+def replace_in_loop_notes(root: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
+    """Replaces buffers in the notes of the loops of *root*, and nowhere else."""
+    if not any(b in mapping for s in statements(root) if isinstance(s, For) for n in s.notes for b in buffers_in(n)):
+        return root
+
+    def change(s: Stmt) -> Stmt | None:
+        if not isinstance(s, For):
+            return None
+        return For(s.var, s.begin, s.extent, s.kind, s.body, replace_in_notes(s.notes, mapping))
+
+    return map_stmts(root, change)
 
 
 def _with_buffers(n: Node, mapping: Mapping[Buffer, Buffer]) -> Node | None:
@@ -145,6 +133,8 @@ def _with_buffers(n: Node, mapping: Mapping[Buffer, Buffer]) -> Node | None:
             return Alloc(mapping[buffer], body)
         case View(buffer, source, offset, body) if buffer in mapping or source in mapping:
             return View(mapping.get(buffer, buffer), mapping.get(source, source), offset, body)
+        case Note():
+            return with_buffers(n, mapping)
     return None
 
 
@@ -159,8 +149,8 @@ def rename_fresh(root: Stmt) -> Stmt:
 
     def change(n: Node) -> Node | None:
         match n:
-            case For(var, begin, extent, kind, body, annotations):
-                return For(fresh[var], begin, extent, kind, body, annotations)
+            case For(var, begin, extent, kind, body, notes):
+                return For(fresh[var], begin, extent, kind, body, notes)
             case Let(var, value, body):
                 return Let(fresh[var], value, body)
             case Axis(var, extent, kind) if var in fresh:

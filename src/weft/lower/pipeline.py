@@ -5,71 +5,73 @@ flat = lower(program, target)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from weft.loop.nodes import Program
-from weft.lower.compact_buffers import compact_buffers
-from weft.lower.count_rows import count_rows
-from weft.lower.expand_math import expand_math
-from weft.lower.flatten_buffers import flatten_buffers
-from weft.lower.grid_passes import GRID_PASSES
-from weft.lower.hoist_allocations import hoist_allocations
-from weft.lower.hoist_invariants import hoist_invariants
-from weft.lower.inject_prefetches import inject_prefetches
-from weft.lower.inject_tokens import inject_tokens
-from weft.lower.inject_virtual_threads import inject_virtual_threads
-from weft.lower.manager import Pass, Report, run_passes
-from weft.lower.name_divisions import name_divisions
-from weft.lower.outline_tasks import outline_tasks
-from weft.lower.pad_registers import pad_registers
-from weft.lower.partition_loops import partition_loops
-from weft.lower.place_allocations import place_allocations
-from weft.lower.remove_noops import remove_noops
-from weft.lower.rotate_buffers import rotate_buffers
-from weft.lower.shrink_loops import shrink_loops
-from weft.lower.simplify_program import simplify_program
-from weft.lower.spread_prefetches import spread_prefetches
-from weft.lower.unmask_registers import unmask_registers
-from weft.lower.unroll_loops import unroll_loops
-from weft.lower.unswitch_loops import unswitch_loops
-from weft.lower.vectorize import vectorize
-from weft.targets.target import Target
+from weft.loop import Program
+from weft.lower.buffers.compact_buffers import compact_buffers
+from weft.lower.buffers.expand_double_buffers import expand_double_buffers
+from weft.lower.buffers.flatten_buffers import flatten_buffers
+from weft.lower.buffers.hoist_allocations import hoist_allocations
+from weft.lower.buffers.pad_register_tiles import pad_register_tiles
+from weft.lower.buffers.place_allocations import place_allocations
+from weft.lower.buffers.unmask_register_stores import unmask_register_stores
+from weft.lower.cleanup.remove_noops import remove_noops
+from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.grid.grid_passes import GRID_PASSES
+from weft.lower.loops.hoist_divisions import hoist_divisions
+from weft.lower.loops.hoist_invariants import hoist_invariants
+from weft.lower.loops.inject_prefetches import inject_prefetches
+from weft.lower.loops.outline_tasks import outline_tasks
+from weft.lower.loops.partition_loops import partition_loops
+from weft.lower.loops.specialize_remainders import specialize_remainders
+from weft.lower.loops.stream_prefetches import stream_prefetches
+from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
+from weft.lower.loops.unroll_loops import unroll_loops
+from weft.lower.loops.unswitch_loops import unswitch_loops
+from weft.lower.loops.vectorize import vectorize
+from weft.lower.manager import ProgramPass, ProgramReport, run_passes
+from weft.lower.math.expand_math import expand_math
+from weft.lower.units.inject_tokens import inject_tokens
+from weft.lower.units.inject_virtual_threads import inject_virtual_threads
+from weft.support.passes import Pass, alone
+from weft.targets.target import Kind, Target
 
-PASSES: Final[tuple[Pass, ...]] = (
-    Pass("place_allocations", place_allocations),
-    Pass("compact_buffers", compact_buffers),
-    Pass("rotate_buffers", rotate_buffers),
-    Pass("inject_virtual_threads", inject_virtual_threads),
-    Pass("flatten_buffers", flatten_buffers),
-    Pass("spread_prefetches", spread_prefetches),
-    Pass("hoist_invariants", hoist_invariants),
-    Pass("partition_loops", partition_loops),
-    Pass("count_rows", count_rows),
-    Pass("simplify_program", simplify_program),
-    Pass("shrink_loops", shrink_loops),
-    Pass("unswitch_loops", unswitch_loops),
-    Pass("pad_registers", pad_registers),
-    Pass("vectorize", vectorize),
-    Pass("simplify_vectors", simplify_program),
-    Pass("unmask_registers", unmask_registers),
-    Pass("remove_noops", remove_noops),
-    Pass("inject_prefetches", inject_prefetches),
-    Pass("name_divisions", name_divisions),
-    Pass("outline_tasks", outline_tasks),
-    Pass("hoist_allocations", hoist_allocations),
-    Pass("inject_tokens", inject_tokens),
-    Pass("expand_math", expand_math),
+PASSES: Final[tuple[ProgramPass, ...]] = (
+    Pass("place_allocations", alone(place_allocations)),  # each buffer next to its uses, so that
+    Pass("compact_buffers", alone(compact_buffers)),  # it shrinks to the box they touch; blocks end here
+    Pass("expand_double_buffers", alone(expand_double_buffers)),  # on shrunken buffers, which still have dimensions
+    Pass("inject_virtual_threads", inject_virtual_threads),  # threads share loops that are not cut yet
+    Pass("flatten_buffers", alone(flatten_buffers)),  # no later pass needs the dimensions of a buffer
+    Pass("stream_prefetches", stream_prefetches),  # a walk over memory is one flat address in one uncut loop
+    Pass("hoist_invariants", alone(hoist_invariants)),  # a condition that leaves a loop needs no cut of it
+    Pass("partition_loops", partition_loops),  # before vectors, which can only mask a guard, not avoid it
+    Pass("specialize_remainders", specialize_remainders),  # the tiles left by cuts: a body for each number of rows
+    Pass("simplify_program", alone(simplify_program)),  # guards that the cuts have decided go, which bares those
+    Pass("tighten_loop_bounds", tighten_loop_bounds),  # around whole bodies, which end a loop, and those
+    Pass("unswitch_loops", unswitch_loops),  # that are the same throughout one: vectors would mask both
+    Pass("pad_register_tiles", pad_register_tiles),  # before loops over rows are divided into vectors
+    Pass("vectorize", vectorize),  # no guard is left that a scalar loop could avoid
+    Pass("simplify_vectors", alone(simplify_program)),  # sums of ramps become ramps, and masks are decided
+    Pass("unmask_register_stores", alone(unmask_register_stores)),  # needs the final masks of all accesses to a buffer
+    Pass("remove_noops", alone(remove_noops)),  # the stores and buffers that all cuts and hoists left unused
+    Pass("inject_prefetches", inject_prefetches),  # vectors tell which cache lines a statement reads
+    Pass("hoist_divisions", alone(hoist_divisions)),  # no later pass proves bounds of divisions as they stand
+    Pass("outline_tasks", alone(outline_tasks)),  # divisions before a parallel loop become arguments of its task
+    Pass("hoist_allocations", alone(hoist_allocations)),  # to the top of a task, which is a function by now
+    Pass("inject_tokens", inject_tokens),  # the units' instructions are in their final order
+    Pass("expand_math", expand_math),  # last: shared parts would be written out many times in printed programs
 )
-"""Mathematical functions are expanded last, since what they expand to is not for reading: its shared parts would be written out
-many times. Blocks are dissolved by `compact_buffers`; guards are cut away before loops become vectors, which can only mask
-them."""
+"""The passes for processors, and for units beside them."""
 
-
-UNROLLED: Final[tuple[Pass, ...]] = (
-    Pass("unroll_loops", unroll_loops),
-    Pass("simplify_unrolled", simplify_program),
+UNROLLED: Final[tuple[ProgramPass, ...]] = (
+    Pass("unroll_loops", alone(unroll_loops)),  # after tokens, which are pushed and popped around whole loops
+    Pass("simplify_unrolled", alone(simplify_program)),  # the loop variable is a number in each copy
 )
+"""The tail for backends that write unrolled loops out themselves."""
+
+PIPELINES: Final[Mapping[Kind, tuple[ProgramPass, ...]]] = {"cpu": PASSES, "unit": PASSES, "grid": GRID_PASSES}
+"""The passes by the kind of the target; those of its backend (`Backend.passes`) follow."""
 
 
 def lower(
@@ -77,14 +79,14 @@ def lower(
     target: Target,
     *,
     verify: bool = False,
-    trace: Callable[[Report], None] | None = None,
+    trace: Callable[[ProgramReport], None] | None = None,
     unroll: bool = False,
 ) -> Program:
     """Returns the flat program that *program* means on *target*.
 
-    With *verify*, every pass's result is verified. *trace* is given a `Report` of each pass. *unroll* writes unrolled loops
+    With *verify*, every pass's result is verified. *trace* is given a report of each pass. *unroll* writes unrolled loops
     out, which backends that emit assembly do themselves. Raises `LoweringError` when a pass cannot lower the program or
-    crashes; the error then names a file from which `manager.reproduce` runs the pass again.
+    crashes; the error then names a file, and the command that runs the pass again on the program in it.
     """
-    passes = GRID_PASSES if target.threads else PASSES
+    passes = PIPELINES[target.kind]
     return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, verify=verify, trace=trace)

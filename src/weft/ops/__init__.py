@@ -1,12 +1,28 @@
 """The operator library: one file for each family, one block for each operator."""
 
-import importlib
-import pkgutil
-
+from weft.ops.attributes import check_attributes
+from weft.ops.convolutions.cook_toom import matrices
+from weft.ops.convolutions.winograd_tiles import cut_in_tiles, mixed_sizes, points_of
+from weft.ops.elementwise import map_tensors
+from weft.ops.facts import is_rename, keeps_finite
+from weft.ops.folding import LARGEST_FOLD, Fold, NotFoldable, is_certain, settled
+from weft.ops.index_ranges import IndexRange, Limits, index_range
+from weft.ops.precision import commutes_with_rounding, rounds
 from weft.ops.registry import OPERATORS, Operator, TensorType, operator
+from weft.ops.resample import COORDINATES
+from weft.ops.shapes import (
+    MOST_DIMENSIONS, check_bytes, check_distances, check_rank, is_tractable, normalize_axis, product, same_size,
+    show_shape, simplify_size, size_bounds, sized,
+)
+from weft.support.lazy_import import import_all
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+import_all(__path__, __name__)
 OPERATORS.seal()
 
-__all__ = ["OPERATORS", "Operator", "TensorType", "operator"]
+__all__ = [
+    "COORDINATES", "LARGEST_FOLD", "MOST_DIMENSIONS", "OPERATORS", "IndexRange", "Limits", "Fold", "NotFoldable",
+    "Operator", "TensorType", "check_attributes", "check_bytes", "check_distances", "check_rank",
+    "commutes_with_rounding", "cut_in_tiles", "index_range", "is_certain", "is_rename", "is_tractable",
+    "keeps_finite", "map_tensors", "matrices", "mixed_sizes", "normalize_axis", "operator", "points_of", "product",
+    "rounds", "same_size", "settled", "show_shape", "simplify_size", "size_bounds", "sized",
+]

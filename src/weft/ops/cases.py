@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import Expr, eq, select
+from weft.ir import Expr, eq, select
 
 
 def choose(index: Expr, values: Sequence[Expr]) -> Expr:

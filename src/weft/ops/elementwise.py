@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from weft.ir.expr import (
+import numpy as np
+
+from weft.ir import (
+    INDEX,
     Add,
     And,
     Binary,
@@ -30,15 +34,27 @@ from weft.ir.expr import (
     TruncDiv,
     TruncMod,
     apply,
+    as_expr,
     const,
     eq,
     maximum,
     minimum,
     ne,
     select,
-)  # fmt: skip
-from weft.ir.expr import (
-    cast as cast_expr,
+)
+from weft.ir import cast as cast_expr
+from weft.ops.folding import (
+    Array,
+    Fold,
+    NotFoldable,
+    absolute_size,
+    check_spread,
+    comparison,
+    divide,
+    divide_exactly,
+    divide_sizes,
+    elementwise,
+    remainder_of_sizes,
 )
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, broadcast_shapes, check_shape
@@ -59,16 +75,20 @@ def _check_same(name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _define_binary(
-    name: str, fn: Callable[..., Expr], dtype: DType | None = None, integers: Callable[..., Expr] | None = None
+    name: str,
+    fn: Callable[..., Expr],
+    dtype: DType | None = None,
+    integers: Callable[..., Expr] | None = None,
+    fold: Fold | None = None,
 ) -> None:
-    """Registers the operator that applies *fn* (*integers* to integer tensors) element by element."""
+    """Registers the operator that applies *fn* (*integers* to integer tensors) element by element, evaluated by *fold*."""
 
     def build(a: Tensor, b: Tensor) -> Tensor:
         _check_same(name, a, b)
         used = integers if integers is not None and a.dtype.is_int else fn
         return map_tensors(name, used, a, b, dtype=dtype)
 
-    OPERATORS[name] = Operator(name, build)
+    OPERATORS[name] = Operator(name, build, fold=fold)
 
 
 def _quotient(x: Expr, y: Expr) -> Expr:
@@ -88,25 +108,46 @@ def _divisor(y: Expr) -> Expr:
     return select(stops, const(1, y.dtype), y)
 
 
-def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = None) -> None:
-    """Registers the operator that applies *fn* element by element."""
+def _define_unary(name: str, fn: Callable[[Expr], Expr], dtype: DType | None = None, fold: Fold | None = None) -> None:
+    """Registers the operator that applies *fn* element by element, evaluated by *fold*."""
 
     def build(x: Tensor) -> Tensor:
         return map_tensors(name, fn, x, dtype=dtype)
 
-    OPERATORS[name] = Operator(name, build)
+    OPERATORS[name] = Operator(name, build, fold=fold)
 
 
-for _name, _cls in {"add": Add, "sub": Sub, "mul": Mul, "minimum": Min, "maximum": Max, "bit_and": BitAnd, "bit_or": BitOr,
-                    "bit_xor": BitXor, "logical_and": And, "logical_or": Or}.items():  # fmt: skip
-    _define_binary(_name, _cls)
-_define_binary("div", Div, integers=_quotient)
-_define_binary("trunc_mod", TruncMod, integers=_remainder(TruncMod))
-for _name, _cls in {"less": Lt, "less_equal": Le, "equal": Eq}.items():
-    _define_binary(_name, _cls, bool_)
+def _smaller(a: Any, b: Any) -> Expr:
+    return minimum(as_expr(a, INDEX), as_expr(b, INDEX))
 
 
-@operator("logical_not")
+def _larger(a: Any, b: Any) -> Expr:
+    return maximum(as_expr(a, INDEX), as_expr(b, INDEX))
+
+
+def _itself(a: Any) -> Any:
+    """Rounds a size, which is a whole number."""
+    return a
+
+
+_define_binary("add", Add, fold=elementwise(np.add, lambda a, b: a + b))
+_define_binary("sub", Sub, fold=elementwise(np.subtract, lambda a, b: a - b))
+_define_binary("mul", Mul, fold=elementwise(np.multiply, lambda a, b: a * b))
+_define_binary("minimum", Min, fold=elementwise(np.minimum, _smaller))
+_define_binary("maximum", Max, fold=elementwise(np.maximum, _larger))
+_define_binary("bit_and", BitAnd)
+_define_binary("bit_or", BitOr)
+_define_binary("bit_xor", BitXor)
+_define_binary("logical_and", And, fold=elementwise(np.logical_and))
+_define_binary("logical_or", Or, fold=elementwise(np.logical_or))
+_define_binary("div", Div, integers=_quotient, fold=elementwise(divide, divide_sizes, divide_exactly))
+_define_binary("trunc_mod", TruncMod, integers=_remainder(TruncMod), fold=elementwise(np.fmod, remainder_of_sizes))
+_define_binary("less", Lt, bool_, fold=comparison(np.less, Lt))
+_define_binary("less_equal", Le, bool_, fold=comparison(np.less_equal, Le))
+_define_binary("equal", Eq, bool_, fold=comparison(np.equal, eq))
+
+
+@operator("logical_not", fold=elementwise(np.logical_not))
 def logical_not(x: Tensor) -> Tensor:
     """Negates bools."""
     if not x.dtype.is_bool:
@@ -120,23 +161,27 @@ def logical_xor(a: Tensor, b: Tensor) -> Tensor:
     return map_tensors("logical_xor", ne, a, b, dtype=bool_)
 
 
-for _name in ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-              "asinh", "acosh", "atanh", "floor", "ceil", "sigmoid", "abs"):  # fmt: skip
+for _name in ("exp", "log", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
+              "acosh", "atanh", "sigmoid"):  # fmt: skip
     _define_unary(_name, lambda x, fn=_name: apply(fn, x))  # type: ignore[misc]
-_define_unary("round", lambda x: apply("round_even", x))
-_define_unary("neg", lambda x: -x)
+_define_unary("sqrt", lambda x: apply("sqrt", x), fold=elementwise(np.sqrt))
+_define_unary("floor", lambda x: apply("floor", x), fold=elementwise(np.floor, _itself))
+_define_unary("ceil", lambda x: apply("ceil", x), fold=elementwise(np.ceil, _itself))
+_define_unary("round", lambda x: apply("round_even", x), fold=elementwise(np.rint, _itself))
+_define_unary("abs", lambda x: apply("abs", x), fold=elementwise(np.abs, absolute_size))
+_define_unary("neg", lambda x: -x, fold=elementwise(np.negative, lambda a: -a))
 _define_unary("bit_not", Not)
-_define_unary("reciprocal", lambda x: 1 / x)
+_define_unary("reciprocal", lambda x: 1 / x, fold=elementwise(np.reciprocal))
 _define_unary("relu", lambda x: maximum(x, 0))
 _define_unary("is_nan", lambda x: apply("is_nan", x), bool_)
 _define_unary("is_inf", lambda x: apply("is_inf", x), bool_)
 _define_unary("sign", lambda x: select(x > 0, const(1, x.dtype), select(x < 0, const(-1, x.dtype), x * 0)))
 _define_unary("softsign", lambda x: x / (apply("abs", x) + 1))
 _define_unary("softplus", lambda x: maximum(x, 0) + apply("log1p", apply("exp", -apply("abs", x))))
-_define_unary("square", lambda x: x * x)
+_define_unary("square", lambda x: x * x, fold=elementwise(np.square, lambda a: a * a))
 
 
-@operator("power")
+@operator("power", fold=elementwise(np.power))
 def power(a: Tensor, b: Tensor) -> Tensor:
     """Raises *a* to *b*; the exponent may be of another type, and the result is of the type of *a*."""
 
@@ -160,7 +205,7 @@ def _integer_power(x: Expr, y: Expr) -> Expr:
     return result
 
 
-@operator("floor_mod")
+@operator("floor_mod", fold=elementwise(np.mod, remainder_of_sizes))
 def floor_mod(a: Tensor, b: Tensor) -> Tensor:
     """Returns the remainder of a division rounded down, with the divisor's sign."""
     _check_same("floor_mod", a, b)
@@ -209,13 +254,19 @@ def float_mod(a: Tensor, b: Tensor) -> Tensor:
     return map_tensors("float_mod", lambda x, y: apply("fmod", x, y), a, b)
 
 
-@operator("identity")
+@operator("identity", fold=Fold(lambda a: a))
 def identity(x: Tensor) -> Tensor:
     """Returns *x*."""
     return map_tensors("identity", lambda e: e, x)
 
 
-@operator("cast")
+def _fold_cast(a: Array, *, dtype: DType) -> Array:
+    if a.dtype == object and not (dtype.is_float or (dtype.is_int and dtype.bits >= 32)):
+        raise NotFoldable
+    return a if a.dtype == object else a != 0 if dtype.is_bool else a.astype(dtype.numpy)
+
+
+@operator("cast", fold=Fold(_fold_cast, typed_by=None))
 def cast(x: Tensor, *, dtype: DType) -> Tensor:
     """Converts the elements to *dtype*: floats to integers towards zero, anything to bool by `!= 0`."""
     return map_tensors("cast", lambda e: e if e.dtype is dtype else Cast(e, dtype), x, dtype=dtype)
@@ -286,7 +337,12 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
     return map_tensors("prelu", lambda e, s: select(e < 0, e * s, e), x, slope)
 
 
-@operator("where")
+def _fold_where(cond: Array, a: Array, b: Array) -> Array:
+    check_spread(cond, a, b)
+    return np.where(cond.astype(np.bool_), a, b)
+
+
+@operator("where", fold=Fold(_fold_where, typed_by=1, on_sizes=True))
 def where(cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Chooses the elements of *a* where *cond* holds, else those of *b*."""
     _check_same("where", a, b)

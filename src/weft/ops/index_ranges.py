@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from weft.ir.expr import ZERO, Expr
+from weft.ir import ZERO, Expr
 
 Limits: TypeAlias = tuple[Expr, Expr]
 """The least and the greatest value that an index may have."""

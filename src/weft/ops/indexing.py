@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from weft.ir.expr import INDEX, ZERO, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
+from weft.ir import INDEX, ZERO, Const, Expr, all_of, as_expr, cast, const, eq, maximum, minimum, select
 from weft.ops.elementwise import map_tensors
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.movement import chosen_index, from_end
-from weft.ops.order import order_key
+from weft.ops.nan_order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, flatten_index, normalize_axis
 from weft.support.dtypes import i32

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import reduce
 
-from weft.ir.expr import INDEX, ONE, ZERO, Expr, as_expr, const
+from weft.ir import INDEX, ONE, ZERO, Expr, as_expr, const
+from weft.ops.contraction import Contraction, along, line_up_along
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
 
 
-@operator("matmul")
+@operator("matmul", contraction=Contraction(-1, along(-1)))
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """[*B, M, K] times [*B, K, N], with NumPy's rules: batch dimensions broadcast, vectors count as a row or a column."""
     if a.rank == 0 or b.rank == 0:
@@ -32,11 +33,20 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return compute((*batch, *rows, *columns), contraction, "matmul", dtype=a.dtype)
 
 
-@operator("gemm")
+@operator(
+    "gemm",
+    contraction=Contraction(-1, lambda attribute, w, by: line_up_along(0 if attribute("trans_b") else 1, w, by)),
+)
 def gemm(
-    a: Tensor, b: Tensor, c: Tensor | None = None, *,
-    alpha: float = 1.0, beta: float = 1.0, trans_a: bool = False, trans_b: bool = False,
-) -> Tensor:  # fmt: skip
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    trans_a: bool = False,
+    trans_b: bool = False,
+) -> Tensor:
     """`alpha * A B + beta * C` of matrices, either of which may be given transposed; *c* broadcasts to the result."""
     if a.rank != 2 or b.rank != 2:
         raise TypeMismatch(f"gemm takes matrices, not {show_shape(a.shape)} and {show_shape(b.shape)}")

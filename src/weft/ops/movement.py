@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any
 
-from weft.ir.expr import INDEX, ZERO, Expr, ExprLike, apply, as_expr, cast, const, eq, maximum, minimum, select
-from weft.ir.prove import prove
+import numpy as np
+
+from weft.ir import INDEX, ZERO, Expr, ExprLike, apply, as_expr, cast, const, eq, maximum, minimum, prove, select
 from weft.ops.cases import piecewise
-from weft.ops.conv import pad_spatial
+from weft.ops.convolutions.conv import pad_spatial
+from weft.ops.folding import Array, Fold, NotFoldable, check_count, integers, settled, static_sizes
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.registry import operator
 from weft.ops.shapes import (
@@ -24,7 +28,7 @@ from weft.ops.shapes import (
     size_bounds,
     sized,
     unflatten_index,
-)  # fmt: skip
+)
 from weft.support.dtypes import DType, f32, i64
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
@@ -33,7 +37,7 @@ Ints = Sequence[int]
 Sizes = Sequence[ExprLike]
 
 
-@operator("reshape")
+@operator("reshape", fold=Fold(lambda a, *, shape: a.reshape(static_sizes(shape))))
 def reshape(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     """The elements, in row-major order, in another shape of as many elements."""
     target = sized(*shape)
@@ -42,7 +46,7 @@ def reshape(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     return compute(target, lambda *i: x[unflatten_index(flatten_index(i, target), x.shape)], "reshape", dtype=x.dtype)
 
 
-@operator("transpose")
+@operator("transpose", fold=Fold(lambda a, *, perm: a.transpose(perm)))
 def transpose(x: Tensor, *, perm: tuple[int, ...]) -> Tensor:
     """The dimensions in another order: dimension d of the result is dimension `perm[d]` of *x*."""
     if sorted(perm) != list(range(x.rank)):
@@ -52,14 +56,20 @@ def transpose(x: Tensor, *, perm: tuple[int, ...]) -> Tensor:
     return compute(shape, lambda *i: x[tuple([i[d] for d in inverse])], "transpose", dtype=x.dtype)
 
 
-@operator("expand")
+def _fold_expand(a: Array, *, shape: Sizes) -> Array:
+    target = np.broadcast_shapes(a.shape, tuple(static_sizes(shape)))
+    check_count(prod(target))
+    return np.broadcast_to(a, target)
+
+
+@operator("expand", fold=Fold(_fold_expand))
 def expand(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     """*x* repeated along dimensions of size one, to the shape that it and *shape* broadcast to."""
     target = broadcast_shapes(x.shape, sized(*shape))
     return compute(target, lambda *i: at_broadcast(x, i, target), "expand", dtype=x.dtype)
 
 
-@operator("concat")
+@operator("concat", fold=Fold(lambda *arrays, axis: np.concatenate(arrays, axis)))
 def concat(*xs: Tensor, axis: int) -> Tensor:
     """The tensors one after another along *axis*."""
     d = normalize_axis(axis, xs[0].rank)
@@ -83,7 +93,18 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
     return compute((*xs[0].shape[:d], end, *xs[0].shape[d + 1 :]), joined, "concat", dtype=xs[0].dtype)
 
 
-@operator("slice")
+def _fold_slice(
+    a: Array, *, starts: Sizes, ends: Sizes, axes: Ints | None = None, steps: Ints | None = None, inside: bool = False
+) -> Array:
+    where: list[slice] = [slice(None)] * a.ndim
+    along = range(a.ndim) if axes is None else axes
+    strides = [1] * len(starts) if steps is None else steps
+    for d, s, e, st in zip(along, integers(starts), integers(ends), strides, strict=True):
+        where[d] = slice(s, e, st)
+    return a[tuple(where)]
+
+
+@operator("slice", fold=Fold(_fold_slice))
 def slice_(
     x: Tensor, *, starts: Sizes, ends: Sizes, axes: Ints | None = None, steps: Ints | None = None, inside: bool = False
 ) -> Tensor:
@@ -137,7 +158,11 @@ def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr) -> Expr:
     return simplify_size(minimum(maximum(at, low), high))
 
 
-@operator("split")
+def _fold_split(a: Array, *, axis: int, sizes: Sizes) -> list[Array]:
+    return np.split(a, np.cumsum(static_sizes(sizes))[:-1], axis)
+
+
+@operator("split", fold=Fold(_fold_split))
 def split(x: Tensor, *, axis: int, sizes: tuple[ExprLike, ...]) -> tuple[Tensor, ...]:
     """Pieces of *sizes* along *axis*."""
     d = normalize_axis(axis, x.rank)
@@ -171,7 +196,14 @@ def _counted(i: Expr, size: Expr) -> Expr:
     return select(wide < 0, wide + size, wide)
 
 
-@operator("gather")
+def _fold_gather(a: Array, indices: Array, *, axis: int = 0) -> Array:
+    if indices.dtype == object or not ((-a.shape[axis] <= indices) & (indices < a.shape[axis])).all():
+        raise NotFoldable
+    check_count(a.size // max(1, a.shape[axis]) * indices.size)
+    return np.asarray(np.take(a, indices, axis))
+
+
+@operator("gather", fold=Fold(_fold_gather))
 def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """The slices of *x* at *indices* along *axis*; negative ones count from the end, and a model is told of ones outside."""
     d = normalize_axis(axis, x.rank)
@@ -245,7 +277,12 @@ def _outside(i: Expr, size: Expr, mode: str) -> Expr:
     raise TypeMismatch(f"there is no padding mode {mode}", hint="use constant, edge, reflect or wrap")
 
 
-@operator("tile")
+def _fold_tile(a: Array, *, repeats: Ints) -> Array:
+    check_count(a.size * prod(repeats))
+    return np.tile(a, repeats)
+
+
+@operator("tile", fold=Fold(_fold_tile))
 def tile(x: Tensor, *, repeats: Ints) -> Tensor:
     """*x* repeated along each dimension."""
     if len(repeats) != x.rank:
@@ -254,7 +291,13 @@ def tile(x: Tensor, *, repeats: Ints) -> Tensor:
     return compute(shape, lambda *i: x[tuple([v % s for v, s in zip(i, x.shape, strict=True)])], "tile", dtype=x.dtype)
 
 
-@operator("full")
+def _fold_full(*, shape: Sizes, value: float | int | bool = 0, dtype: DType = f32) -> Array:
+    sizes = static_sizes(shape)
+    check_count(prod(sizes))
+    return np.full(sizes, value, dtype.numpy)
+
+
+@operator("full", fold=Fold(_fold_full, typed_by=None))
 def full(*, shape: tuple[ExprLike, ...], value: float | int | bool = 0, dtype: DType = f32) -> Tensor:
     """A tensor of one value."""
     return compute(sized(*shape), lambda *i: const(value, dtype), "full", dtype=dtype)
@@ -274,7 +317,13 @@ def one_hot(indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> T
     return compute(shape, hot, "one_hot", dtype=values.dtype)
 
 
-@operator("range")
+def _fold_range(*, start: Any, size: Any, step: Any = 1) -> Array:
+    first, count, by = integers([settled(start), settled(size), settled(step)])
+    check_count(count)
+    return first + np.arange(count, dtype=np.int64) * by
+
+
+@operator("range", fold=Fold(_fold_range, typed_by=None))
 def range_(*, start: ExprLike, size: ExprLike, step: ExprLike = 1) -> Tensor:
     """The numbers start, start + step, ... as int64."""
     return compute(sized(size), lambda i: start + i * step, "range", dtype=i64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft.ir.expr import ZERO, Expr, all_of, cast, const, maximum, minimum, select
-from weft.ops.conv import check_count, check_window, pad_spatial
-from weft.ops.order import order_key
+from weft.ir import ZERO, Expr, all_of, cast, const, maximum, minimum, select
+from weft.ops.convolutions.conv import check_count, check_window, pad_spatial
+from weft.ops.nan_order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
 from weft.support.errors import TypeMismatch
@@ -50,7 +50,7 @@ def _overhang(x: Tensor, outs: Sequence[Expr], kernel: Ints, strides: Ints, pads
     return result
 
 
-@operator("max_pool2d")
+@operator("max_pool2d", per_channel=True)
 def max_pool2d(
     x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
 ) -> Tensor:
@@ -70,9 +70,15 @@ def max_pool2d(
 
 @operator("max_pool2d_indices")
 def max_pool2d_indices(
-    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
+    x: Tensor,
+    *,
+    kernel: Ints,
+    strides: Ints,
+    pads: Ints,
+    dilations: Ints = (1, 1),
+    ceil_mode: bool = False,
     column_major: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The position in the flat tensor of the first largest element of each window; *column_major* swaps the pooled dimensions."""
     n = len(kernel)
     outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
@@ -112,7 +118,7 @@ def _window_sums(
     return compute(shape, total, "pool_sum", dtype=x.dtype), full
 
 
-@operator("sum_pool2d")
+@operator("sum_pool2d", per_channel=True)
 def sum_pool2d(
     x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
 ) -> Tensor:
@@ -120,11 +126,17 @@ def sum_pool2d(
     return _window_sums(x, kernel, strides, pads, dilations, ceil_mode)[0]
 
 
-@operator("avg_pool2d")
+@operator("avg_pool2d", per_channel=True)
 def avg_pool2d(
-    x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False,
+    x: Tensor,
+    *,
+    kernel: Ints,
+    strides: Ints,
+    pads: Ints,
+    dilations: Ints = (1, 1),
+    ceil_mode: bool = False,
     count_include_pad: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of each window, over all of it or over the elements that are not padding."""
     n = len(kernel)
     sums, full = _window_sums(x, kernel, strides, pads, dilations, ceil_mode)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from weft.ir.expr import Add, Apply, Cast, Div, Expr, Max, Min, Mul, Neg, Select, Sub, Var, as_expr, cast
-from weft.ir.node import Node
+from weft.ir import Add, Apply, Cast, Div, Expr, Max, Min, Mul, Neg, Node, Select, Sub, Var, as_expr, cast
 from weft.support.dtypes import DType, f32
 from weft.te import Compute, Operation, Read, Tensor, Widened, compute, is_narrow, topological
 

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import ONE, Cast, Const, Div, Expr, TruncDiv, apply, cast, const, eq, maximum, minimum, select
+import numpy as np
+
+from weft.ir import (
+    INDEX,
+    ONE,
+    Cast,
+    Const,
+    Div,
+    Expr,
+    TruncDiv,
+    apply,
+    as_expr,
+    cast,
+    const,
+    eq,
+    maximum,
+    minimum,
+    select,
+)
 from weft.ops.elementwise import map_tensors
-from weft.ops.order import order_key
+from weft.ops.folding import Array, Fold, NotFoldable, elementwise, reduction
+from weft.ops.nan_order import order_key
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, normalize_axes, normalize_axis, product, sized
 from weft.support.errors import TypeMismatch
@@ -78,21 +97,25 @@ def _axes_over(x: Tensor, over: Sequence[int]) -> tuple[list[ReduceAxis], dict[i
 
 
 def _define(
-    name: str, reducer: Reducer, of: Callable[[Expr], Expr] = lambda e: e, after: Callable[[Expr], Expr] | None = None
+    name: str,
+    reducer: Reducer,
+    of: Callable[[Expr], Expr] = lambda e: e,
+    after: Callable[[Expr], Expr] | None = None,
+    fold: Fold | None = None,
 ) -> None:
-    """Registers the operator that reduces *of* each element, and applies *after* to the result."""
+    """Registers the operator that reduces *of* each element, and applies *after* to the result; *fold* evaluates it."""
 
     def build(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
         y = reduce_over(x, axes, keepdims, reducer, name, of)
         return y if after is None else map_tensors(f"{name}_out", after, y)
 
-    OPERATORS[name] = Operator(name, build)
+    OPERATORS[name] = Operator(name, build, fold=fold, along="axes")
 
 
-_define("reduce_sum", sum_)
-_define("reduce_prod", prod)
-_define("reduce_max", max_)
-_define("reduce_min", min_)
+_define("reduce_sum", sum_, fold=reduction(np.sum, lambda a, b: a + b))
+_define("reduce_prod", prod, fold=reduction(np.prod, lambda a, b: a * b))
+_define("reduce_max", max_, fold=reduction(np.max, lambda a, b: maximum(as_expr(a, INDEX), as_expr(b, INDEX))))
+_define("reduce_min", min_, fold=reduction(np.min, lambda a, b: minimum(as_expr(a, INDEX), as_expr(b, INDEX))))
 _define("reduce_sum_square", sum_, lambda e: e * e)
 _define("reduce_l1", sum_, lambda e: apply("abs", e))
 _define("reduce_l2", sum_, lambda e: e * e, lambda e: apply("sqrt", e))
@@ -114,7 +137,7 @@ def extremes(x: Tensor, y: Tensor, *, axes: tuple[int, ...]) -> tuple[Tensor, ..
     return compute_many(shape, lambda *i: _EXTREMES((x[index(i)], y[index(i)]), ks), "extremes")
 
 
-@operator("reduce_mean")
+@operator("reduce_mean", along="axes")
 def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
     """The mean over *axes*."""
     total = reduce_over(x, axes, keepdims, sum_, "mean_sum")
@@ -123,7 +146,7 @@ def reduce_mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: boo
     return map_tensors("reduce_mean", lambda e: divide(e, cast(count, x.dtype)), total)
 
 
-@operator("reduce_log_sum_exp")
+@operator("reduce_log_sum_exp", along="axes")
 def reduce_log_sum_exp(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Tensor:
     """The logarithm of the sum of exponentials, with the largest element taken out first so that nothing overflows."""
 
@@ -166,7 +189,7 @@ _define_arg("argmax", argmax, nan_first=False)
 _define_arg("argmin", argmin, nan_first=True)
 
 
-@operator("softmax")
+@operator("softmax", along="axis")
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """`exp(x) / sum(exp(x))` along *axis*, with the largest element taken out first."""
     d = (normalize_axis(axis, x.rank),)
@@ -177,7 +200,7 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     return map_tensors("softmax", lambda e, s: e * s, moved, scale)
 
 
-@operator("log_softmax")
+@operator("log_softmax", along="axis")
 def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`."""
     d = (normalize_axis(axis, x.rank),)
@@ -253,8 +276,8 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
     return map_tensors("lrn", lambda e, s: e / apply("pow", s * (alpha / size) + bias, beta), x, total)
 
 
-def _define_running(name: str, reducer: Reducer) -> None:
-    """Registers the operator that reduces the elements up to each along an axis."""
+def _define_running(name: str, reducer: Reducer, fold: Fold | None = None) -> None:
+    """Registers the operator that reduces the elements up to each along an axis; *fold* evaluates it."""
 
     def build(x: Tensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
         d = normalize_axis(axis, x.rank)
@@ -266,8 +289,14 @@ def _define_running(name: str, reducer: Reducer) -> None:
 
         return compute(x.shape, running, name, dtype=x.dtype)
 
-    OPERATORS[name] = Operator(name, build)
+    OPERATORS[name] = Operator(name, build, fold=fold)
 
 
-_define_running("cumsum", sum_)
+def _fold_cumsum(a: Array, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Array:
+    if exclusive or reverse:
+        raise NotFoldable
+    return np.cumsum(a, axis)
+
+
+_define_running("cumsum", sum_, elementwise(_fold_cumsum))
 _define_running("cumprod", prod)

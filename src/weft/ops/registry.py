@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from weft.ir.expr import Expr
+from weft.ir import Binary, Expr
+from weft.ops.contraction import Contraction
+from weft.ops.facts import arithmetic_of
+from weft.ops.folding import Fold
 from weft.ops.precision import in_float32
-from weft.support.dtypes import DType
-from weft.support.errors import TypeMismatch
+from weft.support.dtypes import DType, f32
+from weft.support.errors import TypeMismatch, WeftError
 from weft.support.registry import Registry
 from weft.te import Tensor, placeholder, topological
 
@@ -39,21 +42,59 @@ class TensorType:
 class Operator:
     """A named operator; positional parameters of its function are tensors, keyword-only ones attributes.
 
-    One that *reads_bits* takes elements as they lie in memory, so it is given no others in their place.
+    One that *reads_bits* takes elements as they lie in memory, so it is given no others in their place. *fold* evaluates the
+    operator on NumPy arrays while a model is imported; it gives what the formula gives. Operators without one are left to the
+    graph's constant folding.
+
+    These facts no formula shows, so its block declares them; `tests/ops/test_facts.py` checks each on the operator's samples.
+    *along* names the attribute with the axis or the axes that the operator works along: it does the same at each index of the
+    other dimensions. One *per_channel* computes each channel (dimension 1) alone, and carries along dimensions behind the
+    places [H, W], so that it computes on channels in blocks [N, C/b, H, W, b] what it does on [N, C, H, W]. A *contraction*
+    tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
+    weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
     """
 
     name: str
     build: Callable[..., Any]
     reads_bits: bool = False
+    fold: Fold | None = None
+    along: str | None = None
+    per_channel: bool = False
+    contraction: Contraction | None = None
+    prepares: bool = False
+    keeps_operand: bool = False
 
     @cached_property
-    def _parameters(self) -> list[inspect.Parameter]:
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of its function: tensors, then attributes."""
         return list(inspect.signature(self.build).parameters.values())
 
     @cached_property
     def attributes(self) -> dict[str, inspect.Parameter]:
         """The attributes by name."""
-        return {p.name: p for p in self._parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return {p.name: p for p in self.parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    @cached_property
+    def arithmetic(self) -> type[Binary] | None:
+        """The class of the node that it applies to its two operands, if it does nothing else with floats."""
+        if len(self.parameters) != 2 or any(
+            p.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.parameters
+        ):
+            return None
+        try:
+            return arithmetic_of(*self.formulas([TensorType((), f32)] * 2, {}))
+        except (WeftError, ArithmeticError, LookupError, TypeError, ValueError):  # it takes no scalars of floats
+            return None
+
+    @property
+    def is_commutative(self) -> bool:
+        """Tells whether its two operands may change places."""
+        return self.arithmetic is not None and self.arithmetic.commutative
+
+    @property
+    def is_convolution(self) -> bool:
+        """Tells whether it is a contraction over windows: of [N, C, *places] with a weight, to channels in dimension 1."""
+        return self.contraction is not None and self.contraction.channel_axis == 1
 
     def __call__(self, inputs: Sequence[Tensor | None], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:
         """Returns the outputs for *inputs* (None for an optional one that is absent)."""
@@ -84,13 +125,25 @@ class Operator:
 OPERATORS: Final = Registry[str, Operator]("operator")
 
 
-def operator(name: str, *, reads_bits: bool = False) -> Callable[[F], F]:
-    """Registers the decorated function as the operator *name*; see `Operator` for *reads_bits*."""
+def operator(
+    name: str,
+    *,
+    reads_bits: bool = False,
+    fold: Fold | None = None,
+    along: str | None = None,
+    per_channel: bool = False,
+    contraction: Contraction | None = None,
+    prepares: bool = False,
+    keeps_operand: bool = False,
+) -> Callable[[F], F]:
+    """Registers the decorated function as the operator *name*; see `Operator` for its facts."""
 
     def register(build: F) -> F:
         if name in OPERATORS:
             raise ValueError(f"the operator {name} is defined twice")
-        OPERATORS[name] = Operator(name, build, reads_bits)
+        OPERATORS[name] = Operator(
+            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand
+        )
         return build
 
     return register

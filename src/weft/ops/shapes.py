@@ -7,10 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import Final
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import INDEX, ONE, ZERO, Const, Expr, ExprLike, Var, as_expr
-from weft.ir.rewrite import free_vars, is_small
-from weft.ir.simplify import simplify
+from weft.ir import INDEX, ONE, ZERO, Bounds, Const, Expr, ExprLike, Var, as_expr, free_vars, is_small, simplify
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor

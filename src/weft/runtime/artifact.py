@@ -1,4 +1,4 @@
-"""Artifacts: a compiled model as one file, written here and read by `native/rt`; docs/design/0061-artifacts.md has the format.
+"""Artifacts: a compiled model as one file, written here and read by `native/rt`; docs/design/0031-artifacts.md has the format.
 
 Code, packed weights, what a call takes and returns, and notes of how it was made. The weights are mapped: loading copies none of
 them, and processes that load the same file share them. Nothing is ever unpickled.

@@ -13,13 +13,14 @@ ENDING: Final = ".weft"
 
 _LIBRARY: Final = "`weft compile MODEL -o {name}` makes one; or end the name in .weft"
 _LINKED: Final = "`weft compile MODEL -o FOLDER/` writes model.o and model.h, to link with a program"
+_SOURCE: Final = "`weft compile MODEL -o NAME.c --target c` writes one; or end the name in .weft"
 _NAMED: Final = "end the name in .weft"
 
 OTHER_KINDS: Final[dict[str, tuple[str, str]]] = {
     ".so": ("a shared library", _LIBRARY),
     **dict.fromkeys((".o", ".obj"), ("an object file", _LINKED)),
     **dict.fromkeys((".a", ".lib"), ("a static library", _LINKED)),
-    **dict.fromkeys((".h", ".hpp", ".c", ".cc", ".cpp"), ("a C source", _LINKED)),
+    **dict.fromkeys((".h", ".hpp", ".c", ".cc", ".cpp"), ("a C source", _SOURCE)),
     **dict.fromkeys((".exe", ".dll", ".dylib", ".wasm"), ("a program or library of another system", _LINKED)),
     **dict.fromkeys((".onnx", ".ort"), ("an ONNX model", _NAMED)),
     **dict.fromkeys(

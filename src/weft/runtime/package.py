@@ -48,7 +48,8 @@ class Package:
     number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
     made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
     is the bytes that a call works in, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
-    `notes` say how the model was made, by key.
+    `notes` say how the model was made, by key. `source` is the code as text where a backend writes it as such; there is no
+    image then until that text is compiled.
     """
 
     image: bytes | memoryview | _rt.Image
@@ -65,3 +66,4 @@ class Package:
     arena: int | None = None
     denormals: Denormals = "keep"
     notes: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""

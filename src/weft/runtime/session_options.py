@@ -173,22 +173,30 @@ class SessionOptions(_Options):
             ExecutionMode.ORT_SEQUENTIAL,
             _no_effect_but((ExecutionMode.ORT_SEQUENTIAL,), _one_of(ExecutionMode), _SEQUENTIAL),
         ),
-        "use_deterministic_compute": (False, _only((False, True), "it is no bool", "results are always the same anyway")),
+        "use_deterministic_compute": (
+            False,
+            _only((False, True), "it is no bool", "results are always the same anyway"),
+        ),
         "use_per_session_threads": (
-            True, _only((True,), "each session has its own number of threads, out of one pool", "leave it True")
+            True,
+            _only((True,), "each session has its own number of threads, out of one pool", "leave it True"),
         ),
         "enable_cpu_mem_arena": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_mem_pattern": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_mem_reuse": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_profiling": (
-            False, _only((False,), "a session has no profiler", "use `weft bench --roofline MODEL` for the time of each kernel")
+            False,
+            _only(
+                (False,), "a session has no profiler", "use `weft bench --roofline MODEL` for the time of each kernel"
+            ),
         ),
         "profile_file_prefix": ("onnxruntime_profile_", _anything),
         "optimized_model_filepath": (
-            "", _only(("",), "there is no optimized ONNX model to write", "use weft.compile(...).save(FILE) to keep code")
+            "",
+            _only(("",), "there is no optimized ONNX model to write", "use weft.compile(...).save(FILE) to keep code"),
         ),
         **_LOGGING,
-    }  # fmt: skip
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -206,9 +214,10 @@ class SessionOptions(_Options):
     def add_free_dimension_override_by_denotation(self, denotation: str, dim_value: int) -> None:
         """Raises `InputError`: denotations are not read."""
         refuse(
-            f"the size {dim_value} of {denotation!r}", "denotations are not read",
+            f"the size {dim_value} of {denotation!r}",
+            "denotations are not read",
             "use add_free_dimension_override_by_name with the dimension's name",
-        )  # fmt: skip
+        )
 
     config: dict[str, str]
     """The entries that were added, from `add_session_config_entry`."""
@@ -283,10 +292,11 @@ class RunOptions(_Options):
 
     _fields: Mapping[str, Field] = {
         "only_execute_path_to_fetches": (
-            False, _only((False,), "a model is compiled for all of its outputs", "leave it False")
+            False,
+            _only((False,), "a model is compiled for all of its outputs", "leave it False"),
         ),
         **_LOGGING,
-    }  # fmt: skip
+    }
 
     def __init__(self) -> None:
         super().__init__()

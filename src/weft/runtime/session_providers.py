@@ -31,6 +31,21 @@ def check_providers(providers: object, provider_options: object, stacklevel: int
         if provider_options:
             refuse(f"provider_options = {provider_options!r}", "there are no providers", "leave it out")
         return
+    pairs = _with_options(providers, provider_options)
+    missing = [name for name, _ in pairs if name != CPU_PROVIDER]
+    if missing and len(missing) == len(pairs):
+        refuse(_listed(missing), f"models run on {CPU_PROVIDER} alone", f"add {CPU_PROVIDER!r} to the list")
+    if missing:
+        text = f"{_listed(missing)} can't be used here: the model runs on {CPU_PROVIDER}"
+        warnings.warn(text, stacklevel=stacklevel)
+    for name, options in pairs:
+        if name == CPU_PROVIDER and options:
+            text = f"{options!r} for {name} has no effect: it has no options here"
+            warnings.warn(text, stacklevel=stacklevel)
+
+
+def _with_options(providers: object, provider_options: object) -> list[tuple[str, object]]:
+    """Returns the name of each provider, and its options: its own, or else those that *provider_options* has for it."""
     named = [providers] if isinstance(providers, str) else providers
     if not isinstance(named, list | tuple):
         raise InputError(f"providers is {providers!r}", hint=f"give a list, such as [{CPU_PROVIDER!r}]")
@@ -40,16 +55,7 @@ def check_providers(providers: object, provider_options: object, stacklevel: int
     if len(given) != len(named):
         raise InputError(f"{len(named)} providers have {len(given)} provider_options", hint="give one for each")
     pairs = [_named(provider) for provider in named]
-    missing = [name for name, _ in pairs if name != CPU_PROVIDER]
-    if missing and len(missing) == len(pairs):
-        refuse(_listed(missing), f"models run on {CPU_PROVIDER} alone", f"add {CPU_PROVIDER!r} to the list")
-    if missing:
-        text = f"{_listed(missing)} can't be used here: the model runs on {CPU_PROVIDER}"
-        warnings.warn(text, stacklevel=stacklevel)
-    for (name, own), more in zip(pairs, given, strict=True):
-        if name == CPU_PROVIDER and (own or more):
-            text = f"{own or more!r} for {name} has no effect: it has no options here"
-            warnings.warn(text, stacklevel=stacklevel)
+    return [(name, own or more) for (name, own), more in zip(pairs, given, strict=True)]
 
 
 def _named(provider: object) -> tuple[str, object]:

@@ -19,10 +19,20 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 _NAMES: Final = {
-    "f32": (1, "float"), "u8": (2, "uint8"), "i8": (3, "int8"), "u16": (4, "uint16"), "i16": (5, "int16"),
-    "i32": (6, "int32"), "i64": (7, "int64"), "bool": (9, "bool"), "f16": (10, "float16"), "f64": (11, "double"),
-    "u32": (12, "uint32"), "u64": (13, "uint64"), "bf16": (16, "bfloat16"),
-}  # fmt: skip
+    "f32": (1, "float"),
+    "u8": (2, "uint8"),
+    "i8": (3, "int8"),
+    "u16": (4, "uint16"),
+    "i16": (5, "int16"),
+    "i32": (6, "int32"),
+    "i64": (7, "int64"),
+    "bool": (9, "bool"),
+    "f16": (10, "float16"),
+    "f64": (11, "double"),
+    "u32": (12, "uint32"),
+    "u64": (13, "uint64"),
+    "bf16": (16, "bfloat16"),
+}
 """The number that ONNX has for each type of elements, and ONNX Runtime's name."""
 
 _OF_NUMBER: Final = {number: SCALARS[name] for name, (number, _) in _NAMES.items()}

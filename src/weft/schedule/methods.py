@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft.schedule.primitives  # noqa: F401  (registers them)
-from weft.schedule.primitive import PRIMITIVES, Primitive
+from weft.schedule.cursors.primitive import PRIMITIVES, Primitive
 
 
 class PrimitiveMethods:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.cursors.state import BlockRef, LoopRef
 
 class PrimitiveMethods:
     """The primitives as methods; each applies one to the schedule and records the step."""

@@ -13,19 +13,27 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from weft.ir.expr import Const, Var
-from weft.ir.names import Names
-from weft.loop.nodes import Block, Buffer, For, Function, Program, Stmt
-from weft.loop.printer import print_function
-from weft.loop.visit import bound_vars, statements
-from weft.schedule.instruction import check_instructions
-from weft.schedule.kinds import settle
+from weft.ir import Const, Names, Var
+from weft.loop import (
+    Block,
+    Buffer,
+    For,
+    Function,
+    Program,
+    Stmt,
+    bound_vars,
+    print_function,
+    statements,
+    without_moot_notes,
+)
+from weft.schedule.cursors.primitive import PRIMITIVES
+from weft.schedule.cursors.state import BlockRef, Change, Illegal, LoopRef, called
+from weft.schedule.cursors.tree import block_path, blocks_in, loop_path, loops_on, the_block, the_loop
+from weft.schedule.legality.buffer_visibility import check_scopes
+from weft.schedule.legality.loop_kinds import relegalize
 from weft.schedule.methods import PrimitiveMethods
-from weft.schedule.primitive import PRIMITIVES
-from weft.schedule.scopes import check_scopes
-from weft.schedule.state import BlockRef, Change, Illegal, LoopRef, called
+from weft.schedule.rewriting.place_instruction import check_instructions
 from weft.schedule.trace import Ref, Trace, references
-from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on, the_block, the_loop
 from weft.support.errors import ScheduleError
 
 T = TypeVar("T")
@@ -119,7 +127,7 @@ class Schedule(PrimitiveMethods):
     def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
         """Runs a primitive and checks what holds of every function, whatever the step."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
-        function = settle(change.function, self.function)
+        function = without_moot_notes(relegalize(change.function, self.function))
         check_scopes(function, self._used)
         check_instructions(function, self.function)
         return function, change, result

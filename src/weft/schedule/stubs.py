@@ -10,7 +10,7 @@ from inspect import Parameter
 from pathlib import Path
 
 import weft.schedule.primitives  # noqa: F401  (registers them)
-from weft.schedule.primitive import PRIMITIVES, Primitive
+from weft.schedule.cursors.primitive import PRIMITIVES, Primitive
 
 STUB = Path(__file__).with_name("methods.pyi")
 
@@ -19,7 +19,7 @@ _HEAD = '''"""Generated from the primitives' signatures by `python -m weft.sched
 from collections.abc import Sequence
 from typing import Any
 
-from weft.schedule.state import BlockRef, LoopRef
+from weft.schedule.cursors.state import BlockRef, LoopRef
 
 class PrimitiveMethods:
     """The primitives as methods; each applies one to the schedule and records the step."""

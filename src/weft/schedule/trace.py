@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from weft.ir.expr import Var
-from weft.schedule.primitive import PRIMITIVES
-from weft.schedule.state import BlockRef, LoopRef
+from weft.ir import Var
+from weft.schedule.cursors.primitive import PRIMITIVES
+from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.support.errors import ParseError, ScheduleError
 
 Ref = LoopRef | BlockRef

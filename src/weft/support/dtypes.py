@@ -24,6 +24,7 @@ _INTERNED: dict[tuple[str, int, int], DType] = {}
 class DType:
     """A scalar or vector type; `kind` is one of bool, int, uint, float, bfloat, handle."""
 
+    __leaf__ = "identity"
     __slots__ = ("__dict__", "bits", "element", "is_bool", "is_float", "is_int", "kind", "lanes")
 
     kind: str
@@ -110,11 +111,21 @@ handle: Final = DType("handle", 64)
 SCALARS: Final = {t.name: t for t in (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, handle)}
 CODES: Final = {name: code for code, name in enumerate(SCALARS)}
 _NUMPY: Final[dict[str, Any]] = {
-    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64, "handle": np.uint64,
+    "bool": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "handle": np.uint64,
     **({} if ml_dtypes is None else {"bf16": ml_dtypes.bfloat16}),
-}  # fmt: skip
+}
 _OF_NUMPY: Final = {np.dtype(n): SCALARS[t] for t, n in _NUMPY.items() if t != "handle"}
 
 

@@ -1,25 +1,68 @@
 """The optimizations that can be switched off, one by one: to see what each is worth, or to get around one that fails.
 
 weft.compile(model, without=("winograd", "parallel"))
+
+A knob is declared here, and a pass names those that switch it off (`support.passes.Pass.knobs`). The option `without` of
+`weft.compile`, `--without` of the commands and the rows of `weft bench --ablate` are this table. It stands apart from the passes,
+since looking for a compiled model in the cache, and showing a command's help, import none of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from weft.support.arguments import check_many
 from weft.support.errors import InputError
 
-KNOBS: Final = {
-    "fusion": "several operators in one kernel",
-    "layout": "channels in blocks the size of a vector",
-    "winograd": "convolutions with fewer multiplications",
-    "prepacking": "weights rearranged while compiling, not in each call",
-    "memory": "memory that is used again once its content is dead",
-    "parallel": "loops shared among threads",
-}
-"""The name of each optimization, and what there is with it."""
+
+@dataclass(frozen=True)
+class Knob:
+    """An optimization that can be switched off: its name, the code that one gets with it, the lowest `opt_level` that has it."""
+
+    name: str
+    meaning: str
+    opt_level: int
+
+
+FUSION: Final = Knob("fusion", "several operators in one kernel", 1)
+LAYOUT: Final = Knob("layout", "channels in blocks the size of a vector", 3)
+WINOGRAD: Final = Knob("winograd", "convolutions with fewer multiplications", 3)
+PREPACKING: Final = Knob("prepacking", "weights rearranged while compiling, not in each call", 1)
+MEMORY: Final = Knob("memory", "memory that is used again once its content is dead", 0)
+PARALLEL: Final = Knob("parallel", "loops shared among threads", 0)
+
+KNOBS: Final = {k.name: k for k in (FUSION, LAYOUT, WINOGRAD, PREPACKING, MEMORY, PARALLEL)}
+"""The knobs by name, in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Which optimizations a compilation has.
+
+    `opt_level`
+        0: the graph as the model has it, but for constants, each node a kernel of its own;
+        1: the graph made simpler and its nodes fused, with every tensor kept as the model stores it;
+        2: weights packed for matrix products too;
+        3: channels kept in blocks the size of a vector, and Winograd's method, too: everything (the default).
+    `precision`
+        "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model.
+    `without` names the knobs of `KNOBS` that are switched off.
+    """
+
+    opt_level: int = 3
+    precision: str = "model"
+    without: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether results must round as the model's do."""
+        return self.precision == "strict"
+
+    def uses(self, knob: Knob) -> bool:
+        """Tells whether the optimization is on: its level is reached, and it is not among `without`."""
+        return self.opt_level >= knob.opt_level and knob.name not in self.without
 
 
 def check_knobs(without: Iterable[str]) -> tuple[str, ...]:

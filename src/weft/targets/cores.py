@@ -1,7 +1,10 @@
-"""What is known of x86 cores beyond the instructions they have: their widths, and how fast they read.
+"""What is known of x86 cores beyond the instructions they have: how fast they compute, and how fast they read.
 
 The system gives the sizes of caches, not their speeds. These are what one core reads of data that another level holds, measured
 with sequential reads in huge pages; a rule that chooses between more arithmetic and more memory needs them to a factor of two.
+Each row says in `source` where its figures come from: the machine, the date and the command, or the text that has them. A
+processor in no row is measured (`driver.calibrate`), and its facts are kept in `MEASURED`; until then it has `UNMEASURED`, with
+which nothing but the measuring itself is compiled.
 
 Every core gets the name of one whose timing LLVM knows: its own where a table has it, else that of the newest known core of its
 maker whose features it has. LLVM's "generic" is no such name: told nothing of a core, it lets the widest register tiles of AVX2
@@ -14,47 +17,118 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from weft.targets.records import Caches, Core
+
+WIDE: Final = 512
+"""Bits of the widest vectors, of which some cores multiply one where they multiply two of half the width."""
+
+_SPEEDS: Final = "Zen 4 virtual machine, 2026-11-21, weft bench --peak (docs/design/0014)"
+_PORTS: Final = "Agner Fog, Instruction tables and The microarchitecture of Intel, AMD and VIA CPUs, 2025"
+_ZEN4_SOURCE: Final = f"speeds: {_SPEEDS}; ports and latencies: {_PORTS}"
+_MESH_SOURCE: Final = (
+    f"Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025); ports and latencies: {_PORTS}"
+)
+_PORTS_ALONE: Final = f"ports and latencies: {_PORTS}; speeds not measured on this core, those of: {_SPEEDS}"
+
 
 @dataclass(frozen=True)
-class Core:
-    """A kind of core: LLVM's name for its timing, the 512-bit multiply-adds of a cycle, and what it reads (`Target`)."""
+class KnownCore:
+    """A kind of core: what `records.Core` and `records.Caches` say of it, and the *source* of that.
+
+    A multiply-add of 512 bits may take both units: `wide_fma_per_cycle` are those of a cycle, where it has such, and
+    `wide_broadcast_slowdown` is the `broadcast_slowdown` of these vectors. A program can count on `l3_share` bytes of the third
+    level; more cores than the system shows may share it.
+    """
 
     tune: str
+    source: str
+    fma_per_cycle: int = 2
     wide_fma_per_cycle: int = 2
+    wide_broadcast_slowdown: float = 1.5
+    fma_latency: int = 4
+    loads_per_cycle: int = 2
+    forwarding_latency: int = 5
+    issue_width: int = 6
+    decoded_instructions: int = 4000
+    decode_rate: float = 2.0
     l2_speed: float = 48.0
     l3_speed: float = 24.0
     memory_speed: float = 8.0
     read_ahead: int = 4096
     read_ahead_uses: int = 4
+    wake_operations: int = 16384
     l3_share: int = 1 << 40
-    """Bytes of the third level that a program can count on; more cores than the system shows may share it."""
 
+    def core(self, vector_bits: int, *, fma: bool) -> Core:
+        """Returns the core held to vectors of *vector_bits* bits, with or without multiply-adds in one instruction."""
+        wide = vector_bits == WIDE
+        return Core(
+            tune=self.tune,
+            fma_per_cycle=1 if not fma else self.wide_fma_per_cycle if wide else self.fma_per_cycle,
+            fma_latency=self.fma_latency,
+            loads_per_cycle=self.loads_per_cycle,
+            forwarding_latency=self.forwarding_latency,
+            issue_width=self.issue_width,
+            decoded_instructions=self.decoded_instructions,
+            decode_rate=self.decode_rate,
+            half_rate_wide=wide and self.wide_fma_per_cycle < self.fma_per_cycle,
+            broadcast_slowdown=self.wide_broadcast_slowdown if wide else 1.0,
+            read_ahead=self.read_ahead,
+            read_ahead_uses=self.read_ahead_uses,
+            wake_operations=self.wake_operations,
+        )
+
+    def caches(self, sizes: Mapping[int, int]) -> Caches:
+        """Returns the caches of a machine whose levels have *sizes* bytes."""
+        return Caches(
+            l1=sizes.get(1, 32 << 10),
+            l2=sizes.get(2, 512 << 10),
+            l3=min(sizes.get(3, 8 << 20), self.l3_share),
+            line=64,
+            page=4096,
+            set_period=4096,
+            l2_speed=self.l2_speed,
+            l3_speed=self.l3_speed,
+            memory_speed=self.memory_speed,
+        )
+
+
+UNMEASURED: Final = KnownCore("", f"not measured; {_PORTS}")
+"""A processor in no table whose facts were not measured yet."""
+
+MEASURED: Final[dict[str, KnownCore]] = {}
+"""The facts of processors in no table that were measured, by `processor_key`; see `registry.use_measured`."""
 
 _Newest = Sequence[tuple[str, str]]
 """Cores by a flag of Linux that came with them, the newest first; the last one's is empty."""
 
-_ZEN3: Final = Core("znver3", 1)
-_ZEN4: Final = Core("znver4", 1)
+_OLDER_ZEN: Final = KnownCore("", _PORTS_ALONE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
+"""Before Zen 5 a multiply-add of 512 bits takes both units."""
+_ZEN3: Final = replace(_OLDER_ZEN, tune="znver3")
+_ZEN4: Final = replace(_OLDER_ZEN, tune="znver4", source=_ZEN4_SOURCE)
 _AMD: Final = [
-    (23, range(0x30), Core("znver1", 1)),
-    (23, range(0x30, 0x100), Core("znver2", 1)),
+    (23, range(0x30), replace(_OLDER_ZEN, tune="znver1")),
+    (23, range(0x30, 0x100), replace(_OLDER_ZEN, tune="znver2")),
     (25, range(0x10), _ZEN3),
     (25, range(0x10, 0x20), _ZEN4),
     (25, range(0x20, 0x60), _ZEN3),
     (25, range(0x60, 0x80), _ZEN4),
     (25, range(0xA0, 0xB0), _ZEN4),
-    (26, range(0x100), Core("znver5")),
+    (26, range(0x100), KnownCore("znver5", _PORTS_ALONE)),
 ]
-"""By family and model. Before Zen 5 a multiply-add of 512 bits takes both units."""
+"""By family and model."""
 
 _AMD_BY_FLAG: Final[_Newest] = [
-    ("avx512_vp2intersect", "znver5"), ("avx512f", "znver4"), ("vaes", "znver3"), ("rdpid", "znver2"), ("avx2", "znver1"),
-    ("fma", "bdver2"), ("avx", "bdver1"), ("", "barcelona"),
-]  # fmt: skip
-_WIDE_AMD: Final = 26
-"""The first family of AMD whose multiply-adds of 512 bits take one unit each."""
-
-_MESH: Final = Core("", l3_speed=10.0, memory_speed=4.5, read_ahead_uses=1, l3_share=64 << 20)
+    ("avx512_vp2intersect", "znver5"),
+    ("avx512f", "znver4"),
+    ("vaes", "znver3"),
+    ("rdpid", "znver2"),
+    ("avx2", "znver1"),
+    ("fma", "bdver2"),
+    ("avx", "bdver1"),
+    ("", "barcelona"),
+]
+_MESH: Final = KnownCore("", _MESH_SOURCE, l3_speed=10.0, memory_speed=4.5, read_ahead_uses=1, l3_share=64 << 20)
 """Intel's servers: a third level spread over a mesh, far from each core, so that reads must be under way early."""
 
 _INTEL_SERVERS: Final = {
@@ -69,22 +143,47 @@ _INTEL_SERVERS: Final = {
 """LLVM's names, by model of family 6."""
 
 _INTEL_SERVERS_BY_FLAG: Final[_Newest] = [
-    ("amx_fp16", "graniterapids"), ("amx_tile", "sapphirerapids"), ("avx512_vbmi2", "icelake-server"),
-    ("avx512_vnni", "cascadelake"), ("", "skylake-avx512"),
-]  # fmt: skip
+    ("amx_fp16", "graniterapids"),
+    ("amx_tile", "sapphirerapids"),
+    ("avx512_vbmi2", "icelake-server"),
+    ("avx512_vnni", "cascadelake"),
+    ("", "skylake-avx512"),
+]
 
 _INTEL_CLIENTS: Final = {
-    60: "haswell", 69: "haswell", 70: "haswell", 61: "broadwell", 71: "broadwell", 78: "skylake", 94: "skylake",
-    142: "skylake", 158: "skylake", 165: "skylake", 166: "skylake", 125: "icelake-client", 126: "icelake-client",
-    140: "tigerlake", 141: "tigerlake", 167: "rocketlake", 151: "alderlake", 154: "alderlake", 183: "raptorlake",
-    186: "raptorlake", 191: "raptorlake",
-}  # fmt: skip
-"""Those that have multiply-adds of 512 bits have one unit for them."""
+    60: "haswell",
+    69: "haswell",
+    70: "haswell",
+    61: "broadwell",
+    71: "broadwell",
+    78: "skylake",
+    94: "skylake",
+    142: "skylake",
+    158: "skylake",
+    165: "skylake",
+    166: "skylake",
+    125: "icelake-client",
+    126: "icelake-client",
+    140: "tigerlake",
+    141: "tigerlake",
+    167: "rocketlake",
+    151: "alderlake",
+    154: "alderlake",
+    183: "raptorlake",
+    186: "raptorlake",
+    191: "raptorlake",
+}
+_CLIENT: Final = KnownCore("", _PORTS_ALONE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
+"""Clients of Intel's that have multiply-adds of 512 bits have one unit for them."""
 
 _INTEL_CLIENTS_BY_FLAG: Final[_Newest] = [
-    ("avx512_vbmi2", "icelake-client"), ("avx512f", "skylake-avx512"), ("avx_vnni", "alderlake"), ("avx2", "haswell"),
-    ("avx", "sandybridge"), ("", "nehalem"),
-]  # fmt: skip
+    ("avx512_vbmi2", "icelake-client"),
+    ("avx512f", "skylake-avx512"),
+    ("avx_vnni", "alderlake"),
+    ("avx2", "haswell"),
+    ("avx", "sandybridge"),
+    ("", "nehalem"),
+]
 
 _ANY_BY_FLAG: Final[_Newest] = [
     *_INTEL_SERVERS_BY_FLAG[:-1],
@@ -94,32 +193,49 @@ _ANY_BY_FLAG: Final[_Newest] = [
 """Cores of a maker that is not known, or that a virtual machine does not tell."""
 
 
-def core_of(cpuinfo: Mapping[str, str]) -> Core:
-    """Returns the core that the fields of /proc/cpuinfo describe; the nearest one known if it is in no table."""
-    flags = frozenset(cpuinfo.get("flags", "").split())
-    family, model = (int(cpuinfo.get(k, "0")) for k in ("cpu family", "model"))
-    vendor = cpuinfo.get("vendor_id")
-    if vendor == "AuthenticAMD":
-        return _amd(family, model, flags)
-    if vendor == "GenuineIntel":
-        return _intel(model if family == 6 else -1, flags)
-    return Core(_newest(_ANY_BY_FLAG, flags))
+def core_of(cpuinfo: Mapping[str, str]) -> KnownCore:
+    """Returns the core that the fields of /proc/cpuinfo describe: of its row, as it was measured, or as far as features tell."""
+    return listed_core(cpuinfo) or MEASURED.get(processor_key(cpuinfo)) or unmeasured_core(cpuinfo)
 
 
-def _amd(family: int, model: int, flags: frozenset[str]) -> Core:
-    for known, models, core in _AMD:
-        if family == known and model in models:
-            return core
-    return Core(_newest(_AMD_BY_FLAG, flags), 2 if family >= _WIDE_AMD else 1)
+def listed_core(cpuinfo: Mapping[str, str]) -> KnownCore | None:
+    """Returns the row of a processor, None if it is in no table.
 
-
-def _intel(model: int, flags: frozenset[str]) -> Core:
-    """A rented machine with AVX-512 is a server, whatever model it is made to show."""
+    A hypervisor may show a model that is not the processor's, as many show that of a client on a server: such a client is in no
+    table.
+    """
+    flags, family, model = _parsed(cpuinfo)
+    if cpuinfo.get("vendor_id") == "AuthenticAMD":
+        return next((core for known, models, core in _AMD if family == known and model in models), None)
+    if cpuinfo.get("vendor_id") != "GenuineIntel" or family != 6:
+        return None
     if model in _INTEL_SERVERS:
         return replace(_MESH, tune=_INTEL_SERVERS[model])
-    if "amx_tile" in flags or {"avx512f", "hypervisor"} <= flags:
-        return replace(_MESH, tune=_newest(_INTEL_SERVERS_BY_FLAG, flags))
-    return Core(_INTEL_CLIENTS.get(model) or _newest(_INTEL_CLIENTS_BY_FLAG, flags), 1)
+    if model in _INTEL_CLIENTS and not {"hypervisor", "amx_tile"} & flags:
+        return replace(_CLIENT, tune=_INTEL_CLIENTS[model])
+    return None
+
+
+def unmeasured_core(cpuinfo: Mapping[str, str]) -> KnownCore:
+    """Returns what is known of a processor in no table before it is measured: the name of the nearest core, for LLVM."""
+    flags, _, _ = _parsed(cpuinfo)
+    vendor, cores = cpuinfo.get("vendor_id"), _ANY_BY_FLAG
+    if vendor == "AuthenticAMD":
+        cores = _AMD_BY_FLAG
+    elif vendor == "GenuineIntel":
+        rented = "amx_tile" in flags or {"avx512f", "hypervisor"} <= flags
+        cores = _INTEL_SERVERS_BY_FLAG if rented else _INTEL_CLIENTS_BY_FLAG
+    return replace(UNMEASURED, tune=_newest(cores, flags))
+
+
+def processor_key(cpuinfo: Mapping[str, str]) -> str:
+    """Returns the text by which measured facts are kept: the maker, family and model that a processor shows, and its flags."""
+    return ";".join([cpuinfo.get(k, "") for k in ("vendor_id", "cpu family", "model", "flags")])
+
+
+def _parsed(cpuinfo: Mapping[str, str]) -> tuple[frozenset[str], int, int]:
+    family, model = (int(cpuinfo.get(k, "0")) for k in ("cpu family", "model"))
+    return frozenset(cpuinfo.get("flags", "").split()), family, model
 
 
 def _newest(cores: _Newest, flags: frozenset[str]) -> str:

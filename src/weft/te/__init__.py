@@ -1,42 +1,22 @@
 """Tensor expressions: what an operator computes, as index formulas; the compiler owns the loops."""
 
+from weft.te.classification import OpClass, access_class, classify
 from weft.te.extern import Extern, extern, whole
 from weft.te.gradient import gradient
+from weft.te.promotion import Widened, as_stored, is_narrow
 from weft.te.reducer import (
-    ReduceAxis,
-    Reducer,
-    Reduction,
-    all_,
-    any_,
-    argmax,
-    argmin,
-    highest,
-    lowest,
-    max_,
-    min_,
-    prod,
-    reduce_axis,
-    reducer,
-    sum_,
-)  # fmt: skip
+    ReduceAxis, Reducer, Reduction, all_, any_, argmax, argmin, highest, lowest, max_, min_, prod, reduce_axis,
+    reducer, sum_,
+)
 from weft.te.scan import Scan, scan
 from weft.te.tensor import (
-    Compute,
-    Operation,
-    Placeholder,
-    Read,
-    Tensor,
-    compute,
-    compute_many,
-    placeholder,
-    topological,
+    Compute, Operation, Placeholder, Read, Tensor, compute, compute_many, placeholder, reads_of, topological,
 )
 from weft.te.to_loops import to_program
-from weft.te.widened import Widened, as_stored, is_narrow
 
 __all__ = [
-    "Compute", "Extern", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction", "Scan", "Tensor",
-    "Widened", "all_", "any_", "argmax", "argmin", "as_stored", "compute", "compute_many", "extern", "gradient", "highest",
-    "is_narrow", "lowest", "max_", "min_", "placeholder", "prod", "reduce_axis", "reducer", "scan", "sum_", "to_program",
-    "topological", "whole",
-]  # fmt: skip
+    "Compute", "Extern", "OpClass", "Operation", "Placeholder", "Read", "ReduceAxis", "Reducer", "Reduction",
+    "Scan", "Tensor", "Widened", "access_class", "all_", "any_", "argmax", "argmin", "as_stored", "classify",
+    "compute", "compute_many", "extern", "gradient", "highest", "is_narrow", "lowest", "max_", "min_",
+    "placeholder", "prod", "reads_of", "reduce_axis", "reducer", "scan", "sum_", "to_program", "topological", "whole",
+]

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from weft.ir.expr import FALSE, TRUE, ZERO, Expr, Or, Var, all_of, cast, const, eq, ne
-from weft.ir.rewrite import substitute
+from weft.ir import FALSE, TRUE, ZERO, Expr, Or, Var, all_of, cast, const, eq, ne, substitute
 from weft.support.dtypes import DType, f32
 from weft.te.derivatives import derivative, plus, times
 from weft.te.reducer import ReduceAxis, Reducer, Reduction, argmax, argmin, max_, min_, sum_

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
-from weft.ir.bounds import EMPTY, Bounds
-from weft.ir.expr import ONE, ZERO, Expr, Var, all_of, cast, conjuncts, const, select
-from weft.ir.prove import prove
-from weft.ir.rewrite import free_vars, substitute
-from weft.ir.simplify import simplify
+from weft.ir import (
+    EMPTY,
+    ONE,
+    ZERO,
+    Bounds,
+    Expr,
+    Var,
+    all_of,
+    cast,
+    conjuncts,
+    const,
+    free_vars,
+    prove,
+    select,
+    simplify,
+    substitute,
+)
 from weft.support.errors import GradientError
 from weft.te.adjoints import Adjoint, Contribution, contributions, formulas, wide
 from weft.te.inverse import preimage

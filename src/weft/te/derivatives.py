@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from weft.ir import expr as ir
-from weft.ir.expr import Expr, apply, cast, const, eq, select
-from weft.ir.node import Node
+from weft import ir
+from weft.ir import Expr, Node, apply, cast, const, eq, select
 from weft.support.errors import GradientError
 
 Tangent: TypeAlias = "Expr | None"
@@ -120,7 +119,7 @@ OPERATOR_ROWS: Final[dict[type[Expr], Row]] = {
     ir.Neg: lambda e, a: minus(None, a),
     ir.Cast: lambda e, a: cast(a, e.dtype),
     ir.Select: lambda e, _, a, b: choose(e.cond, a, b),
-}  # fmt: skip
+}
 
 _LOG2: Final = math.log(2.0)
 INTRINSIC_ROWS: Final[dict[str, Row]] = {
@@ -153,6 +152,6 @@ INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "ldexp": lambda e, x, n, dx, dn: None if dx is None else apply("ldexp", dx, n),
     "fmod": lambda e, a, b, da, db: minus(da, times(db, apply("trunc", a / b))),
     **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away"), lambda e, x, t: None),
-}  # fmt: skip
+}
 
 _LEAVES: Final = (ir.Const, ir.Var)

@@ -16,10 +16,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from weft.ir.expr import INDEX, ONE, TRUE, ZERO, Expr, ExprLike, Var, as_expr
-from weft.loop.nodes import Address, Alloc, Axis, AxisKind, Block, Buffer, Function, Stmt, View, full_region
-from weft.loop.regions import touched_regions
-from weft.loop.visit import buffers_of, statements
+from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, ExprLike, Var, as_expr
+from weft.loop import (
+    Address,
+    Alloc,
+    Axis,
+    AxisKind,
+    Block,
+    Buffer,
+    Function,
+    Stmt,
+    View,
+    buffers_of,
+    full_region,
+    statements,
+    touched_regions,
+)
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te.nests import Buffers

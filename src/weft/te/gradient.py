@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from weft.ir.expr import Expr, const
-from weft.ir.simplify import simplify
+from weft.ir import Expr, const, simplify
 from weft.support.errors import GradientError, TypeMismatch
 from weft.te.adjoints import Adjoint, Contribution
 from weft.te.backward import backward, formula_rule, reading

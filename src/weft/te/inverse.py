@@ -21,12 +21,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from weft.ir.bounds import Bounds
-from weft.ir.expr import ONE, ZERO, Const, Expr, FloorDiv, FloorMod, Var, ceil_div, eq, index
-from weft.ir.node import Node
-from weft.ir.prove import extremes, linear_terms, prove
-from weft.ir.rewrite import free_vars, map_nodes, post_order, substitute
-from weft.ir.simplify import simplify
+from weft.ir import (
+    ONE,
+    ZERO,
+    Bounds,
+    Const,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    Node,
+    Var,
+    ceil_div,
+    eq,
+    extremes,
+    free_vars,
+    index,
+    linear_terms,
+    map_nodes,
+    post_order,
+    prove,
+    simplify,
+    substitute,
+)
 from weft.te.tensor import Read
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir.expr import TRUE, Expr, Select, Var
-from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, substitute
-from weft.loop.nodes import Axis, AxisKind, Buffer, Let, Load, Stmt, for_, seq, store
-from weft.loop.regions import make_block
+from weft.ir import TRUE, Expr, Node, Select, Var, map_nodes, substitute
+from weft.loop import Axis, AxisKind, Buffer, Let, Load, Stmt, for_, make_block, seq, store
 from weft.te.reducer import Reduction
 from weft.te.tensor import Compute, Operation, Read, Tensor
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft.ir.expr import FALSE, INDEX, TRUE, Expr, ExprLike, Var, as_expr, const, eq, maximum, minimum, select
+from weft.ir import FALSE, INDEX, TRUE, Expr, ExprLike, Var, as_expr, const, eq, maximum, minimum, select
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 

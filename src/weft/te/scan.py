@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from weft.ir.expr import Const, Expr, index
-from weft.ir.simplify import simplify
+from weft.ir import Const, Expr, index, simplify
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te.tensor import Compute, Operation, Placeholder, Read, Tensor, topological

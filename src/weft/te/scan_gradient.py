@@ -14,10 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from weft.ir.expr import TRUE, ZERO, Expr, Var, cast, const, index, select
-from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, substitute
-from weft.ir.simplify import simplify
+from weft.ir import TRUE, ZERO, Expr, Node, Var, cast, const, index, map_nodes, select, simplify, substitute
 from weft.support.errors import GradientError
 from weft.te.adjoints import Adjoint, Contribution, formulas, map_body, wide
 from weft.te.backward import Key, backward, formula_rule, key_of, reading

@@ -19,12 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir.expr import Expr, Var, index
-from weft.ir.node import Node
-from weft.ir.rewrite import map_nodes, substitute
-from weft.ir.simplify import simplify
-from weft.loop.nodes import Axis, AxisKind, Buffer, Load, Stmt, for_, seq, store
-from weft.loop.regions import make_block
+from weft.ir import Expr, Node, Var, index, map_nodes, simplify, substitute
+from weft.loop import Axis, AxisKind, Buffer, Load, Stmt, for_, make_block, seq, store
 from weft.te.nests import Buffers, Rewrite, Target, around, assignments, block_axes, variables
 from weft.te.scan import Scan
 from weft.te.tensor import Compute, Operation, Read, Tensor

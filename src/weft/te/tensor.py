@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
-from weft.ir.expr import INDEX, Expr, ExprLike, Var, as_expr
-from weft.ir.node import node
+from weft.ir import INDEX, Expr, ExprLike, Var, as_expr, node
 from weft.support.dtypes import DType, f32
 from weft.support.errors import TypeMismatch
 from weft.te.reducer import Reduction
@@ -125,6 +124,8 @@ class Compute(Operation):
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """One output of an operation: `t[i, j]` is its element in a formula."""
+
+    __leaf__ = "value"
 
     op: Operation
     index: int

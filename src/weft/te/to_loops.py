@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.ir.expr import Var
-from weft.ir.rewrite import free_vars, post_order
-from weft.loop.nodes import Alloc, Function, Program, Stmt, seq
+from weft.ir import Var, free_vars, post_order
+from weft.loop import Alloc, Function, Program, Stmt, seq
 from weft.support.errors import TypeMismatch
 from weft.te.extern import Extern, extern_block
 from weft.te.nests import Buffers, nest, variables

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 from tests.strategies import FLOATS, INTS, SCALARS, exprs
 
+from weft import ir
 from weft.codegen.interp import run
-from weft.ir import expr as ir
-from weft.ir.expr import Expr, Var, apply, const
-from weft.ir.intrinsics import INTRINSICS
-from weft.loop.nodes import Buffer, Function, Param, Program, Store
+from weft.ir import INTRINSICS, Expr, Var, apply, const
+from weft.loop import Buffer, Function, Param, Program, Store
 from weft.support.dtypes import DType, f32, f64, i32, i64, u8
 
 VARIABLES = [Var(f"{t}_{k}", t) for t in SCALARS for k in "ab"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from weft.codegen.interp import ExecutionError, run
-from weft.loop.parser import parse_program
+from weft.loop import parse_program
 from weft.support.errors import InputError, LoweringError, RuntimeFailure
 
 

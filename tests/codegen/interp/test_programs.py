@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from tests.strategies import SIZE, programs
 
 from weft.codegen.interp import run
-from weft.loop.nodes import Program
-from weft.loop.parser import parse_program
-from weft.loop.printer import print_program
-from weft.loop.verify import verify
+from weft.loop import Program, parse_program, print_program, verify
 
 Array = npt.NDArray[Any]
 

@@ -11,9 +11,8 @@ from weft.codegen.interp.counters import Counters
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.races import DivergenceError, RaceError
 from weft.codegen.interp.threads import run_threads
-from weft.loop.parser import parse_program
-from weft.loop.verify import verify
-from weft.targets.threads import GENERIC_THREADS
+from weft.loop import parse_program, verify
+from weft.targets.grid_machines import GENERIC_THREADS
 
 Array = np.ndarray[Any, Any]
 

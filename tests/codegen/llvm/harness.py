@@ -1,4 +1,4 @@
-"""Builds small flat programs, compiles them for each x86-64 level that this machine runs, and calls them."""
+"""Builds small flat programs, compiles them by each backend whose code runs here, and calls them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,25 @@ import numpy as np
 import numpy.typing as npt
 from tests.support.jit import Machine
 
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import link
-from weft.ir.expr import Expr, Ramp, Var, index
-from weft.loop.nodes import Buffer, Function, Load, Program, Store, for_
+from weft.codegen.toolchain import compile_program, link_here
+from weft.ir import Expr, Ramp, Var, index
+from weft.loop import Buffer, Export, Function, Load, Program, Store, for_
 from weft.support.dtypes import DType
-from weft.targets.cpu import LEVELS, can_run, cpu
+from weft.targets.cpu import LEVELS, cpu
+from weft.targets.registry import can_run, parse_target
 from weft.targets.target import Target
 
 Array = npt.NDArray[Any]
-TARGETS: dict[str, Target] = {name: cpu(name) for name in LEVELS if can_run(cpu(name))}
+TARGETS: dict[str, Target] = {
+    **{name: cpu(name) for name in LEVELS if can_run(cpu(name))},
+    **{name: parse_target(name) for name in ("c", "c-vector") if can_run(parse_target(name))},
+}
+"""The x86-64 levels that this machine runs, by way of LLVM, and C, where there is a compiler."""
+
+
+def is_llvm(name: str) -> bool:
+    """Tells whether a target's code is made by LLVM, so that its text can be looked at."""
+    return TARGETS[name].backend == "llvm"
 
 
 def at(i: Expr, lanes: int) -> Expr:
@@ -35,14 +44,13 @@ def elementwise(
     result, i = Buffer("y", [count], out), Var("i")
     values = [Load(s, (at(i, lanes),)) for s in sources]
     body = for_(i, count // lanes, Store(result, (at(i, lanes),), op(*values), None))
-    return Function(name, (*sources, result), body, (("export", 1),))
+    return Function(name, (*sources, result), body, (Export(),))
 
 
 def machine_for(functions: Sequence[Function], target: Target, pieces: int = 2) -> Machine:
     """Compiles functions together and maps them."""
-    object_code = compile_function_module(Program(tuple(functions)), target)
-    assert object_code.undefined() == []
-    return Machine(link([object_code]), pieces)
+    module = compile_program(Program(tuple(functions)), target)
+    return Machine(link_here([module], target), pieces)
 
 
 def call(machine: Machine, name: str, *args: Array | int) -> None:

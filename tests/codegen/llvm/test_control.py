@@ -7,14 +7,14 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.codegen.llvm.harness import TARGETS, call, machine_for
+from tests.codegen.llvm.harness import TARGETS, call, is_llvm, machine_for
 from tests.support.jit import Failed
 
-from weft.codegen.llvm.compile import compile_function_module
-from weft.codegen.llvm.link import link
-from weft.codegen.llvm.module import llvm_text
-from weft.ir.expr import FALSE, TRUE, Broadcast, Cast, Expr, Ramp, Select, Var, const, eq, index, maximum, minimum, ne
-from weft.loop.nodes import (
+from weft.codegen.llvm.ir_module import llvm_text
+from weft.codegen.objects.read_elf import undefined_symbols
+from weft.codegen.toolchain import compile_program, link_here
+from weft.ir import FALSE, TRUE, Broadcast, Cast, Expr, Ramp, Select, Var, const, eq, index, maximum, minimum, ne
+from weft.loop import (
     Address,
     Alloc,
     Assert,
@@ -23,18 +23,21 @@ from weft.loop.nodes import (
     Block,
     Buffer,
     Call,
+    Export,
     Function,
     If,
     Let,
     LoopKind,
+    Note,
     Program,
     Stmt,
+    Task,
     While,
     for_,
-    load,
     seq,
     store,
 )
+from weft.loop.nodes import load
 from weft.support.dtypes import bool_, f32, f64, i8, i32, i64
 from weft.support.errors import LoweringError
 from weft.targets.cpu import cpu
@@ -42,8 +45,8 @@ from weft.targets.cpu import cpu
 EVERYWHERE = pytest.mark.parametrize("name", TARGETS)
 
 
-def function(params: list[Buffer | Var], body: Stmt, name: str = "f", **notes: int) -> Function:
-    return Function(name, tuple(params), body, (("export", 1), *notes.items()))
+def function(params: list[Buffer | Var], body: Stmt, name: str = "f", *notes: Note) -> Function:
+    return Function(name, tuple(params), body, (Export(), *notes))
 
 
 def start(buffer: Buffer, at: Expr | int = 0) -> Expr:
@@ -131,7 +134,7 @@ def task_program(n: Expr) -> tuple[Function, Function]:
     x, y, scale, shift = Buffer("x", [n], f32), Buffer("y", [n], f32), Var("scale", f32), Var("shift", i8)
     value = load(x, i) * scale + Select(flag, Cast(shift, f32), const(0.0, f32))
     work = for_(i, end - begin, store(y, [i], value), begin=begin)
-    task = Function("work", (begin, end, x, y, scale, shift, flag), work, (("task", 1),))
+    task = Function("work", (begin, end, x, y, scale, shift, flag), work, (Task(),))
     a, b = Buffer("a", [n], f32), Buffer("b", [n], f32)
     args = (index(0), n, start(a), start(b), const(2.0, f32), const(-3, i8), const(True, bool_))
     return function([a, b, *([n] if isinstance(n, Var) else [])], Call("work", args)), task
@@ -154,7 +157,7 @@ def test_tasks_are_given_vectors(name: str) -> None:
     low, high, scale = Var("low", f32.with_lanes(4)), Var("high", f32.with_lanes(4)), Var("scale", f32)
     value = low * Broadcast(scale, 4) + high
     work = for_(i, end - begin, store(y, [Ramp(i * 4, index(1), 4)], value), begin=begin)
-    task = Function("work", (begin, end, low, scale, high, y), work, (("task", 1),))
+    task = Function("work", (begin, end, low, scale, high, y), work, (Task(),))
     x, z = Buffer("x", [8], f32), Buffer("z", [12], f32)
     halves = [load(x, Ramp(index(at), index(1), 4)) for at in (0, 4)]
     call_ = Call("work", (index(0), index(3), halves[0], const(2.0, f32), halves[1], start(z)))
@@ -183,7 +186,7 @@ def test_failure_gives_back_memory_and_reaches_the_caller(name: str) -> None:
     n, begin, end, y = Var("n"), Var("begin"), Var("end"), Buffer("y", [1], i64)
     fail = Assert(end < 5, "too far", ())
     first, second, third = (Buffer(b, [n], f32, "local") for b in ("first", "second", "third"))
-    task = Function("task", (begin, end, n), Alloc(third, fail), (("task", 1),))
+    task = Function("task", (begin, end, n), Alloc(third, fail), (Task(),))
     middle = Function("middle", (n,), Alloc(second, Call("task", (index(0), n, n))))
     f = function([y, n], Alloc(first, seq(Call("middle", (n,)), store(y, [0], 7))))
     machine = machine_for([f, middle, task], TARGETS[name])
@@ -214,9 +217,10 @@ def test_functions_of_other_objects_are_linked(name: str) -> None:
     x, y, n, i = Buffer("x", [4], f32), Buffer("y", [4], f32), Var("n"), Var("i")
     kernel = Function("kernel", (x, n), for_(i, n, store(x, [i], load(x, i) + 0.1)))
     main = Function("main", (y,), seq(Call("kernel", (start(y), index(4))), Call("kernel", (start(y), index(2)))))
-    objects = [compile_function_module(Program((f,)), TARGETS[name]) for f in (main, kernel)]
-    assert objects[0].undefined() == ["kernel"]
-    image = link(objects)
+    objects = [compile_program(Program((f,)), TARGETS[name]) for f in (main, kernel)]
+    if is_llvm(name):
+        assert undefined_symbols(objects[0].data) == ["kernel"]
+    image = link_here(objects, TARGETS[name])
     assert set(image.symbols) == {"main", "kernel"}
 
 

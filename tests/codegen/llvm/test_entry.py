@@ -1,4 +1,4 @@
-"""The C entry points read tensors' descriptors and the context as their annotations say."""
+"""The C entry points read tensors' descriptors and the context as their notes say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from tests.codegen.llvm.harness import TARGETS, Array, machine_for
 from tests.support.jit import Machine
 
-from weft.codegen.llvm.entry import EntrySpec, entry_of
-from weft.codegen.llvm.module import llvm_text
-from weft.ir.expr import Cast, Var
-from weft.loop.nodes import Buffer, Function, Program, Stmt, for_, load, seq, store
+from weft.codegen.entry_spec import entry_of
+from weft.codegen.llvm.ir_module import llvm_text
+from weft.ir import Cast, Var
+from weft.loop import Buffer, Entry, Function, Program, Stmt, for_, parse_program, seq, store
+from weft.loop.nodes import load
 from weft.support.dtypes import f32, i64, u8
 from weft.support.errors import LoweringError
 
@@ -38,7 +39,7 @@ def descriptors(arrays: Sequence[Array | None], shapes: Sequence[Array]) -> ctyp
 
 
 def entry(name: str, kind: str, args: str, params: list[Buffer | Var], body: Stmt) -> Function:
-    return Function(name, tuple(params), body, EntrySpec(kind, tuple(args.split())).annotations())
+    return Function(name, tuple(params), body, (Entry(kind, tuple(args.split())),))
 
 
 def enter(machine: Machine, symbol: str, inputs: ctypes.Array[Tensor], outputs: ctypes.Array[Tensor]) -> None:
@@ -77,9 +78,11 @@ def test_plan_and_main(name: str) -> None:
     assert set(machine.image.symbols) == {"weft_main", "weft_plan"}
 
 
-def test_annotations_read_back() -> None:
-    spec = EntrySpec("main", ("in0", "out0.1"))
-    assert entry_of(Function("f", (), seq(), spec.annotations())) == spec
+def test_notes_read_back() -> None:
+    spec = Entry("main", ("in0", "out0.1"))
+    f = Function("f", (), seq(), (spec,))
+    assert entry_of(f) is spec
+    assert entry_of(parse_program(str(f)).entry) is spec
     assert spec.symbol == "weft_main"
     assert entry_of(Function("f", (), seq())) is None
 

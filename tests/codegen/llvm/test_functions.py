@@ -1,4 +1,4 @@
-"""Functions of `ir.intrinsics` that the target has are computed as declared; others are refused by name."""
+"""Functions of `ir.expr.intrinsics` that the target has are computed as declared; others are refused by name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for, same
 
-from weft.codegen.llvm.module import llvm_text
-from weft.ir.expr import Apply
-from weft.ir.intrinsics import INTRINSICS
-from weft.loop.nodes import Function, Program
+from weft.codegen.llvm.ir_module import llvm_text
+from weft.ir import INTRINSICS, Apply
+from weft.loop import Function, Program
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8
 from weft.support.errors import LoweringError
 from weft.targets.cpu import cpu
@@ -33,7 +32,7 @@ def test_native_functions(name: str, lanes: int) -> None:
     for dtype in (f16, bf16, f32, f64):
         x = samples(dtype)
         operands = [x, np.roll(x, 7), np.roll(x, 3)]
-        for fn in sorted(f for f in target.native if INTRINSICS[f].accepts(dtype)):
+        for fn in sorted(f for f in target.isa.native if INTRINSICS[f].accepts(dtype)):
             known = INTRINSICS[fn]
             out = bool_ if known.predicate else dtype
             title, given = f"{fn}_{dtype}", operands[: known.arity]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +11,18 @@ from tests.support.jit import load
 from tests.support.kernels import gemm, inner_loop, spills
 from tests.support.processors import every_core
 
-from weft.codegen.llvm.compile import assembly
+from weft.codegen.llvm.object_code import assembly
 from weft.targets.cpu import cpu
 
 TILES = [
-    ("avx512", 14, 32, 16), ("avx512", 6, 64, 16), ("avx512", 8, 48, 16), ("avx512", 6, 64, 64), ("avx2", 6, 16, 8),
-    ("avx2", 4, 24, 8), ("sse4", 4, 8, 4),
-]  # fmt: skip
+    ("avx512", 14, 32, 16),
+    ("avx512", 6, 64, 16),
+    ("avx512", 8, 48, 16),
+    ("avx512", 6, 64, 64),
+    ("avx2", 6, 16, 8),
+    ("avx2", 4, 24, 8),
+    ("sse4", 4, 8, 4),
+]
 ONLY_SSE4 = {"barcelona", "bdver1", "bdver2", "nehalem", "sandybridge"}
 """Cores without AVX2. Code for a level that a core lacks is never timed like it."""
 
@@ -29,7 +33,7 @@ def test_register_tiles_do_not_spill_whatever_the_core(tune: str) -> None:
     for level, mr, nr, lanes in TILES:
         if level == "sse4" or tune not in ONLY_SSE4:
             program = gemm(2 * mr, 2 * nr, 64, mr, nr, lanes, unroll=4)
-            assert spills(assembly(program, replace(cpu(level), tune=tune))) == [], f"{level}, {mr} x {nr}"
+            assert spills(assembly(program, cpu(level).having(tune=tune))) == [], f"{level}, {mr} x {nr}"
 
 
 @pytest.mark.parametrize(("level", "mr", "nr", "lanes"), TILES)
@@ -39,7 +43,7 @@ def test_register_tiles_do_not_spill(level: str, mr: int, nr: int, lanes: int, u
     per_register = target.lanes(32)
     text = assembly(gemm(2 * mr, 2 * nr, 64, mr, nr, lanes, unroll=unroll, packed=packed), target)
     assert spills(text) == []
-    product = "vfmadd" if target.fma else "mulps"
+    product = "vfmadd" if target.isa.fma else "mulps"
     body = inner_loop(text, product)
     products = sum(product in x for x in body)
     assert products == mr * nr // per_register * unroll

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, Array, call, elementwise, machine_for, same
 
-from weft.ir.expr import (
+from weft.ir import (
     Add,
     And,
     Binary,
@@ -38,11 +38,11 @@ from weft.ir.expr import (
     Sub,
     TruncDiv,
     TruncMod,
-    binary,
     cast,
     const,
 )
-from weft.loop.nodes import Function
+from weft.ir.expr.build import binary
+from weft.loop import Function
 from weft.support.dtypes import SCALARS, DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 INTS = [i8, i16, i32, i64, u8, u16, u32, u64]

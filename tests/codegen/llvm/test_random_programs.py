@@ -9,22 +9,8 @@ from hypothesis import strategies as st
 from tests.codegen.llvm.harness import TARGETS, call, machine_for
 
 from weft.codegen.interp import run
-from weft.ir.expr import (
-    Broadcast,
-    Cast,
-    Expr,
-    Ramp,
-    Select,
-    Var,
-    broadcast,
-    const,
-    eq,
-    index,
-    maximum,
-    minimum,
-    ne,
-)
-from weft.loop.nodes import Buffer, Function, If, Let, Load, LoopKind, Program, Stmt, Store, for_, seq
+from weft.ir import Broadcast, Cast, Expr, Ramp, Select, Var, broadcast, const, eq, index, maximum, minimum, ne
+from weft.loop import Buffer, Export, Function, If, Let, Load, LoopKind, Program, Stmt, Store, for_, seq
 from weft.support.dtypes import DType, i32, i64
 
 N, U, J, K = Var("n"), Var("u"), Var("j"), Var("k")
@@ -108,7 +94,7 @@ def program(value: Expr, let: Expr, cond: Expr) -> Program:
     change = Store(X, (clamped(let),), index(7) + J, None)
     body = Let(K, let, seq(write, If(cond, change, None), write))
     nest = for_(J, 6, for_(U, 4, body, LoopKind.UNROLLED))
-    return Program((Function("f", (X, out, N), nest, (("export", 1),)),))
+    return Program((Function("f", (X, out, N), nest, (Export(),)),))
 
 
 def outside_of_let(e: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:

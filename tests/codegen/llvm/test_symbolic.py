@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from weft.codegen.llvm.affine import Affine, Operand
-from weft.codegen.llvm.symbolic import sum_of_variables
-from weft.ir.expr import Expr, Var, const, index
+from weft.codegen.llvm.core.affine_operands import Affine, Operand
+from weft.codegen.llvm.core.symbolic_indices import sum_of_variables
+from weft.ir import Expr, Var, const, index
 from weft.support.dtypes import i32
 
 A, B = Var("a"), Var("b")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
 
-from weft.codegen.llvm.module import write_module
-from weft.ir.expr import Expr, apply
-from weft.loop.nodes import Program
+from weft.codegen.llvm.ir_module import write_module
+from weft.ir import Expr, apply
+from weft.loop import Program
 from weft.support.dtypes import DType, i32, i64, u8
 
 COUNT = 48

@@ -13,11 +13,10 @@ from tests.schedule.fuzz.computations import computation, random_family
 from tests.schedule.fuzz.steps import STEPS
 from tests.schedule.programs import Case
 
-from weft.ir.expr import Var
-from weft.loop.nodes import For, Program
-from weft.loop.visit import statements
-from weft.schedule import BlockRef, LoopRef, Schedule
-from weft.schedule.tree import block_path, blocks_in, loop_path, loops_on
+from weft.ir import Var
+from weft.loop import For, Program, statements
+from weft.schedule import BlockRef, LoopRef, Schedule, blocks_in, loop_path
+from weft.schedule.cursors.tree import block_path, loops_on
 from weft.support.errors import ScheduleError
 
 LONGEST = 12
@@ -154,16 +153,18 @@ class Failure:
 
     def script(self) -> str:
         """A Python program that fails in the same way."""
-        return "\n".join([
-            "from tests.schedule.fuzz.checking import check_everything",
-            "from tests.schedule.fuzz.computations import computation",
-            "from weft.schedule import Schedule",
-            "",
-            f"case = computation({self.family!r}, {self.seed})",
-            "s = Schedule(case.program)",
-            self.trace,
-            "check_everything(case, s.program)",
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                "from tests.schedule.fuzz.checking import check_everything",
+                "from tests.schedule.fuzz.computations import computation",
+                "from weft.schedule import Schedule",
+                "",
+                f"case = computation({self.family!r}, {self.seed})",
+                "s = Schedule(case.program)",
+                self.trace,
+                "check_everything(case, s.program)",
+            ]
+        )
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from tests.schedule.programs import Case
 from tests.schedule.running import check
 
 from weft.driver.function import NativeFunction
-from weft.loop.nodes import For, LoopKind, Program, Stmt
-from weft.loop.verify import verify
-from weft.loop.visit import map_stmts
-from weft.targets.cpu import host
+from weft.loop import For, LoopKind, Program, Stmt, map_stmts, verify
+from weft.targets.registry import host
 
 
 def unbound(program: Program) -> Program:

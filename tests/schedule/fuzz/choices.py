@@ -6,13 +6,23 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from weft.ir.expr import ZERO, Const
-from weft.ir.rewrite import free_vars
-from weft.loop.nodes import TENSOR, Alloc, AxisKind, Block, Buffer, For, LoopKind, Store
-from weft.loop.visit import statements, sub_statements
-from weft.schedule import BlockRef, LoopRef, Schedule
-from weft.schedule.placing import readers, written_buffers
-from weft.schedule.tree import alloc_of, block_path, blocks_in, loops_on, the_block
+from weft.ir import ZERO, Const, free_vars
+from weft.loop import (
+    Alloc,
+    AxisKind,
+    Block,
+    Buffer,
+    For,
+    LoopKind,
+    Store,
+    TensorInstruction,
+    find_note,
+    statements,
+    sub_statements,
+)
+from weft.schedule import BlockRef, LoopRef, Schedule, blocks_in
+from weft.schedule.cursors.tree import alloc_of, block_path, loops_on, the_block
+from weft.schedule.legality.placement import readers, written_buffers
 from weft.support.errors import ScheduleError
 
 T = TypeVar("T")
@@ -36,7 +46,7 @@ def all_loops(s: Schedule) -> list[For]:
         t = stack.pop()
         if isinstance(t, For):
             found.append(t)
-        if not (isinstance(t, Block) and TENSOR in dict(t.annotations)):
+        if not (isinstance(t, Block) and find_note(t.notes, TensorInstruction)):
             stack += reversed(sub_statements(t))
     return found
 

@@ -15,7 +15,7 @@ from tests.schedule.products import product
 from tests.schedule.programs import Array, Case, case
 
 from weft import te
-from weft.ir.expr import Expr, Var, all_of, apply, cast, const, maximum, minimum, select
+from weft.ir import Expr, Var, all_of, apply, cast, const, maximum, minimum, select
 from weft.support.dtypes import bf16, f32, i8, i32, i64, u8
 
 Family = Callable[[random.Random], Case]

@@ -13,9 +13,9 @@ import numpy as np
 from tests.schedule.programs import Array, Case
 
 from weft import te
-from weft.ir.expr import INDEX, Const, Expr, all_of, cast, maximum, minimum, select
+from weft.ir import INDEX, Const, Expr, all_of, cast, maximum, minimum, select
 from weft.support.dtypes import i32
-from weft.te.tensor import Tensor
+from weft.te import Tensor
 
 Values = dict[str, Array]
 

@@ -10,7 +10,7 @@ from tests.schedule.fuzz.checking import check_everything
 from tests.schedule.fuzz.computations import computation
 from tests.schedule.programs import Case
 
-from weft.loop.nodes import Program
+from weft.loop import Program
 from weft.support.errors import ScheduleError
 
 

@@ -24,16 +24,16 @@ from tests.schedule.fuzz.choices import (
     pick_loop,
 )
 
-from weft.ir.expr import Select, Var
-from weft.loop.nodes import THREAD_AXES, Block, Buffer, For, Store
-from weft.schedule import BlockRef, LoopRef, Schedule
-from weft.schedule.nest import parts_of
-from weft.schedule.placing import read_buffers, readers, reduce_loops, written_buffers
-from weft.schedule.tree import block_path, blocks_in, loop_path, the_loop
+from weft.ir import Select, Var
+from weft.loop import THREAD_AXES, Block, Buffer, For, Store
+from weft.schedule import BlockRef, LoopRef, Schedule, blocks_in, loop_path, the_loop
+from weft.schedule.cursors.loop_nest import parts_of
+from weft.schedule.cursors.tree import block_path
+from weft.schedule.legality.placement import read_buffers, readers, reduce_loops, written_buffers
 from weft.support.dtypes import DType
-from weft.targets.cpu import can_run, host
-from weft.targets.intrinsics import intrinsics_of
-from weft.targets.tensor_intrinsic import TensorIntrinsic
+from weft.targets.instructions.known_instructions import intrinsics_of
+from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.targets.registry import can_run, host
 
 Move: TypeAlias = Callable[[Schedule, random.Random], None]
 
@@ -255,9 +255,7 @@ def _any(s: Schedule, b: Block) -> bool:
     return True
 
 
-def _placed(
-    s: Schedule, r: random.Random, wanted: Callable[[Schedule, Block], bool] = _any
-) -> tuple[BlockRef, For]:  # fmt: skip
+def _placed(s: Schedule, r: random.Random, wanted: Callable[[Schedule, Block], bool] = _any) -> tuple[BlockRef, For]:
     """A block and a loop around it and its consumers; the block is moved there if there is no such."""
     known = [(b, f) for b in blocks_in(s.function.body) if is_kept(s, b) and wanted(s, b) for f in _shared(s, b)]
     if known and r.random() < 0.6:

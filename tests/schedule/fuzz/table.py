@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.schedule.fuzz.cases import Tally
 
-from weft.schedule.primitive import PRIMITIVES
+from weft.schedule.cursors.primitive import PRIMITIVES
 
 ACCEPTED, SHARE = 0.01, 0.4
 """Every primitive is to be accepted in one of a hundred cases, and two steps of five, all in all."""

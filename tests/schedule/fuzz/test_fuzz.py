@@ -14,15 +14,18 @@ from tests.schedule.fuzz.steps import STEPS
 from tests.schedule.fuzz.table import SHARE, shortcomings, table
 from tests.schedule.programs import Case, matmul
 
-from weft.loop.nodes import For, LoopKind, Program
-from weft.loop.visit import statements
+from weft.loop import For, LoopKind, Program, statements
 from weft.schedule import primitives
 
 PARTS, CASES = 8, 30
 
 
 def test_every_primitive_has_a_step() -> None:
-    assert STEPS.keys() == {m.name for m in pkgutil.iter_modules(primitives.__path__)}
+    assert STEPS.keys() == {
+        m.name.rpartition(".")[2]
+        for m in pkgutil.walk_packages(primitives.__path__, "weft.schedule.primitives.")
+        if not m.ispkg
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)

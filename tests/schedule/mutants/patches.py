@@ -20,196 +20,218 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+def _test(room: str, name: str) -> str:
+    """Returns the path of a test: *name* may begin with a room of its own, or with a folder of *room*."""
+    folder, _, stem = name.rpartition("/")
+    return (
+        f"{folder}/test_{stem}.py"
+        if folder.startswith(("schedule", "lower"))
+        else f"{room}/{folder}/test_{stem}.py".replace("//", "/")
+    )
+
+
 def _schedule(file: str, old: str, new: str, idea: str, *tests: str) -> Mutant:
-    return Mutant(f"src/weft/schedule/{file}.py", old, new, idea, tuple([f"schedule/test_{t}.py" for t in tests]))
+    return Mutant(f"src/weft/schedule/{file}.py", old, new, idea, tuple([_test("schedule", t) for t in tests]))
 
 
 def _lower(file: str, old: str, new: str, idea: str, *tests: str) -> Mutant:
-    named = [t if "/" in t else f"lower/test_{t}.py" for t in tests]
+    named = [_test("lower", t) for t in tests]
     return Mutant(f"src/weft/lower/{file}.py", old, new, idea, tuple(named))
 
 
 SCHEDULE: Final = (
     _schedule(
-        "bijection", "return found is not None and found.bijective", "return found is not None",
-        "instances that run twice, or never, pass for a bijection", "reverse_compute_at", "polyhedral",
+        "legality/bijection", "return found is not None and found.bijective", "return found is not None",
+        "instances that run twice, or never, pass for a bijection", "primitives/reverse_compute_at", "legality/polyhedral",
     ),
     _schedule(
-        "bijection", "return made is not None and made.surjective", "return True",
-        "a reduction over a part passes for the whole", "compute_at", "compute_root",
+        "legality/bijection", "return made is not None and made.surjective", "return True",
+        "a reduction over a part passes for the whole", "primitives/compute_at", "primitives/compute_root",
     ),
     _schedule(
-        "bijection", "return not mixed_loops(path) and all(z is ZERO for z in at_zero)", "return True",
-        "a reduction may run its first instance late", "reorder", "reverse_compute_at", "decompose_reduction",
+        "legality/bijection", "return not mixed_loops(path) and all(z is ZERO for z in at_zero)", "return True",
+        "a reduction may run its first instance late", "primitives/reorder", "primitives/reverse_compute_at",
+        "primitives/decompose_reduction",
     ),
     _schedule(
-        "dependence", "            and self._is_full(written, known)\n", "",
-        "a box with holes counts as written", "parallel", "compute_at", "random",
+        "legality/flow_dependence", "            and self._is_full(written, known)\n", "",
+        "a box with holes counts as written", "primitives/parallel", "primitives/compute_at", "random",
     ),
     _schedule(
-        "dependence", "            and self._is_unguarded(written, needs)\n", "",
-        "what a guard leaves out counts as written", "parallel", "compute_at", "random",
+        "legality/flow_dependence", "            and self._is_unguarded(written, needs)\n", "",
+        "what a guard leaves out counts as written", "primitives/parallel", "primitives/compute_at", "random",
     ),
     _schedule(
-        "dependence", "    return not any(v in outer for b in combined for v in free_vars(b))", "    return True",
-        "a sum counts as finished before its loop ends", "reverse_compute_at", "compute_at", "random",
+        "legality/flow_dependence", "    return not any(v in outer for b in combined for v in free_vars(b))", "    return True",
+        "a sum counts as finished before its loop ends", "primitives/reverse_compute_at", "primitives/compute_at", "random",
     ),
     _schedule(
-        "dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
-        "a write after a read counts as feeding it", "order_of_accesses",
+        "legality/flow_dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
+        "a write after a read counts as feeding it", "legality/order_of_accesses",
     ),
     _schedule(
-        "dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
-        "boxes that share an end count as disjoint", "parallel", "reorder", "random",
+        "legality/flow_dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
+        "boxes that share an end count as disjoint", "primitives/parallel", "primitives/reorder", "random",
     ),
     _schedule(
-        "dependence", "return most // step * step < least", "return most // step * step <= least",
-        "indices that meet once in a while count as taking turns", "reorder", "parallel",
+        "legality/flow_dependence", "return most // step * step < least", "return most // step * step <= least",
+        "indices that meet once in a while count as taking turns", "primitives/reorder", "primitives/parallel",
     ),
     _schedule(
-        "dependence", " or self._reads_nothing_beyond(c, needs)", " or not any(v in self.vars for v in free_vars(c))",
-        "what a guard leaves out of an iteration counts as padding", "reorder", "parallel", "polyhedral",
+        "legality/flow_dependence", " or self._reads_nothing_beyond(c, needs)",
+        " or not any(v in self.vars for v in free_vars(c))",
+        "what a guard leaves out of an iteration counts as padding", "primitives/reorder", "primitives/parallel",
+        "legality/polyhedral",
     ),
     _schedule(
-        "domain", "high = min(high, ((most - 1) // -k) * step + step - 1)", "high = min(high, ((most - 1) // -k) * step)",
-        "a loop that a guard cuts loses its last iterations", "domain",
+        "legality/iteration_domain", "high = min(high, ((most - 1) // -k) * step + step - 1)",
+        "high = min(high, ((most - 1) // -k) * step)",
+        "a loop that a guard cuts loses its last iterations", "legality/iteration_domain",
     ),
     _schedule(
-        "domain", "if any(_implies(other, c, bounds) for other in kept if other is not c):", "if len(kept) > 1:",
-        "one of several conditions counts as the others' consequence", "domain",
+        "legality/iteration_domain", "if any(_implies(other, c, bounds) for other in kept if other is not c):",
+        "if len(kept) > 1:",
+        "one of several conditions counts as the others' consequence", "legality/iteration_domain",
     ),
     _schedule(
-        "output_dependence", "    return apart and all(_is_fed(", "    return apart or all(_is_fed(",
-        "a copy that moves may leave readers to what others wrote", "compute_root", "polyhedral",
+        "legality/output_dependence", "    return apart and all(_is_fed(", "    return apart or all(_is_fed(",
+        "a copy that moves may leave readers to what others wrote", "primitives/compute_root", "legality/polyhedral",
     ),
     _schedule(
-        "output_dependence", "return once and is_bijective(before, other.path) and _is_fed(", "return once or _is_fed(",
-        "updates may move away from a start in another iteration", "compute_at",
+        "legality/output_dependence", "return once and is_bijective(before, other.path) and _is_fed(",
+        "return once or _is_fed(",
+        "updates may move away from a start in another iteration", "primitives/compute_at",
     ),
     _schedule(
-        "placing", "        if not is_finished(path, path[: common_length(path, read.path)]):", "        if False:",
-        "a sum that is read as far as it is may move", "compute_root",
+        "legality/placement", "        if not is_finished(path, path[: common_length(path, read.path)]):", "        if False:",
+        "a sum that is read as far as it is may move", "primitives/compute_root",
     ),
     _schedule(
-        "primitives/decompose_reduction", "(is_before(own.path, other.path) and feeds(fn, own, other))",
+        "primitives/reductions/decompose_reduction", "(is_before(own.path, other.path) and covers_read(fn, own, other))",
         "is_before(own.path, other.path)",
-        "results may be started before what was left in them is read", "decompose_reduction",
+        "results may be started before what was left in them is read", "primitives/decompose_reduction",
     ),
     _schedule(
-        "kinds", "later = {target.var: target.var + ONE}", "later = {target.var: target.var + ONE + ONE}",
-        "iterations that reach into the next one count as apart", "parallel",
+        "legality/loop_kinds", "later = {target.var: target.var + ONE}", "later = {target.var: target.var + ONE + ONE}",
+        "iterations that reach into the next one count as apart", "primitives/parallel",
     ),
     _schedule(
-        "kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
-        "a loop that a sum runs over may be parallel", "parallel", "vectorize",
+        "legality/loop_kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
+        "a loop that a sum runs over may be parallel", "primitives/parallel", "primitives/vectorize",
     ),
     _schedule(
-        "kinds", "v in indices and is_told_apart(fn, write.path, target, v) for v in axes", "v in indices for v in axes",
-        "iterations that write the same elements count as apart", "parallel", "polyhedral",
+        "legality/loop_kinds", "v in indices and is_injective_in_loop(fn, write.path, target, v) for v in axes",
+        "v in indices for v in axes",
+        "iterations that write the same elements count as apart", "primitives/parallel", "legality/polyhedral",
     ),
     _schedule(
-        "recurrence", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in", "any(w.path != r.path for w in",
-        "a recurrence may run in parallel", "order_of_accesses",
+        "legality/loop_carried", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in",
+        "any(w.path != r.path for w in",
+        "a recurrence may run in parallel", "legality/order_of_accesses",
     ),
     _schedule(
-        "inputs", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
-        "a block may move before what it reads is made", "compute_at", "reverse_compute_at", "compute_inline", "random",
+        "legality/reaching_writes", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
+        "a block may move before what it reads is made", "primitives/compute_at", "primitives/reverse_compute_at",
+        "primitives/compute_inline", "random",
     ),
     _schedule(
-        "inputs", "        if found.own_reads or any(w.path != first.path for w in found.writes):", "        if found.own_reads:",
-        "values that are written twice count as unchanging", "compute_at", "compute_inline", "random", "polyhedral",
+        "legality/reaching_writes", "        if found.own_reads or any(w.path != first.path for w in found.writes):",
+        "        if found.own_reads:",
+        "values that are written twice count as unchanging", "primitives/compute_at", "primitives/compute_inline",
+        "random", "legality/polyhedral",
     ),
     _schedule(
-        "region", "width = simplify(ends[1] - ends[0] + ONE, bounds)", "width = simplify(ends[1] - ends[0], bounds)",
-        "the box that is needed lacks its last element", "compute_at", "rolling_buffer",
+        "legality/access_region", "width = simplify(ends[1] - ends[0] + ONE, bounds)",
+        "width = simplify(ends[1] - ends[0], bounds)",
+        "the box that is needed lacks its last element", "primitives/compute_at", "primitives/rolling_buffer",
     ),
     _schedule(
-        "guards", "    exact = prove(high - low < k, bounds)", "    exact = True",
-        "a guard counts as cutting exactly", "parallel", "compute_at", "random",
+        "legality/predicate_bounds", "    exact = prove(high - low < k, bounds)", "    exact = True",
+        "a guard counts as cutting exactly", "primitives/parallel", "primitives/compute_at", "random",
     ),
     _schedule(
-        "index_map", "    if made is None or not made.bijective:", "    if made is None:",
-        "a layout may put two elements in one place", "pack", "transform_layout",
+        "rewriting/index_map", "    if made is None or not made.bijective:", "    if made is None:",
+        "a layout may put two elements in one place", "primitives/pack", "primitives/transform_layout",
     ),
     _schedule(
-        "relayout", "select(layout.is_inside(old, bounds), value(old), const(pad, target.dtype))", "value(old)",
-        "padding is read beyond the source", "pack", "found_by_fuzzing",
+        "rewriting/layout_change", "select(layout.is_inside(old, bounds), value(old), const(pad, target.dtype))", "value(old)",
+        "padding is read beyond the source", "primitives/pack", "legality/found_by_fuzzing",
     ),
     _schedule(
-        "primitives/split", "guard = TRUE if prove(inside, bounds) else inside", "guard = TRUE",
-        "a split that does not divide runs too far", "split", "tile",
+        "primitives/loops/split", "guard = TRUE if prove(inside, bounds) else inside", "guard = TRUE",
+        "a split that does not divide runs too far", "primitives/split", "primitives/tile",
     ),
     _schedule(
-        "primitives/fuse", "var // below if f is nest[0] else (var // below) % f.extent", "var // below",
-        "an inner position is not taken modulo its extent", "fuse",
+        "primitives/loops/fuse", "var // below if f is nest[0] else (var // below) % f.extent", "var // below",
+        "an inner position is not taken modulo its extent", "primitives/fuse",
     ),
     _schedule(
-        "primitives/reorder", "kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}", "kinds = {AxisKind.OPAQUE}",
-        "the steps of a scan may change places", "reorder", "random",
+        "primitives/loops/reorder", "kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}", "kinds = {AxisKind.OPAQUE}",
+        "the steps of a scan may change places", "primitives/reorder", "random",
     ),
     _schedule(
-        "primitives/software_pipeline", "return moving[0], int(step.value) * (distance + 1)",
+        "primitives/hardware/software_pipeline", "return moving[0], int(step.value) * (distance + 1)",
         "return moving[0], int(step.value) * distance",
-        "a pipeline has one place too few", "software_pipeline",
+        "a pipeline has one place too few", "primitives/software_pipeline",
     ),
     _schedule(
-        "primitives/rolling_buffer", "if int(step.value) >= int(needed.extent.value):",
+        "primitives/storage/rolling_buffer", "if int(step.value) >= int(needed.extent.value):",
         "if int(step.value) > int(needed.extent.value):",
-        "a window that moves by its own length is kept", "rolling_buffer",
+        "a window that moves by its own length is kept", "primitives/rolling_buffer",
     ),
 )  # fmt: skip
 
 LOWER: Final = (
     _lower(
-        "vectorize", "lanes = 1 if _has_vectors(loop.body) else target.lanes(", "lanes = target.lanes(",
-        "vectors of vectors", "schedule/test_found_by_fuzzing.py",
+        "loops/vectorize", "lanes = 1 if _has_vectors(loop.body) else target.lanes(", "lanes = target.lanes(",
+        "vectors of vectors", "schedule/legality/found_by_fuzzing",
     ),
     _lower(
-        "vectorize", "for width in _powers_of_two(rest):", "for width in _powers_of_two(rest - 1):",
-        "the last iteration of a remainder is lost", "vectorize", "random",
+        "loops/vectorize", "for width in _powers_of_two(rest):", "for width in _powers_of_two(rest - 1):",
+        "the last iteration of a remainder is lost", "passes/vectorize", "random",
     ),
     _lower(
-        "widen", "divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO", "divisor % a.lanes",
-        "a vector that starts in the middle of a row ends there", "schedule/test_found_by_fuzzing.py",
+        "analysis/widen", "divisor % a.lanes or simplify(a.base % a.lanes, w.bounds) is not ZERO", "divisor % a.lanes",
+        "a vector that starts in the middle of a row ends there", "schedule/legality/found_by_fuzzing",
     ),
     _lower(
-        "shrink_loops", "return int(c.b.value) + isinstance(c, Le)", "return int(c.b.value)",
-        "a loop cut by `<=` misses its last iteration", "loops", "random",
+        "loops/tighten_loop_bounds", "return int(c.b.value) + isinstance(c, Le)", "return int(c.b.value)",
+        "a loop cut by `<=` misses its last iteration", "passes/loops", "random",
     ),
     _lower(
-        "hoist_invariants", "if loop.var in free_vars(e):", "if loop.var in free_vars(e) and loop.extent is ONE:",
-        "values that vary leave their loop", "hoist_invariants", "random",
+        "loops/hoist_invariants", "if loop.var in free_vars(e):", "if loop.var in free_vars(e) and loop.extent is ONE:",
+        "values that vary leave their loop", "passes/hoist_invariants", "random",
     ),
     _lower(
-        "partition_loops", "parts = [(s.begin, cut.begin), (cut.begin, cut.end), (cut.end, end)]",
+        "loops/partition_loops", "parts = [(s.begin, cut.begin), (cut.begin, cut.end), (cut.end, end)]",
         "parts = [(cut.begin, cut.end), (cut.end, end)]",
-        "the border before the long part is lost", "partition_loops", "random",
+        "the border before the long part is lost", "passes/partition_loops", "random",
     ),
     _lower(
-        "compact_buffers", "return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None",
+        "buffers/compact_buffers", "return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None",
         "return a",
-        "of two parts of a buffer only the first is kept", "buffers", "random",
+        "of two parts of a buffer only the first is kept", "passes/buffers", "random",
     ),
     _lower(
-        "rotate_buffers", "turn = (s.var - s.begin) % index(2)", "turn = (s.var - s.begin) % index(3)",
-        "a third place that there is no memory for", "schedule/test_double_buffer.py",
+        "buffers/expand_double_buffers", "turn = (s.var - s.begin) % index(2)", "turn = (s.var - s.begin) % index(3)",
+        "a third place that there is no memory for", "schedule/primitives/double_buffer",
     ),
     _lower(
-        "flatten_buffers", "size = size + (s - ONE) * stride", "size = size + (s - ONE - ONE) * stride",
-        "memory with strides is too short", "schedule/test_storage_align.py", "buffers",
+        "buffers/flatten_buffers", "size = size + (s - ONE) * stride", "size = size + (s - ONE - ONE) * stride",
+        "memory with strides is too short", "schedule/primitives/storage_align", "passes/buffers",
     ),
     _lower(
-        "unswitch_loops", "if c.dtype.lanes == 1 and bound.isdisjoint(free_vars(c)) and not reads_memory(c)",
+        "loops/unswitch_loops", "if c.dtype.lanes == 1 and bound.isdisjoint(free_vars(c)) and not reads_memory(c)",
         "if c.dtype.lanes == 1 and not reads_memory(c)",
-        "conditions that vary leave their loop", "hoist_invariants", "random",
+        "conditions that vary leave their loop", "passes/hoist_invariants", "random",
     ),
     _lower(
-        "remove_noops", "isinstance(n, Load | Address)}\n    return found", "isinstance(n, Address)}\n    return found",
-        "stores to memory that is read are dropped", "simplify_program", "random",
+        "cleanup/remove_noops", "isinstance(n, Load | Address)}\n    return found", "isinstance(n, Address)}\n    return found",
+        "stores to memory that is read are dropped", "passes/simplify_program", "random",
     ),
     _lower(
-        "outline_tasks", "body = substitute(body, {loop.var: loop.begin + loop.var})", "body = substitute(body, {})",
-        "a parallel loop that begins late begins early", "loops", "random",
+        "loops/outline_tasks", "body = substitute(body, {loop.var: loop.begin + loop.var})", "body = substitute(body, {})",
+        "a parallel loop that begins late begins early", "passes/loops", "random",
     ),
 )  # fmt: skip
 

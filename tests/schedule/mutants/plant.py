@@ -78,8 +78,12 @@ def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
     }
     made = subprocess.run(
         [sys.executable, "-c", _START, str(tree), *paths],
-        cwd=tree, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return made.returncode, made.stdout + made.stderr
 
 

@@ -36,6 +36,6 @@ def test_the_sources_are_left_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_some_are_caught(tmp_path: Path) -> None:
     tree = copy_tree(tmp_path)
-    for m in (next(m for m in SCHEDULE if "split" in m.file), next(m for m in LOWER if "shrink" in m.file)):
+    for m in (next(m for m in SCHEDULE if "split" in m.file), next(m for m in LOWER if "tighten" in m.file)):
         assert run_tests(tree, m.tests)[0] == 0
         assert look_for(m, tree).caught_by is not None

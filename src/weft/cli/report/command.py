@@ -8,28 +8,28 @@ from typing import Annotated
 import typer
 
 import weft
-from weft.cli.asked import Asked, compiling
-from weft.cli.bench_measure import machine
-from weft.cli.bench_roofline import all_sizes
+from weft.cli.bench.measure import machine
+from weft.cli.bench.roofline import all_sizes
+from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import human_bytes, out, print_json
 from weft.cli.files import check_result
 from weft.cli.models import random_inputs
-from weft.cli.report.facts import Timing, report_facts
 from weft.cli.report.page import make_page
+from weft.cli.report.page_data import Timing, report_facts
 from weft.driver.build import Compilation
+from weft.driver.measure.roofline import measure_roofs, place_kernels
 from weft.driver.progress import Progress
-from weft.driver.roofline import measure_roofs, place_kernels
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
 from weft.support.files import write_output
-from weft.targets.cpu import can_run
+from weft.targets.registry import can_run
 
 
 @compiling
 def report(
     model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.", show_default=False)],
-    asked: Asked,
+    asked: CommandOptions,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.0, help="How long the kernels are timed; 0: not at all.")
     ] = 2.0,

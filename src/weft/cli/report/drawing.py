@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from weft.cli.report.layout import lay_out
+from weft.cli.report.layered_layout import lay_out
 
 BOX_HEIGHT: Final = 44
 PILL_HEIGHT: Final = 28
@@ -81,18 +81,29 @@ class Drawing:
                 for b, corner, size, calls in zip(self.boxes, corners, sizes, into, strict=True)
             ],
             "arrows": [
-                {"ends": [a.begin, a.end], "note": a.note, "inside": a.inside, "points": [[round(u), round(v)] for u, v in r]}
+                {
+                    "ends": [a.begin, a.end],
+                    "note": a.note,
+                    "inside": a.inside,
+                    "points": [[round(u), round(v)] for u, v in r],
+                }
                 for a, r in zip(self.arrows, layout.routes, strict=True)
             ],
-        }  # fmt: skip
+        }
 
 
 def _box_facts(b: Box, corner: tuple[float, float], size: tuple[float, float]) -> dict[str, Any]:
     return {
         "title": b.title if len(b.title) <= LONGEST_TITLE else f"{b.title[: LONGEST_TITLE - 1]}…",
-        "note": b.note, "kind": b.kind, "calls": list(b.calls), "facts": [list(f) for f in b.facts],
-        "x": round(corner[0]), "y": round(corner[1]), "w": round(size[0]), "h": round(size[1]),
-    }  # fmt: skip
+        "note": b.note,
+        "kind": b.kind,
+        "calls": list(b.calls),
+        "facts": [list(f) for f in b.facts],
+        "x": round(corner[0]),
+        "y": round(corner[1]),
+        "w": round(size[0]),
+        "h": round(size[1]),
+    }
 
 
 def _size(b: Box) -> tuple[float, float]:

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from weft.cli.report.drawing import Arrow, Box, Drawing
-from weft.graph.facts import facts_of
-from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.groups import FusedGraph, Group
-from weft.graph.text import attribute_text, dim_text, type_text
-from weft.te.classify import OpClass
+from weft.graph import Constant, FusedGraph, Graph, Group, Node, Value, attribute_text, dim_text, facts_of, type_text
+from weft.te import OpClass
 
 KINDS: Final = {
     OpClass.ELEMENTWISE: "elementwise",

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from weft.ir.printer import print_expr
-from weft.loop.nodes import Alloc, Block, For, If, Let, Seq, Stmt, Store, View, While
-from weft.loop.parser import parse_program
-from weft.loop.visit import statements, sub_statements
+from weft.ir import print_expr
+from weft.loop import (
+    Alloc,
+    Block,
+    For,
+    If,
+    Let,
+    Seq,
+    Stmt,
+    Store,
+    View,
+    While,
+    parse_program,
+    statements,
+    sub_statements,
+)
 
 Item = dict[str, Any]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weft.codegen.interp.memory import Array
-from weft.targets.target import ThreadFacts
+from weft.codegen.interp.array_memory import Array
+from weft.targets.records import Grid
 
 
 @dataclass
 class Counters:
     """Counts of one run.
 
-    *loads* and *stores* are the sectors of global memory (of `ThreadFacts.sector` bytes) that warps move: the threads of a warp
+    *loads* and *stores* are the sectors of global memory (of `Grid.sector` bytes) that warps move: the threads of a warp
     that touch one sector together move it once. *turns* is how many times warps take at shared memory, and *ways* the
     most for one access: 1 without bank conflicts. Barriers are counted once a block (or warp), *divergent* once for each
     warp whose threads go different ways at a branch or loop.
@@ -37,13 +37,13 @@ class Counters:
         return self.turns - self.accesses
 
 
-def count_sectors(facts: ThreadFacts, warps: Array, elements: Array, size: int) -> int:
+def count_sectors(facts: Grid, warps: Array, elements: Array, size: int) -> int:
     """Returns how many sectors warps move for threads that touch *elements* of *size* bytes."""
     sectors = elements * size // facts.sector
     return len(np.unique(_pairs(warps, sectors)))
 
 
-def count_turns(facts: ThreadFacts, warps: Array, elements: Array, size: int) -> tuple[int, int, int]:
+def count_turns(facts: Grid, warps: Array, elements: Array, size: int) -> tuple[int, int, int]:
     """Returns how many warps access shared memory, the turns they need, and the most that one needs.
 
     A bank gives one word a turn, to as many threads as want that word.

@@ -12,31 +12,50 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from weft import ir
 from weft.codegen.interp import scalars, vectors
 from weft.codegen.interp.source import Source
-from weft.ir import expr as ir
-from weft.ir.dot import Dot, dot
-from weft.ir.expr import Expr, Var
-from weft.ir.intrinsics import INTRINSICS
-from weft.ir.names import Names
-from weft.loop.nodes import Address, Buffer, Load
+from weft.ir import INTRINSICS, Dot, Expr, Names, Var, dot
+from weft.loop import Address, Buffer, Load
 from weft.support.dtypes import DType, i64
 from weft.support.errors import LoweringError
 
 RUNTIME: Final[dict[str, Any]] = {
-    "h_truncdiv": scalars.truncdiv, "h_truncmod": scalars.truncmod, "h_to_int": scalars.to_int,
-    "h_to_float": scalars.to_float, "h_plain": scalars.plain, "h_reinterpret": scalars.reinterpret,
-    "h_wrap": scalars.wrap, "h_ramp": vectors.ramp, "h_gather": vectors.gather, "h_scatter": vectors.scatter,
-    "h_vtruncdiv": vectors.truncdiv, "h_converted": vectors.converted, "h_applied": vectors.applied,
-    "h_dot": dot, "np": np,
-}  # fmt: skip
+    "h_truncdiv": scalars.truncdiv,
+    "h_truncmod": scalars.truncmod,
+    "h_to_int": scalars.to_int,
+    "h_to_float": scalars.to_float,
+    "h_plain": scalars.plain,
+    "h_reinterpret": scalars.reinterpret,
+    "h_wrap": scalars.wrap,
+    "h_ramp": vectors.ramp,
+    "h_gather": vectors.gather,
+    "h_scatter": vectors.scatter,
+    "h_vtruncdiv": vectors.truncdiv,
+    "h_converted": vectors.converted,
+    "h_applied": vectors.applied,
+    "h_dot": dot,
+    "np": np,
+}
 """What the generated source calls."""
 
 _PYTHON: Final[dict[type[Expr], str]] = {
-    ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/", ir.FloorDiv: "//", ir.FloorMod: "%", ir.BitAnd: "&",
-    ir.BitOr: "|", ir.BitXor: "^", ir.ShiftLeft: "<<", ir.ShiftRight: ">>", ir.Lt: "<", ir.Le: "<=",
-    ir.Eq: "==", ir.Ne: "!=",
-}  # fmt: skip
+    ir.Add: "+",
+    ir.Sub: "-",
+    ir.Mul: "*",
+    ir.Div: "/",
+    ir.FloorDiv: "//",
+    ir.FloorMod: "%",
+    ir.BitAnd: "&",
+    ir.BitOr: "|",
+    ir.BitXor: "^",
+    ir.ShiftLeft: "<<",
+    ir.ShiftRight: ">>",
+    ir.Lt: "<",
+    ir.Le: "<=",
+    ir.Eq: "==",
+    ir.Ne: "!=",
+}
 _MAY_WRAP: Final = (ir.Add, ir.Sub, ir.Mul, ir.FloorDiv, ir.TruncDiv, ir.ShiftLeft)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.codegen.interp.source import Note
-from weft.loop.printer import print_stmt
+from weft.loop import print_stmt
 from weft.support.errors import WeftError
 
 NOTES: Final = "h_notes"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.codegen.interp.memory import Array
+from weft.codegen.interp.array_memory import Array
 from weft.codegen.interp.races import Clock, Shadow
-from weft.loop.nodes import Buffer
+from weft.loop import Buffer
+from weft.targets.records import Grid as GridFacts
 from weft.targets.scopes import Sight
-from weft.targets.target import ThreadFacts
 
 
 class Memory:
@@ -27,7 +27,7 @@ class Grid:
     Threads are numbered block by block, and warp by warp in a block; the last warp of a block may be incomplete.
     """
 
-    def __init__(self, count: int, blocks: int, facts: ThreadFacts) -> None:
+    def __init__(self, count: int, blocks: int, facts: GridFacts) -> None:
         self.count, self.blocks = count, blocks
         self.of_block = count // blocks
         self.numbers = np.arange(count)

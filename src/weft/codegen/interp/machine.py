@@ -9,20 +9,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from weft.codegen.interp.array_memory import Array, allocate, window
 from weft.codegen.interp.expressions import RUNTIME
 from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
-from weft.codegen.interp.memory import Array, allocate, window
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
 from weft.codegen.interp.tokens import Tokens
-from weft.ir.expr import Binary, Const, Expr, Var
-from weft.ir.node import Node
-from weft.ir.rewrite import post_order
-from weft.loop.nodes import Buffer, Call, Function, Program
-from weft.loop.visit import statements
+from weft.ir import Binary, Const, Expr, Node, Var, post_order
+from weft.loop import Buffer, Call, Function, Program, statements
 from weft.support.dtypes import i64
 from weft.support.errors import InputError, RuntimeFailure
-from weft.targets.intrinsics import INTRINSICS
+from weft.targets.instructions.known_instructions import INTRINSICS
 
 Value: TypeAlias = "Array | int | float"
 Sizes: TypeAlias = dict[Var, int]

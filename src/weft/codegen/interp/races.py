@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weft.codegen.interp.array_memory import Array
 from weft.codegen.interp.faults import ExecutionError
-from weft.codegen.interp.memory import Array
 
 
 class RaceError(ExecutionError):

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from weft.ir.expr import Expr
-from weft.ir.node import Node
-from weft.loop.nodes import Load, Stmt
+from weft.ir import Expr, Node
+from weft.loop import Load, Stmt
 
 
 @dataclass(frozen=True)

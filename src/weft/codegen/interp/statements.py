@@ -7,10 +7,8 @@ from typing import Any, Final
 
 from weft.codegen.interp.expressions import ExprTranslator
 from weft.codegen.interp.source import Source
-from weft.ir.expr import TRUE, ZERO, Const, Expr, Var
-from weft.ir.rewrite import post_order
-from weft.loop.intrinsics import POP_TOKEN, PREFETCH, PUSH_TOKEN
-from weft.loop.nodes import (
+from weft.ir import TRUE, ZERO, Const, Expr, Var, post_order
+from weft.loop import (
     Alloc,
     Assert,
     AxisKind,
@@ -27,7 +25,8 @@ from weft.loop.nodes import (
     Store,
     View,
     While,
-)  # fmt: skip
+    effects_of,
+)
 from weft.support.dtypes import i64
 from weft.support.errors import LoweringError
 
@@ -224,11 +223,12 @@ def _instance(t: StmtTranslator, s: Block) -> None:
 
 
 def _call(t: StmtTranslator, s: Call) -> None:
-    if s.callee == PREFETCH:
+    known = effects_of(s)
+    if known is not None and known.is_hint:
         return
     args = [t.expr.value(a) for a in s.args]
-    if s.callee in _TOKENS:
-        t.source.line(f"h_tokens.{_TOKENS[s.callee]}({', '.join(args)})")
+    if known is not None and known.token is not None:
+        t.source.line(f"h_tokens.{known.token}({', '.join(args)})")
         return
     if s.callee in t.functions:
         python_name, callee = t.functions[s.callee]
@@ -238,9 +238,6 @@ def _call(t: StmtTranslator, s: Call) -> None:
         python_name = f"h_library[{s.callee!r}]"
     t.source.line(f"{python_name}({', '.join(args)})")
     t.source.settle()
-
-
-_TOKENS: Final = {PUSH_TOKEN: "push", POP_TOKEN: "pop"}
 
 
 def _assert(t: StmtTranslator, s: Assert) -> None:
@@ -261,5 +258,13 @@ def _nothing(t: StmtTranslator, s: Seq) -> None:
 
 
 _STATEMENTS: Final[dict[type[Stmt], Callable[[StmtTranslator, Any], None]]] = {
-    For: _for, While: _while, If: _if, Store: _store, Block: _block, Call: _call, Assert: _assert, Eval: _eval, Seq: _nothing,
-}  # fmt: skip
+    For: _for,
+    While: _while,
+    If: _if,
+    Store: _store,
+    Block: _block,
+    Call: _call,
+    Assert: _assert,
+    Eval: _eval,
+    Seq: _nothing,
+}

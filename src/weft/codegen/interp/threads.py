@@ -14,17 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.codegen.interp.array_memory import Array, span, undefined
 from weft.codegen.interp.counters import Counters, count_sectors, count_turns
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.grid import Grid, Memory
-from weft.codegen.interp.lanes import Lanes, Mask, Memo
 from weft.codegen.interp.machine import Value, bind_inputs
-from weft.codegen.interp.memory import Array, span, undefined
 from weft.codegen.interp.races import DivergenceError, Race, RaceError, Shadow
-from weft.ir.expr import Expr, Var
-from weft.loop.intrinsics import BARRIER, PREFETCH, WARP_BARRIER
-from weft.loop.nodes import (
-    KERNEL,
+from weft.codegen.interp.thread_lanes import Lanes, Mask, Memo
+from weft.ir import Expr, Var
+from weft.loop import (
     Address,
     Alloc,
     Assert,
@@ -34,6 +32,7 @@ from weft.loop.nodes import (
     For,
     Function,
     If,
+    Kernel,
     Let,
     Load,
     LoopKind,
@@ -41,12 +40,17 @@ from weft.loop.nodes import (
     Seq,
     Stmt,
     Store,
+    Thread,
+    Waits,
     While,
-)  # fmt: skip
-from weft.loop.printer import print_stmt
+    effects_of,
+    find_note,
+    print_stmt,
+)
 from weft.support.errors import LoweringError, RuntimeFailure
+from weft.targets.records import Grid as GridFacts
 from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target, ThreadFacts
+from weft.targets.target import Target
 
 _LINES: Final = 3
 
@@ -69,7 +73,7 @@ def run_threads(
     memories = {p: Memory(p, x[0], Sight.GRID) for p, x in given if isinstance(p, Buffer)}
     values: dict[Var, Any] = {v: np.int64(n) for v, n in bound.sizes.items()}
     values |= {p: p.dtype.numpy.type(x) for p, x in given if isinstance(p, Var)}
-    run = _Run(program, target.threads or ThreadFacts(), counters)
+    run = _Run(program, target.grid or GridFacts(), counters)
     with np.errstate(all="ignore"):
         run.function(f, memories, values)
     bound.copy_back()
@@ -79,7 +83,7 @@ def run_threads(
 class _Run:
     """Runs statements for all threads of a grid."""
 
-    def __init__(self, program: Program, facts: ThreadFacts, counters: Counters) -> None:
+    def __init__(self, program: Program, facts: GridFacts, counters: Counters) -> None:
         self.program = program
         self.facts = facts
         self.counters = counters
@@ -96,7 +100,7 @@ class _Run:
     def function(self, f: Function, memories: Mapping[Buffer, Memory], values: Mapping[Var, Any]) -> None:
         """Runs a function whose parameters are *memories* and *values*."""
         outer = self.memories, self.grid, self.lanes, self.in_kernel
-        self.memories, self.in_kernel = dict(memories), KERNEL in dict(f.annotations)
+        self.memories, self.in_kernel = dict(memories), find_note(f.notes, Kernel) is not None
         self.grid, self.lanes = Grid(1, 1, self.facts), Lanes(1, self.read)
         self.lanes.values.update(values)
         if self.in_kernel:
@@ -113,7 +117,8 @@ class _Run:
                 raise LoweringError(f"the loop {s.var.name} over threads is under a condition")
             return
         grid, lanes = self.grid, self.lanes
-        over_blocks = str(dict(s.annotations).get("thread")).startswith("blockIdx")
+        thread = find_note(s.notes, Thread)
+        over_blocks = thread is not None and thread.axis.startswith("blockIdx")
         if over_blocks and grid.count != grid.blocks:
             raise LoweringError(f"the loop {s.var.name} over blocks is inside a loop over threads")
         self.grid = Grid(grid.count * extent, grid.blocks * (extent if over_blocks else 1), self.facts)
@@ -317,13 +322,15 @@ def _if(r: _Run, s: If, mask: Mask) -> None:
 
 
 def _call(r: _Run, s: Call, mask: Mask) -> None:
-    if s.callee == PREFETCH:
+    known = effects_of(s)
+    if known is not None and known.is_hint:
         return
-    if s.callee == BARRIER:
+    waits = None if known is None else known.barrier
+    if waits is Waits.BLOCK:
         came = r.meet(mask, r.grid.block, r.grid.blocks, "block")
         r.grid.pass_barrier(came)
         r.counters.barriers += len(came)
-    elif s.callee == WARP_BARRIER:
+    elif waits is Waits.WARP:
         came = r.meet(mask, r.grid.warp, r.grid.warps, "warp")
         r.grid.clock.of_warp[came] += 1
         r.counters.warp_barriers += len(came)
@@ -353,6 +360,11 @@ def _assert(r: _Run, s: Assert, mask: Mask) -> None:
 
 
 _RUNNERS: Final[dict[type[Stmt], Callable[[_Run, Any, Mask], None]]] = {
-    For: _for, While: _while, If: _if, Call: _call, Assert: _assert, Store: _Run.write,
+    For: _for,
+    While: _while,
+    If: _if,
+    Call: _call,
+    Assert: _assert,
+    Store: _Run.write,
     Eval: lambda r, s, mask: r.lanes.evaluate(s.value, mask),
-}  # fmt: skip
+}

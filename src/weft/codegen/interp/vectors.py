@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from weft.codegen.interp.memory import Array
+from weft.codegen.interp.array_memory import Array
 from weft.support.dtypes import DType
 
 Index: TypeAlias = "int | Array"

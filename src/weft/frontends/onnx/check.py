@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from weft.frontends.onnx.node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
-from weft.support.errors import ModelError, UnsupportedOperators
-from weft.support.text import printable_line
-
-SHOWN_NODES: Final = 3
-"""How many nodes are named of each unsupported operator."""
+from weft.frontends.unsupported import unsupported_operators
+from weft.support.errors import ModelError
 
 
 def opsets_of(model: ModelProto | FunctionProto) -> dict[str, int]:
@@ -83,23 +80,20 @@ def check_operators(graph: GraphProto | FunctionProto, opsets: Mapping[str, int]
             missing.setdefault(key, []).insert(0, node)
     if not missing:
         return
-    lines = [_unsupported(key, nodes, opsets) for key, nodes in sorted(missing.items())]
-    count = len(missing)
-    raise UnsupportedOperators(
-        f"the model uses {count} operator{'s' if count > 1 else ''} that Weft does not have:\n" + "\n".join(lines),
-        hint="`python -m weft.frontends.onnx.table` lists those it has; export the model without these, "
+    raise unsupported_operators(
+        {_label(key, opsets): [_name(n) for n in nodes] for key, nodes in sorted(missing.items())},
+        "`python -m weft.frontends.onnx.table` lists those it has; export the model without these, "
         "or as functions of ONNX's standard operators",
     )
 
 
-def _unsupported(key: tuple[str, str], nodes: Sequence[NodeProto], opsets: Mapping[str, int]) -> str:
+def _label(key: tuple[str, str], opsets: Mapping[str, int]) -> str:
     domain, name = key
-    names = [n.name or (n.output[0] if n.output else "?") for n in nodes[:SHOWN_NODES]]
-    more = f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else ""
-    version = f"{domain or 'ai.onnx'} {opsets.get(domain, '(not imported)')}"
-    return printable_line(
-        f"  {name} ({version}), {len(nodes)} node{'s' if len(nodes) > 1 else ''}: {', '.join(names)}{more}"
-    )
+    return f"{name} ({domain or 'ai.onnx'} {opsets.get(domain, '(not imported)')})"
+
+
+def _name(node: NodeProto) -> str:
+    return node.name or (node.output[0] if node.output else "?")
 
 
 def in_order(graph: GraphProto | FunctionProto, known: Iterable[str]) -> list[NodeProto]:

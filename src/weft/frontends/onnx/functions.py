@@ -13,10 +13,10 @@ import onnx.defs
 import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
+from weft.frontends.onnx.file.tensors import ELEMENT_CODES
 from weft.frontends.onnx.node import domain_of
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.tensors import ELEMENT_CODES
-from weft.ir.expr import Const
+from weft.ir import Const
 from weft.support.dtypes import DType
 
 if TYPE_CHECKING:

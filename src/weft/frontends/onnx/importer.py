@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
+from weft.frontends.input_shapes import Declared, InputShapes, Size
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
-from weft.frontends.onnx.call import Call, Emitter, Operand
-from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of
+from weft.frontends.onnx.call import Call
+from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of, subgraphs
 from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
+from weft.frontends.onnx.file.read import Source, read_model
+from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.node import check_count, domain_of, source_of
-from weft.frontends.onnx.read import Source, read_model
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.rounding import Inputs, rounded, translated, widened
-from weft.frontends.onnx.shapes import Shapes, Size
-from weft.frontends.onnx.tensors import dense_array, element_type, to_array
-from weft.graph.graph import Array, Graph, Value
+from weft.graph import Array, Graph, Value
+from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, round_once, rounded, widened
+from weft.graph.builder.round_once import outputs_of
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
 from weft.support.text import printable_line
@@ -43,18 +43,18 @@ def from_onnx(
     listing every operator that Weft does not have.
     """
     source = read_model(model)
-    return _Importer(source, Shapes(shapes or {})).run(values or {})
+    return _Importer(source, InputShapes(shapes or {})).run(values or {})
 
 
 class _Importer:
-    def __init__(self, source: Source, shapes: Shapes) -> None:
+    def __init__(self, source: Source, shapes: InputShapes) -> None:
         self.source = source
         self.proto = source.proto.graph
         self.opsets = opsets_of(source.proto)
         self.shapes = shapes
         self.graph = Graph(self.proto.name or "main")
         self.graph.metadata = source.metadata()
-        self.emitter = Emitter(self.graph)
+        self.evaluator = PartialEvaluator(self.graph)
         self.functions = Functions(source.proto)
         self.makers: dict[str, str] = {}
         self.inside = ""  # the node whose function is being expanded
@@ -75,13 +75,13 @@ class _Importer:
         self._nodes(self.proto, scope)
         check_outputs(self.proto, scope)
         for out in self.proto.output:
-            self.graph.output(self.emitter.value(_made(scope, out.name), f"output {out.name}"), out.name)
+            self.graph.output(self.evaluator.value(_made(scope, out.name), f"output {out.name}"), out.name)
         return self.graph
 
     def _weights(self) -> Scope:
-        found: Scope = {name: Known(array, name) for name, array in self.source.initializers().items()}
+        found: Scope = {name: CompileTimeConstant(array, name) for name, array in self.source.initializers().items()}
         for sparse in self.proto.sparse_initializer:
-            found[sparse.values.name] = Known(dense_array(sparse), sparse.values.name)
+            found[sparse.values.name] = CompileTimeConstant(dense_array(sparse), sparse.values.name)
         return found
 
     def _inputs(self, scope: Scope, values: Mapping[str, Array]) -> None:
@@ -91,8 +91,8 @@ class _Importer:
         if unknown:
             names = printable_line(", ".join(i.name for i in declared)) or "none"
             raise ModelError(f"the model has no input {unknown[0]!r}", hint=f"its inputs are: {names}")
-        fixed = {name: Known(array, name, _type_of(array, name)) for name, array in values.items()}
-        types = self.shapes.resolve([i for i in declared if i.name not in fixed], self.graph)
+        fixed = {name: CompileTimeConstant(array, name, _type_of(array, name)) for name, array in values.items()}
+        types = self.shapes.resolve({i.name: _declared_shape(i) for i in declared if i.name not in fixed}, self.graph)
         for i in declared:
             dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
             if i.name not in fixed:
@@ -131,21 +131,24 @@ class _Importer:
         def subgraph(inner: GraphProto, given: Mapping[str, Operand]) -> list[Operand]:
             return self._subgraph(inner, {**scope, **given})
 
-        def call(emitter: Emitter, given: Inputs) -> Call:
-            return Call(node, given, opset, emitter, subgraph, self.makers, source)
+        def call(evaluator: PartialEvaluator, given: Inputs) -> Call:
+            return Call(node, given, opset, evaluator, subgraph, self.makers, source)
 
         before, source = len(self.graph.nodes), self._source(node)
         check_count(node, opset, source)
         entry = TABLE[domain, node.op_type]
         self.graph.is_extended |= TABLE.is_foreign((domain, node.op_type))
         try:
-            results = translated(lambda *given: entry.translate(call(*given)), self.emitter, inputs, node, source)
+            if any(True for _ in subgraphs(node)):  # control flow: each node in it rounds for itself
+                results = outputs_of(entry.translate(call(self.evaluator, inputs)))
+            else:
+                results = round_once(lambda *given: entry.translate(call(*given)), self.evaluator, inputs, source)
         except ModelError:
             raise
         except WeftError as error:
             raise ModelError(error.message, where=source, hint=error.hint) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise _unfitting(call(self.emitter, inputs), error) from error
+            raise _unfitting(call(self.evaluator, inputs), error) from error
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
 
@@ -158,7 +161,7 @@ class _Importer:
         An operator that ONNX defines as a function rounds once, as one operator; a function of the model's, at each node.
         """
         dtypes = self.functions.output_types(node, opset, inputs)
-        given = inputs if dtypes is None else widened(self.emitter, inputs, self._source(node))
+        given = inputs if dtypes is None else widened(self.evaluator, inputs, self._source(node))
         body = self.functions.body(node, opset, given)
         scope: Scope = dict.fromkeys(body.input)
         scope.update(zip(body.input, given, strict=False))
@@ -171,11 +174,13 @@ class _Importer:
         finally:
             self.opsets, self.inside = outer
         made = [scope.get(name) for name in body.output]
-        return made if dtypes is None else rounded(self.emitter, made, dtypes, self._source(node))
+        return made if dtypes is None else rounded(self.evaluator, made, dtypes, self._source(node))
 
     def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Operand]:
         """Imports a nested graph in place and returns its outputs."""
-        scope.update((t.name, Known(to_array(t, folder=self.source.folder), t.name)) for t in inner.initializer)
+        scope.update(
+            (t.name, CompileTimeConstant(to_array(t, folder=self.source.folder), t.name)) for t in inner.initializer
+        )
         self._nodes(inner, scope)
         check_outputs(inner, scope)
         return [_made(scope, o.name) for o in inner.output]
@@ -197,6 +202,21 @@ def _unfitting(call: Call, error: Exception) -> ModelError:
         where=call.source,
         hint="check the model with onnx.checker.check_model(model, full_check=True); if it passes, this is a bug in Weft",
     )
+
+
+def _declared_shape(info: ValueInfoProto) -> Declared | None:
+    """Returns the sizes that the model declares of an input: numbers, names or None; None for an unknown number of them."""
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        what = "a value without a type" if kind is None else f"a {kind.removesuffix('_type')}"
+        raise ModelError(
+            f"the input {info.name!r} is {what}; only tensors are supported",
+            hint="export the model with tensors for inputs",
+        )
+    if not info.type.tensor_type.HasField("shape"):
+        return None
+    dims = info.type.tensor_type.shape.dim
+    return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims]
 
 
 def _type_of(array: Array, name: str) -> DType:

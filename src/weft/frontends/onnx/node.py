@@ -11,7 +11,7 @@ import onnx.defs
 import onnx.helper
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from weft.frontends.onnx.tensors import element_type, to_array
+from weft.frontends.onnx.file.tensors import element_type, to_array
 from weft.support.errors import ModelError
 from weft.support.text import printable_line
 

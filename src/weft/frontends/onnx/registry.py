@@ -40,7 +40,7 @@ def translates(*names: str, limits: str = "", domain: str = DEFAULT_DOMAIN) -> C
     """Enters the decorated function as the translation of the operators *names*."""
 
     def enter(translate: F) -> F:
-        family = translate.__module__.rpartition(".")[2].removeprefix("ops_")
+        family = translate.__module__.rpartition(".")[2]
         for name in names:
             if (domain, name) in TABLE:
                 raise ValueError(f"{name} has two translations")

@@ -10,19 +10,19 @@ from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE, Entry
 
 _TITLES: Final = {
-    "math": "Arithmetic, comparison and logic",
+    "elementwise": "Arithmetic, comparison and logic",
     "activation": "Activations",
     "creation": "Constants and generated tensors",
     "control": "Control flow",
-    "index": "Gathering, scattering and sorting",
+    "indexing": "Gathering, scattering and sorting",
     "linear": "Matrix products",
-    "nn": "Convolution and pooling",
-    "normalize": "Normalisation",
-    "quantize": "Quantisation",
+    "convolution": "Convolution and pooling",
+    "normalization": "Normalisation",
+    "quantization": "Quantisation",
     "recurrent": "Recurrent networks",
-    "reduce": "Reductions",
+    "reduction": "Reductions",
     "resize": "Resampling",
-    "shape": "Shapes and movement",
+    "movement": "Shapes and movement",
 }
 
 

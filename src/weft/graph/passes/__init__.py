@@ -1,1 +1,1 @@
-"""The graph passes, one a file; `graph.pipeline` puts them in order."""
+"""The graph passes, one a file; `graph.passes.pipeline` puts them in order."""

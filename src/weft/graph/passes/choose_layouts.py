@@ -9,14 +9,16 @@ Georganas et al., "Anatomy of high-performance deep learning convolutions on SIM
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from weft.graph.assign_layouts import POOLS, REDUCTIONS, nodes_in_blocks
-from weft.graph.facts import is_plain_map
-from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.layout import FINITE_AT_ZERO, group_blocks, input_block, output_block
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.ir.expr import ONE, Const, Expr, as_expr
+from weft.cost import group_blocks, input_block, output_block
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.fusion.node_facts import is_plain_map
+from weft.graph.layout.assign_layouts import nodes_in_blocks
+from weft.graph.layout.channel_blocks import fills_up
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE, Const, Expr, as_expr
+from weft.ops import Operator
 from weft.support.dtypes import DType
 from weft.targets.target import Target
 
@@ -41,9 +43,13 @@ class _Layouts:
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the plain output of the blocked form of *node*; None where it has none."""
         x = inputs[0] if inputs else None
-        if node not in self.chosen or len(node.outputs) != 1 or (node.output.rank != 4 and node.op not in REDUCTIONS):
+        if (
+            node not in self.chosen
+            or len(node.outputs) != 1
+            or (node.output.rank != 4 and node.operator.along != "axes")
+        ):
             return None
-        rule = _RULES.get(node.op)
+        rule = _rule_of(node.operator)
         if rule is not None:
             made = rule(self, new, node, inputs) if x is not None and x.rank == 4 else None
         else:
@@ -228,7 +234,7 @@ class _Layouts:
 
     def _allowed(self, node: Node, x: Value) -> bool:
         """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
-        return _int(x.shape[1]) % self.block_of[x] == 0 or node.op in FINITE_AT_ZERO
+        return _int(x.shape[1]) % self.block_of[x] == 0 or fills_up(node)
 
 
 def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:
@@ -244,11 +250,18 @@ def _int(e: Expr) -> int:
     return int(e.value)
 
 
-_RULES: Final[dict[str, Callable[[_Layouts, Graph, Node, Inputs], Value | None]]] = {
+Blocked: TypeAlias = Callable[[_Layouts, Graph, Node, Inputs], Value | None]
+
+_RULES: Final[dict[str, Blocked]] = {
     "conv2d": _Layouts.conv,
     "conv_transpose2d": _Layouts.conv_transpose,
-    **dict.fromkeys(POOLS, _Layouts.pooled),
     "concat": _Layouts.concatenated,
-    **dict.fromkeys(REDUCTIONS, _Layouts.reduced),
 }
-"""How each operator that is no map is carried out in blocks."""
+"""How operators are carried out in blocks that have a form of their own there."""
+
+
+def _rule_of(operator: Operator) -> Blocked | None:
+    """Returns how *operator* is carried out in blocks; None for one that does so only if it is a map."""
+    if operator.per_channel:
+        return _Layouts.pooled
+    return _Layouts.reduced if operator.along == "axes" else _RULES.get(operator.name)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.graph.graph import Constant, Deferred, Graph, Node, Parameter, Value
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.graph.text import attribute_text
+from weft.graph.core.graph import Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.core.type_text import attribute_text
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 SMALL = 4096
 """Constants of up to so many bytes are compared by their contents; larger ones are alike only if they are one array."""

@@ -5,8 +5,8 @@ a = relu(x); b = exp(x); return a     becomes     a = relu(x); return a
 
 from __future__ import annotations
 
-from weft.graph.graph import Graph
-from weft.graph.rewriting import rewrite_graph
+from weft.graph.core.graph import Graph
+from weft.graph.rewriting.rewriter import rewrite_graph
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:

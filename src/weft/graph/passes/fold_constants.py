@@ -10,23 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.graph.evaluator import Evaluator
-from weft.graph.facts import is_rename
-from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
-from weft.graph.groups import symbols_in
-from weft.graph.rewriting import Inputs, Rule, rewrite_graph
+from weft.graph.core.evaluator import Evaluator
+from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.fusion.groups import symbols_in
+from weft.graph.fusion.node_facts import is_rename
+from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 
 LARGEST_GROWTH = 1 << 20
 """Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
-
-PREPARED = frozenset(
-    {"pack_conv_transpose_weight", "pack_transposed_winograd_weight", "pack_winograd_weight", "phase_weight"}
-)
-"""Operators that a pass chose knowing how large their results are: computing them at run time would defeat the purpose."""
-
-VIEWS = frozenset({"unpack_matrix"})
-"""Operators that read a large constant as another one; to fold them would hold its elements twice."""
-
 
 DEFERRED = 1 << 8
 """Bytes from which on a result is rather computed once, where it is needed: nobody waits for its code, and it is not held."""
@@ -44,8 +35,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
         if not all(v is None or (isinstance(v, Constant) and not isinstance(v, Parameter)) for v in inputs):
             return None
         given = [v if isinstance(v, Constant) else None for v in inputs]
-        shapes = [v.static_shape for v in node.outputs]
-        if any(s is None for s in shapes) or symbols_in(node.attributes) or _grows(node, given):
+        if not _has_known_sizes(node) or _grows(node, given):
             return None
         if is_rename(node) and given[0] is not None:
             return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
@@ -67,11 +57,20 @@ def rewrite_and_fold(graph: Graph, evaluator: Evaluator, *rules: Rule) -> Graph:
     return graph if made is graph else fold_constants(made, evaluator)
 
 
+def _has_known_sizes(node: Node) -> bool:
+    """Tells whether neither the outputs' shapes nor the attributes have a symbolic size."""
+    return all(v.static_shape is not None for v in node.outputs) and not symbols_in(node.attributes)
+
+
 def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
-    if node.op in PREPARED:
+    """Tells whether folding *node* would hold more than it saves.
+
+    A pass that prepares weights has weighed their size; the elements of an operand that stays in use would be held twice.
+    """
+    if node.operator.prepares:
         return False
     before = sum(v.nbytes for v in given if v is not None)
-    return _bytes(node) > (LARGEST_GROWTH if node.op in VIEWS else 2 * before + LARGEST_GROWTH)
+    return _bytes(node) > (LARGEST_GROWTH if node.operator.keeps_operand else 2 * before + LARGEST_GROWTH)
 
 
 def _bytes(node: Node) -> int:

@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
-from weft.graph.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.ir.expr import Const, as_expr
+from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import Add, Binary, Const, Div, Mul, Sub, as_expr
 from weft.te import is_narrow
 
 WEIGHT, BIAS = 1, 2
@@ -61,7 +61,8 @@ def _affine(node: Node, inputs: Inputs) -> Affine | None:
     """Returns what *node* computes as a scale and a shift by constants; None where it is something else."""
     if node.op == "batch_norm":
         return _of_batch_norm(node, inputs)
-    if node.op not in _OF_ARITHMETIC or not node.output.dtype.is_float:
+    arithmetic = node.operator.arithmetic
+    if arithmetic not in _OF_ARITHMETIC or not node.output.dtype.is_float:
         return None
     a, b = inputs
     first = isinstance(a, Constant)
@@ -69,18 +70,18 @@ def _affine(node: Node, inputs: Inputs) -> Affine | None:
     if not _is_known(constant) or y is None or isinstance(y, Constant):
         return None
     channel = _per_channel(constant, y)
-    if channel is None or (first and node.op == "div"):
+    if channel is None or (first and arithmetic is Div):
         return None
-    sign = np.float64(-1.0 if first and node.op == "sub" else 1.0)
-    scale, shift = _OF_ARITHMETIC[node.op](channel)
+    sign = np.float64(-1.0 if first and arithmetic is Sub else 1.0)
+    scale, shift = _OF_ARITHMETIC[arithmetic](channel)
     return Affine(y, scale * sign, shift * sign)
 
 
-_OF_ARITHMETIC: Final[dict[str, Callable[[Array], tuple[Array, Array]]]] = {
-    "mul": lambda c: (c, np.zeros(1)),
-    "div": lambda c: (1.0 / c, np.zeros(1)),
-    "add": lambda c: (np.ones(1), c),
-    "sub": lambda c: (np.ones(1), -c),
+_OF_ARITHMETIC: Final[dict[type[Binary] | None, Callable[[Array], tuple[Array, Array]]]] = {
+    Mul: lambda c: (c, np.zeros(1)),
+    Div: lambda c: (1.0 / c, np.zeros(1)),
+    Add: lambda c: (np.ones(1), c),
+    Sub: lambda c: (np.ones(1), -c),
 }
 
 
@@ -103,8 +104,9 @@ def _double(v: Value | None) -> Array:
 
 
 def _channel_axis(producer: Node | None) -> int:
-    """Returns the dimension of a contraction's output channels: the last of a matrix product, else 1."""
-    return -1 if producer is not None and producer.op in ("matmul", "gemm") else 1
+    """Returns the dimension of the output channels of the contraction *producer*; 1 for anything else."""
+    made_by = None if producer is None else producer.operator.contraction
+    return 1 if made_by is None else made_by.channel_axis
 
 
 def _per_channel(constant: Value | None, y: Value) -> Array | None:
@@ -125,7 +127,7 @@ def _per_channel(constant: Value | None, y: Value) -> Array | None:
 def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value, list[Node]]) -> Value | None:
     """Returns the output of the contraction that makes the value scaled, with *affine* in its weight and bias."""
     made = affine.y.producer
-    if made is None or made.op not in _CHANNELS or not _is_known(made.inputs[WEIGHT]):
+    if made is None or made.operator.contraction is None or not _is_known(made.inputs[WEIGHT]):
         return None
     weight = made.inputs[WEIGHT]
     bias = _bias_of(made)
@@ -148,7 +150,7 @@ def _is_exact(made: Node, weight: Constant, affine: Affine, bias: Array) -> bool
     """Tells whether the *weight* of *made* times a scale, and the new *bias*, need no rounding."""
     if (np.abs(np.frexp(affine.scale)[0]) != 0.5).any():  # else only exponents change, unless they leave their range
         return False
-    view, factor = _CHANNELS[made.op](made, _double(made.inputs[WEIGHT]), affine.scale)
+    view, factor = _lined_up(made, _double(made.inputs[WEIGHT]), affine.scale)
     with np.errstate(over="ignore"):
         scaled, held = (view * factor).reshape(weight.extents), _double(weight)
         return np.array_equal(scaled, held) and np.array_equal(bias, bias.astype(weight.dtype.numpy).astype(np.float64))
@@ -203,7 +205,7 @@ def _scaled(made: Node, weight: Constant, scale: Array) -> Constant:
 
 def _scale(made: Node, w: Array, scale: Array, out: Array) -> None:
     """Writes a weight times *scale*, computed in double and rounded once, a piece that fits a cache at a time."""
-    view, factor = _CHANNELS[made.op](made, w, scale)
+    view, factor = _lined_up(made, w, scale)
     scaled = out.reshape(view.shape)
     rows = max(1, PIECE * len(view) // max(1, view.size))
     for begin in range(0, len(view), rows):
@@ -211,21 +213,8 @@ def _scale(made: Node, w: Array, scale: Array, out: Array) -> None:
         scaled[piece] = view[piece].astype(np.float64) * (factor[piece] if len(factor) > 1 else factor)
 
 
-def _along(axis: int, w: Array, scale: Array) -> tuple[Array, Array]:
-    return w, scale.reshape([-1 if d == axis % w.ndim else 1 for d in range(w.ndim)])
-
-
-def _through_groups(made: Node, w: Array, scale: Array) -> tuple[Array, Array]:
-    """Lines up the weight [C, OC/group, *K] of a transposed convolution, whose channels are counted through the groups."""
-    group = made.attribute("group")
-    each = np.broadcast_to(scale, (group * w.shape[1],)).reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
-    return w.reshape(group, w.shape[0] // group, *w.shape[1:]), each
-
-
-_CHANNELS: Final[dict[str, Callable[[Node, Array, Array], tuple[Array, Array]]]] = {
-    "conv2d": lambda made, w, scale: _along(0, w, scale),
-    "conv_transpose2d": _through_groups,
-    "matmul": lambda made, w, scale: _along(-1, w, scale),
-    "gemm": lambda made, w, scale: _along(0 if made.attribute("trans_b") else 1, w, scale),
-}
-"""The weight of each contraction, and factors for its output channels, in shapes that broadcast."""
+def _lined_up(made: Node, w: Array, scale: Array) -> tuple[Array, Array]:
+    """Returns the weight of the contraction *made*, and factors for its output channels, in shapes that broadcast."""
+    contraction = made.operator.contraction
+    assert contraction is not None  # asked for by _into_contraction
+    return contraction.line_up(made.attribute, w, scale)

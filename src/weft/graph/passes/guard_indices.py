@@ -16,15 +16,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from weft.graph.facts import facts_of
-from weft.graph.graph import Constant, Graph, Guard, Node, Parameter, Value
-from weft.graph.known_ranges import known_range
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.graph.text import dim_text
-from weft.ir.expr import Const, all_of, index
-from weft.ir.prove import prove
-from weft.ops.index_ranges import IndexRange, Limits, index_range
-from weft.ops.shapes import size_bounds
+from weft.graph.core.graph import Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.type_text import dim_text
+from weft.graph.fusion.node_facts import facts_of
+from weft.graph.rewriting.known_ranges import known_range
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import Const, all_of, index, prove
+from weft.ops import IndexRange, Limits, index_range, size_bounds
 from weft.support.errors import ModelError
 
 Condition: TypeAlias = tuple[Value, bool]
@@ -157,9 +155,10 @@ def _check_known(graph: Graph, node: Node, v: Constant, found: IndexRange) -> No
             if isinstance(low, Const) and isinstance(high, Const):
                 if not int(low.value) <= value <= int(high.value):
                     raise ModelError(
-                        f"{found.what} {value} is outside of {dim_text(low)} to {dim_text(high)}", where=_name(node),
+                        f"{found.what} {value} is outside of {dim_text(low)} to {dim_text(high)}",
+                        where=_name(node),
                         hint="the model holds this value: change what it indexes, or export the model again",
-                    )  # fmt: skip
+                    )
             elif not _holds((index(value), index(value)), (low, high)):
                 inside = all_of([low <= index(value), index(value) <= high])
                 graph.require(inside, f"{_name(node)}: {found.what} {value} is outside of {{0}} to {{1}}", low, high)

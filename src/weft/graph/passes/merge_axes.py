@@ -11,14 +11,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from weft.graph.graph import Graph, Node, Value
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.cost import LONG_ROW
+from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.targets.target import Target
-
-LONG_ENOUGH = 4
-"""Vectors of a last axis that is left as it is."""
-
-_SOFTMAX = frozenset({"softmax", "log_softmax"})
 
 
 def merge_axes(graph: Graph, target: Target) -> Graph:
@@ -27,10 +23,10 @@ def merge_axes(graph: Graph, target: Target) -> Graph:
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         x = inputs[0] if inputs else None
         shape = None if x is None else x.static_shape
-        if x is None or shape is None or not (node.op.startswith("reduce_") or node.op in _SOFTMAX):
+        if x is None or shape is None or node.operator.along is None:
             return None
         kept = _first_kept(node, len(shape))
-        short = shape[-1] < LONG_ENOUGH * target.lanes(x.dtype.bits)
+        short = shape[-1] < LONG_ROW * target.lanes(x.dtype.bits)
         if kept is None or len(shape) - kept < 2 or not short or prod(shape[kept:-1]) == 1:
             return None
         merged = new.add("reshape", [x], shape=(*shape[:kept], prod(shape[kept:])))
@@ -42,12 +38,17 @@ def merge_axes(graph: Graph, target: Target) -> Graph:
 
 def _first_kept(node: Node, rank: int) -> int | None:
     """Returns the first of the axes behind all that are reduced, None where all are."""
-    axes = (node.attribute("axis"),) if node.op in _SOFTMAX else node.attribute("axes")
+    axes = _axes(node)
     return None if not axes else max(a % rank for a in axes) + 1
 
 
 def _from_the_front(node: Node, rank: int) -> dict[str, Any]:
     """Returns the attributes with axes counted from the front, as they are in the merged value as well."""
-    if node.op in _SOFTMAX:
-        return {**node.keywords, "axis": node.attribute("axis") % rank}
-    return {**node.keywords, "axes": tuple([a % rank for a in node.attribute("axes")])}
+    name, axes = node.operator.along or "", tuple([a % rank for a in _axes(node) or ()])
+    return {**node.keywords, name: axes[0] if name == "axis" else axes}
+
+
+def _axes(node: Node) -> tuple[int, ...] | None:
+    """Returns the axes that *node* works along; None for all of them."""
+    found = node.attribute(node.operator.along or "")
+    return (found,) if isinstance(found, int) else found

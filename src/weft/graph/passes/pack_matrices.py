@@ -17,36 +17,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.graph.facts import facts_of, is_rename
-from weft.graph.graph import Constant, Deferred, Graph, Node, Value
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.ir.expr import ONE, Const, Expr
-from weft.targets.target import PAGE, Target
+from weft.cost import FEWEST_ROWS_REARRANGED, least_packed_rows, panel_width
+from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
+from weft.graph.fusion.node_facts import facts_of, is_rename
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE, Const, Expr
+from weft.targets.target import Target
 from weft.te import is_narrow
-
-VECTOR_TIMES = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
-"""The vectors in a row of a panel, and what each of them takes: the fewer there are, the more of the time goes into loads."""
-
-FEW_ROWS = 192
-"""Rows below which a matrix that is not constant is not packed: each of its elements is used only so often."""
-
-FEW_ROWS_PAGES_APART = 64
-"""The same for one whose rows are whole pages apart: those of a panel then share a few sets of the caches."""
-
-FEW_ROWS_REARRANGED = 4
-"""The same for a matrix that is rearranged anyhow, which packing then does on the way."""
 
 
 def pack_matrices(graph: Graph, target: Target) -> Graph:
     """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough."""
     return rewrite_graph(graph, _Packing(graph, target).rewrite)
-
-
-def panel_width(columns: int, lanes: int) -> int:
-    """Returns the columns in a panel: so many vectors that all panels, padding included, take least; or a power of two."""
-    if columns <= lanes:
-        return 1 << (columns - 1).bit_length()
-    return lanes * min(VECTOR_TIMES, key=lambda v: -(-columns // (v * lanes)) * v * VECTOR_TIMES[v])
 
 
 class _Packing:
@@ -103,8 +85,8 @@ class _Packing:
         if isinstance(b, Constant):
             return True
         apart = int(columns.value) * b.dtype.bytes
-        needed = FEW_ROWS_REARRANGED if _is_rearranged(b) else FEW_ROWS if apart % PAGE else FEW_ROWS_PAGES_APART
-        few = isinstance(rows, Const) and int(rows.value) < needed
+        least = least_packed_rows(apart, self.target, rearranged=_is_rearranged(b))
+        few = isinstance(rows, Const) and int(rows.value) < least
         return not few and not isinstance(a, Constant) and a.rank > 1
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
@@ -157,7 +139,7 @@ def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int,
     if a is None or b is None or b.producer is None or b.producer.op != "transpose" or a.rank != b.rank or b.rank < 2:
         return None
     before, perm, rows = b.producer.inputs[0], b.producer.attribute("perm"), a.shape[-2]
-    few = isinstance(rows, Const) and int(rows.value) < FEW_ROWS_REARRANGED
+    few = isinstance(rows, Const) and int(rows.value) < FEWEST_ROWS_REARRANGED
     if not few or before is None or perm is None or perm[-2] != b.rank - 1:
         return None
     return before, tuple(perm)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.graph.graph import Constant, Graph, Node, Value
-from weft.graph.patterns import Pattern, match, match_any
-from weft.graph.rewriting import Inputs, rewrite_graph
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting.call_patterns import Pattern, match, match_any
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 _DEVIATION: Final[tuple[Pattern, ...]] = (
     ("sqrt", ("add", "variance", "#epsilon")),

@@ -5,9 +5,9 @@ y = conv2d(x[0, 3, 8, 8], w); z = concat(reduce_sum(y), b)     becomes     y = f
 
 from __future__ import annotations
 
-from weft.graph.graph import Graph, Node, Value
-from weft.graph.rewriting import Inputs, rewrite_graph
-from weft.ir.expr import ZERO
+from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ZERO
 
 
 def replace_empty_tensors(graph: Graph) -> Graph:

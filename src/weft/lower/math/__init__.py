@@ -1,14 +1,7 @@
 """Mathematical functions as plain arithmetic: one definition for every target, with its error stated."""
 
 from weft.lower.math import (
-    error_function,
-    exponential,
-    hyperbolic,
-    inverse_trigonometric,
-    logarithm,
-    power,
-    rounding,
-    trigonometric,
+    error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, rounding, trigonometric,
 )
 from weft.lower.math.expand import expand
 from weft.lower.math.table import EXPANSIONS, Error, Expansion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ir.expr import Expr, select
+from weft.ir import Expr, select
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64

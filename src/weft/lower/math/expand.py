@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from weft.ir.expr import Apply
-from weft.ir.node import Node
-from weft.ir.rewrite import Rules, rewrite
+from weft.ir import Apply, Node, Rules, rewrite
 from weft.lower.math.table import EXPANSIONS
 
 N = TypeVar("N", bound=Node)

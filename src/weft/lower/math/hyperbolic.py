@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from weft.ir.expr import Expr, select
+from weft.ir import Expr, select
 from weft.lower.math.exponential import LN_2, LOG2_E, bounded_exp, quarter_expm1
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.logarithm import log1p
@@ -16,11 +16,19 @@ from weft.support.dtypes import f32, f64
 TANH: Coefficients = {
     f32: (-0.33333316, 0.13332544, -0.05384804, 0.021059232, -0.006266449),
     f64: (
-        -0.333333333333333, 0.1333333333332658, -0.05396825396373708, 0.021869488385188623, -0.008863232590673254,
-        0.003592091923683792, -0.0014555421669369536, 0.0005884416833353051, -0.00023337424958501222,
-        8.330544527929808e-05, -1.9487421024748378e-05,
+        -0.333333333333333,
+        0.1333333333332658,
+        -0.05396825396373708,
+        0.021869488385188623,
+        -0.008863232590673254,
+        0.003592091923683792,
+        -0.0014555421669369536,
+        0.0005884416833353051,
+        -0.00023337424958501222,
+        8.330544527929808e-05,
+        -1.9487421024748378e-05,
     ),
-}  # fmt: skip
+}
 
 _DIRECT: Final = 0.5493
 """Below this, where tanh is a half, it is the polynomial alone."""

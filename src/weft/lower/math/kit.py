@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir.expr import Apply, Expr, ExprLike, Reinterpret, as_expr, cast, const, eq, select
+from weft.ir import Apply, Expr, ExprLike, Reinterpret, as_expr, cast, const, eq, select
 from weft.support.dtypes import DType, f32, f64, u32, u64
 from weft.support.errors import LoweringError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from weft.ir.expr import Expr, eq, select
+from weft.ir import Expr, eq, select
 from weft.lower.math.exponential import LN_2
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.table import Error, expansion
@@ -19,10 +19,16 @@ LOG: Coefficients = {
 # (2 atanh(s) / s - 2) / s^2 in s^2, for s = f / (2 + f); relative error 2^-65
 LOG_RATIO: Coefficients = {
     f64: (
-        0.6666666666666666, 0.4000000000000495, 0.2857142856922757, 0.22222222660026342, 0.1818177246691478,
-        0.1538730185711917, 0.13244135946418115, 0.1331420432231433,
+        0.6666666666666666,
+        0.4000000000000495,
+        0.2857142856922757,
+        0.22222222660026342,
+        0.1818177246691478,
+        0.1538730185711917,
+        0.13244135946418115,
+        0.1331420432231433,
     ),
-}  # fmt: skip
+}
 
 LOG2_E: Final = {f32: (1.442138671875, 0.0005563692), f64: (1.4426950365304947, 4.3584687174185184e-09)}
 """log2(e) as a head whose product with another head is exact, and the rest."""

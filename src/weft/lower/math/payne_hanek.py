@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from weft.ir.expr import Expr, const, select
+from weft.ir import Expr, const, select
 from weft.lower.math.kit import Kit
 from weft.support.dtypes import DType, f32, f64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from weft.ir.expr import Apply, Expr, eq, ne, select
+from weft.ir import Apply, Expr, eq, ne, select
 from weft.lower.math.exponential import EXP2
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.logarithm import split_exponent
@@ -16,10 +16,15 @@ from weft.support.dtypes import f32, f64
 SERIES: Coefficients = {
     f32: (0.9617967, 0.5770789, 0.41192138, 0.3366285),
     f64: (
-        0.5770780163556183, 0.4121985830917657, 0.3205989023069618, 0.26230769802714343, 0.2219841476326183,
-        0.19125152233847942, 0.1904204491505038,
+        0.5770780163556183,
+        0.4121985830917657,
+        0.3205989023069618,
+        0.26230769802714343,
+        0.2219841476326183,
+        0.19125152233847942,
+        0.1904204491505038,
     ),
-}  # fmt: skip
+}
 CUBIC: Final = (0.9617967009544373, -7.028461650952758e-09)
 """2/3 log2(e) as a head and the rest."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from weft.ir.expr import Apply, Expr, eq, ne, select
+from weft.ir import Apply, Expr, eq, ne, select
 from weft.lower.math.kit import Kit
 from weft.lower.math.table import EXACT, Error, expansion
 

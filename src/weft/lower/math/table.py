@@ -3,7 +3,7 @@
     @expansion("rsqrt", f32=Error(1.5, 1.5), f64=Error(1.5, 1.5))
     def rsqrt(kit: Kit, x: Expr) -> Expr: ...
 
-is all that a new function takes, once `ir.intrinsics` declares it.
+is all that a new function takes, once `ir.expr.intrinsics` declares it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from weft.ir.expr import Expr, cast
+from weft.ir import Expr, cast
 from weft.lower.math.kit import Kit
 from weft.support.dtypes import SCALARS, DType, bf16, f16, f32
 

@@ -1,4 +1,4 @@
-/* Saved models: what a file says of itself, read and checked; docs/design/0061-artifacts.md has the format. Nothing in a file is
+/* Saved models: what a file says of itself, read and checked; docs/design/0031-artifacts.md has the format. Nothing in a file is
  * believed before it is checked: every offset, count and size, so that even one with a right checksum can do no harm here. */
 #include <stddef.h>
 

@@ -17,7 +17,7 @@
 
 #include "internal.h"
 
-#define SPIN_NS 50000           /* how long to spin before parking: about what it takes to be woken (docs/design/0052) */
+#define SPIN_NS 50000           /* how long to spin before parking: about what it takes to be woken (docs/design/0028) */
 #define PIECES 8                /* that a slot is taken in */
 #define OPEN ((uint64_t)1 << 31)
 #define INSIDE (OPEN - 1)       /* gate: job number in the upper half, then OPEN, then how many workers are inside */

@@ -1,7 +1,5 @@
 """The primitives, one a file; importing this package registers them all."""
 
-import importlib
-import pkgutil
+from weft.support.lazy_import import import_all
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+import_all(__path__, __name__)

@@ -1,5 +1,5 @@
-"""Schedules made without search: a rule for each class of block, with sizes from facts of the target."""
+"""Schedules made without search: a rule for each class of block, whose choices are decisions of a plan."""
 
-from weft.schedule.rules.choose import schedule_program
+from weft.schedule.rules.choose import apply_plan, carry_out, schedule_program
 
-__all__ = ["schedule_program"]
+__all__ = ["apply_plan", "carry_out", "schedule_program"]

@@ -2,55 +2,86 @@
 
 from __future__ import annotations
 
-from weft.loop.nodes import Program
-from weft.schedule.rules.contraction import schedule_tiled
-from weft.schedule.rules.depth import is_deep, schedule_deep
-from weft.schedule.rules.facts import block_of, is_reduction, is_tileable
-from weft.schedule.rules.injective import schedule_injective
-from weft.schedule.rules.inline import inline_blocks
-from weft.schedule.rules.long_rows import reads_long_rows, schedule_long_rows
-from weft.schedule.rules.moving import is_strided_along, moving_axes
-from weft.schedule.rules.patches import schedule_patches
-from weft.schedule.rules.rows import is_one_pass, schedule_rows
-from weft.schedule.rules.scan import schedule_scans
-from weft.schedule.rules.transform import schedule_transforms
-from weft.schedule.rules.window import schedule_window
+from collections.abc import Callable
+from typing import Final
+
+from weft.cost import Choose, Choosing, Following, Plan, Planner, Rule, cheapest, depth_plans, elements, gemv_or_tiles
+from weft.loop import Program
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable, reduce_axes
+from weft.schedule.rules.cpu.contraction import schedule_tiled
+from weft.schedule.rules.cpu.elementwise import schedule_elementwise
+from weft.schedule.rules.cpu.gemv import gemv_matrix, schedule_gemv
+from weft.schedule.rules.cpu.inline import inline_blocks
+from weft.schedule.rules.cpu.k_blocking import depth_problem, schedule_k_blocked
+from weft.schedule.rules.cpu.rowwise import is_one_pass, schedule_rowwise
+from weft.schedule.rules.cpu.scan import schedule_scans
+from weft.schedule.rules.cpu.sliding_window import is_strided_along, sliding_axes
+from weft.schedule.rules.cpu.small_transform import schedule_transforms
+from weft.schedule.rules.cpu.window import schedule_window
+from weft.schedule.rules.cpu.winograd_batch import schedule_winograd_batch
 from weft.schedule.schedule import Schedule
-from weft.schedule.state import BlockRef
 from weft.targets.target import Target
 
 
-def schedule_program(program: Program, target: Target) -> Schedule:
-    """Returns *program*, a group of operators straight from its formulas, scheduled for a CPU without search.
+def schedule_program(program: Program, machine: Target, choose: Choose = cheapest) -> Schedule:
+    """Returns *program*, straight from its formulas, scheduled for *machine* by the candidates that *choose* takes."""
+    return carry_out(program, Choosing(machine, choose))
+
+
+def apply_plan(program: Program, plan: Plan) -> Schedule:
+    """Returns *program* scheduled by the decisions of *plan*; raises `ScheduleError` if the plan is of another program."""
+    planner = Following(plan)
+    s = carry_out(program, planner)
+    planner.finish()
+    return s
+
+
+def carry_out(program: Program, p: Planner) -> Schedule:
+    """Returns *program* scheduled for a CPU by the decisions of *p*.
 
     Reductions whose last axis is contiguous in what they read (contractions, windows) are tiled in registers; others are computed
     row by row; what is left is element-wise and vectorised. The steps of a recurrence are scheduled apart, in vectors.
     """
     s = Schedule(program)
-    inline_blocks(s, target)
-    placed = schedule_scans(s, target) | schedule_patches(s, target)
-    one_pass = not placed and is_one_pass(s, target)
+    inline_blocks(s, p)
+    placed = schedule_scans(s, p) | schedule_winograd_batch(s, p)
+    one_pass = not placed and is_one_pass(s, p)
     for ref in s.blocks():
         block = block_of(s, ref)
         if ref in placed or one_pass or not is_reduction(block):
             continue
         if is_tileable(s, ref):
-            placed |= _tile(s, ref, target)
+            placed |= _tile(s, ref, p)
         elif is_strided_along(block):
-            placed |= schedule_window(s, ref, target)
-    placed |= schedule_transforms(s, target, placed)
-    placed |= schedule_rows(s, target, placed)
+            placed |= schedule_window(s, ref, p)
+    placed |= schedule_transforms(s, p, placed)
+    placed |= schedule_rowwise(s, p, placed)
     for ref in s.blocks():
         if ref not in placed:
-            schedule_injective(s, ref, target)
+            schedule_elementwise(s, ref, p)
     return s
 
 
-def _tile(s: Schedule, ref: BlockRef, target: Target) -> set[BlockRef]:
+def _tile(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     """Schedules a reduction that can be tiled by the rule for its kind."""
     block = block_of(s, ref)
-    if moving_axes(block):
-        return schedule_window(s, ref, target)
-    if reads_long_rows(block, target):
-        return schedule_long_rows(s, ref, target)
-    return schedule_deep(s, ref, target) if is_deep(block, target) else schedule_tiled(s, ref, target)
+    if sliding_axes(block):
+        return schedule_window(s, ref, p)
+    matrix, deep = gemv_matrix(block), depth_problem(block, p)
+    if matrix is not None:
+        depth = elements(reduce_axes(block))
+        rule = p.decide(ref.name, Rule, lambda m: gemv_or_tiles(*matrix, depth, m)).name
+    elif deep is not None:
+        rule = p.decide(ref.name, Rule, lambda m: depth_plans(deep, m)).name
+    else:
+        rule = "tiled"
+    return RULES[rule](s, ref, p)
+
+
+RULES: Final[dict[str, Callable[[Schedule, BlockRef, Planner], set[BlockRef]]]] = {
+    "gemv": schedule_gemv,
+    "k_blocked": schedule_k_blocked,
+    "tiled": schedule_tiled,
+}
+"""The rules of contractions, by the names that decisions have."""

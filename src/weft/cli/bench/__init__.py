@@ -1,0 +1,1 @@
+"""`weft bench`: engines side by side, ablations, and the machine's own limits."""

@@ -1,0 +1,146 @@
+"""`weft bench`: Weft and its peers on the same models, side by side; and the machine's own limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.bench.ablate import bench_ablate
+from weft.cli.bench.engines import check_engine, engine
+from weft.cli.bench.measure import DIFFERS, TOLERANCE, machine, measure, memory_text, row
+from weft.cli.bench.peak import bench_peak
+from weft.cli.bench.roofline import bench_roofline
+from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
+from weft.cli.files import check_result, write_json
+from weft.runtime.artifact import is_artifact
+from weft.support.errors import InputError, RuntimeFailure
+
+COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "memory")
+"""What is shown of a row: "differs" is relative to the largest output; "ready" and "memory", its peak, are of a fresh process."""
+
+
+def bench(
+    models: Annotated[
+        list[Path] | None, typer.Argument(help="ONNX files, or compiled models.", show_default=False)
+    ] = None,
+    against: Annotated[str, typer.Option("--against", metavar="ENGINE,...", help="Peers: onnxruntime, openvino.")] = "",
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
+    shape: Shape = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
+    ] = None,
+    peak: Annotated[bool, typer.Option("--peak", help="Measure what this machine can do at best, instead.")] = False,
+    ablate: Annotated[
+        Path | None, typer.Option("--ablate", metavar="MODEL", help="Time a model without each optimization, instead.")
+    ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option("--roofline", metavar="MODEL", help="Tell what bounds each kernel of a model, instead."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the roofline: .svg, .png or .pdf.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Time MODELS in Weft and its peers, after their outputs were compared.
+
+    The engines take turns in several rounds; times are those of the middle run, ratios the median over the rounds.
+
+    Examples:
+
+        weft bench resnet18.onnx --against onnxruntime
+
+        weft bench *.onnx --against onnxruntime,openvino --threads 2 --seconds 10 --json figures.json
+
+        weft bench resnet18.weft
+
+        weft bench --ablate resnet18.onnx
+
+        weft bench --roofline resnet18.onnx --picture resnet18.svg
+
+        weft bench --peak
+    """
+    if json_file is not None:
+        check_result(json_file, *(models or ()), *filter(None, (ablate, roofline)))
+    if peak:
+        bench_peak(json_file, quiet)
+        return
+    if ablate is not None:
+        check_model(ablate, "--ablate")
+        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
+        return
+    if roofline is not None:
+        check_model(roofline, "--roofline")
+        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet)
+        return
+    if picture is not None:
+        raise typer.BadParameter("only --roofline has a picture", param_hint="--picture")
+    if not models:
+        raise typer.BadParameter("there is nothing to time", param_hint="MODELS")
+    names = list(dict.fromkeys(a for a in against.split(",") if a and a != "weft"))
+    for name in names:
+        check_engine(name)
+        engine(name)  # that one is not installed is better known before the work than in its midst
+    for path in models:
+        check_saved(path, names)
+    _compare(models, names, threads, seconds, parse_shapes(shape), json_file, quiet)
+
+
+def _compare(
+    models: Sequence[Path],
+    names: Sequence[str],
+    threads: int,
+    seconds: float,
+    sizes: Mapping[str, int],
+    json_file: Path | None,
+    quiet: bool,
+) -> None:
+    """Times *models* in Weft and the engines called *names*; raises `RuntimeFailure` where their outputs differ."""
+    rows: list[dict[str, object]] = []
+    for path in models:
+        with progress_bar(quiet) as progress:
+            timed = measure(path, names, threads, seconds, sizes, progress)
+        rows += [row(path.stem, t, timed[0], threads) for t in timed]
+    print_table(COLUMNS, [_cells(r) for r in rows], elastic="model")
+    if json_file is not None:
+        write_json(json_file, {"machine": machine(), "rows": rows})
+    wrong = [f"{r['engine']} on {r['model']}" for r in rows if not float(str(r["rel_err"])) <= TOLERANCE]
+    if wrong:
+        raise RuntimeFailure(
+            f"the outputs differ by more than {TOLERANCE} of their magnitude: {', '.join(wrong)}", hint=DIFFERS
+        )
+
+
+def check_saved(path: Path, peers: Sequence[str]) -> None:
+    """Raises `InputError` if a saved model is to be compared with engines that can't read it."""
+    if peers and is_artifact(path):
+        raise InputError(
+            f"{path} is compiled already: only Weft runs it, not {', '.join(peers)}",
+            hint="leave --against out, or give the ONNX model that it was made from",
+        )
+
+
+def check_model(path: Path, option: str) -> None:
+    """Raises `InputError` if a saved model is given where one is compiled anew, as *option* asks."""
+    if is_artifact(path):
+        raise InputError(
+            f"{path} is compiled already, and {option} compiles a model anew",
+            hint="give the ONNX model that it was made from",
+        )
+
+
+def _cells(r: dict[str, object]) -> list[str]:
+    return [
+        str(r["model"]),
+        str(r["engine"]),
+        f"{r['median_ms']:.3f}",
+        f"{r['p10_ms']:.3f} - {r['p90_ms']:.3f}",
+        f"{r['ratio_to_weft']:.2f}",
+        f"{r['rel_err']:.0e}",
+        f"{r['compile_s']:.2f}",
+        memory_text(r["peak_rss_mb"]),
+    ]

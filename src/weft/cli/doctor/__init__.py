@@ -1,0 +1,1 @@
+"""`weft doctor`: the state of this machine and of the installation."""

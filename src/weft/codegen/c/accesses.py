@@ -1,0 +1,89 @@
+"""Loads, stores and addresses in C: of one element, of neighbours as a vector, of any lanes one by one."""
+
+from __future__ import annotations
+
+from weft.codegen.c.c_types import memory_type, scalar_type
+from weft.codegen.c.expressions import if_any, is_whole, lanes, vector
+from weft.codegen.c.writer import Value, Vector, Writer, writes
+from weft.ir import Const, Expr, Ramp
+from weft.loop import Address, Buffer, Load, Store
+from weft.support.dtypes import DType
+
+
+def only_index(f: Writer, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """Returns the one index of a flat buffer's access."""
+    if len(indices) != 1:
+        raise f.error(f"{buffer.name} is accessed with {len(indices)} indices", hint="flatten buffers before this")
+    return indices[0]
+
+
+def places(f: Writer, buffer: Buffer, index: Expr) -> list[str]:
+    """Returns where each lane of an access lies, in scalars of the buffer's type; an element may be a vector itself."""
+    inner = buffer.dtype.lanes
+    found = [f.temporary(DType("int", 64), i) if inner > 1 else i for i in lanes(f, index)]
+    if inner == 1:
+        return found
+    return [f"{inner} * {i} + {k}" for i in found for k in range(inner)]
+
+
+def neighbours(f: Writer, buffer: Buffer, index: Expr) -> str | None:
+    """Returns where an access of lanes that lie side by side begins; None for others."""
+    if index.dtype.lanes == 1:
+        return f"{buffer.dtype.lanes} * {f.scalar(index)}"
+    if isinstance(index, Ramp) and isinstance(index.stride, Const) and index.stride.value == 1:
+        begin = f.scalar(index.base)
+        return begin if buffer.dtype.lanes == 1 else f"{buffer.dtype.lanes} * {begin}"
+    return None
+
+
+@writes(Load)
+def _load(f: Writer, e: Load) -> Value:
+    index, name = only_index(f, e.buffer, e.indices), f.name(e.buffer)
+    if e.dtype.lanes > 1 and not f.masks and is_whole(f, e.dtype):
+        begin = neighbours(f, e.buffer, index)
+        if begin is not None:
+            return Vector(f"*(const {f.vector_type(e.dtype)}_u *)({name} + {begin})")
+    made = [f"{name}[{i}]" for i in places(f, e.buffer, index)]
+    if e.dtype.is_bool:
+        made = [f"({x} != 0)" for x in made]
+    if e.dtype.lanes == 1:
+        return if_any(f, made[0])
+    return tuple([f.temporary(e.dtype.element, x) for x in _masked(f, made)])
+
+
+def _masked(f: Writer, elements: list[str]) -> list[str]:
+    """Returns *elements*, those in lanes that the mask in force leaves out as 0; of elements that are vectors, all or none."""
+    mask = f.masks[-1] if f.masks else None
+    if mask is None or len(elements) % len(mask):
+        return elements
+    if len(elements) == len(mask):
+        return [f"({on} ? {x} : 0)" for on, x in zip(mask, elements, strict=True)]
+    return [if_any(f, x) for x in elements]
+
+
+@writes(Address)
+def _address(f: Writer, e: Address) -> Value:
+    index, scale = f.scalar(only_index(f, e.buffer, e.indices)), e.buffer.dtype.lanes
+    name = f.name(e.buffer)
+    if index == "0":
+        return name
+    return f"({name} + {index})" if scale == 1 else f"({name} + {scale} * {index})"
+
+
+def store(f: Writer, s: Store) -> None:
+    """Writes a store, in the lanes that its mask lets through, the first lane first."""
+    index, name, dtype = only_index(f, s.buffer, s.indices), f.name(s.buffer), s.value.dtype
+    if dtype.lanes > 1 and s.mask is None and is_whole(f, dtype):
+        begin = neighbours(f, s.buffer, index)
+        if begin is not None:
+            kind = f.vector_type(dtype)
+            f.line(f"*({kind}_u *)({name} + {begin}) = {vector(f, s.value)};")
+            return
+    values = lanes(f, s.value)
+    if len(values) > 1:  # all are read before the first is written
+        values = tuple([f.temporary(dtype.element, x) for x in values])
+    where = places(f, s.buffer, index)
+    conds = [None] * len(where) if s.mask is None else list(lanes(f, s.mask))
+    for at, x, cond in zip(where, values, conds, strict=True):
+        stored = f"({memory_type(dtype)}){x}" if scalar_type(dtype) != memory_type(dtype) else x
+        f.line(f"{name}[{at}] = {stored};" if cond is None else f"if ({cond}) {name}[{at}] = {stored};")

@@ -1,0 +1,128 @@
+"""Expressions evaluated for many threads at once: a value is a NumPy array with one element a thread, or one scalar for all.
+
+Loads are left to whoever runs the threads. Only active threads load, and only they fault; what the others compute is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft import ir
+from weft.codegen.interp.array_memory import Array
+from weft.codegen.interp.faults import ExecutionError
+from weft.ir import INTRINSICS, Expr, Node, Var
+from weft.loop import Address, Load
+from weft.support.errors import LoweringError
+
+Mask: TypeAlias = "Array | None"
+"""The active threads; None for all."""
+Memo: TypeAlias = dict[Node, Any]
+Reader: TypeAlias = Callable[[Load, "Lanes", Mask, Memo], Array]
+
+
+class Lanes:
+    """The values of variables, and what computes expressions of them."""
+
+    def __init__(self, count: int, read: Reader) -> None:
+        self.count = count
+        self.values: dict[Var, Any] = {}
+        self.read = read
+
+    def evaluate(self, root: Expr, mask: Mask, memo: Memo | None = None) -> Any:
+        """Returns the value of *root* in the threads of *mask*; *memo* holds what was computed in the same statement."""
+        known: Memo = {} if memo is None else memo
+        stack: list[Expr] = [root]
+        while stack:
+            e = stack[-1]
+            if e in known:
+                stack.pop()
+                continue
+            if todo := [k for k in _strict(e) if k not in known]:
+                stack += reversed(todo)
+                continue
+            stack.pop()
+            known[e] = self._value(e, mask, known)
+        return known[root]
+
+    def _value(self, e: Expr, mask: Mask, known: Memo) -> Any:
+        if e.dtype.lanes != 1:
+            raise LoweringError("threads compute scalars; there is no vector in the program of a thread")
+        if isinstance(e, Var):
+            return self.values[e]
+        if isinstance(e, Load):
+            return self.read(e, self, mask, known)
+        if isinstance(e, ir.Select):
+            return self._select(e, mask, known)
+        if isinstance(e, ir.And | ir.Or):
+            return self._logic(e, mask, known)
+        if isinstance(e, ir.DIVISIONS):
+            self._check_divisor(known[e.b], mask)
+        made = _WRITERS.get(type(e), _operator)(e, [known[k] for k in _strict(e)])
+        return np.asarray(made).astype(e.dtype.numpy, copy=False)[()]
+
+    def _check_divisor(self, b: Any, mask: Mask) -> None:
+        zero = np.broadcast_to(np.equal(b, 0), self.count)
+        if (zero if mask is None else zero & mask).any():
+            raise ExecutionError("division by zero")
+
+    def _select(self, e: ir.Select, mask: Mask, known: Memo) -> Any:
+        cond = known[e.cond]
+        if np.ndim(cond) == 0:
+            return self.evaluate(e.then if cond else e.other, mask, known)
+        sides = []
+        for side, holds in ((e.then, cond), (e.other, ~cond)):
+            active = holds if mask is None else holds & mask
+            zero = e.dtype.numpy.type(0)
+            sides.append(self.evaluate(side, active, dict(known)) if active.any() else zero)
+        return np.where(cond, *sides)
+
+    def _logic(self, e: ir.And | ir.Or, mask: Mask, known: Memo) -> Any:
+        a = known[e.a]
+        decided = np.logical_not(a) if isinstance(e, ir.And) else a
+        if np.all(decided):
+            return a
+        open_ = np.broadcast_to(np.logical_not(decided), self.count)
+        b = self.evaluate(e.b, open_ if mask is None else open_ & mask, dict(known))
+        return np.where(decided, a, b)[()]
+
+
+def _strict(e: Expr) -> tuple[Expr, ...]:
+    """Returns the operands that are always evaluated, before *e*; a load's are, too."""
+    if isinstance(e, ir.Select):
+        return (e.cond,)
+    if isinstance(e, ir.And | ir.Or):
+        return (e.a,)
+    return e.children()  # type: ignore[return-value]
+
+
+def _operator(e: Any, values: list[Any]) -> Any:
+    if not isinstance(e, ir.Binary):
+        raise LoweringError(f"a {type(e).__name__} cannot be run by a thread")
+    return e.numpy(*values)
+
+
+def _cast(e: ir.Cast, values: list[Any]) -> Any:
+    return np.not_equal(values[0], 0) if e.dtype.is_bool else np.asarray(values[0]).astype(e.dtype.numpy)
+
+
+def _reinterpret(e: ir.Reinterpret, values: list[Any]) -> Any:
+    made = np.atleast_1d(np.asarray(values[0], e.a.dtype.numpy)).view(e.dtype.numpy)
+    return made if np.ndim(values[0]) else made[0]
+
+
+def _negation(e: ir.Not, values: list[Any]) -> Any:
+    return np.logical_not(values[0]) if e.dtype.is_bool else np.invert(values[0])
+
+
+_WRITERS: Final[dict[type[Expr], Callable[[Any, list[Any]], Any]]] = {
+    ir.Const: lambda e, v: e.dtype.numpy.type(e.value),
+    ir.Neg: lambda e, v: np.negative(v[0]),
+    ir.Not: _negation,
+    ir.Cast: _cast,
+    ir.Reinterpret: _reinterpret,
+    ir.Apply: lambda e, v: INTRINSICS[e.fn].reference(*v),
+    Address: lambda e, v: 0,
+}

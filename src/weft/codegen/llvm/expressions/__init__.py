@@ -1,0 +1,1 @@
+"""Expressions as LLVM IR, one file a kind."""

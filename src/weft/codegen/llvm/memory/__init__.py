@@ -1,0 +1,1 @@
+"""Addresses, loads and stores as LLVM IR."""

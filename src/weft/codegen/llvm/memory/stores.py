@@ -1,0 +1,70 @@
+"""Stores of every kind of index: contiguous or scattered, in the lanes that the mask allows."""
+
+from __future__ import annotations
+
+from weft.codegen.llvm.core.affine_operands import Affine, Lanes
+from weft.codegen.llvm.core.emitter import Emitter, Memory
+from weft.codegen.llvm.core.ir_types import is_true, memory_type
+from weft.codegen.llvm.memory.addresses import (
+    flat_index,
+    lane_pointers,
+    load_text,
+    memory_of,
+    pointer,
+    remember,
+    step_of,
+    suffix,
+    to_memory,
+)
+from weft.codegen.llvm.memory.loads import is_in_registers, load_at
+from weft.loop import Store
+from weft.support.dtypes import DType
+
+
+def store(f: Emitter, s: Store) -> None:
+    """Emits a store, contiguous or scattered, in the lanes that the mask allows."""
+    memory, index = memory_of(f, s.buffer), flat_index(f, s.buffer, s.indices)
+    value = to_memory(f, f.text(s.value), s.value.dtype)
+    mask = None if s.mask is None else f.text(s.mask)
+    mask = None if mask is None or is_true(mask) else mask
+    if mask is not None and is_in_registers(s.buffer, index):
+        value, mask = _blended(f, s, memory, index, value, mask), None
+    f.build.forget_loads(memory.root)
+    store_at(f, memory, s.value.dtype, index, value, mask)
+
+
+def _blended(f: Emitter, s: Store, memory: Memory, index: Affine | Lanes, value: str, mask: str) -> str:
+    """Returns *value* with what a buffer of registers has where the mask is off, so that all of it is stored, in a register."""
+    kind, flags = memory_type(s.value.dtype), f"<{s.value.dtype.lanes} x i1>"
+    before = to_memory(f, load_at(f, memory, s.buffer.dtype, index, None), s.value.dtype)
+    return f.build.pure(f"select {flags} {mask}, {kind} {value}, {kind} {before}", mask, value, before)
+
+
+def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, value: str, mask: str | None) -> None:
+    """Writes *value*, in its memory form, to *memory* at *index*."""
+    element = dtype.element.bytes * (dtype.lanes // (index.count if isinstance(index, Lanes) else 1))
+    if isinstance(index, Lanes) and step_of(index) != 1:
+        return scatter(f, memory, dtype, index, value, mask)
+    begin = index.base if isinstance(index, Lanes) else index
+    where, align = pointer(f, memory, begin.times(element))
+    kind, least = memory_type(dtype), max(dtype.element.bytes, align)
+    if mask is None:
+        f.build.do(f"store {kind} {value}, ptr {where}, align {least}")
+        remember(f, memory, load_text(kind, where, least), value)
+        return None
+    if not isinstance(index, Lanes):
+        raise f.error("a scalar store has a mask", hint="guard it with If")
+    symbol, flags = f"@llvm.masked.store.{suffix(dtype)}.p0", f"<{dtype.lanes} x i1>"
+    f.globals[symbol] = f"declare void {symbol}({kind}, ptr, {flags})"
+    return f.build.do(f"call void {symbol}({kind} {value}, ptr align {least} {where}, {flags} {mask})")
+
+
+def scatter(f: Emitter, memory: Memory, dtype: DType, index: Lanes, value: str, mask: str | None) -> None:
+    """Writes the lanes of *value* to any indices, the first lane first."""
+    pointers, align = lane_pointers(f, memory, dtype, index)
+    kind, flags, where = memory_type(dtype), f"<{dtype.lanes} x i1>", f"<{dtype.lanes} x ptr>"
+    symbol = f"@llvm.masked.scatter.{suffix(dtype)}.v{dtype.lanes}p0"
+    f.globals[symbol] = f"declare void {symbol}({kind}, {where}, {flags})"
+    f.build.do(
+        f"call void {symbol}({kind} {value}, {where} align {align} {pointers}, {flags} {mask or 'splat (i1 true)'})"
+    )

@@ -1,0 +1,94 @@
+"""From a flat program to an object file in memory, by way of LLVM."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from weft.codegen.backend import Module, Source
+from weft.codegen.llvm.ir_module import llvm_text, write_module
+from weft.loop import Program
+from weft.support.errors import ToolchainError
+from weft.targets.target import Target
+
+
+def llvm_version() -> str:
+    """Returns LLVM's version, for the keys of caches."""
+    return ".".join([str(n) for n in llvm.llvm_version_info])
+
+
+def compile_function_module(program: Program, target: Target) -> Module:
+    """Compiles *program*, whose functions are flat, to one object for *target*.
+
+    Raises `LoweringError` for a node that has no translation, `ToolchainError` where LLVM refuses the module.
+    """
+    return compile_module(write_module(program, target), target)
+
+
+def compile_module(written: Source, target: Target) -> Module:
+    """Compiles a module that was written for *target*: LLVM's part, which needs no interpreter lock.
+
+    Raises `ToolchainError` where LLVM refuses the module.
+    """
+    tools = _tools(target)
+    return Module("elf", tools.machine.emit_object(tools.optimized(written.text)), written.messages)
+
+
+def assembly(program: Program, target: Target) -> str:
+    """Returns the assembly text of *program* for *target*."""
+    tools = _tools(target)
+    text: str = tools.machine.emit_assembly(tools.optimized(llvm_text(program, target)))
+    return text
+
+
+class _Tools:
+    """LLVM's code generator for one target, and the passes before it. Threads may not share them.
+
+    They are made once for many modules: each call into LLVM has to wait for the interpreter lock, which may be another thread's.
+    """
+
+    def __init__(self, target: Target) -> None:
+        _initialize()
+        of = llvm.Target.from_triple(target.isa.triple)
+        features = ",".join(target.isa.features)
+        self.machine: Any = of.create_target_machine(
+            cpu=target.isa.cpu, features=features, opt=2, reloc="pic", codemodel="default"
+        )
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        self._builder = llvm.create_pass_builder(self.machine, options)
+        self._passes = llvm.create_new_module_pass_manager()
+        self._passes.add_sroa_pass()
+        self._passes.add_instruction_combine_pass()
+        self._passes.add_simplify_cfg_pass()
+
+    def optimized(self, text: str) -> Any:
+        """Parses and verifies *text* in a context of its own and runs the passes; emitting code uses the module up."""
+        try:
+            module = llvm.parse_assembly(text, llvm.create_context())
+            module.verify()
+        except RuntimeError as e:
+            raise ToolchainError(f"LLVM refuses the module: {e}", hint="this is a bug in code generation") from e
+        self._passes.run(module, self._builder)
+        return module
+
+
+_LOCAL = threading.local()
+
+
+def _tools(target: Target) -> _Tools:
+    """Returns this thread's tools for *target*."""
+    made: dict[str, _Tools] = _LOCAL.__dict__.setdefault("tools", {})
+    key = target.fingerprint()
+    if key not in made:
+        made[key] = _Tools(target)
+    return made[key]
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()

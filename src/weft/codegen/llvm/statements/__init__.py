@@ -1,0 +1,1 @@
+"""Statements, calls and entry points as LLVM IR."""

@@ -1,0 +1,64 @@
+"""What work costs on a machine: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
+
+Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches, ports and latencies that is no fact
+of one machine.
+"""
+
+from weft.cost.graph.arithmetic import multiply_cycles
+from weft.cost.budget import (
+    LONG_BORDER, MOST_REMAINDERS, MOST_STREAMS, MOST_UNSWITCHED, SHORTEST_CUT_VECTOR, SMALL_PART,
+    SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget,
+)
+from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, LARGEST_RECOMPUTATION, LONG_ROW
+from weft.cost.graph.channel_blocks import group_blocks, input_block, output_block
+from weft.cost.rules.contraction import (
+    Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
+)
+from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, step_along
+from weft.cost.rules.gemv import Gemv, gemv_plans
+from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
+from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
+from weft.cost.graph.layout import (
+    Convolution, Form, blocked_cycles, depthwise_cycles, grouped_cycles, packing_cycles, plain_cycles,
+    unfused_cycles,
+)
+from weft.cost.graph.packing import FEWEST_ROWS_REARRANGED, PANEL_VECTORS, least_packed_rows, panel_width
+from weft.cost.rules.padding import SkipPadding, padding_plans
+from weft.cost.rules.parallel import Parallel, enough_tasks, parallel_plans
+from weft.cost.graph.phases import are_phases_apart, is_worth_phases
+from weft.cost.plans.plan import Candidate, Decision, Plan, Step, parse_plan
+from weft.cost.plans.planner import Candidates, Choose, Choosing, Following, Planner, Question, cheapest
+from weft.cost.rules.prefetch import (
+    FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
+    prefetch_step_plans,
+)
+from weft.cost.program import cost_of, predict_cycles
+from weft.cost.rules.reduction import Accumulators, accumulator_plans
+from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
+from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles
+from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
+from weft.cost.rules.window import (
+    Borders, Slide, WindowProblem, WindowTile, WriteOut, border_plans, window_tile_plans, write_out_plans,
+)
+from weft.cost.graph.winograd import (
+    FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles, winograd_panel,
+)
+
+__all__ = [
+    "FALLBACK_SIZE", "FEWEST_ROWS_REARRANGED", "FEWEST_TILES", "GAIN", "LARGEST_GROUP", "LARGEST_POWER",
+    "LARGEST_RECOMPUTATION", "LONG_BORDER", "LONG_ROW", "MIXED_GAIN", "MOST_REMAINDERS", "MOST_STREAMS",
+    "MOST_UNSWITCHED", "PANEL_VECTORS", "SHORTEST_CUT_VECTOR", "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES",
+    "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
+    "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv", "ImageProblem", "Inline",
+    "KBlocks", "Layer", "LoopNest", "OnePass", "Order", "OrderProblem", "Parallel", "Plan", "Planner", "Prefetch",
+    "PrefetchSteps", "Question", "RowBlock", "Rule", "SharePatches", "SkipPadding", "Slide", "Step", "StreamProblem",
+    "Tile", "TileProblem", "Tiling", "WindowProblem", "WindowTile", "WriteOut", "accumulator_plans",
+    "are_phases_apart", "blocked_cycles", "border_plans", "bytes_of", "bytes_touched", "cheapest", "code_budget",
+    "cost_of", "depth_plans", "depthwise_cycles", "direct_cycles", "direct_part", "elements", "enough_tasks",
+    "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "inline_plans",
+    "input_block", "is_worth_phases", "k_block_plans", "least_packed_rows", "multiply_cycles", "nests",
+    "one_pass_plans", "order_plans", "output_block", "packing_cycles", "padding_plans", "panel_width",
+    "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans",
+    "prefetch_step_plans", "rearrangement_plans", "row_block_plans", "size_of", "step_along", "tile_cycles",
+    "tile_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+]

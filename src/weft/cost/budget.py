@@ -1,0 +1,66 @@
+"""How much code may be made of one function: fractions of the instructions that a core keeps decoded.
+
+Lowering copies bodies, to take guards out of the long part of a loop or to write out what remains of a tile; a core whose loop
+outgrows its cache of decoded instructions waits for the decoder. Sizes are counted in stores, unrolled loops in full, each of
+which is about an instruction of a register tile. The fractions were fitted on one core of a server of Intel's Emerald Rapids
+kind, 2026-11-21 (docs/design/0021, 0025 and 0027).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.targets.target import Target
+
+SMALL_PART: Final = 32
+"""A body is not copied for the sake of less than one in so many of its stores."""
+
+LONG_BORDER: Final = 16
+"""A border of at least one in so many of a loop's iterations is worth cutting again."""
+
+SHORTEST_CUT_VECTOR: Final = 32
+"""Elements; vectorised loops up to this length keep their guards as masks."""
+
+MOST_REMAINDERS: Final = 8
+"""Rows of a tile that may end early out of which one body for each number of rows is made."""
+
+MOST_UNSWITCHED: Final = 2
+"""Conditions taken out of a loop, one after another: each doubles its code."""
+
+UNROLLED_VECTORS: Final = 8
+"""Vectors that a vectorised loop may be written out as; a longer run stays a loop."""
+
+MOST_STREAMS: Final = 8
+"""Runs of memory that one step prefetches side by side."""
+
+SMALLEST_PLANNED_BUFFER: Final = 4096
+"""Bytes from which on a working buffer is planned by the caller; smaller ones are left to the function's frame."""
+
+
+@dataclass(frozen=True)
+class CodeBudget:
+    """The stores of code that passes of lowering may make.
+
+    A loop is cut, or *partitioned*, if its body has no more than `partitioned_body`, and cuts may add `partition_growth` to a
+    function; where the sizes of borders are not known, those with bodies of `border_body` are cut again. Tiles written out for
+    each number of rows may add `remainder_growth`. A loop is unswitched if its body has no more than `unswitched_body`.
+    """
+
+    partitioned_body: int
+    partition_growth: int
+    border_body: int
+    remainder_growth: int
+    unswitched_body: int
+
+
+def code_budget(target: Target) -> CodeBudget:
+    """Returns the budget of a function on *target*."""
+    decoded = target.core.decoded_instructions
+    return CodeBudget(
+        partitioned_body=decoded * 5 // 8,
+        partition_growth=decoded * 13 // 20,
+        border_body=decoded * 2 // 125,
+        remainder_growth=decoded * 3 // 10,
+        unswitched_body=decoded * 2 // 125,
+    )

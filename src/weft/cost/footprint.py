@@ -1,0 +1,207 @@
+"""What the loops around a block touch: its accesses as functions of the loops, and the memory that some of the loops walk over.
+
+A loop that stands for several (fused, and taken apart again by `//` and `%` of constants) is seen as these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from weft.cost.sizes import size_of
+from weft.ir import (
+    Add,
+    Cast,
+    Const,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    Max,
+    Min,
+    Mul,
+    Neg,
+    Sub,
+    Var,
+    free_vars,
+    post_order,
+    substitute,
+)
+from weft.loop import Block, Buffer, For, LoopKind, Stmt, Store, loads, stores, sub_statements
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A loop, or a digit of one: its variable advances by *scale* in each of *extent* iterations."""
+
+    var: Var
+    extent: int
+    scale: int
+    kind: LoopKind
+
+
+@dataclass(frozen=True, eq=False)
+class LoopAccess:
+    """The elements of *buffer* that a block reads or writes, by indices over the variables of its loops."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    is_store: bool
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """The elements from one index to the next, for each dimension."""
+        made = [1]
+        for s in reversed(self.buffer.shape[1:]):
+            made.append(made[-1] * size_of(s))
+        return tuple(reversed(made))
+
+    def stride(self, level: Level) -> int:
+        """Returns how many elements further one iteration of *level* goes, from the first to the second."""
+        here = [interval(i, {}) for i in self.indices]
+        there = [interval(i, {level.var: (level.scale, level.scale)}) for i in self.indices]
+        return sum((b[0] - a[0]) * s for a, b, s in zip(here, there, self.strides, strict=True))
+
+    def uses(self, level: Level) -> bool:
+        """Tells whether an iteration of *level* goes to other elements."""
+        return any(changes(i, level) for i in self.indices)
+
+    def nbytes(self, inside: Sequence[Level], line: int) -> int:
+        """Returns the bytes of the cache lines, of *line* bytes, that the loops *inside* touch, all others standing still."""
+        ranges: dict[Var, tuple[int, int]] = {}
+        for level in inside:
+            ranges[level.var] = (0, ranges.get(level.var, (0, 0))[1] + (level.extent - 1) * level.scale)
+        widths = []
+        for i, s in zip(self.indices, self.buffer.shape, strict=True):
+            lo, hi = interval(i, ranges)
+            widths.append(max(1, min(hi - lo + 1, size_of(s))))
+        return _lines(widths, [size_of(s) for s in self.buffer.shape], self.buffer.dtype.bytes, line)
+
+
+def bytes_of(buffer: Buffer) -> int:
+    """Returns the bytes of a whole buffer."""
+    return prod(map(size_of, buffer.shape)) * buffer.dtype.bytes
+
+
+def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
+    """Returns how many elements further *indices* are for the next value of *var*."""
+    return LoopAccess(buffer, tuple(indices), False).stride(Level(var, 2, 1, LoopKind.SERIAL))
+
+
+def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int], line: int) -> int:
+    """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices* for so many values of each variable."""
+    levels = [Level(v, n, 1, LoopKind.SERIAL) for v, n in counts.items()]
+    return LoopAccess(buffer, tuple(indices), is_store=False).nbytes(levels, line)
+
+
+@dataclass(frozen=True, eq=False)
+class LoopNest:
+    """A block that computes, the loops around it from the outermost in, and what it accesses."""
+
+    block: Block
+    levels: tuple[Level, ...]
+    store: Store
+    written: LoopAccess
+    read: tuple[LoopAccess, ...]
+
+
+def nests(body: Stmt) -> Iterator[LoopNest]:
+    """Gives every block of *body* that stores one element an instance."""
+    stack: list[tuple[Stmt, tuple[For, ...]]] = [(body, ())]
+    while stack:
+        s, loops = stack.pop()
+        if isinstance(s, Block):
+            found = stores(s.body)
+            if len(found) == 1:
+                yield _nest(s, loops, found[0])
+            continue
+        inner = (*loops, s) if isinstance(s, For) else loops
+        stack += [(x, inner) for x in reversed(sub_statements(s))]
+
+
+def _nest(block: Block, loops: Sequence[For], store: Store) -> LoopNest:
+    values = {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)}
+    written = LoopAccess(store.buffer, _bound(store.indices, values), True)
+    read = [LoopAccess(x.buffer, _bound(x.indices, values), False) for x in dict.fromkeys(loads(store.value))]
+    exprs = [*block.bindings, *[i for a in (written, *read) for i in a.indices]]
+    levels = [level for f in loops for level in _digits(f, exprs)]
+    return LoopNest(block, tuple(levels), store, written, tuple(read))
+
+
+def _bound(indices: Sequence[Expr], values: Mapping[Var, Expr]) -> tuple[Expr, ...]:
+    return tuple([substitute(i, values) for i in indices])
+
+
+def _digits(loop: For, exprs: Sequence[Expr]) -> list[Level]:
+    """Returns the loops that *loop* stands for, going by the constants that *exprs* divide its variable by."""
+    extent = size_of(loop.extent)
+    divisors = {
+        int(n.b.value)
+        for e in exprs
+        for n in post_order(e)
+        if isinstance(n, FloorDiv | FloorMod) and n.a is loop.var and isinstance(n.b, Const)
+    }
+    chain = [1]
+    for d in sorted(divisors):
+        if d < extent and d % chain[-1] == 0 and d > chain[-1]:
+            chain.append(d)
+    ends = [*chain[1:], extent]
+    made = [Level(loop.var, -(-end // begin), begin, loop.kind) for begin, end in zip(chain, ends, strict=True)]
+    return made[::-1]
+
+
+def interval(e: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, int]:
+    """Returns the least and the greatest value of an index; variables that *ranges* lacks are 0, what is unknown too."""
+    if isinstance(e, Const):
+        return int(e.value), int(e.value)
+    if isinstance(e, Var):
+        return ranges.get(e, (0, 0))
+    if isinstance(e, Cast | Neg):
+        lo, hi = interval(e.children()[0], ranges)  # type: ignore[arg-type]
+        return (-hi, -lo) if isinstance(e, Neg) else (lo, hi)
+    if not isinstance(e, Add | Sub | Mul | FloorDiv | FloorMod | Min | Max):
+        return 0, 0
+    a, b = interval(e.a, ranges), interval(e.b, ranges)
+    if isinstance(e, Add):
+        return a[0] + b[0], a[1] + b[1]
+    if isinstance(e, Sub):
+        return a[0] - b[1], a[1] - b[0]
+    if isinstance(e, Mul):
+        products = [x * y for x in a for y in b]
+        return min(products), max(products)
+    if isinstance(e, Min | Max):
+        choose = min if isinstance(e, Min) else max
+        return choose(a[0], b[0]), choose(a[1], b[1])
+    return _divided(a, b[0], isinstance(e, FloorMod))
+
+
+def changes(e: Expr, level: Level) -> bool:
+    """Tells whether the iterations of *level* give *e* different values."""
+    if level.extent < 2 or level.var not in free_vars(e):
+        return False
+    values = [k * level.scale for k in sorted({0, 1, 2, level.extent - 1}) if k < level.extent]
+    return len({interval(e, {level.var: (v, v)}) for v in values}) > 1  # at points: `v % 8` stands still from 0 to 8
+
+
+def _divided(a: tuple[int, int], by: int, is_rest: bool) -> tuple[int, int]:
+    if by <= 0:
+        return 0, 0
+    if not is_rest:
+        return a[0] // by, a[1] // by
+    return (a[0] % by, a[1] % by) if a[0] // by == a[1] // by else (0, by - 1)
+
+
+def _lines(widths: Sequence[int], shape: Sequence[int], element: int, line: int) -> int:
+    """Returns the bytes of the lines that hold a box of *widths* in an array: dimensions that are whole are one run."""
+    run, n = 1, len(widths)
+    while n > 0:
+        n -= 1
+        run *= widths[n]
+        if widths[n] < shape[n]:
+            break
+    rows = 1
+    for w in widths[:n]:
+        rows *= w
+    lines = -(-run * element // line)
+    return rows * lines * line

@@ -1,0 +1,1 @@
+"""Costs of the choices over the graph: layouts, packing, algorithms of convolutions."""

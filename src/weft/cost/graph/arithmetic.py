@@ -1,0 +1,15 @@
+"""How long multiply-adds take where nothing else holds them up."""
+
+from __future__ import annotations
+
+from weft.targets.target import Target
+
+
+def multiply_cycles(products: float, bits: int, target: Target) -> float:
+    """Returns the cycles of *products* multiply-adds of elements of *bits* bits, in full vectors, on one core."""
+    return products / target.lanes(bits) / max(1, target.core.fma_per_cycle)
+
+
+def filled_part(size: int, lanes: int) -> float:
+    """Returns the part of the lanes that *size* elements fill of as many vectors as they take."""
+    return size / (-(-size // lanes) * lanes)

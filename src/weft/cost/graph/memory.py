@@ -1,0 +1,31 @@
+"""How long data takes to arrive from where it lies: a level of cache, or memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.targets.target import Target
+
+L2_SHARE: Final = 0.7
+"""The part of the second-level cache that data which is used together may fill, to be found there again."""
+
+OTHERS_SHARE: Final = 0.5
+"""The part of a cache that one operand of a whole model can count on: the rest holds all that is used in between."""
+
+
+def streaming_cycles(nbytes: int, target: Target, others: int = 0) -> float:
+    """Returns the cycles that one core takes to read *nbytes* from where they are found when they are used again.
+
+    *others* are the bytes that are read in between, so that the last cache has to hold them too. Nothing is counted for what
+    stays in the second-level cache.
+    """
+    caches = target.caches
+    if nbytes <= caches.l2 * OTHERS_SHARE:
+        return 0.0
+    speed = caches.l3_speed if nbytes + others < caches.l3 * OTHERS_SHARE else caches.memory_speed
+    return nbytes / speed
+
+
+def spill_cycles(nbytes: int, target: Target) -> float:
+    """Returns the cycles to write *nbytes* between two stages and read them again, as far as the second level holds them not."""
+    return 2 * max(0.0, nbytes - L2_SHARE * target.caches.l2) / target.caches.l3_speed

@@ -1,0 +1,171 @@
+"""What a convolution costs directly and by Winograd's method, transposed ones included.
+
+The method is that of Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016).
+The method transforms tiles of the input, multiplies them point by point with transformed weights, and transforms the products to
+tiles of the output. Counted are the products (with tiles that overhang the edge), the transforms, the copy with padding, and the
+transformed weights, which are larger than those of the model and may have to come from memory. The cycles of a vector were
+fitted on one core of a server of Intel's Emerald Rapids kind, 2026-11-21 (docs/design/0013 and 0028).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from weft.cost.graph.memory import L2_SHARE, spill_cycles, streaming_cycles
+from weft.targets.target import Target
+
+TILES: Final = (2, 3, 4)
+"""Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""
+
+INPUT_CYCLES: Final = 7.0
+"""Cycles for each vector of a transformed input: most go into moving it."""
+
+OUTPUT_CYCLES: Final = 5.0
+"""Cycles for each vector of products that is transformed to outputs."""
+
+PADDING_CYCLES: Final = 3.0
+"""Cycles for each vector of the padded input."""
+
+GATHER_CYCLES: Final = 1.5
+"""Cycles to bring an element to its place in a vector, where channels are not in blocks."""
+
+PRODUCT_CYCLES: Final = 2.0
+"""Cycles for each vector of a product beside its multiply-adds: it is started from zero and stored."""
+
+REMAINDER_CYCLES: Final = 2.0
+"""The least cycles of a step of the reduction for a last tile of few rows: its sums wait for one another."""
+
+GROUP_CYCLES: Final = 2500.0
+"""Cycles for one more group of points: for its loops, and for those of the tiles that make it one."""
+
+HIDDEN: Final = 0.25
+"""The part of reading weights, or of multiplying, that shows even while the other goes on."""
+
+SKIPPED: Final = 0.4
+"""The part of its cycles that a product with padding still takes where it is skipped: tiles then have fewer sums, for as many
+weights."""
+
+GAIN: Final = 0.95
+"""What the method may cost of a direct computation, to be worth the larger weights."""
+
+MIXED_GAIN: Final = 0.97
+"""What tiles of several sizes may cost of those that overhang, to be worth more code."""
+
+FEWEST_TILES: Final = 12
+"""Columns of tiles that are left in a patch where rows are cut."""
+
+WEIGHT_VECTORS: Final = 2
+"""Vectors of output channels in a panel of transformed weights: so few that a register tile has many rows."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution by its sizes: its outputs, channels and taps at stride 1, and its strides.
+
+    *inputs* are the channels at stride 1, the phases of the input included; *multiplications* are those that a direct computation
+    takes for each output channel of a place, of which it skips some and costs the part *direct*; *block* is that of the outputs'
+    channels, and *gathered* tells that the inputs' are not in blocks.
+
+    A transposed convolution is one for each of its *output_phases*, with weights of its own; the windows of these begin at so
+    many *beginnings*, each with its own transform. Its input is not *padded*.
+    """
+
+    images: int
+    height: int
+    width: int
+    inputs: int
+    outputs: int
+    taps: int
+    multiplications: int
+    strides: tuple[int, int]
+    block: int
+    gathered: bool = False
+    direct: float = 1.0
+    output_phases: int = 1
+    beginnings: int = 1
+    padded: bool = True
+
+    @property
+    def phases(self) -> int:
+        """How many phases the input has."""
+        return self.strides[0] * self.strides[1]
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of *tile* x *tile* outputs, in patches of (images, rows, columns) of tiles that go through all stages at a time.
+
+    *groups* are the points at which the same tiles take part, and how many tiles of a patch do: one group, unless some tiles have
+    a row or a column less.
+    """
+
+    tile: int
+    patch: tuple[int, int, int]
+    groups: tuple[tuple[int, int], ...]
+
+
+def direct_cycles(layer: Layer, target: Target, others: int = 0) -> float:
+    """Returns the cycles of a direct convolution on one core; *others* are the bytes of other weights."""
+    vectors = layer.images * layer.height * layer.width * -(-layer.outputs // target.lanes(32))
+    products = vectors * layer.multiplications * layer.direct / max(1, target.core.fma_per_cycle)
+    return max(products, streaming_cycles(4 * layer.multiplications * layer.outputs, target, others))
+
+
+def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 0) -> float:
+    """Returns the estimated cycles of a layer by Winograd's method on one core.
+
+    What lies between the transforms and the products is written and read again, beyond the second-level cache as far as it does
+    not fit there; and each patch reads all the weights, from there too if they do not fit beside it. Few mixed tiles are left to
+    multiply with some of the weights.
+    """
+    lanes, m = target.lanes(32), tiling.tile
+    n = m + layer.taps - 1
+    sizes = layer.images, -(-layer.height // m), -(-layer.width // m)
+    patches = prod(-(-s // p) for s, p in zip(sizes, tiling.patch, strict=True))
+    tiles = prod(tiling.patch)
+    inputs, outputs = layer.beginnings * layer.inputs, layer.output_phases * layer.outputs
+    weights = 4 * n * n * layer.inputs * outputs
+    between = 4 * n * n * tiles * (inputs + outputs)
+    near = between + weights <= L2_SHARE * target.caches.l2
+    streaming = 0.0 if near and patches > 1 else streaming_cycles(weights, target, others)
+    read, made = layer.beginnings * -(-layer.inputs // lanes), layer.output_phases * -(-layer.outputs // lanes)
+    transforms = tiles * n * n * (read * INPUT_CYCLES + made * OUTPUT_CYCLES)
+    products = (len(tiling.groups) - 1) * GROUP_CYCLES
+    for points, count in tiling.groups:
+        multiplied = points * made * (_step_cycles(count, target) * layer.inputs + count * PRODUCT_CYCLES)
+        read_then = streaming * points / n**2
+        products += max(multiplied, read_then) + HIDDEN * min(multiplied, read_then)
+    return patches * (products + transforms + spill_cycles(between, target) + _padding_cycles(layer, tiling, lanes))
+
+
+def _padding_cycles(layer: Layer, tiling: Tiling, lanes: int) -> float:
+    """Returns the cycles to copy a patch's input with its padding."""
+    if not layer.padded:
+        return 0.0
+    images, *sides = tiling.patch
+    places = images * prod(p * tiling.tile + layer.taps - 1 for p in sides)
+    return places * (layer.inputs * GATHER_CYCLES if layer.gathered else -(-layer.inputs // lanes) * PADDING_CYCLES)
+
+
+def _step_cycles(tiles: int, target: Target) -> float:
+    """Returns the cycles of a vector's multiply-adds for *tiles* tiles: a few left over wait for their sums."""
+    rows = max(1, target.isa.vector_registers // 2 - 2)
+    rate = max(1, target.core.fma_per_cycle)
+    full, rest = divmod(tiles, rows)
+    return full * rows / rate + (max(rest / rate, REMAINDER_CYCLES) if rest else 0.0)
+
+
+def direct_part(inside: float) -> float:
+    """Returns what a direct convolution costs, of which only the part *inside* multiplies no padding, as a part of the whole."""
+    return inside + SKIPPED * (1 - inside)
+
+
+def winograd_panel(outputs: int, target: Target) -> int:
+    """Returns how many output channels a panel of transformed weights has.
+
+    Each vector of weights is then used by all rows of a tile as it arrives, which takes as long as the next one is under way.
+    """
+    lanes = target.lanes(32)
+    return min(WEIGHT_VECTORS * lanes, -(-outputs // lanes) * lanes)

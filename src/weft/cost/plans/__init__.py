@@ -1,0 +1,1 @@
+"""Decisions, candidates and plans, and the planners that choose or follow them."""

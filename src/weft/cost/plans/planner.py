@@ -1,0 +1,144 @@
+"""Who decides: planners that choose among candidates by a machine's costs, and one that follows a plan without any machine.
+
+A schedule rule, or a pass over the graph, asks `planner.decide(subject, kind, candidates)` where it has a choice, and does the
+same for the same answer. It never sees a machine: *candidates* is called with one only where there is something to choose.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step
+from weft.support.errors import ScheduleError
+from weft.targets.target import Target
+
+Candidates: TypeAlias = Callable[[Target], Iterable[Candidate[D]]]
+"""The alternatives of one choice on a machine, each with its cost; at least one, each of them right."""
+
+Choose: TypeAlias = Callable[[Sequence[Candidate[Any]]], Candidate[Any]]
+"""Chooses one of the candidates of a question."""
+
+CLEARLY = 0.999
+"""The part of a cost that a cheaper candidate must stay below to be preferred to one before it."""
+
+
+def cheapest(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+    """Returns the first candidate that no other is clearly cheaper than."""
+    best = candidates[0]
+    for c in candidates[1:]:
+        if c.cycles < best.cycles * CLEARLY:
+            best = c
+    return best
+
+
+@dataclass(frozen=True)
+class VectorLength(Decision):
+    """The bits of the vectors that loops are cut to."""
+
+    question = "the length of vectors"
+    bits: int
+
+
+@dataclass(frozen=True)
+class CacheLine(Decision):
+    """The bytes that memory moves at once, which strides are padded by."""
+
+    question = "the unit that strides are padded by"
+    bytes: int
+
+
+class Planner(ABC):
+    """Answers the questions of the rules."""
+
+    @abstractmethod
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
+        """Returns the decision of *kind* about *subject*."""
+
+    @cached_property
+    def vector_bits(self) -> int:
+        """The bits of a vector."""
+        return self.decide(PROGRAM, VectorLength, lambda m: [Candidate(VectorLength(m.isa.vector_bits), 0.0)]).bits
+
+    @cached_property
+    def line(self) -> int:
+        """The bytes of a cache line."""
+        return self.decide(PROGRAM, CacheLine, lambda m: [Candidate(CacheLine(m.caches.line), 0.0)]).bytes
+
+    def lanes(self, bits: int) -> int:
+        """Returns how many elements of *bits* bits a vector holds."""
+        return max(1, self.vector_bits // bits)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A choice as it was put: its subject, the candidates, and the one that was taken."""
+
+    subject: str
+    candidates: tuple[Candidate[Any], ...]
+    chosen: Candidate[Any]
+
+
+class Choosing(Planner):
+    """Chooses by the costs on *machine*; what was asked is in `questions`."""
+
+    def __init__(self, machine: Target, choose: Choose = cheapest) -> None:
+        self.machine = machine
+        self.choose = choose
+        self.questions: list[Question] = []
+
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
+        """Returns the candidate that `choose` takes."""
+        found = tuple(candidates(self.machine))
+        chosen = self.choose(found)
+        self.questions.append(Question(subject, found, chosen))
+        decision = chosen.decision
+        assert isinstance(decision, kind)
+        return decision
+
+    @property
+    def plan(self) -> Plan:
+        """The decisions so far."""
+        return Plan(tuple([Step(q.subject, q.chosen.decision) for q in self.questions]))
+
+
+class Following(Planner):
+    """Takes the decisions of a plan, one after another; no machine is asked.
+
+    Programs that are the same but for names have the same plans: the plan's subjects stand for those of the program in the order
+    in which they come up.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._next = 0
+        self._subjects: dict[str, str] = {PROGRAM: PROGRAM}
+
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
+        """Returns the plan's next decision; raises `ScheduleError` where that is about something else."""
+        step = self.plan.steps[self._next] if self._next < len(self.plan.steps) else None
+        if step is None or not self._is_of(step, subject) or not isinstance(step.decision, kind):
+            found = f"its step {self._next + 1} is `{step}`" if step is not None else "it ends before that"
+            raise ScheduleError(
+                f"the plan is of another program: {kind.__name__} of {subject} is to be decided, and {found}",
+                hint="make the plan anew: `weft inspect MODEL --plan KERNEL` prints the one of a kernel",
+            )
+        self._next += 1
+        return step.decision
+
+    def _is_of(self, step: Step, subject: str) -> bool:
+        """Tells whether *step* is about *subject*; the first step about a name of the plan's settles what it stands for."""
+        if step.subject not in self._subjects and subject not in self._subjects.values():
+            self._subjects[step.subject] = subject
+        return self._subjects.get(step.subject) == subject
+
+    def finish(self) -> None:
+        """Raises `ScheduleError` if the plan has decisions that nobody asked for."""
+        if self._next < len(self.plan.steps):
+            raise ScheduleError(
+                f"the plan is of another program: nothing asks for its step {self._next + 1}, `{self.plan.steps[self._next]}`",
+                hint="make the plan anew: `weft inspect MODEL --plan KERNEL` prints the one of a kernel",
+            )

@@ -1,0 +1,212 @@
+"""What a scheduled program costs on a CPU, in cycles, from its loops alone: nothing is compiled, nothing is run.
+
+For each block, the loops around it are cut in two: those that become straight code (unrolled, vectorised) are a *tile*, whose
+instructions are counted against the ports; the others repeat it. For each level of cache, the outermost loops whose data fit
+there tell how often an access brings its data anew, after Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough
+for high-performance BLIS" (2016), and Renganarayana and Rajopadhye, "Positivity, posynomials and tile size selection" (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests
+from weft.cost.sizes import size_of
+from weft.ir import Add, Apply, Div, Expr, Max, Min, Mul, Neg, Node, Sub, Var
+from weft.loop import Load, LoopKind, Program
+from weft.targets.target import Target
+
+LOOP_CYCLES = 1.0
+"""Cycles of an iteration of a loop for itself: count, compare, jump."""
+
+ENTRY_CYCLES = 12.0
+"""Cycles to come to a loop: its addresses, and the jump out of it that is not foreseen."""
+
+FUNCTION_OPERATIONS = 14
+"""Arithmetic instructions of an exponential or the like, once expanded."""
+
+DIVISION_OPERATIONS = 8
+"""Cycles of a division, in multiply-adds."""
+
+HIDDEN = 0.75
+"""The part of the lesser costs that goes on under the largest."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cycles of a block: for its instructions, and for its data from each level beyond the first."""
+
+    instructions: float
+    data: tuple[float, ...]
+
+    @property
+    def cycles(self) -> float:
+        """All of it: the largest part, and what does not go on under it."""
+        parts = [self.instructions, *self.data]
+        return max(parts) + (1 - HIDDEN) * (sum(parts) - max(parts))
+
+
+def predict_cycles(program: Program, target: Target) -> float:
+    """Returns the cycles that the entry function of a scheduled *program* takes on one core of *target*."""
+    return sum(cost_of(n, target).cycles for n in nests(program.entry.body))
+
+
+def cost_of(nest: LoopNest, target: Target) -> Cost:
+    """Returns what one block costs with all the loops around it."""
+    return Cost(_instructions(nest, target), _data(nest, target))
+
+
+def _instructions(nest: LoopNest, target: Target) -> float:
+    """Returns the cycles of the instructions, one tile after another."""
+    tile, core = _Tile(nest, target), target.core
+    cycles = max(
+        tile.arithmetic / max(1, target.core.fma_per_cycle),
+        tile.loads / target.core.loads_per_cycle,
+        tile.stores,
+        tile.count / (core.issue_width if tile.count < core.decoded_instructions else core.decode_rate),
+        tile.latency,
+    )
+    inner = tile.serial[-1].extent if tile.serial else 1
+    entries = prod([x.extent for x in tile.serial[:-1]])
+    return entries * (inner * (cycles + LOOP_CYCLES) + ENTRY_CYCLES) * tile.filled
+
+
+class _Tile:
+    """The straight code inside the loops of a block, in vector instructions."""
+
+    def __init__(self, nest: LoopNest, target: Target) -> None:
+        self.nest, self.target = nest, target
+        self.serial = [x for x in nest.levels if x.kind in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.BOUND)]
+        self.unrolled = [x for x in nest.levels if x.kind is LoopKind.UNROLLED]
+        self.vector = [x for x in nest.levels if x.kind is LoopKind.VECTORIZED]
+        self.lanes = target.lanes(nest.written.buffer.dtype.bits)
+        self.length = prod([x.extent for x in self.vector])
+        self.vectors = -(-self.length // self.lanes) if self.vector else 1
+        self.copies = prod([x.extent for x in self.unrolled])
+        self.arithmetic = self.copies * self.vectors * _operations(nest.store.value, target.isa.fma)
+        self.spilled = self._spilled()
+        self.loads = (
+            sum(self._moves(a) / self._iterations_kept(a) for a in nest.read if self._is_memory(a)) + self.spilled
+        )
+        self.stores = (self._moves(nest.written) if self._is_memory(nest.written) else 0.0) + self.spilled
+        self.count = self.arithmetic + self.loads + self.stores
+        self.latency = self._latency()
+        self.filled = self._filled()
+
+    def _is_memory(self, a: LoopAccess) -> bool:
+        return not a.buffer.in_registers
+
+    def _moves(self, a: LoopAccess) -> float:
+        """Returns the loads or stores of one tile: each element once, a vector of neighbours at once, others one by one."""
+        times = float(prod([x.extent for x in self.unrolled if a.uses(x)]))
+        moving = [x for x in self.vector if a.uses(x)]
+        if not moving:
+            return times
+        if all(a.stride(x) == 1 for x in moving[-1:]) and len(moving) == 1:
+            return times * self.vectors
+        return times * self.length * (1.0 if a.is_store else 2.0)  # one by one, and put together
+
+    def _iterations_kept(self, a: LoopAccess) -> float:
+        """Returns in how many iterations of the innermost loops what was read once is still in a register."""
+        kept = 1.0
+        for level in reversed(self.serial):
+            if a.uses(level) or a.buffer is self.nest.written.buffer:
+                return kept
+            kept *= level.extent
+        return kept
+
+    def _spilled(self) -> float:
+        """Returns the sums of a tile that find no register."""
+        if self._is_memory(self.nest.written):
+            return 0.0
+        sums = prod([x.extent for x in self.unrolled if self.nest.written.uses(x)]) * self.vectors
+        operands = max([self._moves(a) for a in self.nest.read if self._is_memory(a) and self._follows(a)], default=0.0)
+        return max(0.0, sums + min(operands, self.vectors) + 1 - self.target.isa.vector_registers)
+
+    def _follows(self, a: LoopAccess) -> bool:
+        return any(a.uses(x) for x in self.vector)
+
+    def _latency(self) -> float:
+        """Returns the cycles until a tile's sums can be added to again; 0 where the next tile has others."""
+        update = [a for a in self.nest.read if a.buffer is self.nest.written.buffer]
+        if not update or (self.serial and update[0].uses(self.serial[-1])):
+            return 0.0
+        chain = prod([x.extent for x in [*self.unrolled, *self.vector] if not update[0].uses(x)])
+        through = self.target.core.forwarding_latency if self._is_memory(update[0]) else 0
+        return float(chain * (self.target.core.fma_latency + through))
+
+    def _filled(self) -> float:
+        """Returns the part of all iterations that is inside the block's domain: the last tiles of a row are smaller."""
+        part = 1.0
+        for axis, binding in zip(self.nest.block.axes, self.nest.block.bindings, strict=True):
+            levels = [x for x in self.nest.levels if changes(binding, x)]
+            covered, extent = prod([x.extent for x in levels]), size_of(axis.extent)
+            vector = next((x.extent for x in levels if x.kind is LoopKind.VECTORIZED), 1)
+            if covered > extent:
+                used = -(-extent // min(vector, self.lanes)) * min(vector, self.lanes)
+                part *= min(1.0, used / covered)
+        return part
+
+
+def _operations(value: Expr, fma: bool) -> float:
+    """Returns the arithmetic instructions of a formula: a multiplication that is added at once is none of its own."""
+    count, seen = 0.0, set[Node]()
+    stack: list[Node] = [value]
+    while stack:
+        n = stack.pop()
+        if n in seen or isinstance(n, Load | Var):
+            continue
+        seen.add(n)
+        stack += n.children()
+        if isinstance(n, Apply):
+            count += 1 if n.fn in ("fma", "abs", "floor", "ceil") else FUNCTION_OPERATIONS
+        elif isinstance(n, Div):
+            count += DIVISION_OPERATIONS
+        elif isinstance(n, Add | Sub) and fma and (isinstance(n.a, Mul) or isinstance(n.b, Mul)):
+            continue  # counted as the product
+        elif isinstance(n, Add | Sub | Mul | Min | Max | Neg):
+            count += 1
+    return max(count, 0.5)
+
+
+def _data(nest: LoopNest, target: Target) -> tuple[float, ...]:
+    """Returns the cycles for data from the second level, the third, and memory."""
+    accesses = [a for a in (nest.written, *nest.read) if not a.buffer.in_registers]
+    distinct = list({(a.buffer, a.indices): a for a in accesses}.values())
+    line = target.caches.line
+    fits = [
+        _innermost_misfit(distinct, nest.levels, c, line)
+        for c in (target.caches.l1, target.caches.l2, target.caches.l3)
+    ]
+    traffic = [sum(_traffic(a, nest.levels, n, line) for a in distinct) for n in fits]
+    held = sum(a.nbytes(nest.levels, line) for a in distinct)
+    warm = [
+        held <= c for c in (target.caches.l1, target.caches.l2, target.caches.l3)
+    ]  # then nothing comes from further away
+    speeds = (target.caches.l2_speed, target.caches.l3_speed, target.caches.memory_speed)
+    return tuple([0.0 if w else t / b for w, t, b in zip(warm, traffic, speeds, strict=True)])
+
+
+def _innermost_misfit(accesses: Sequence[LoopAccess], levels: Sequence[Level], capacity: int, line: int) -> int:
+    """Returns the number of outer loops around the largest part of the nest whose data fit *capacity*."""
+    for n in range(len(levels) + 1):
+        if sum(a.nbytes(levels[n:], line) for a in accesses) <= capacity:
+            return n
+    return len(levels)
+
+
+def _traffic(a: LoopAccess, levels: Sequence[Level], outside: int, line: int) -> float:
+    """Returns the bytes that an access brings into a cache that holds the data of the loops inside *outside* others.
+
+    The loop around that part brings nothing anew for an access that stands still in it; those further out bring all.
+    """
+    times = 1.0
+    stays = True
+    for level in reversed(levels[:outside]):
+        moves = a.uses(level)
+        if moves or not stays:
+            times *= level.extent
+        stays = stays and not moves
+    return times * a.nbytes(levels[outside:], line) * (2.0 if a.is_store else 1.0)

@@ -1,0 +1,1 @@
+"""Costs and candidates of the schedule rules."""

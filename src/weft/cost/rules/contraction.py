@@ -1,0 +1,270 @@
+"""The size of register tiles, from the number of registers, the latency and the ports of the machine.
+
+After Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance BLIS" (2016), section 4: a tile
+must have enough independent sums to hide the latency of multiply-adds, fit the registers, and need few loads for each of them.
+What is minimised is the cycles of the *whole* grid of tiles, the last and smaller ones of a row included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from weft.cost.graph.memory import L2_SHARE
+from weft.cost.graph.packing import PANEL_VECTORS
+from weft.cost.plans.plan import Candidate, Decision
+from weft.targets.target import Target
+
+LOAD_PRESSURE = 0.25
+"""The part of a load's cycles that shows even when arithmetic covers them: cache misses and late operands."""
+
+SIDE_BY_SIDE = 4
+"""Lines between rows of the left factor that are read as one stream; further apart each row is a stream of its own."""
+
+ROW_CYCLES = 4.0
+"""Cycles that a line of such a stream holds up a tile."""
+
+SETS_SHARE = 0.7
+"""The part of the first-level cache that rows in the same sets may fill."""
+
+TILE_OVERHEAD = 12
+"""Cycles that a tile costs beside its reduction, for each vector: it is started from zero, finished and stored."""
+
+OPEN_ROWS = 8
+"""Rows of a tile where it is not known how many there are: the last tile is written out for each number of them."""
+
+LONGEST_RUN = 16
+"""Vectors along the last axis of a tile that uses what it reads once: long pieces are what memory is quick at."""
+
+NEAR_ROWS = 8
+"""Lines of the longest rows that follow each other so closely that memory goes on with the next one."""
+
+RESTART = 16.0
+"""Cycles that memory takes to get going where a tile reads only a piece of each row of the right factor."""
+
+PANELS_SHARE = 0.75
+"""The part of the second-level cache that two panels may fill."""
+
+LONG_ROW = 4
+"""Vectors of the longest row that is one panel."""
+
+L1_SHARE = 0.5
+"""The part of the first-level cache that a right factor may fill."""
+
+NEAR_L2_SHARE = 0.25
+"""The part of the second-level cache that it may fill where the result does not stay in that cache."""
+
+RESULT_SHARE = 0.75
+"""The part of the second-level cache that a result may fill and stay there."""
+
+
+@dataclass(frozen=True)
+class Tile(Decision):
+    """A tile of `rows` x `columns` pieces of `width` elements, for each of `outer_rows`."""
+
+    question = "the register tile of a contraction"
+    rows: int
+    columns: int
+    width: int
+    outer_rows: int = 1
+
+    def sums(self, lanes: int) -> int:
+        """Returns how many vectors of *lanes* sums it has."""
+        return self.rows * self.outer_rows * self.columns * -(-self.width // lanes)
+
+
+@dataclass(frozen=True)
+class TileProblem:
+    """The loops that a tile is chosen for: the sizes of the two tiled axes and of the last, and the steps of the reduction.
+
+    Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and
+    the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The
+    right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
+    one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own.
+    """
+
+    row: int
+    column: int
+    last: int
+    depth: int
+    element_bytes: int
+    open_row: bool = False
+    open_last: bool = False
+    open_column: bool = False
+    outer_row: int = 1
+    right_bytes: int = 0
+    left_stride: int = 0
+    shared: bool = False
+
+    @property
+    def reuses(self) -> bool:
+        """Tells whether anything of the right factor is used more than once."""
+        return not self.shared and self.row * self.outer_row > 1
+
+
+def tile_plans(problem: TileProblem, target: Target) -> Iterator[Candidate[Tile]]:
+    """Yields the tiles that fit the registers; the width is all of the last axis where that is short."""
+    for width in _widths(problem, target):
+        for tile in _tiles_that_fit(problem, width, target):
+            yield Candidate(tile, tile_cycles(problem, tile, target))
+
+
+def tile_cycles(problem: TileProblem, tile: Tile, target: Target) -> float:
+    """Returns the cycles of the whole contraction in tiles, the wait for the B operand's first use included."""
+    return _grid_cost(problem, tile, target) + _first_touch(problem, tile, target)
+
+
+@dataclass(frozen=True)
+class Order(Decision):
+    """Whether whole rows of the result are written one after another, or one panel of B is used up after another."""
+
+    question = "the order of tiles"
+    by_rows: bool
+
+
+@dataclass(frozen=True)
+class OrderProblem:
+    """The footprints that the order of tiles depends on, in bytes: a row and the panels of B, the result and one image of it.
+
+    *windows* is what windows touch of B where that is less than the panels.
+    """
+
+    row_bytes: int
+    panels: int
+    result: int
+    image: int
+    windows: int
+
+
+def order_plans(p: OrderProblem, target: Target) -> Iterator[Candidate[Order]]:
+    """Yields the orders of tiles: by rows where all panels of a B with long rows stay near together, else by panels.
+
+    Near is the first-level cache, or the second-level one if the result would not stay there. Windows share much of the image
+    that they read: going from plane to plane of it for each row costs more than writing the result in pieces, unless not even
+    the part of the result that one image gives stays in the cache. The cycles are those of reading the panels again for a row,
+    against reading as much as may stay near.
+    """
+    near = target.caches.l1 * L1_SHARE
+    if p.result > target.caches.l2 * RESULT_SHARE:
+        near = max(near, target.caches.l2 * NEAR_L2_SHARE)
+    panels = min(p.panels, p.windows) if p.image > target.caches.l2 * RESULT_SHARE else p.panels
+    if p.row_bytes > LONG_ROW * target.isa.vector_bits // 8:
+        yield Candidate(Order(by_rows=True), panels / target.caches.l2_speed)
+        yield Candidate(Order(by_rows=False), near / target.caches.l2_speed)
+    else:  # a row is one panel
+        yield Candidate(Order(by_rows=False), 0.0)
+
+
+def _widths(p: TileProblem, target: Target) -> list[int]:
+    """Returns how wide a tile may be: what divides the last axis, or where that is only one vector, what leaves a rest."""
+    lanes = target.lanes(p.element_bytes * 8)
+    if p.last <= lanes:
+        return [p.last]
+    most = PANEL_VECTORS if p.reuses and p.right_bytes else min(LONGEST_RUN, target.isa.vector_registers - 2)
+    widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(most, 0, -1)]))
+    even = [w for w in widths if p.last % w == 0]
+    if p.open_last:
+        return even[:1] or [lanes]
+    return even if even and even[0] > lanes else widths
+
+
+def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile]:
+    """Yields the tiles that leave registers for their operands, smaller ones first; at least the smallest of all."""
+    vectors = -(-width // target.lanes(p.element_bytes * 8))
+    most = target.isa.vector_registers  # no axis is so long that more of it need be tried: each row takes a register
+    rows = [(r, 1) for r in range(1, min(p.row, most) + 1) if not p.open_row or r <= OPEN_ROWS]
+    rows += [(p.row, o) for o in range(2, min(p.outer_row, most) + 1)]
+    yield Tile(1, 1, width)
+    columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream
+    for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
+        for r, o in rows:
+            operands = c * vectors if r * o > 1 and not p.shared else 0  # what is used once is no register's
+            if r * o * c * vectors + operands + 1 > target.isa.vector_registers - 1:
+                break
+            yield Tile(r, c, width, o)
+
+
+def _may_cut(p: TileProblem, columns: int) -> bool:
+    """Tells whether tiles may have so many columns: of a known number some may be left for the last one."""
+    return p.column % columns == 0 if p.open_column else columns <= p.column
+
+
+def _grid_cost(p: TileProblem, tile: Tile, target: Target) -> float:
+    """Returns the cycles for the whole grid of tiles, smaller ones at the ends included."""
+    lanes = target.lanes(p.element_bytes * 8)
+    whole, narrow = divmod(p.last, tile.width)
+    cost = whole * _strip_cost(p, tile, -(-tile.width // lanes), target)
+    return cost + (_strip_cost(p, tile, -(-narrow // lanes), target) if narrow else 0.0)
+
+
+def _strip_cost(p: TileProblem, tile: Tile, vectors: int, target: Target) -> float:
+    """Returns the cycles for all tiles whose columns are *vectors* wide, one beside another along the columns and rows."""
+    whole, few = divmod(p.column, tile.columns)
+    cost = whole * _column_cost(p, tile, tile.columns * vectors, target)
+    return cost + (_column_cost(p, tile, few * vectors, target) if few else 0.0)
+
+
+def _column_cost(p: TileProblem, tile: Tile, vectors: int, target: Target) -> float:
+    """Returns the cycles for all tiles that are *vectors* wide, one below another along the rows."""
+    (full, rest), (many, few) = divmod(p.row, tile.rows), divmod(p.outer_row, tile.outer_rows)
+    cost = many * full * _tile_cost(p, tile.rows * tile.outer_rows, vectors, target)
+    if rest:
+        cost += many * _tile_cost(p, rest, vectors, target)
+    if few:
+        cost += _tile_cost(p, tile.rows * few, vectors, target)
+    return cost
+
+
+def _first_touch(p: TileProblem, tile: Tile, target: Target) -> float:
+    """Returns the cycles that the first tile with each panel waits for a right factor too large for the second-level cache."""
+    if p.right_bytes <= target.caches.l2:
+        return 0.0
+    speed = target.caches.l3_speed if p.right_bytes < target.caches.l3 / 2 else target.caches.memory_speed
+    panels = tile.columns * (tile.rows if p.shared else 1)
+    lanes = target.lanes(p.element_bytes * 8)
+    vectors, sums = -(-tile.width // lanes), tile.sums(lanes)
+    below = -(-p.row // tile.rows) * -(-p.outer_row // tile.outer_rows)
+    if p.reuses and shares_panels(below, tile.width, panels * tile.width * p.element_bytes * p.depth, target):
+        sums = p.row * p.outer_row * tile.columns * vectors  # those of all tiles, which ask for the next panel together
+    waiting = max(0.0, panels * vectors * target.isa.vector_bits / 8 / speed - sums / max(1, target.core.fma_per_cycle))
+    if tile.width < p.last and p.last * p.element_bytes > NEAR_ROWS * target.caches.line:
+        waiting += RESTART * panels
+    tiles = -(-p.column // tile.columns) * -(-p.last // tile.width) * (-(-p.row // tile.rows) if p.shared else 1)
+    return waiting * p.depth * tiles
+
+
+def shares_panels(tiles: int, width: int, panel: int, target: Target) -> bool:
+    """Tells whether the *tiles* that use a panel of *panel* bytes, *width* elements a row, ask for the next one together."""
+    return target.core.read_ahead > 0 and 1 < tiles <= width and 2 * panel <= PANELS_SHARE * target.caches.l2
+
+
+def _tile_cost(p: TileProblem, rows: int, vectors: int, target: Target) -> float:
+    """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
+    sums = rows * vectors
+    arithmetic = sums / max(1, target.core.fma_per_cycle)
+    read = vectors * (rows if p.shared or not p.right_bytes else 1)
+    loads = ((rows if p.right_bytes else 0) + read) / target.core.loads_per_cycle
+    panel = read * target.isa.vector_bits // 8  # bytes of the right factor in each step
+    far = panel / target.caches.l3_speed if p.reuses and panel * p.depth > target.caches.l2 * L2_SHARE else 0.0
+    near = panel / target.caches.l2_speed if panel * p.depth > target.caches.l1 else 0.0
+    step = (
+        max(arithmetic, loads, far, target.core.fma_latency)
+        + LOAD_PRESSURE * (loads + near + 2 * far)
+        + _left_cost(p, rows, target)
+    )
+    return step * p.depth + TILE_OVERHEAD * sums
+
+
+def _left_cost(p: TileProblem, rows: int, target: Target) -> float:
+    """Returns the cycles of a step for the left factor's lines beyond those of its loads, where rows are far apart.
+
+    Each row is a stream then. Lines a multiple of `set_period` apart share a set of the first-level cache, which holds one for
+    each of its ways; more of them are driven out before their next element is used.
+    """
+    if p.left_stride <= SIDE_BY_SIDE * target.caches.line:
+        return 0.0
+    apart = gcd(p.left_stride, target.caches.set_period)
+    if apart >= target.caches.line and rows * apart > target.caches.l1 * SETS_SHARE:
+        return LOAD_PRESSURE * rows * target.caches.line / target.caches.l2_speed
+    return ROW_CYCLES * rows * p.element_bytes / target.caches.line

@@ -1,0 +1,56 @@
+"""Which rule computes a contraction in tiles: whole reductions in registers, K blocking, or GEMV from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.cost.graph.memory import L2_SHARE
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.gemv import ROWS, is_far
+from weft.cost.rules.k_blocking import is_deep
+from weft.targets.target import Target
+
+ROWS_SPEED = 24 / 14
+"""How much faster memory is read in rows side by side than in tiles of columns."""
+
+
+@dataclass(frozen=True)
+class Rule(Decision):
+    """The rule of a contraction: tiled, k_blocked or gemv."""
+
+    question = "the rule of a contraction"
+    name: str
+
+
+@dataclass(frozen=True)
+class DepthProblem:
+    """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it."""
+
+    panel: int
+    depth: int
+    rows: int
+
+
+def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
+    """Yields K blocking and plain tiles; the cycles are those of reading a panel again, against one that stays in cache."""
+    panel, stays = p.panel * p.depth / target.caches.l2_speed, L2_SHARE * target.caches.l2 / target.caches.l2_speed
+    if is_deep(p.panel, p.depth, p.rows, target):
+        yield Candidate(Rule("k_blocked"), stays)
+        yield Candidate(Rule("tiled"), panel)
+    else:
+        yield Candidate(Rule("tiled"), min(panel, stays))
+        if p.rows > 1 and p.depth > 1:
+            yield Candidate(Rule("k_blocked"), stays)
+
+
+def gemv_or_tiles(row_bytes: int, matrix_bytes: int, depth: int, target: Target) -> Iterator[Candidate[Rule]]:
+    """Yields GEMV and plain tiles for one row times a matrix; the cycles are those of reading the matrix."""
+    reading = matrix_bytes / target.caches.memory_speed
+    if is_far(row_bytes, matrix_bytes, target) and depth >= 2 * ROWS:
+        yield Candidate(Rule("gemv"), reading)
+        yield Candidate(Rule("tiled"), reading * ROWS_SPEED)
+    else:
+        yield Candidate(Rule("tiled"), matrix_bytes / target.caches.l3_speed)
+        if depth >= 2 * ROWS:
+            yield Candidate(Rule("gemv"), reading)

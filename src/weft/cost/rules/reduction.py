@@ -1,0 +1,40 @@
+"""Horizontal reductions: the number of accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.cost.plans.plan import Candidate, Decision
+from weft.targets.target import Target
+
+MOST_VECTORS = 8
+"""The largest number of accumulators: enough to hide the latency of an addition."""
+
+
+@dataclass(frozen=True)
+class Accumulators(Decision):
+    """The number of vectors of partial results."""
+
+    question = "the accumulators of a horizontal reduction"
+    vectors: int
+
+
+def accumulator_plans(extent: int, lanes: int, target: Target) -> Iterator[Candidate[Accumulators]]:
+    """Yields the numbers of accumulators for *extent* elements.
+
+    A processor takes a vector in a cycle, but waits for the sum before. Of several numbers that take as long, the first is one
+    with which few lanes are idle, and then the largest.
+    """
+
+    def preference(n: int) -> tuple[float, int, int]:
+        return accumulator_cycles(extent, lanes, n, target), -(-extent // (n * lanes)) * n, -n
+
+    for n in sorted(range(1, MOST_VECTORS + 1), key=preference):
+        yield Candidate(Accumulators(n), accumulator_cycles(extent, lanes, n, target))
+
+
+def accumulator_cycles(extent: int, lanes: int, vectors: int, target: Target) -> float:
+    """Returns the cycles of a reduction of *extent* elements into *vectors* accumulators of *lanes* each."""
+    pieces = -(-extent // (vectors * lanes))
+    return float(max(pieces * vectors, pieces * target.core.fma_latency))

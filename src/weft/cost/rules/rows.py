@@ -1,0 +1,44 @@
+"""Computing all that a row of the result needs for that row: softmax and normalisations as one pass over memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.parallel import enough_tasks
+from weft.targets.target import Target
+
+L2_SHARE = 0.25
+"""The part of the second-level cache that the intermediate results of a row may fill."""
+
+
+@dataclass(frozen=True)
+class OnePass(Decision):
+    """Whether several reductions are computed row by row, instead of each in tiles of its own."""
+
+    question = "the order of several reductions"
+    by_rows: bool
+
+
+def one_pass_plans(rows: Sequence[int], touched: int, target: Target) -> Iterator[Candidate[OnePass]]:
+    """Yields both choices for loops over *rows* and intermediate results of *touched* bytes, with the cycles of reading them."""
+    pays = enough_tasks(rows, target) and touched / prod(rows) <= target.caches.l2 * L2_SHARE
+    yield Candidate(OnePass(pays), touched / target.caches.l2_speed)
+    yield Candidate(OnePass(not pays), touched / target.caches.l3_speed)
+
+
+@dataclass(frozen=True)
+class SharePatches(Decision):
+    """Whether threads share the patches of a Winograd convolution, each with memory of its own, instead of each stage."""
+
+    question = "the loops that threads share"
+    patches: bool
+
+
+def patch_plans(patches: Sequence[int], target: Target) -> Iterator[Candidate[SharePatches]]:
+    """Yields both choices: patches are shared where there are enough of them for all cores."""
+    enough = enough_tasks(patches, target)
+    yield Candidate(SharePatches(enough), 0.0)
+    yield Candidate(SharePatches(not enough), 1.0)

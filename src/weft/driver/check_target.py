@@ -1,0 +1,19 @@
+"""Refuses code that this machine can't run, before any of it is made."""
+
+from __future__ import annotations
+
+from weft.support.errors import InputError, ToolchainError
+from weft.targets.registry import can_run
+from weft.targets.target import Target
+
+
+def check_runs_here(target: Target, text: str, hint: str) -> None:
+    """Raises an error if code for *target*, which the user called *text*, can't run on this machine."""
+    if can_run(target):
+        return
+    if target.isa.language:
+        raise ToolchainError(
+            f"code for {text!r} runs here only where there is a C compiler, and there is none",
+            hint=f"apt install gcc, or the like; or {hint}",
+        )
+    raise InputError(f"code for {text!r} does not run on this machine", hint=hint)

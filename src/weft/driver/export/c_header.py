@@ -1,0 +1,133 @@
+"""Writes the C header of a model that is linked into a program: functions that make it, and call it with plain arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import weft
+from weft.runtime.package import Package, TensorSpec
+from weft.support.text import printable_line
+
+C_TYPES: Final = {
+    "bool": "uint8_t",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u8": "uint8_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "f16": "uint16_t",
+    "bf16": "uint16_t",
+    "f32": "float",
+    "f64": "double",
+    "handle": "uint64_t",
+}
+_TAKEN: Final = (
+    "alignas alignof and asm auto bool break case catch char class const continue default delete do double "
+    "else enum explicit export extern false float for friend goto if inline int long mutable namespace new "
+    "not operator or private protected public register restrict return short signed sizeof static struct "
+    "switch template this throw true try typedef typename union unsigned using virtual void volatile while "
+    "xor ctx in out status model error options parts weights"
+)
+"""Words that C or C++ keeps for itself, and names that the header uses."""
+_KEYWORDS: Final = frozenset(_TAKEN.split(" "))
+
+
+def c_name(text: str, taken: set[str] | None = None) -> str:
+    """Returns a C identifier like *text*, none of *taken*, to which it is added."""
+    name = re.sub(r"\W", "_", text, flags=re.ASCII) or "x"
+    if name[0].isdigit() or name[0] == "_" or name in _KEYWORDS:
+        name = f"x{'' if name[0] == '_' else '_'}{name}"
+    base, n = name, 1
+    while taken is not None and name in taken:
+        n += 1
+        name = f"{base}_{n}"
+    if taken is not None:
+        taken.add(name)
+    return name
+
+
+def header_text(package: Package, name: str, *, embedded: bool) -> str:
+    """Returns the header of *package*, linked under *name*; its weights are in the object too, or else in a file."""
+    rows = "\n".join(f"//   {side:<7} {_row(s)}" for side, specs in _sides(package) for s in specs)
+    extra = "" if embedded else ", and weights.bin beside the program"
+    path = "" if embedded else "const char *path, "
+    given = "NULL" if embedded else "path"
+    weights = f"{name}_weights" if embedded else "NULL"
+    takes = "" if embedded else " The weights are in the file weights.bin, whose path it takes."
+    made = f"for {package.target or package.machine}, made by Weft {weft.__version__}"
+    return f"""// {name}, {made}. Link model.o{extra}; in this folder:
+//
+//   cc main.c model.o weft/*.c -I. -Iweft -pthread -o main
+//
+{rows}
+#ifndef WEFT_MODEL_{name}_H
+#define WEFT_MODEL_{name}_H
+
+#include <stddef.h>
+
+#include "weft.h"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+extern const unsigned char {name}_header[], {name}_image[], {name}_weights[];
+
+/* Makes the model; see weft_load in weft.h for the arguments, and for what to do with it.{takes} */
+static inline int32_t {name}_load({path}const weft_options *options, weft_model **model, weft_error *error) {{
+  weft_linked parts = {{{name}_header, {name}_image, {weights}}};
+  return weft_link(&parts, {given}, options, model, error);
+}}
+
+{_call(package, name)}
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def _sides(package: Package) -> tuple[tuple[str, Sequence[TensorSpec]], tuple[str, Sequence[TensorSpec]]]:
+    return ("input", package.inputs), ("output", package.outputs)
+
+
+def _row(spec: TensorSpec) -> str:
+    return printable_line(str(spec)).replace("\\", "/")
+
+
+def _call(package: Package, name: str) -> str:
+    """Returns a function that calls the model: open sizes, inputs, outputs, in order."""
+    taken: set[str] = set()
+    sizes = {d: c_name(d, taken) for s in package.inputs for d in s.shape if isinstance(d, str)}
+    ins = [c_name(s.name, taken) for s in package.inputs]
+    outs = [c_name(s.name, taken) for s in package.outputs]
+    params = [f"int64_t {n}" for n in sizes.values()]
+    params += [f"const {C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
+    params += [f"{C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.outputs, outs, strict=True)]
+    lines = [
+        "/* Calls the model: open sizes, inputs, outputs, which have room for all that their shapes say. Returns a weft_status,",
+        " * which weft_explain puts into words. */",
+        f"static inline int32_t {name}_run(weft_ctx *ctx, {', '.join(params)}) {{",
+    ]
+    for s, n in zip(package.inputs, ins, strict=True):
+        shape = ", ".join(sizes[d] if isinstance(d, str) else str(d) for d in s.shape)
+        lines.append(f"  int64_t {n}_shape[] = {{{shape or '0'}}};")
+    lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in zip(package.outputs, outs, strict=True)]
+    lines += [_tensors("in", package.inputs, ins), _tensors("out", package.outputs, outs)]
+    lines += ["  int32_t status = weft_plan(ctx, in, out);"]
+    lines += ["  return status != WEFT_OK ? status : weft_run(ctx, in, out);", "}", ""]
+    return "\n".join(lines)
+
+
+def _tensors(array: str, specs: Sequence[TensorSpec], names: Sequence[str]) -> str:
+    """Returns the declaration of the *array* of tensors, at least one, with the data and the shapes that *names* have."""
+    rows = ", ".join(
+        f"{{(void *)(uintptr_t){n}, {n}_shape, {len(s.shape)}, {s.dtype.code}}}"
+        for s, n in zip(specs, names, strict=True)
+    )
+    return f"  weft_tensor {array}[] = {{{rows or '{NULL, NULL, 0, 0}'}}};"

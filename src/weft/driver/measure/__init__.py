@@ -1,0 +1,1 @@
+"""Speeds: of the machine, of a model's kernels, and how far they are from what the machine allows."""

@@ -1,0 +1,187 @@
+"""Measures the facts of this machine's processor that a row of `targets.cores` has, with generated code, in a few seconds.
+
+Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, speeds to
+powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly another.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any, Final
+
+from weft.driver.measure.bandwidth import ReadBandwidth
+from weft.driver.measure.core_timing import cycles_per_second, fma_latency, fma_rate, loads_rate
+from weft.targets.cores import WIDE, KnownCore, unmeasured_core
+from weft.targets.cpu import LEVELS, cpu
+from weft.targets.registry import can_run
+from weft.targets.target import Target
+from weft.targets.this_machine import cache_sizes, cpuinfo, processor_name
+
+CACHE_SAMPLE: Final = 16 << 20
+DRAM_BYTES: Final = 96 << 20
+MOST_DRAM_BYTES: Final = 512 << 20
+"""Bytes of a reading of a cache, and of a buffer in memory: twice the third-level cache, within these bounds."""
+
+CACHE_REPEATS: Final = 25
+DRAM_REPEATS: Final = 4
+"""How often each is read; the best counts, for a disturbance only ever slows reading down."""
+
+DISTANCE: Final = 4096
+"""Bytes that software prefetch is tried at: 1 KB is too late, 16 KB too early (Emerald Rapids, docs/design/0014)."""
+
+SMALLEST_GAIN: Final = 1.15
+"""How many times as fast a stream from memory must get by software prefetch for that to pay where all is used once."""
+
+SELDOM_USED, OFTEN_USED = 1, 4
+"""`Core.read_ahead_uses` where prefetch pays for a stream by itself, and where it does not (Zen 4, docs/design/0014)."""
+
+SATURATED_SLOWDOWN: Final = 1.5
+"""`Core.broadcast_slowdown` where multiply-adds take all loads of a cycle (Emerald Rapids, docs/design/0021)."""
+
+STEP: Final = 1.45
+"""The ratio beyond which a speed is another than that measured before."""
+
+FACTS: Final = (
+    "fma_per_cycle",
+    "wide_fma_per_cycle",
+    "fma_latency",
+    "loads_per_cycle",
+    "wide_broadcast_slowdown",
+    "l2_speed",
+    "l3_speed",
+    "memory_speed",
+    "l3_share",
+    "read_ahead_uses",
+)
+"""The facts that are measured; of the others of a row, those that cores have in common stand."""
+
+
+def measure_core(before: KnownCore | None = None, step: Callable[[int, int], object] | None = None) -> KnownCore:
+    """Returns the facts of this processor; those that are near what was measured *before* stay as they are.
+
+    *step* is called with how many facts are measured, and of how many.
+    """
+    measuring = _Measuring(before)
+    facts: dict[str, Any] = {}
+    for n, name in enumerate(FACTS):
+        if step is not None:
+            step(n, len(FACTS))
+        facts[name] = getattr(measuring, name)
+    if step is not None:
+        step(len(FACTS), len(FACTS))
+    source = f"{processor_name() or 'unnamed processor'}, {time.strftime('%Y-%m-%d')}, weft doctor --calibrate"
+    return replace(unmeasured_core(cpuinfo()), source=source, **facts)
+
+
+class _Measuring:
+    """The facts of this processor, each measured when it is first asked for."""
+
+    def __init__(self, before: KnownCore | None) -> None:
+        self.before: dict[str, Any] = {} if before is None else asdict(before)
+        self.widest = cpu()
+        self.narrow = _at_most(256)
+        self.hertz = cycles_per_second(self.widest)
+        self.reading = ReadBandwidth(self.widest)
+
+    @cached_property
+    def fma_per_cycle(self) -> int:
+        return self._whole("fma_per_cycle", fma_rate(self.narrow, self.hertz))
+
+    @cached_property
+    def wide_fma_per_cycle(self) -> int:
+        if self.widest.isa.vector_bits < WIDE:
+            return self.fma_per_cycle
+        return self._whole("wide_fma_per_cycle", fma_rate(self.widest, self.hertz))
+
+    @cached_property
+    def fma_latency(self) -> int:
+        return self._whole("fma_latency", fma_latency(self.narrow, self.hertz))
+
+    @cached_property
+    def loads_per_cycle(self) -> int:
+        """Vectors as wide as the core's units."""
+        halves = self.wide_fma_per_cycle < self.fma_per_cycle
+        return self._whole("loads_per_cycle", loads_rate(self.narrow if halves else self.widest, self.hertz))
+
+    @cached_property
+    def wide_broadcast_slowdown(self) -> float:
+        busy = self.wide_fma_per_cycle > 1 and self.loads_per_cycle < self.wide_fma_per_cycle + 1
+        return SATURATED_SLOWDOWN if busy else 1.0
+
+    @cached_property
+    def l2_speed(self) -> float:
+        return self._speed("l2_speed", self._rate(self.widest.caches.l2 * 3 // 4))
+
+    @cached_property
+    def l3_speed(self) -> float:
+        """Read in a buffer that does not fit the second level, and is a small part of the third."""
+        return self._speed("l3_speed", self._rate(max(self.widest.caches.l3 // 4, 3 * self.widest.caches.l2)))
+
+    @cached_property
+    def memory_speed(self) -> float:
+        return self._speed("memory_speed", self._memory_rate)
+
+    @cached_property
+    def l3_share(self) -> int:
+        """Twice the largest buffer that is read nearer to the third level's speed than to memory's, as a power of two."""
+        whole = cache_sizes().get(3, self.widest.caches.l3)
+        least = math.sqrt(self.l3_speed * self.memory_speed)
+        size = 1 << (whole.bit_length() - 1)
+        while size > 4 * self.widest.caches.l2 and self._rate(size // 2) < least:
+            size //= 2
+        return size if size * 2 <= whole else NO_LIMIT
+
+    @cached_property
+    def read_ahead_uses(self) -> int:
+        asking = (
+            ReadBandwidth(self.widest, ahead=DISTANCE).rate(self._memory, DRAM_REPEATS, self._memory) * 1e9 / self.hertz
+        )
+        was = self.before.get("read_ahead_uses")
+        least = SMALLEST_GAIN if was is None else SMALLEST_GAIN * (0.92 if was == SELDOM_USED else 1.08)
+        return SELDOM_USED if asking >= least * self._memory_rate else OFTEN_USED
+
+    @cached_property
+    def _memory(self) -> int:
+        return max(DRAM_BYTES, min(2 * self.widest.caches.l3, MOST_DRAM_BYTES))
+
+    @cached_property
+    def _memory_rate(self) -> float:
+        return self.reading.rate(self._memory, DRAM_REPEATS, self._memory) * 1e9 / self.hertz
+
+    def _rate(self, nbytes: int) -> float:
+        """Returns how many bytes a cycle are read of a buffer of *nbytes* that was read before."""
+        return self.reading.rate(nbytes, CACHE_REPEATS, max(CACHE_SAMPLE, nbytes)) * 1e9 / self.hertz
+
+    def _whole(self, name: str, value: float) -> int:
+        return whole(value, self.before.get(name))
+
+    def _speed(self, name: str, value: float) -> float:
+        return coarse(value, self.before.get(name))
+
+
+NO_LIMIT: Final = 1 << 40
+"""`KnownCore.l3_share` of a third level that is as large as the system says."""
+
+
+def whole(value: float, before: float | None = None) -> int:
+    """Returns *value* as a whole number, at least one: *before* if it is within three quarters of that."""
+    if before is not None and abs(value - before) <= 0.75:
+        return int(before)
+    return max(1, round(value))
+
+
+def coarse(value: float, before: float | None = None) -> float:
+    """Returns the nearest of 1, 1.5, 2, 3, 4, 6, 8, ...: *before* if *value* is within `STEP` times of that."""
+    if before is not None and max(value / before, before / value) <= STEP:
+        return before
+    power = 2.0 ** math.floor(math.log2(value))
+    return min((power, 1.5 * power, 2 * power), key=lambda step: abs(math.log(value / step)))
+
+
+def _at_most(bits: int) -> Target:
+    """Returns this machine held to vectors of no more than *bits* bits."""
+    return next(t for name, x in LEVELS.items() if x.vector_bits <= bits and can_run(t := cpu(name)))

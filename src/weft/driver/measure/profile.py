@@ -1,0 +1,229 @@
+"""How long each kernel of a model takes in a run: all are called in turn, as the model calls them, with a clock between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from time import perf_counter, perf_counter_ns, thread_time_ns
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.codegen.backend import Image
+from weft.codegen.toolchain import compile_program, link_here
+from weft.driver.build import Compilation
+from weft.driver.entry import entry_program, place_constants
+from weft.driver.progress import Progress, Span
+from weft.graph import dim_text
+from weft.ir import Const, Expr
+from weft.loop import Address, Call, Param, Seq, Stmt, View, parse_program
+from weft.native import _rt
+from weft.support.errors import InputError, RuntimeFailure
+from weft.targets.target import Target
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+KernelCall: TypeAlias = tuple[_rt.Image, int, Sequence[Bytes]]
+"""A kernel's code, where it begins in it, and its buffers."""
+
+MOST_ROUNDS: Final = 200
+FEWEST_ROUNDS: Final = 2
+ROUND: Final = 1e-3
+"""Seconds that runs are repeated for before other work comes between them."""
+
+FEWEST_REPEATS, MOST_REPEATS = 3, 50
+TRACED: Final = 0.5
+"""Seconds of runs of which the one of median duration is traced."""
+
+CLEAR: Final = 100
+"""How many times longer than reading the processor's time a kernel takes, on average, where that clock is used."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Where the time of a run goes, in seconds: medians over many runs.
+
+    *kernels* is what each takes, in order; *in_turn* what all of them take in one run; *run* what the model takes, 0 where that
+    was not asked for. All are of the processor, or of the clock on the wall.
+    """
+
+    kernels: tuple[float, ...]
+    in_turn: float
+    run: float = 0.0
+    is_processor_time: bool = False
+
+    @property
+    def inside(self) -> float:
+        """What the kernels take."""
+        return sum(self.kernels)
+
+    @property
+    def interrupted(self) -> float:
+        """What a run takes longer since its kernels are not all at their medians: other programs had the processor meanwhile."""
+        return min(max(0.0, self.in_turn - self.inside), max(0.0, self.run - self.inside))
+
+    @property
+    def outside(self) -> float:
+        """What a run takes besides: the call, checks of the inputs, and memory for the outputs."""
+        return max(0.0, self.run - self.inside - self.interrupted)
+
+
+class Profiler:
+    """The kernels of a compiled model of static shapes, called in turn as the model's entry program calls them.
+
+    A call uses up to *threads* threads. Raises `InputError` for a model with symbolic shapes.
+    """
+
+    def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray], threads: int = 1) -> None:
+        self.groups = made.fused.calls
+        self.threads = threads
+        self.flush = made.package.denormals == "flush"
+        fused, plan, graph = made.fused, made.plan, made.fused.graph
+        self.outputs = [_room([_static(s) for s in v.shape], v.dtype.numpy) for v in graph.outputs]
+        given = [np.ascontiguousarray(inputs[v.name]) for v in graph.inputs]
+        arena = _room([_static(plan.size)], np.dtype(np.uint8))
+        memory = [_bytes(x) for x in (*given, *self.outputs)] + [arena, np.frombuffer(_weights(made), np.uint8)]
+        self.names = {key: k.name for key, k in made.kernels.items()}
+        main = entry_program(fused, plan, place_constants(fused), self.names).functions[0]
+        images = {k.name: _mapped(link_here([k.module], made.target), k.name) for k in made.kernels.values()}
+        self.calls = [_bound(s, images, dict(zip(main.params, memory, strict=False))) for s in calls_of(main.body)]
+        self._nothing = _empty_call(made.target)
+
+    def run(self, repeats: int = 1, processor_time: bool = False) -> list[list[int]]:
+        """Runs the kernels; returns the nanoseconds on the clock before the first and after each, for each repeat."""
+        return self._stamps(self.calls, repeats, processor_time)
+
+    def _stamps(self, calls: Sequence[KernelCall], repeats: int, processor_time: bool) -> list[list[int]]:
+        return _rt.time_in_turn(calls, repeats, threads=self.threads, flush=self.flush, processor_time=processor_time)
+
+    def measure(
+        self, budget: float = 2.0, progress: Progress | None = None, run: Callable[[], object] | None = None
+    ) -> Timing:
+        """Returns the times of kernels, and of *run*, a call of the model: medians over the runs that fit into *budget* seconds.
+
+        The runs of the kernels and those of the model alternate, so that what else the machine does meets both. One thread is
+        timed by its processor time where kernels are long enough for this, all else by the clock on the wall.
+        """
+        duration = self._duration()
+        use_processor_time = self._has_clear_processor_time(duration)
+        now = thread_time_ns if use_processor_time else perf_counter_ns
+        repeats = _between(FEWEST_REPEATS, ROUND / duration, MOST_REPEATS)
+        taken: list[list[int]] = []
+        runs: list[int] = []
+        begin = perf_counter()
+        for n in range(MOST_ROUNDS):
+            gone = perf_counter() - begin
+            if n >= FEWEST_ROUNDS and gone > budget:
+                break
+            if progress is not None:
+                progress("profile", int(100 * max(n / MOST_ROUNDS, min(1.0, gone / budget))), 100)
+            taken += map(_differences, self.run(repeats, use_processor_time)[1:])  # the first finds cold caches
+            if run is not None:
+                runs += _differences(_times_of(run, repeats, now))[1:]
+        cost = self._cost(use_processor_time)
+        kernels = [max(0.0, median(of_one) - cost) * 1e-9 for of_one in zip(*taken, strict=True)]
+        in_turn = median(map(sum, taken)) - cost * len(kernels)
+        run_seconds = median(runs) * 1e-9 if runs else 0.0
+        return Timing(tuple(kernels), max(0.0, in_turn) * 1e-9, run_seconds, use_processor_time)
+
+    def spans(self) -> list[Span]:
+        """Returns when each group began and ended in one run: that of median duration, of several."""
+        runs = self.run(_between(FEWEST_REPEATS, TRACED / self._duration(), MOST_REPEATS))
+        typical = sorted(runs, key=lambda stamps: stamps[-1] - stamps[0])[len(runs) // 2]
+        return [
+            Span(self.names[g.key], "run", begin * 1e-9, end * 1e-9, facts={"for": g.source})
+            for g, (begin, end) in zip(self.groups, pairwise(typical), strict=True)
+        ]
+
+    def _duration(self) -> float:
+        """Returns about how many seconds a run takes, the second of two."""
+        stamps = self.run(2)[-1]
+        return max(1, stamps[-1] - stamps[0]) * 1e-9
+
+    def _has_clear_processor_time(self, duration: float) -> bool:
+        """Tells whether to use the clock that is blind to what else the machine does: it costs a call of the system."""
+        return self.threads == 1 and duration * 1e9 > CLEAR * self._cost(True) * len(self.calls)
+
+    def _cost(self, processor_time: bool) -> float:
+        """Returns the nanoseconds between two readings of the clock with a kernel between them that does nothing."""
+        return median(
+            x for stamps in self._stamps([self._nothing] * 16, 20, processor_time) for x in _differences(stamps)
+        )
+
+
+def _between(least: int, value: float, most: int) -> int:
+    return int(min(most, max(least, value)))
+
+
+def _differences(stamps: Sequence[int]) -> list[int]:
+    return [b - a for a, b in pairwise(stamps)]
+
+
+def _times_of(call: Callable[[], object], repeats: int, now: Callable[[], int]) -> list[int]:
+    """Returns what the clock shows before the first call and after each."""
+    stamps = [now()]
+    for _ in range(repeats):
+        call()
+        stamps.append(now())
+    return stamps
+
+
+def calls_of(body: Stmt) -> list[Stmt]:
+    """Returns the calls of an entry program in order, each with the views it is in; not what it checks between them."""
+    steps = list(body.body) if isinstance(body, Seq) else [body]
+    return [s for s in steps if isinstance(_inner(s), Call)]
+
+
+def _inner(s: Stmt) -> Stmt:
+    while isinstance(s, View):
+        s = s.body
+    return s
+
+
+def _bound(s: Stmt, images: Mapping[str, tuple[_rt.Image, int]], memory: dict[Param, Bytes]) -> KernelCall:
+    """Returns a call, given where its buffers are."""
+    while isinstance(s, View):
+        memory[s.buffer] = memory[s.source][_static(s.offset) :]
+        s = s.body
+    if not isinstance(s, Call):
+        raise RuntimeFailure(f"a model calls kernels, it does not {type(s).__name__}", hint="this is a bug in Weft")
+    buffers = [
+        memory[a.buffer][_static(a.indices[0]) * a.buffer.dtype.bytes :] for a in s.args if isinstance(a, Address)
+    ]
+    return *images[s.callee], buffers
+
+
+def _mapped(image: Image, name: str) -> tuple[_rt.Image, int]:
+    """Returns a kernel's code in memory, and where it begins there."""
+    return _rt.Image(image.code), image.symbols[name]
+
+
+def _room(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Returns zeros in memory such as models have: aligned, and in huge pages where it is large."""
+    count = int(np.prod(shape, dtype=np.int64))
+    made: Bytes = np.asarray(memoryview(_rt.Block(max(1, count) * dtype.itemsize)))
+    made[:] = 0
+    values: np.ndarray[Any, Any] = made.view(dtype)[:count]
+    return values.reshape(shape)
+
+
+def _bytes(x: np.ndarray) -> Bytes:
+    return x.reshape(-1).view(np.uint8)
+
+
+def _weights(made: Compilation) -> Any:
+    return made.package.constants
+
+
+def _static(e: Expr) -> int:
+    if not isinstance(e, Const):
+        raise InputError(f"the size {dim_text(e)} is open", hint="fix the sizes of the model's inputs")
+    return int(e.value)
+
+
+def _empty_call(target: Target) -> KernelCall:
+    """Returns a call of a kernel that does nothing."""
+    program = parse_program("def nothing(x: u8[64], y: u8[64], z: u8[64]):\n    pass\n")
+    image = link_here([compile_program(program, target)], target)
+    return *_mapped(image, "nothing"), [np.zeros(64, np.uint8) for _ in range(3)]

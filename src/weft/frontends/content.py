@@ -1,0 +1,58 @@
+"""What models are recognised by: the class of an object, or the first bytes of a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from weft.support.errors import MissingFile, ModelError
+
+HEAD: Final = 64
+"""Bytes of a file that frontends look at."""
+
+SHOWN: Final = 16
+"""Bytes of a file that a message shows."""
+
+
+def head_of(model: object) -> bytes:
+    """Returns the first bytes of a path's file, or of bytes, and none for other objects.
+
+    Raises `MissingFile` where there is no file at the path, and `ModelError` for a folder.
+    """
+    if isinstance(model, str | os.PathLike):
+        with existing(model).open("rb") as file:
+            return file.read(HEAD)
+    return model[:HEAD] if isinstance(model, bytes) else b""
+
+
+def existing(model: str | os.PathLike[str]) -> Path:
+    """Returns the path of a file; raises `MissingFile` where there is none, and `ModelError` for a folder."""
+    path = Path(model)
+    if not path.exists():
+        raise MissingFile(f"there is no file {path}", hint=f"the current folder is {Path.cwd()}")
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder, not a model", hint="give the path of the .onnx file in it")
+    return path
+
+
+def name_of(model: object) -> str:
+    """Names a model in messages: its path, or what kind of object it is."""
+    if isinstance(model, str | os.PathLike):
+        return str(Path(model))
+    return "the model given as bytes" if isinstance(model, bytes) else f"an object of type {type(model).__name__}"
+
+
+def is_instance(model: object, name: str) -> bool:
+    """Tells whether *model* is an object of the class `module.Class`, or of one derived from it, without importing the module."""
+    return any(f"{c.__module__}.{c.__qualname__}" == name for c in type(model).__mro__)
+
+
+def unreadable(name: str, head: bytes, kind: str, hint: str) -> ModelError:
+    """Returns the error for a file or bytes, called *name* and beginning with *head*, that are no model of *kind*."""
+    if not head:
+        return ModelError(f"{name} is empty", hint="download or export it again")
+    if head.startswith(b"version https://git-lfs"):
+        return ModelError(f"{name} is a Git LFS pointer, not the model itself", hint="run `git lfs pull`")
+    start = head[:SHOWN].decode("ascii", "replace").replace("\ufffd", "?")
+    return ModelError(f"{name} is not {kind}; it begins with {start!r}", hint=hint)

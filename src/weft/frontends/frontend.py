@@ -1,0 +1,38 @@
+"""What a frontend is: a folder of `frontends` that turns models of one format into graphs.
+
+The folder has two modules that others know of. `claims` tells whether a model is of the format: `claims(model, head)` looks at
+the type of an object, or at the first bytes of a file, and `READS` names in words what is read. `frontend` has `FRONTEND`, an
+object with the methods below. They are two modules so that a model is looked at without importing the library of its format, let
+alone of another. `dispatch.FRONTENDS` names the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from weft.graph import Graph
+
+Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
+"""Sizes for symbolic dimensions by name, or whole shapes for inputs, in which a string keeps a dimension symbolic."""
+
+
+class Claims(Protocol):
+    """Tells whether a frontend reads *model*; *head* are the first bytes of a file or of bytes, and empty for other objects."""
+
+    def __call__(self, model: object, head: bytes) -> bool:
+        """Returns true for a model of the frontend's format, damaged ones included as far as they can be told."""
+
+
+class Frontend(Protocol):
+    """Reads models that its folder's `claims` has claimed."""
+
+    def files(self, path: Path) -> list[Path]:
+        """Returns the files that the model at *path* consists of, itself first; raises `ModelError` for a damaged one."""
+
+    def to_graph(self, model: object, shapes: Shapes | None = None) -> Graph:
+        """Imports *model*.
+
+        Raises `ModelError` naming the model's node, and `UnsupportedOperators` listing every operator that Weft does not have.
+        """

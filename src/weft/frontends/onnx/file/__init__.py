@@ -1,0 +1,1 @@
+"""Reading ONNX files: the protobuf messages, the weights without copying them, and files of external data."""

@@ -1,0 +1,88 @@
+"""Gathering, scattering and sorting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.registry import translates
+from weft.graph.builder import CompileTimeConstant
+from weft.support.dtypes import i64
+
+
+@translates("Gather")
+def gather(c: Call) -> Results:
+    """Slices at indices along an axis."""
+    x = c.input(0)
+    return c.add("gather", x, c.input(1), axis=c.axis(0, x.rank))
+
+
+@translates("GatherElements")
+def gather_elements(c: Call) -> Results:
+    """Single elements at indices along an axis."""
+    x = c.input(0)
+    return c.add("gather_elements", x, c.input(1), axis=c.axis(0, x.rank))
+
+
+@translates("GatherND")
+def gather_nd(c: Call) -> Results:
+    """Slices at index tuples."""
+    return c.add("gather_nd", c.input(0), c.input(1), batch_dims=c.integer("batch_dims", 0))
+
+
+@translates("ScatterElements", "Scatter")
+def scatter_elements(c: Call) -> Results:
+    """The tensor with single elements replaced, or combined with updates."""
+    x = c.input(0)
+    return c.add(
+        "scatter_elements", x, c.input(1), c.input(2), axis=c.axis(0, x.rank), reduction=c.text("reduction", "none")
+    )
+
+
+@translates("ScatterND")
+def scatter_nd(c: Call) -> Results:
+    """The tensor with slices replaced, or combined with updates."""
+    return c.add("scatter_nd", c.input(0), c.input(1), c.input(2), reduction=c.text("reduction", "none"))
+
+
+@translates("NonZero", limits="inputs that are not constant: the size of its output would depend on them")
+def non_zero(c: Call) -> Results:
+    """The indices of the elements that are not zero."""
+    return CompileTimeConstant(np.array(np.nonzero(c.numbers(0, "its input")), np.int64), c.node.output[0])
+
+
+@translates("Compress", limits="conditions that are not constant: the size of its output would depend on them")
+def compress(c: Call) -> Results:
+    """The slices along an axis at which a condition holds; of the flat tensor without one."""
+    x = c.input(0)
+    chosen = CompileTimeConstant(np.flatnonzero(c.numbers(1, "the condition")).astype(np.int64))
+    if "axis" not in c.attributes:
+        return c.add("gather", c.reshape(x, [_elements(c)]), chosen, axis=0)
+    return c.add("gather", x, chosen, axis=c.axis(0, x.rank))
+
+
+def _elements(c: Call) -> int:
+    size = 1
+    for s in c.input(0).shape:
+        value = getattr(s, "value", None)
+        if not isinstance(value, int):
+            c.fail("flattening a tensor of symbolic size is not supported here; give an axis")
+        size *= value
+    return size
+
+
+@translates("ReverseSequence")
+def reverse_sequence(c: Call) -> Results:
+    """Reverses the first elements of each batch's sequence, as many as its length says."""
+    x = c.input(0)
+    batch, time = c.axis(1, x.rank, "batch_axis"), c.axis(0, x.rank, "time_axis")
+    return c.add("reverse_sequence", x, c.input(1), batch_axis=batch, time_axis=time)
+
+
+@translates("TensorScatter")
+def tensor_scatter(c: Call) -> Results:
+    """A cache with new entries written along an axis, from an index for each batch on."""
+    x = c.input(0)
+    begin = c.input(2) if c.has(2) else c.add("full", shape=(x.shape[0],), value=0, dtype=i64)
+    circular = c.text("mode", "linear") == "circular"
+    return c.add("write_at", x, c.input(1), begin, axis=c.axis(-2, x.rank), circular=circular)

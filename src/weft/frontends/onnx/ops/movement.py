@@ -1,0 +1,170 @@
+"""Shapes, and operators that move elements without computing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.ops.reduction import axes_of
+from weft.frontends.onnx.registry import translates
+from weft.graph import UNFIT
+from weft.graph.builder import CompileTimeConstant, total
+from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
+from weft.ir import ONE
+
+Sizes = list[Any]
+
+
+@translates("Reshape")
+def reshape(c: Call) -> Results:
+    """Another shape: 0 keeps a dimension (unless `allowzero`), -1 is what remains."""
+    x = c.input(0)
+    target: Sizes = list(c.ints("shape") or []) if c.opset < 5 else c.sizes(1, "the new shape")
+    if not c.flag("allowzero", False):
+        for d, s in enumerate(target):
+            if isinstance(s, int) and s == 0:
+                if d >= x.rank:
+                    c.fail(f"its shape {target} keeps dimension {d} of an input of {x.rank} dimensions")
+                target[d] = x.shape[d]
+    return reshape_open(c, x, target)
+
+
+@translates("Flatten")
+def flatten(c: Call) -> Results:
+    """A matrix: dimensions before the axis are its rows, the others its columns."""
+    x = c.input(0)
+    axis = c.integer("axis", 1)
+    axis += x.rank if axis < 0 else 0
+    return c.reshape(x, [total(x.shape[:axis]), total(x.shape[axis:])])
+
+
+@translates("Squeeze")
+def squeeze(c: Call) -> Results:
+    """Drops dimensions of size one: those given, or all."""
+    x = c.input(0)
+    axes = axes_of(c, 13, "axes")
+    drop = {d for d, s in enumerate(x.shape) if s is ONE} if axes is None else {c.axis_of(a, x.rank) for a in axes}
+    wide = [d for d in sorted(drop) if x.shape[d] is not ONE]
+    if wide:
+        c.fail(f"dimension {wide[0]} of {x!r} can't be dropped: its size is not known to be one")
+    return c.reshape(x, [s for d, s in enumerate(x.shape) if d not in drop])
+
+
+@translates("Unsqueeze")
+def unsqueeze(c: Call) -> Results:
+    """Adds dimensions of size one at the axes given, counted in the result."""
+    x = c.input(0)
+    axes = axes_of(c, 13, "axes") or []
+    rank = x.rank + len(axes)
+    added = {c.axis_of(a, rank) for a in axes}
+    if len(added) < len(axes):
+        c.fail(f"its axes {axes} name a dimension twice")
+    sizes = iter(x.shape)
+    return c.reshape(x, [ONE if d in added else next(sizes) for d in range(rank)])
+
+
+@translates("Transpose")
+def transpose(c: Call) -> Results:
+    """The dimensions in another order; reversed if none is given."""
+    x = c.input(0)
+    return c.transpose(x, c.ints("perm") or list(reversed(range(x.rank))))
+
+
+@translates("Concat")
+def concat(c: Call) -> Results:
+    """Tensors one after another along an axis; those without elements are left out."""
+    given = [c.input(i) for i in range(len(c.inputs))]
+    axis = c.axis(1, given[0].rank)
+    kept = [x for x in given if x.rank != given[0].rank or getattr(x.shape[axis], "value", None) != 0] or given[:1]
+    return kept[0] if len(kept) == 1 else c.add("concat", *kept, axis=axis)
+
+
+@translates("Split")
+def split(c: Call) -> Results:
+    """Pieces along an axis, of sizes given or equal."""
+    x = c.input(0)
+    axis = c.axis(0, x.rank)
+    sizes: Sizes | None = c.sizes(1, "the sizes of the pieces") if c.opset >= 13 and c.has(1) else c.ints("split")
+    if sizes is None:
+        if c.integer("num_outputs", len(c.node.output)) != len(c.node.output):
+            c.fail(f"it has {len(c.node.output)} outputs, and its num_outputs is {c.attributes['num_outputs']}", UNFIT)
+        sizes = list(equal_sizes(x.shape[axis], len(c.node.output)))
+    return split_axis(c, x, axis, sizes)
+
+
+@translates("Slice")
+def slice_(c: Call) -> Results:
+    """Ranges along some axes."""
+    x = c.input(0)
+    steps: list[int] | None = None
+    starts: Sizes
+    ends: Sizes
+    if c.opset < 10:
+        starts, ends, axes = c.ints("starts") or [], c.ints("ends") or [], c.ints("axes")
+    else:
+        starts, ends = c.sizes(1, "the starts of the slice"), c.sizes(2, "the ends of the slice")
+        axes = c.ints_at(3, "the axes of the slice") if c.has(3) else None
+        steps = c.ints_at(4, "the steps of the slice") if c.has(4) else None
+    along = [c.axis_of(a, x.rank) for a in (range(len(starts)) if axes is None else axes)]
+    return slice_axes(c, x, along, starts, ends, steps or [1] * len(starts))
+
+
+@translates("Pad")
+def pad(c: Call) -> Results:
+    """Pads by a constant, the edge, a reflection or the other end."""
+    x = c.input(0)
+    value: float = c.number("value", 0.0)
+    if c.opset < 11:
+        pads = c.ints("pads") or c.ints("paddings") or []
+    else:
+        pads = c.ints_at(1, "the pads")
+        value = c.number_at(2, "the padding value") if c.has(2) else 0
+    if c.has(3):
+        pads = _spread(c, pads, [c.axis_of(a, x.rank) for a in c.ints_at(3, "the axes to pad")], x.rank)
+    return c.add("pad", x, pads=tuple(pads), mode=c.text("mode", "constant"), value=value)
+
+
+def _spread(c: Call, pads: list[int], axes: list[int], rank: int) -> list[int]:
+    """Returns the pads of all dimensions from those of *axes*."""
+    full = [0] * (2 * rank)
+    for n, d in enumerate(axes):
+        full[d], full[rank + d] = pads[n], pads[len(axes) + n]
+    return full
+
+
+@translates("Tile")
+def tile(c: Call) -> Results:
+    """The tensor repeated along each dimension."""
+    x = c.input(0)
+    if c.opset >= 6:
+        return c.add("tile", x, repeats=tuple(c.ints_at(1, "the repeats")))
+    repeats = [1] * x.rank
+    repeats[c.ints_at(2, "the axis")[0]] = c.ints_at(1, "the repeats")[0]
+    return c.add("tile", x, repeats=tuple(repeats))
+
+
+@translates("Expand")
+def expand(c: Call) -> Results:
+    """The tensor broadcast together with a shape."""
+    return c.add("expand", c.input(0), shape=tuple(c.sizes(1, "the shape to expand to")))
+
+
+@translates("Shape")
+def shape(c: Call) -> Results:
+    """The sizes as a vector, known when the model is compiled except for symbolic ones."""
+    x = c.input(0)
+    start, end = c.integer("start", 0), c.integer("end", x.rank)
+    return c.vector(x.shape[start:end])
+
+
+@translates("Size")
+def size(c: Call) -> Results:
+    """The number of elements."""
+    return CompileTimeConstant(c.vector([total(c.input(0).shape)]).array.reshape(()))
+
+
+@translates("Trilu")
+def trilu(c: Call) -> Results:
+    """The upper or the lower triangle of matrices."""
+    k = c.ints_at(1, "the diagonal k")[0] if c.has(1) else 0
+    return c.add("trilu", c.input(0), k=k, upper=c.flag("upper", True))

@@ -1,0 +1,109 @@
+"""Resampling: Resize and Upsample, one axis after another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.registry import translates
+from weft.graph import UNFIT
+from weft.graph.composites.resize import WHOLE, resample_axis, scaled_size
+from weft.graph.composites.sampling import NEAREST, Filter
+from weft.ir import Const, Expr, ExprLike, as_expr
+
+
+@translates("Upsample")
+def upsample(c: Call) -> Results:
+    """Resize as it was before operator set 10."""
+    x = c.input(0)
+    scales = c.attributes["scales"] if c.opset < 9 else c.numbers(1, "the scales").tolist()
+    how = Filter(mode=c.text("mode", "nearest"), coordinates="asymmetric", nearest="floor")
+    for d, s in enumerate(scales):
+        x = resample_axis(c, x, d, scaled_size(c, x.shape[d], float(s)), how, float(s))
+    return x
+
+
+@translates("Resize", limits="cubic interpolation and antialiasing along an axis of symbolic size")
+def resize(c: Call) -> Results:
+    """Resampling by nearest, linear or cubic interpolation, to sizes or by scales."""
+    x = c.input(0)
+    axes = c.ints("axes") or list(range(x.rank))
+    axes = [c.axis_of(a, x.rank) for a in axes]
+    how = _filter(c)
+    given = 1 if c.opset < 11 else 2
+    scales: list[float | None]
+    if c.has(given) and c.input(given).shape != (as_expr(0),):
+        factors = [float(s) for s in c.numbers(given, "the scales")]
+        _check_count(c, "scales", len(factors), len(axes))
+        sizes: list[ExprLike] = [scaled_size(c, x.shape[d], s) for d, s in zip(axes, factors, strict=True)]
+        scales = list(factors)
+    else:
+        wanted = c.sizes(3, "the sizes")
+        _check_count(c, "sizes", len(wanted), len(axes))
+        sizes = _kept_aspect(c, [x.shape[d] for d in axes], wanted)
+        scales = [None] * len(axes)
+    crops = how.coordinates == "tf_crop_and_resize"
+    roi = [float(v) for v in c.numbers(1, "the region of interest")] if crops and c.has(1) else []
+    if roi:
+        _check_count(c, "ends of a region", len(roi), 2 * len(axes))
+    extrapolation = c.number("extrapolation_value", 0.0)
+    for n, d in enumerate(axes):
+        part = (roi[n], roi[len(roi) // 2 + n]) if roi else WHOLE
+        x = resample_axis(c, x, d, sizes[n], how, scales[n], part, extrapolation)
+    return x
+
+
+def _check_count(c: Call, what: str, found: int, wanted: int) -> None:
+    if found != wanted:
+        c.fail(f"it has {found} {what}, and its dimensions take {wanted}", UNFIT)
+
+
+def _filter(c: Call) -> Filter:
+    if c.opset < 11:
+        return Filter(mode=c.text("mode", "nearest"), coordinates="asymmetric", nearest="floor")
+    how = Filter(
+        mode=c.text("mode", "nearest"),
+        coordinates=c.text("coordinate_transformation_mode", "half_pixel"),
+        nearest=c.text("nearest_mode", "round_prefer_floor"),
+        cubic=c.number("cubic_coeff_a", -0.75),
+        antialias=c.flag("antialias", False),
+        exclude_outside=c.flag("exclude_outside", False),
+    )
+    if how.nearest not in NEAREST:
+        c.fail(f"there is no nearest_mode {how.nearest!r}", f"use one of {', '.join(NEAREST)}")
+    return how
+
+
+def _kept_aspect(c: Call, sizes: Sequence[Expr], wanted: list[Any]) -> list[ExprLike]:
+    """Returns the sizes wanted, made to keep the proportions where the policy says so."""
+    policy = c.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return list(wanted)
+    numbers = [(int(s.value), int(w)) for s, w in zip(sizes, wanted, strict=True) if isinstance(s, Const)]
+    if len(numbers) != len(sizes):
+        c.fail(f"keep_aspect_ratio_policy={policy} with a symbolic size is not supported")
+    if 0 in (s for s, _ in numbers):
+        c.fail(f"an image of shape {tuple(s for s, _ in numbers)} can't be resized: it is empty")
+    ratios = [w / s for s, w in numbers]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [math.floor(s * scale + 0.5) for s, _ in numbers]
+
+
+_MODES: Final = {"bilinear": "linear", "bicubic": "cubic"}
+"""How operator sets before 20 called the modes of GridSample."""
+
+
+@translates("GridSample")
+def grid_sample(c: Call) -> Results:
+    """Samples at places that a grid gives."""
+    mode = c.text("mode", "linear")
+    return c.add(
+        "grid_sample",
+        c.input(0),
+        c.input(1),
+        mode=_MODES.get(mode, mode),
+        padding=c.text("padding_mode", "zeros"),
+        align_corners=c.flag("align_corners", False),
+    )

@@ -1,0 +1,137 @@
+"""One node of an exported program being imported: its arguments, by the names of the operator's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from weft.graph import Value
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.ir import Expr
+from weft.ops import settled
+from weft.support.dtypes import SCALARS, DType
+from weft.support.errors import ModelError, UnknownValues
+
+DTYPES: Final[dict[torch.dtype, DType]] = {
+    torch.float32: SCALARS["f32"],
+    torch.float64: SCALARS["f64"],
+    torch.float16: SCALARS["f16"],
+    torch.bfloat16: SCALARS["bf16"],
+    torch.bool: SCALARS["bool"],
+    torch.int8: SCALARS["i8"],
+    torch.int16: SCALARS["i16"],
+    torch.int32: SCALARS["i32"],
+    torch.int64: SCALARS["i64"],
+    torch.uint8: SCALARS["u8"],
+}
+
+
+def element_type(dtype: torch.dtype, where: str) -> DType:
+    """Returns Weft's type for PyTorch's; raises `ModelError` naming *where* for one that Weft lacks."""
+    found = DTYPES.get(dtype)
+    if found is None:
+        hint = f"the element types are {', '.join(t.name for t in DTYPES.values())}"
+        raise ModelError(f"elements of type {dtype} are not supported", where=where, hint=hint)
+    return found
+
+
+class Call(Builder):
+    """A call of an operator: a translation asks it for arguments by name, and adds Weft operators through it.
+
+    `dtype` is the element type of the (first) result, and `operand_dtype` the one that PyTorch computes with: that to which the
+    arguments `self` and `other` are promoted.
+    """
+
+    def __init__(
+        self,
+        evaluator: PartialEvaluator,
+        source: str,
+        arguments: Mapping[str, Any],
+        dtype: DType | None,
+        operand_dtype: DType | None,
+    ) -> None:
+        super().__init__(evaluator, source)
+        self.arguments = arguments
+        self._dtype = dtype
+        self._operand_dtype = operand_dtype
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of the result."""
+        assert self._dtype is not None  # translations ask for it where the operator returns a tensor
+        return self._dtype
+
+    @property
+    def operand_dtype(self) -> DType:
+        """The element type to which both operands of a comparison are promoted."""
+        assert self._operand_dtype is not None
+        return self._operand_dtype
+
+    def optional(self, name: str) -> Operand | None:
+        """Returns a tensor argument, or None where it is absent."""
+        found = self.arguments.get(name)
+        return found if isinstance(found, Value | CompileTimeConstant) else None
+
+    def tensor(self, name: str = "self", rank: int | None = None) -> Operand:
+        """Returns a tensor argument; raises `ModelError` where it is absent, or not of *rank* dimensions."""
+        found = self.optional(name)
+        if found is None:
+            self.fail(f"its argument {name!r} is {self.arguments.get(name)!r}, not a tensor")
+        if rank is not None and found.rank != rank:
+            self.fail(
+                f"its argument {name!r} should have {rank} dimensions: {found!r}",
+                "give the exported module inputs with a batch",
+            )
+        return found
+
+    def tensors(self, name: str) -> list[Operand]:
+        """Returns an argument that is a list of tensors."""
+        return list(self.arguments[name])
+
+    def operand(self, name: str, dtype: DType) -> Operand:
+        """Returns a tensor or a number as *dtype*."""
+        found = self.optional(name)
+        return self.scalar(self.arguments[name], dtype) if found is None else self.cast(found, dtype)
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Returns an argument that is a number, a truth value or a text; *default* where it is absent."""
+        found = self.arguments.get(name)
+        if isinstance(found, Value | CompileTimeConstant):
+            found = self._size(found)
+        return default if found is None else found
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Returns an integer; raises `UnknownValues` for one that depends on symbolic sizes."""
+        found = self.value(name, default)
+        if isinstance(found, Expr):
+            self.fail(f"its argument {name!r} depends on symbolic sizes", "export it with static shapes", UnknownValues)
+        return int(found)
+
+    def sizes(self, name: str) -> list[Any]:
+        """Returns a list of sizes: integers and index expressions."""
+        return [self._size(v) if isinstance(v, Value | CompileTimeConstant) else v for v in self.arguments[name]]
+
+    def _size(self, v: Operand) -> Any:
+        if isinstance(v, CompileTimeConstant) and v.array.size == 1:
+            return settled(v.array.item())
+        return self.fail(
+            "one of its arguments is computed when the model runs", "export it with static shapes", UnknownValues
+        )
+
+    def ints(self, name: str, count: int, default: int = 0) -> list[int]:
+        """Returns *count* integers, which the program may give as one, or (*default* for all) leave out."""
+        found = self.arguments.get(name)
+        given = [default] if found is None or found == [] else found if isinstance(found, Sequence) else [found]
+        return [int(v) for v in given] * (count if len(given) == 1 else 1)
+
+    def axis(self, name: str, rank: int) -> int:
+        """Returns an axis counted from the front."""
+        return self.axis_of(self.integer(name), rank)
+
+    def axes(self, name: str, rank: int) -> tuple[int, ...]:
+        """Returns axes counted from the front, sorted; all of them where there are none."""
+        found = self.arguments.get(name)
+        given = range(rank) if found is None or found == [] else [found] if isinstance(found, int) else found
+        return tuple(sorted(self.axis_of(a, rank) for a in given))

@@ -1,0 +1,212 @@
+"""Arithmetic, comparison and activations, element by element."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.registry import Translation, translates
+from weft.graph.builder import Operand, Results
+from weft.graph.composites import activations
+from weft.support.dtypes import bool_, i64
+
+_UNARY: Final = {
+    "abs": "abs",
+    "neg": "neg",
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "reciprocal": "reciprocal",
+    "floor": "floor",
+    "ceil": "ceil",
+    "round": "round",
+    "erf": "erf",
+    "sign": "sign",
+    "sin": "sin",
+    "cos": "cos",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "relu": "relu",
+    "isnan": "is_nan",
+    "isinf": "is_inf",
+}
+_BINARY: Final = {
+    "mul.Tensor": "mul",
+    "mul.Scalar": "mul",
+    "div.Tensor": "div",
+    "div.Scalar": "div",
+    "minimum": "minimum",
+    "maximum": "maximum",
+}
+_COMPARED: Final = {"eq": "equal", "lt": "less", "le": "less_equal"}
+_SIZES: Final = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "div", "mod": "floor_mod"}
+
+
+def _unary(op: str) -> Translation:
+    return lambda c: c.add(op, c.cast(c.tensor(), c.dtype if c.dtype is not bool_ else c.tensor().dtype))
+
+
+def _binary(op: str) -> Translation:
+    return lambda c: c.add(op, c.operand("self", c.dtype), c.operand("other", c.dtype))
+
+
+def _comparison(op: str) -> Translation:
+    return lambda c: c.add(op, *_promoted(c))
+
+
+def _on_sizes(op: str) -> Translation:
+    """Arithmetic on symbolic sizes, which is evaluated at once."""
+    return lambda c: c.add(op, c.operand("self", i64), c.operand("other", i64))
+
+
+def _promoted(c: Call) -> tuple[Operand, Operand]:
+    return c.operand("self", c.operand_dtype), c.operand("other", c.operand_dtype)
+
+
+for _name, _op in _UNARY.items():
+    translates(_name)(_unary(_op))
+for _name, _op in _BINARY.items():
+    translates(_name)(_binary(_op))
+for _name, _op in _COMPARED.items():
+    translates(f"{_name}.Tensor", f"{_name}.Scalar")(_comparison(_op))
+for _name, _op in _SIZES.items():
+    translates(f"_operator.{_name}")(_on_sizes(_op))
+
+
+@translates("add.Tensor", "add.Scalar")
+def add(c: Call) -> Results:
+    """self + alpha * other."""
+    return c.add("add", c.operand("self", c.dtype), _scaled(c, "other"))
+
+
+@translates("sub.Tensor", "sub.Scalar")
+def sub(c: Call) -> Results:
+    """self - alpha * other."""
+    return c.add("sub", c.operand("self", c.dtype), _scaled(c, "other"))
+
+
+@translates("rsub.Scalar", "rsub.Tensor")
+def rsub(c: Call) -> Results:
+    """other - alpha * self."""
+    return c.add("sub", c.operand("other", c.dtype), _scaled(c, "self"))
+
+
+def _scaled(c: Call, name: str) -> Operand:
+    x, alpha = c.operand(name, c.dtype), c.value("alpha", 1)
+    return x if alpha == 1 else c.add("mul", x, c.scalar(alpha, c.dtype))
+
+
+@translates("pow.Tensor_Tensor")
+def power(c: Call) -> Results:
+    """self to a power, element by element."""
+    return c.add("power", c.operand("self", c.dtype), c.operand("exponent", c.dtype))
+
+
+@translates("pow.Tensor_Scalar")
+def power_of_number(c: Call) -> Results:
+    """self to a number."""
+    x, exponent = c.operand("self", c.dtype), c.value("exponent")
+    return c.add("square", x) if exponent == 2 else c.add("power", x, c.scalar(exponent, c.dtype))
+
+
+@translates("ne.Tensor", "ne.Scalar")
+def not_equal(c: Call) -> Results:
+    """self != other."""
+    return c.add("logical_not", c.add("equal", *_promoted(c)))
+
+
+@translates("gt.Tensor", "gt.Scalar")
+def greater(c: Call) -> Results:
+    """self > other is other < self."""
+    a, b = _promoted(c)
+    return c.add("less", b, a)
+
+
+@translates("ge.Tensor", "ge.Scalar")
+def greater_equal(c: Call) -> Results:
+    """self >= other is other <= self."""
+    a, b = _promoted(c)
+    return c.add("less_equal", b, a)
+
+
+@translates("logical_not", "bitwise_not")
+def logical_not(c: Call) -> Results:
+    """Not, of truth values; the bits of integers."""
+    x = c.tensor()
+    return c.add("logical_not" if x.dtype is bool_ else "bit_not", x)
+
+
+@translates("logical_and", "bitwise_and.Tensor", "__and__.Tensor")
+def logical_and(c: Call) -> Results:
+    """And, of truth values; the bits of integers."""
+    a, b = c.tensor(), c.tensor("other")
+    return c.add("logical_and" if a.dtype is bool_ else "bit_and", a, b)
+
+
+@translates("logical_or", "bitwise_or.Tensor", "__or__.Tensor")
+def logical_or(c: Call) -> Results:
+    """Or, of truth values; the bits of integers."""
+    a, b = c.tensor(), c.tensor("other")
+    return c.add("logical_or" if a.dtype is bool_ else "bit_or", a, b)
+
+
+@translates("where.self")
+def where(c: Call) -> Results:
+    """The elements of self where the condition holds, else those of other."""
+    return c.add("where", c.tensor("condition"), c.operand("self", c.dtype), c.operand("other", c.dtype))
+
+
+@translates("masked_fill.Scalar")
+def masked_fill(c: Call) -> Results:
+    """A number where the mask holds, else self."""
+    return c.add("where", c.tensor("mask"), c.scalar(c.value("value"), c.dtype), c.tensor())
+
+
+@translates("clamp", "hardtanh")
+def clamp(c: Call) -> Results:
+    """self, kept between two bounds, either of which may be absent."""
+    bounds = [c.value("min", c.value("min_val")), c.value("max", c.value("max_val"))]
+    return c.add("clip", c.operand("self", c.dtype), *[None if v is None else c.scalar(v, c.dtype) for v in bounds])
+
+
+@translates("relu6")
+def relu6(c: Call) -> Results:
+    """self, kept between 0 and 6."""
+    return c.add("clip", c.tensor(), c.scalar(0, c.dtype), c.scalar(6, c.dtype))
+
+
+@translates("gelu")
+def gelu(c: Call) -> Results:
+    """The Gaussian error linear unit, exact or by tanh."""
+    return c.add("gelu", c.tensor(), approximate=c.value("approximate") == "tanh")
+
+
+@translates("silu")
+def silu(c: Call) -> Results:
+    """x * sigmoid(x)."""
+    return activations.silu(c, c.tensor())
+
+
+@translates("mish")
+def mish(c: Call) -> Results:
+    """x * tanh(softplus(x))."""
+    return activations.mish(c, c.tensor())
+
+
+@translates("hardswish")
+def hardswish(c: Call) -> Results:
+    """x times its hard sigmoid."""
+    return activations.hard_swish(c, c.tensor())
+
+
+@translates("hardsigmoid")
+def hardsigmoid(c: Call) -> Results:
+    """x / 6 + 1 / 2, kept between 0 and 1."""
+    return c.add("hard_sigmoid", c.tensor(), alpha=1 / 6, beta=0.5)
+
+
+@translates("leaky_relu")
+def leaky_relu(c: Call) -> Results:
+    """x where it is positive, else a part of it."""
+    return c.add("leaky_relu", c.tensor(), alpha=float(c.value("negative_slope")))

@@ -1,0 +1,92 @@
+"""Matrix products, attention and embeddings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.registry import translates
+from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes
+from weft.graph.composites.einsum import einsum as sum_of_products
+from weft.ir import Const
+from weft.support.dtypes import bool_
+
+
+@translates("linear")
+def linear(c: Call) -> Results:
+    """x W^T + b, for rows or for batches of them."""
+    x, weight, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    if x.rank == 2:
+        return c.add("gemm", x, weight, bias, alpha=1.0, beta=1.0, trans_a=False, trans_b=True)
+    y = c.add("matmul", x, c.transpose(weight, (1, 0)))
+    return y if bias is None else c.add("add", y, bias)
+
+
+@translates("addmm")
+def addmm(c: Call) -> Results:
+    """beta * self + alpha * A B."""
+    alpha, beta = float(c.value("alpha", 1)), float(c.value("beta", 1))
+    return c.add(
+        "gemm", c.tensor("mat1"), c.tensor("mat2"), c.tensor(), alpha=alpha, beta=beta, trans_a=False, trans_b=False
+    )
+
+
+@translates("matmul")
+def matmul(c: Call) -> Results:
+    """The product of matrices, batches of them, or vectors."""
+    return c.add("matmul", c.tensor(), c.tensor("other"))
+
+
+@translates("mm", "bmm")
+def mm(c: Call) -> Results:
+    """The product of two matrices, or of two batches of them."""
+    return c.add("matmul", c.tensor(), c.tensor("mat2"))
+
+
+@translates("einsum")
+def einsum(c: Call) -> Results:
+    """A sum of products by named dimensions."""
+    return sum_of_products(c, c.tensors("tensors"), str(c.value("equation")))
+
+
+@translates("embedding")
+def embedding(c: Call) -> Results:
+    """Rows of a table, at indices."""
+    return c.add("gather", c.tensor("weight"), c.tensor("indices"), axis=0)
+
+
+@translates("scaled_dot_product_attention")
+def attention(c: Call) -> Results:
+    """softmax(Q K^T * scale + mask) V (Vaswani et al., 2017)."""
+    q, k, v = c.tensor("query"), c.tensor("key"), c.tensor("value")
+    if c.value("dropout_p", 0.0):
+        c.fail("dropout is not supported", "export the module for inference: module.eval()")
+    if c.value("enable_gqa", False):
+        c.fail("enable_gqa is not supported", "repeat the keys and values in the module")
+    width = q.shape[-1]
+    if not isinstance(width, Const):
+        c.fail("the size of its heads is symbolic", "export it with a static last dimension")
+    scale = c.value("scale") or 1 / math.sqrt(int(width.value))
+    order = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
+    scores = c.add("matmul", c.add("mul", q, c.scalar(scale, q.dtype)), c.transpose(k, order))
+    mask = _causal(c, q, k) if c.value("is_causal", False) else c.optional("attn_mask")
+    if mask is not None:
+        scores = _masked(c, scores, mask)
+    return c.add("matmul", c.add("softmax", scores, axis=scores.rank - 1), v)
+
+
+def _causal(c: Call, q: Operand, k: Operand) -> Operand:
+    """Returns which keys each query may see: those up to its own place."""
+    sizes = static_sizes([q.shape[-2], k.shape[-2]])
+    if sizes is None:
+        c.fail("causal attention of symbolic length is not supported", "export it with static lengths, or give a mask")
+    return CompileTimeConstant(np.tri(*sizes, dtype=np.bool_))
+
+
+def _masked(c: Call, scores: Operand, mask: Operand) -> Operand:
+    """Adds a mask, or excludes the scores where a mask of truth values does not hold."""
+    if mask.dtype is bool_:
+        return c.add("where", mask, scores, c.scalar(-math.inf, scores.dtype))
+    return c.add("add", scores, c.cast(mask, scores.dtype))

@@ -1,0 +1,273 @@
+"""Shapes, and operators that move elements without computing."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.registry import Translation, translates
+from weft.graph.builder import CompileTimeConstant, Operand, Results, total
+from weft.graph.composites.sequences import stack as stacked
+from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
+from weft.ir import ONE, Const, Expr
+from weft.ops import simplify_size
+
+
+@translates("view", "reshape", "_unsafe_view")
+def view(c: Call) -> Results:
+    """Another shape, of which one size may be -1: what remains."""
+    return reshape_open(c, c.tensor(), c.sizes("size" if "size" in c.arguments else "shape"))
+
+
+@translates("flatten.using_ints")
+def flatten(c: Call) -> Results:
+    """The dimensions from one to another as one."""
+    x = c.tensor()
+    first, last = c.axis("start_dim", x.rank), c.axis("end_dim", x.rank)
+    return c.reshape(x, [*x.shape[:first], total(x.shape[first : last + 1]), *x.shape[last + 1 :]])
+
+
+@translates("unflatten.int")
+def unflatten(c: Call) -> Results:
+    """One dimension as several."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank)
+    return reshape_open(c, x, [*x.shape[:d], *c.sizes("sizes"), *x.shape[d + 1 :]])
+
+
+@translates("permute")
+def permute(c: Call) -> Results:
+    """The dimensions in another order."""
+    x = c.tensor()
+    return c.transpose(x, [c.axis_of(d, x.rank) for d in c.arguments["dims"]])
+
+
+@translates("transpose.int")
+def transpose(c: Call) -> Results:
+    """Two dimensions exchanged."""
+    x = c.tensor()
+    return _exchanged(c, x, c.axis("dim0", x.rank), c.axis("dim1", x.rank))
+
+
+@translates("t")
+def t(c: Call) -> Results:
+    """A matrix transposed; vectors as they are."""
+    x = c.tensor()
+    return x if x.rank < 2 else _exchanged(c, x, 0, 1)
+
+
+@translates("mT")
+def m_t(c: Call) -> Results:
+    """Matrices transposed."""
+    x = c.tensor()
+    return _exchanged(c, x, x.rank - 2, x.rank - 1)
+
+
+def _exchanged(c: Call, x: Operand, a: int, b: int) -> Operand:
+    order = list(range(x.rank))
+    order[a], order[b] = b, a
+    return c.transpose(x, order)
+
+
+@translates("unsqueeze")
+def unsqueeze(c: Call) -> Results:
+    """A new dimension of size one."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank + 1)
+    return c.reshape(x, [*x.shape[:d], 1, *x.shape[d:]])
+
+
+@translates("squeeze", "squeeze.dim", "squeeze.dims")
+def squeeze(c: Call) -> Results:
+    """Dimensions of size one dropped: all, or those given."""
+    x = c.tensor()
+    dropped = {d for d in c.axes("dim", x.rank) if x.shape[d] is ONE}
+    return c.reshape(x, [s for d, s in enumerate(x.shape) if d not in dropped])
+
+
+@translates("expand")
+def expand(c: Call) -> Results:
+    """Dimensions of size one repeated; -1 keeps a size."""
+    x, sizes = c.tensor(), c.sizes("size")
+    lead = len(sizes) - x.rank
+    wanted = [x.shape[d - lead] if isinstance(s, int) and s == -1 else s for d, s in enumerate(sizes)]
+    return c.add("expand", x, shape=tuple(wanted))
+
+
+@translates("repeat")
+def repeat(c: Call) -> Results:
+    """The tensor repeated along each dimension."""
+    x, times = c.tensor(), [int(n) for n in c.arguments["repeats"]]
+    tall = c.reshape(x, [*[1] * (len(times) - x.rank), *x.shape])
+    return c.add("tile", tall, repeats=tuple(times))
+
+
+@translates("cat")
+def cat(c: Call) -> Results:
+    """Tensors one after another along a dimension."""
+    parts = [c.cast(x, c.dtype) for x in c.tensors("tensors")]
+    return parts[0] if len(parts) == 1 else c.add("concat", *parts, axis=c.axis("dim", parts[0].rank))
+
+
+@translates("stack")
+def stack(c: Call) -> Results:
+    """Tensors along a new dimension."""
+    parts = [c.cast(x, c.dtype) for x in c.tensors("tensors")]
+    return stacked(c, parts, c.axis("dim", parts[0].rank + 1))
+
+
+@translates("split.Tensor")
+def split(c: Call) -> Results:
+    """Pieces of one size along a dimension; the last may be smaller."""
+    x, size = c.tensor(), c.integer("split_size")
+    d = c.axis("dim", x.rank)
+    extent = x.shape[d]
+    if not isinstance(extent, Const):
+        c.fail(f"dimension {d} of {x!r} is symbolic: the number of pieces is not known", "give it a number in `shapes`")
+    whole, rest = divmod(int(extent.value), size)
+    return split_axis(c, x, d, [size] * whole + [rest] * bool(rest))
+
+
+@translates("split_with_sizes")
+def split_with_sizes(c: Call) -> Results:
+    """Pieces of sizes given along a dimension."""
+    return split_axis(c, c.tensor(), c.axis("dim", c.tensor().rank), c.sizes("split_sizes"))
+
+
+@translates("chunk")
+def chunk(c: Call) -> Results:
+    """A number of equal pieces along a dimension; the last may be smaller."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank)
+    return split_axis(c, x, d, equal_sizes(x.shape[d], c.integer("chunks")))
+
+
+@translates("slice.Tensor")
+def slice_(c: Call) -> Results:
+    """Elements of a range along a dimension."""
+    x = c.tensor()
+    d = c.axis("dim", x.rank)
+    return slice_axes(c, x, [d], [c.value("start", 0)], [c.value("end", 2**62)], [c.integer("step", 1)])
+
+
+@translates("select.int")
+def select(c: Call) -> Results:
+    """One element along a dimension, which is dropped."""
+    x, k = c.tensor(), c.integer("index")
+    d = c.axis("dim", x.rank)
+    piece = c.add("slice", x, starts=(k,), ends=(k + 1 if k != -1 else 2**62,), axes=(d,), steps=(1,))
+    return c.reshape(piece, [*x.shape[:d], *x.shape[d + 1 :]])
+
+
+@translates("index_select")
+def index_select(c: Call) -> Results:
+    """Slices at indices along a dimension."""
+    return c.add("gather", c.tensor(), c.tensor("index"), axis=c.axis("dim", c.tensor().rank))
+
+
+@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy")
+def itself(c: Call) -> Results:
+    """The tensor itself: a value of a graph has no place in memory that could be shared."""
+    return c.tensor()
+
+
+@translates("dropout")
+def dropout(c: Call) -> Results:
+    """The input itself: dropping is for training."""
+    if c.value("train"):
+        c.fail("training mode is not supported", "export the module for inference: module.eval()")
+    return c.tensor("input")
+
+
+@translates("_to_copy", "to.dtype")
+def to(c: Call) -> Results:
+    """The elements converted."""
+    return c.cast(c.tensor(), c.dtype)
+
+
+@translates("_assert_tensor_metadata")
+def checked(c: Call) -> Results:
+    """Nothing: the types and shapes were checked when the program was exported."""
+    return ()
+
+
+@translates("_operator.getitem")
+def getitem(c: Call) -> Results:
+    """One of several results."""
+    found: Operand | None = c.arguments["self"][c.arguments["other"]]
+    return (
+        c.fail("this result of an operator is not supported", "export the module without it")
+        if found is None
+        else found
+    )
+
+
+@translates("sym_size.int")
+def sym_size(c: Call) -> Results:
+    """A size, as an integer that is known when the program is compiled, or symbolic."""
+    x = c.tensor()
+    return CompileTimeConstant(c.vector([x.shape[c.axis("dim", x.rank)]]).array.reshape(()))
+
+
+@translates("arange", "arange.start", "arange.start_step")
+def arange(c: Call) -> Results:
+    """Numbers from a start to before an end by a step: whole ones."""
+    start, end, step = c.value("start", 0), c.value("end"), c.value("step", 1)
+    if not all(isinstance(v, int | Expr) for v in (start, end, step)) or not isinstance(step, int) or step < 1:
+        c.fail(f"a range from {start} to {end} by {step} is not supported", "use whole numbers and a positive step")
+    size: Any = (end - start + (step - 1)) // step
+    size = simplify_size(size) if isinstance(size, Expr) else max(size, 0)
+    return c.cast(c.add("range", start=start, size=size, step=step), c.dtype)
+
+
+@translates("full")
+def full(c: Call) -> Results:
+    """A tensor of one value."""
+    return c.add("full", shape=tuple(c.sizes("size")), value=c.value("fill_value"), dtype=c.dtype)
+
+
+@translates("scalar_tensor")
+def scalar_tensor(c: Call) -> Results:
+    """A number."""
+    return c.scalar(c.value("s"), c.dtype)
+
+
+@translates("full_like")
+def full_like(c: Call) -> Results:
+    """A tensor of one value, of another's shape."""
+    return c.add("full", shape=c.tensor().shape, value=c.value("fill_value"), dtype=c.dtype)
+
+
+def _filled(value: int) -> Translation:
+    """A tensor of zeros or of ones, of a shape given or of another's."""
+
+    def translate(c: Call) -> Results:
+        shape = c.sizes("size") if "size" in c.arguments else c.tensor().shape
+        return c.add("full", shape=tuple(shape), value=value, dtype=c.dtype)
+
+    return translate
+
+
+def _triangle(upper: bool) -> Translation:
+    """A triangle of matrices, zero elsewhere."""
+    return lambda c: c.add("trilu", c.tensor(), k=c.integer("diagonal", 0), upper=upper)
+
+
+translates("zeros", "zeros_like")(_filled(0))
+translates("ones", "ones_like")(_filled(1))
+translates("tril")(_triangle(upper=False))
+translates("triu")(_triangle(upper=True))
+
+
+_PAD_MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@translates("constant_pad_nd", "pad")
+def pad(c: Call) -> Results:
+    """Pads by a number, or by elements of the tensor; the list begins with the last dimension's pads."""
+    x, given = c.tensor(), [int(p) for p in c.arguments["pad"]]
+    pads = [0] * (2 * x.rank)
+    for n in range(len(given) // 2):
+        d = x.rank - 1 - n
+        pads[d], pads[x.rank + d] = given[2 * n], given[2 * n + 1]
+    return c.add("pad", x, pads=tuple(pads), mode=_PAD_MODES[c.value("mode", "constant")], value=c.value("value", 0))

@@ -1,0 +1,82 @@
+"""Normalisations and softmax."""
+
+from __future__ import annotations
+
+import ml_dtypes
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.registry import translates
+from weft.graph.builder import Operand, Results
+from weft.graph.composites.normalization import group_norm as by_groups
+
+
+@translates("batch_norm")
+def batch_norm(c: Call) -> Results:
+    """Normalises each channel by running statistics."""
+    if c.value("training"):
+        c.fail("training mode is not supported", "export the module for inference: module.eval()")
+    return _normalized(c)
+
+
+@translates("_native_batch_norm_legit_no_training")
+def native_batch_norm(c: Call) -> Results:
+    """The same, as programs made functional have it."""
+    return _normalized(c), None, None
+
+
+def _normalized(c: Call) -> Operand:
+    x, mean, var = c.tensor("input"), c.tensor("running_mean"), c.tensor("running_var")
+    scale, bias = (_or_constant(c, name, v, mean) for name, v in (("weight", 1), ("bias", 0)))
+    return c.add("batch_norm", x, scale, bias, mean, var, epsilon=c.value("eps"))
+
+
+def _or_constant(c: Call, name: str, value: int, like: Operand) -> Operand:
+    """Returns an argument, or one number for each channel."""
+    found = c.optional(name)
+    return c.add("expand", c.scalar(value, like.dtype), shape=like.shape) if found is None else found
+
+
+@translates("layer_norm")
+def layer_norm(c: Call) -> Results:
+    """Normalises over the last dimensions."""
+    x = c.tensor("input")
+    axis = x.rank - len(c.arguments["normalized_shape"])
+    return c.add("layer_norm", x, c.optional("weight"), c.optional("bias"), axis=axis, epsilon=c.value("eps"))
+
+
+@translates("native_layer_norm")
+def native_layer_norm(c: Call) -> Results:
+    """The same, as decomposed programs have it; the statistics are not supported."""
+    made = layer_norm(c)
+    assert not isinstance(made, tuple)
+    return made, None, None
+
+
+@translates("group_norm")
+def group_norm(c: Call) -> Results:
+    """Normalises groups of channels."""
+    x = c.tensor("input")
+    return by_groups(c, x, c.integer("num_groups"), c.optional("weight"), c.optional("bias"), c.value("eps"))
+
+
+@translates("rms_norm")
+def rms_norm(c: Call) -> Results:
+    """Divides by the root of the mean square over the last dimensions."""
+    x, weight, epsilon = c.tensor("input"), c.optional("weight"), c.value("eps")
+    epsilon = float(ml_dtypes.finfo(c.dtype.numpy).eps) if epsilon is None else epsilon
+    y = c.add("rms_norm", x, axis=x.rank - len(c.arguments["normalized_shape"]), epsilon=epsilon)
+    return y if weight is None else c.add("mul", y, weight)
+
+
+@translates("softmax.int", "_softmax")
+def softmax(c: Call) -> Results:
+    """Exponentials, divided by their sum along a dimension."""
+    x = c.cast(c.tensor(), c.dtype)
+    return c.add("softmax", x, axis=c.axis("dim", x.rank))
+
+
+@translates("log_softmax.int", "_log_softmax")
+def log_softmax(c: Call) -> Results:
+    """The logarithm of softmax."""
+    x = c.cast(c.tensor(), c.dtype)
+    return c.add("log_softmax", x, axis=c.axis("dim", x.rank))

@@ -1,0 +1,75 @@
+"""Building the part of a graph that one node of a model becomes; composites and translations are functions of a `Builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft.graph.builder.constants import CompileTimeConstant, sizes_array
+from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
+from weft.ir import Expr, ExprLike
+from weft.ops import NotFoldable, normalize_axis
+from weft.support.dtypes import DType
+from weft.support.errors import ModelError, UnknownValues, WeftError
+
+
+class Builder:
+    """Adds operators for one node of a model; *source* names that node in messages and in the graph.
+
+        b = Builder(PartialEvaluator(graph), "Silu /act")
+        y = b.add("mul", x, b.add("sigmoid", x))
+
+    Operands are values of the graph or compile-time constants; a call on constants alone is evaluated at once.
+    """
+
+    def __init__(self, evaluator: PartialEvaluator, source: str) -> None:
+        self.evaluator = evaluator
+        self.source = source
+
+    def fail(self, message: str, hint: str | None = None, kind: type[ModelError] = ModelError) -> NoReturn:
+        """Raises `ModelError`, or one of its kinds, naming the model's node."""
+        raise kind(message, where=self.source, hint=hint)
+
+    def require(self, condition: Expr, message: str, *values: Expr) -> None:
+        """Lets calls of the model fail with *message* where *condition* does not hold; *values* are its {0}, {1} ..."""
+        self.evaluator.graph.require(condition, f"{self.source}: {message}", *values)
+
+    def axis_of(self, axis: int, rank: int) -> int:
+        """Returns *axis* counted from the front; raises `ModelError` for one that a tensor of *rank* lacks."""
+        try:
+            return normalize_axis(axis, rank)
+        except WeftError as error:
+            self.fail(error.message)
+
+    def add(self, op: str, *inputs: Operand | None, **attributes: Any) -> Operand:
+        """Adds an operator of one output; None stands for an optional input that is absent."""
+        return self.evaluator.add(op, inputs, attributes, self.source)[0]
+
+    def add_many(self, op: str, *inputs: Operand | None, **attributes: Any) -> tuple[Operand, ...]:
+        """Adds an operator of any number of outputs."""
+        return tuple(self.evaluator.add(op, inputs, attributes, self.source))
+
+    def scalar(self, value: float | int | bool, dtype: DType) -> CompileTimeConstant:
+        """Returns a constant of rank 0."""
+        return CompileTimeConstant(np.asarray(value).astype(dtype.numpy))
+
+    def vector(self, values: Sequence[ExprLike]) -> CompileTimeConstant:
+        """Returns an int64 vector, symbolic sizes among its elements."""
+        try:
+            return CompileTimeConstant(sizes_array(values))
+        except NotFoldable:
+            self.fail("its result is a formula of too many parts", "give the symbolic sizes numbers", UnknownValues)
+
+    def cast(self, x: Operand, dtype: DType) -> Operand:
+        """Returns *x* converted to *dtype*; *x* itself if it is of that type."""
+        return x if x.dtype is dtype else self.add("cast", x, dtype=dtype)
+
+    def reshape(self, x: Operand, shape: Sequence[ExprLike]) -> Operand:
+        """Returns *x* in another shape, all of whose sizes are given."""
+        return self.add("reshape", x, shape=tuple(shape))
+
+    def transpose(self, x: Operand, perm: Sequence[int]) -> Operand:
+        """Returns *x* with its dimensions in another order; *x* itself if they stay."""
+        return x if list(perm) == list(range(x.rank)) else self.add("transpose", x, perm=tuple(perm))

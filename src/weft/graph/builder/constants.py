@@ -1,0 +1,62 @@
+"""Tensors whose elements are known at compile time: numbers, or the symbolic sizes of a model and arithmetic on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from weft.graph.core.graph import Array
+from weft.graph.core.type_text import attribute_text, type_text
+from weft.ir import Expr, ExprLike, index
+from weft.ops import TensorType, settled
+from weft.support.dtypes import DType, from_numpy, i64
+
+SHOWN: Final = 8
+"""Elements that are shown of a constant, if it has no more."""
+
+
+class CompileTimeConstant:
+    """A tensor whose elements are numbers or (`symbolic`) integers and index expressions in an array of objects.
+
+    It is no value of a graph: `PartialEvaluator.value` makes one of it where a node reads it.
+    """
+
+    __slots__ = ("array", "dtype", "name")
+
+    def __init__(self, array: Array, name: str = "", dtype: DType | None = None) -> None:
+        self.array = array
+        self.name = name
+        self.dtype = dtype or (i64 if array.dtype == object else from_numpy(array.dtype))
+
+    @property
+    def symbolic(self) -> bool:
+        """Tells whether an element is an index expression rather than a number."""
+        return self.array.dtype == object
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        """The extents."""
+        return tuple([index(n) for n in self.array.shape])
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    def __repr__(self) -> str:
+        type_ = type_text(TensorType(self.shape, self.dtype))
+        elements = f" = {attribute_text(tuple(self.array.ravel().tolist()))}" if self.array.size <= SHOWN else ""
+        return f"{self.name or 'a constant'}: {type_}{elements}"
+
+
+def sizes_array(sizes: Sequence[ExprLike], shape: tuple[int, ...] | None = None) -> Array:
+    """Returns *sizes* as an array of *shape* (a vector for None): of int64, or of objects where one is symbolic.
+
+    Raises `NotFoldable` for a size of too many operations.
+    """
+    made = np.empty(len(sizes), object)
+    made[:] = [settled(s) for s in sizes]
+    a = made.reshape((len(sizes),) if shape is None else shape)
+    return a if any(isinstance(e, Expr) for e in a.flat) else a.astype(np.int64)

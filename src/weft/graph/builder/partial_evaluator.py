@@ -1,0 +1,102 @@
+"""Partial evaluation of a model while it is imported: calls on compile-time constants are computed, all others become nodes.
+
+Exporters compute shapes with the model's own operators: Shape, Gather, Mul, Concat, then Reshape. Evaluated here, this arithmetic
+leaves no trace in the graph. The meaning of each operator is its `fold` (`weft.ops.folding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.graph.builder.constants import CompileTimeConstant, sizes_array
+from weft.graph.core.graph import Array, Graph, Value
+from weft.ops import LARGEST_FOLD, OPERATORS, Fold, NotFoldable
+from weft.support.dtypes import DType, i64
+from weft.te import is_narrow
+
+Operand: TypeAlias = Value | CompileTimeConstant
+
+
+class PartialEvaluator:
+    """Adds calls to a graph, and evaluates those whose inputs are all compile-time constants."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._values: dict[int, tuple[CompileTimeConstant, Value]] = {}
+
+    def value(self, operand: Operand, source: str = "") -> Value:
+        """Returns *operand* as a value of the graph: a constant, or a node that makes symbolic sizes; one for each constant."""
+        if isinstance(operand, Value):
+            return operand
+        kept = self._values.get(id(operand))
+        if kept is None:
+            kept = self._values[id(operand)] = (operand, self._made(operand, source))
+        return kept[1]
+
+    def _made(self, constant: CompileTimeConstant, source: str) -> Value:
+        if not constant.symbolic:
+            return self.graph.constant(constant.array, constant.name)
+        sizes, shape = tuple(constant.array.flat), constant.array.shape
+        made = self.graph.add("sizes", [], sizes=sizes, shape=shape, source=source)
+        return made if constant.dtype is i64 else self.graph.add("cast", [made], dtype=constant.dtype, source=source)
+
+    def add(self, op: str, inputs: Sequence[Operand | None], attributes: dict[str, Any], source: str) -> list[Operand]:
+        """Evaluates *op* if all its inputs are compile-time constants, else adds it to the graph; returns its outputs."""
+        constants = [v for v in inputs if isinstance(v, CompileTimeConstant)]
+        if len(constants) == len(inputs):
+            try:
+                return list(fold(op, constants, attributes))
+            except NotFoldable:
+                pass
+        values = [None if v is None else self.value(v, source) for v in inputs]
+        return list(self.graph.add_many(op, values, source=source, **attributes))
+
+
+def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, Any]) -> list[CompileTimeConstant]:
+    """Evaluates the operator *op*; raises `NotFoldable` where it can't, or had better not be, done now."""
+    how = OPERATORS[op].fold if op in OPERATORS else None
+    if how is None or sum(k.array.size for k in inputs) > LARGEST_FOLD:
+        raise NotFoldable
+    compute, arrays = _computation(how, inputs)
+    with np.errstate(all="ignore"):
+        try:
+            made = compute(*arrays, **attributes)
+        except (IndexError, TypeError, ValueError):  # they do not fit together, as the operator will say
+            raise NotFoldable from None
+    dtype = inputs[how.typed_by].dtype if inputs and how.typed_by is not None else attributes.get("dtype")
+    return [_result(np.asarray(r), dtype) for r in (made if isinstance(made, list) else [made])]
+
+
+def _computation(how: Fold, inputs: Sequence[CompileTimeConstant]) -> tuple[Callable[..., Any], list[Array]]:
+    """Returns what evaluates an operator on *inputs*, and their elements as it takes them."""
+    if not (how.on_sizes and any(k.symbolic for k in inputs)):
+        return how.compute, [_computable(k) for k in inputs]
+    on_floats = how.compute_float_sizes if inputs[0].dtype.is_float else None
+    return on_floats or how.compute, [_whole(k.array) for k in inputs]
+
+
+def _computable(constant: CompileTimeConstant) -> Array:
+    """Returns the elements, 16-bit floats as float32: operators compute with these and round once."""
+    is_rounded = is_narrow(constant.dtype) and not constant.symbolic
+    return constant.array.astype(np.float32) if is_rounded else constant.array
+
+
+def _whole(a: Array) -> Array:
+    """Returns an array of integers and index expressions; raises `NotFoldable` for one with a fraction."""
+    if a.dtype.kind == "f" and not np.array_equal(a, np.trunc(a)):
+        raise NotFoldable
+    return a.astype(np.int64).astype(object) if a.dtype.kind == "f" else a.astype(object)
+
+
+def _result(array: Array, dtype: DType | None) -> CompileTimeConstant:
+    """Gives a computed array its element type: *dtype*, or its own for None."""
+    if array.dtype == object:
+        array = sizes_array(list(array.flat), array.shape)
+        if array.dtype == object or dtype is None:
+            return CompileTimeConstant(array, dtype=dtype)
+    if dtype is not None:
+        array = array.astype(dtype.numpy, copy=False)
+    return CompileTimeConstant(array if array.flags.c_contiguous else array.copy())

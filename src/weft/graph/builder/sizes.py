@@ -1,0 +1,24 @@
+"""Arithmetic on shapes that frontends share; sizes may be symbolic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from weft.ir import Const, Expr, ExprLike
+from weft.ops import simplify_size
+
+
+def static_sizes(sizes: Sequence[Expr]) -> list[int] | None:
+    """Returns sizes as integers; None where one is symbolic."""
+    found = [int(s.value) for s in sizes if isinstance(s, Const)]
+    return found if len(found) == len(sizes) else None
+
+
+def total(sizes: Sequence[ExprLike]) -> Expr | int:
+    """Returns the product of sizes."""
+    product: Expr | int = math.prod([int(s) for s in sizes if not isinstance(s, Expr)])
+    for s in sizes:
+        if isinstance(s, Expr):
+            product = s * product
+    return simplify_size(product) if isinstance(product, Expr) else product

@@ -1,0 +1,14 @@
+"""Elements chosen by their order along an axis."""
+
+from __future__ import annotations
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.support.dtypes import i64
+
+
+def top_k(b: Builder, x: Operand, k: int, axis: int, *, largest: bool) -> tuple[Operand, Operand]:
+    """The *k* largest (or smallest) elements along *axis*, sorted, and where they are."""
+    order = b.add("argsort", x, axis=axis, descending=largest)
+    first: Operand = b.add("slice", order, starts=(0,), ends=(k,), axes=(axis,), steps=(1,))
+    return b.add("gather_elements", x, first, axis=axis), b.cast(first, i64)

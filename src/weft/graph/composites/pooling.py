@@ -1,0 +1,59 @@
+"""Pools made of several operators, and their inverses; `max_pool2d`, `avg_pool2d` and `sum_pool2d` are operators themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder.sizes import total
+from weft.graph.composites.windows import Window
+from weft.ir import ExprLike
+
+
+def spatial_axes(x: Operand) -> tuple[int, ...]:
+    """Returns the dimensions of images [N, C, ...] after the channels."""
+    return tuple(range(2, x.rank))
+
+
+def lp_pool(b: Builder, x: Operand, p: int, window: Window, *, ceil_mode: bool) -> Operand:
+    """The p-norm of each window: the sum of p-th powers, to the power 1/p."""
+    powers = b.add("power", b.add("abs", x), b.scalar(p, x.dtype))
+    sums = b.add("sum_pool2d", powers, **window.attributes, ceil_mode=ceil_mode)
+    return b.add("power", sums, b.scalar(1 / p, x.dtype))
+
+
+def global_lp_pool(b: Builder, x: Operand, p: int) -> Operand:
+    """The p-norm over all places."""
+    powers = b.add("power", b.add("abs", x), b.scalar(p, x.dtype))
+    sums = b.add("reduce_sum", powers, axes=spatial_axes(x), keepdims=True)
+    return b.add("power", sums, b.scalar(1 / p, x.dtype))
+
+
+def max_unpool(
+    b: Builder, x: Operand, indices: Operand, shape: Sequence[ExprLike], target: Sequence[ExprLike] | None = None
+) -> Operand:
+    """Puts the elements of *x* where *indices* say, row-major in a tensor of *shape*, zero elsewhere; in *target* if given."""
+    made = shape if target is None else target
+    empty = b.add("full", shape=(total(made),), value=0, dtype=x.dtype)
+    flat = b.reshape(indices, [total(x.shape)])
+    if target is not None:
+        flat = _positions_in(b, flat, shape, target)
+    filled = b.add("scatter_elements", empty, flat, b.reshape(x, [total(x.shape)]), axis=0, reduction="none")
+    return b.reshape(filled, made)
+
+
+def _positions_in(b: Builder, positions: Operand, old: Sequence[ExprLike], new: Sequence[ExprLike]) -> Operand:
+    """Returns row-major positions in a tensor of shape *old* as positions in one of shape *new*."""
+    moved: Operand = b.scalar(0, positions.dtype)
+    stride_old: ExprLike = 1
+    stride_new: ExprLike = 1
+    for size_old, size_new in zip(reversed(old), reversed(new), strict=True):
+        digit = b.add("trunc_mod", b.add("div", positions, _size(b, stride_old)), _size(b, size_old))
+        moved = b.add("add", moved, b.add("mul", digit, _size(b, stride_new)))
+        stride_old, stride_new = total([stride_old, size_old]), total([stride_new, size_new])
+    return moved
+
+
+def _size(b: Builder, size: ExprLike) -> Operand:
+    return b.reshape(b.vector([size]), [])

@@ -1,0 +1,70 @@
+"""Quantised tensors: integers that stand for `(q - zero) * scale`, and products of them."""
+
+from __future__ import annotations
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.ir import ONE, Const
+from weft.support.dtypes import DType, f32, i32
+from weft.te import is_narrow
+
+
+def quantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType) -> Operand:
+    """Divides by *scale*, rounds to even, adds *zero* and keeps what *dtype* can hold; *scale* and *zero* broadcast to *x*."""
+    low, high = dtype.int_range
+    steps = b.cast(b.add("round", b.add("div", x, b.cast(scale, x.dtype))), f32)
+    moved = steps if zero is None else b.add("add", steps, b.cast(zero, f32))
+    return b.cast(b.add("clip", moved, b.scalar(low, f32), b.scalar(high, f32)), dtype)
+
+
+def dequantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType) -> Operand:
+    """Subtracts *zero* and multiplies by *scale*, both of which broadcast to *x*, as *dtype*."""
+    exact = f32 if is_narrow(dtype) else dtype  # 32-bit integers may be beyond what narrower floats hold
+    return b.cast(b.add("mul", b.cast(centred(b, x, zero), exact), b.cast(scale, exact)), dtype)
+
+
+def centred(b: Builder, x: Operand, zero: Operand | None) -> Operand:
+    """Returns *x* as 32-bit integers, less its zero point."""
+    wide = b.cast(x, i32)
+    return wide if zero is None else b.add("sub", wide, b.cast(zero, i32))
+
+
+def is_one_for_all(v: Operand) -> bool:
+    """Tells whether a scale or a zero point is a single number."""
+    return v.rank == 0 or (v.rank == 1 and v.shape[0] is ONE)
+
+
+def broadcast_to_blocks(b: Builder, v: Operand, x: Operand, axis: int, block: int = 0) -> Operand:
+    """Returns a scale or a zero point broadcast to *x*: one for all, one for each index of *axis*, or one for each block of it.
+
+    A *block* of 0 is as many elements as the sizes of both say; raises `ModelError` where these are symbolic.
+    """
+    if is_one_for_all(v):
+        return b.reshape(v, [])
+    if v.rank == 1:
+        return b.reshape(v, [*v.shape, *[1] * (x.rank - axis - 1)])
+    if not block:
+        size, count = x.shape[axis], v.shape[axis]
+        if not isinstance(size, Const) or not isinstance(count, Const):
+            b.fail("blocks along an axis of symbolic size are not supported")
+        block = -(-int(size.value) // int(count.value))
+    lead, tail = v.shape[: axis + 1], v.shape[axis + 1 :]
+    wide = b.add("expand", b.reshape(v, [*lead, 1, *tail]), shape=(*lead, block, *tail))
+    whole = b.reshape(wide, [*lead[:-1], lead[-1] * block, *tail])
+    return b.add("slice", whole, starts=(0,), ends=(x.shape[axis],), axes=(axis,), steps=(1,))
+
+
+def column(b: Builder, v: Operand) -> Operand:
+    """Returns a scale or a zero point of a left matrix, one a row, as a column."""
+    return v if v.rank != 1 or v.shape[0] is ONE else b.reshape(v, [*v.shape, 1])
+
+
+def of_filters(b: Builder, v: Operand, rank: int) -> Operand:
+    """Returns a scale or a zero point of filters, one each, broadcast along the *rank* - 1 dimensions after them."""
+    return v if v.rank != 1 or v.shape[0] is ONE else b.reshape(v, [*v.shape, *[1] * (rank - 1)])
+
+
+def integer_matmul(b: Builder, x: Operand, y: Operand, x_zero: Operand | None, y_zero: Operand | None) -> Operand:
+    """Returns the product of integer matrices less their zero points, in 32 bits; those of *x* are one for all, or one a row."""
+    rows = None if x_zero is None else column(b, x_zero)
+    return b.add("matmul", centred(b, x, rows), centred(b, y, y_zero))

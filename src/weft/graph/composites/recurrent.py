@@ -1,0 +1,136 @@
+"""Recurrent layers: Elman networks, GRU and LSTM, one step after another.
+
+The input's part of all steps is one matrix product; each step then adds the state's part. Sequences shorter than the longest keep
+their last state, and give zeros after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.composites.sequences import concat, element, equal_split, reverse, stack, steps_of
+
+Function: TypeAlias = Callable[[Operand], Operand]
+States: TypeAlias = tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a layer: its weights, its activation functions, and the states before the first step [batch, hidden].
+
+    `inputs` is [features, gates * hidden] and `recurrence` [hidden, gates * hidden]; the biases, if there are any, are
+    [gates * hidden] each, and `peepholes` three vectors [hidden] (input, output and forget gate).
+    """
+
+    forward: bool
+    inputs: Operand
+    recurrence: Operand
+    functions: Sequence[Function]
+    initial: States
+    input_bias: Operand | None = None
+    state_bias: Operand | None = None
+    peepholes: Sequence[Operand] = ()
+
+
+Cell: TypeAlias = Callable[[Builder, Direction, Operand, States], States]
+"""One step: from the input's part [batch, gates * hidden] and the states, the next states, the output first."""
+
+
+def recurrent_layer(
+    b: Builder, x: Operand, directions: Sequence[Direction], cell: Cell, lengths: Operand | None = None
+) -> tuple[Operand, list[Operand]]:
+    """Returns the outputs of all steps, and for each state of *cell* its value after the last.
+
+    *x* is [time, batch, features], *lengths* [batch]; the outputs are [time, directions, batch, hidden] and the states
+    [directions, batch, hidden]. Raises `ModelError` for a symbolic number of steps, and for one above `MOST_STEPS`.
+    """
+    made = [_run(b, d, x, cell, lengths) for d in directions]
+    finals = [stack(b, [states[k] for _, states in made], 0) for k in range(len(directions[0].initial))]
+    return stack(b, [outputs for outputs, _ in made], 1), finals
+
+
+def elman_cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
+    """The state of a network with one activation function (Elman, 1990)."""
+    return (d.functions[0](b.add("add", x, _product(b, d, states[0]))),)
+
+
+def gru_cell(*, reset_after_product: bool) -> Cell:
+    """Returns gated recurrent units (Cho et al., 2014), gates in the order update, reset, candidate.
+
+    The reset gate multiplies the state, or (*reset_after_product*) the state's part of the candidate.
+    """
+
+    def cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
+        (h,) = states
+        xz, xr, xh = equal_split(b, x, 3)
+        if reset_after_product:
+            hz, hr, hh = equal_split(b, _product(b, d, h), 3)
+            r = d.functions[0](b.add("add", xr, hr))
+            inner = b.add("mul", r, hh)
+        else:
+            rz, rr, rh = equal_split(b, d.recurrence, 3)
+            bz, br, bh = equal_split(b, d.state_bias, 3) if d.state_bias is not None else (None, None, None)
+            hz, hr = _biased(b, b.add("matmul", h, rz), bz), _biased(b, b.add("matmul", h, rr), br)
+            r = d.functions[0](b.add("add", xr, hr))
+            inner = _biased(b, b.add("matmul", b.add("mul", r, h), rh), bh)
+        z = d.functions[0](b.add("add", xz, hz))
+        n = d.functions[1](b.add("add", xh, inner))
+        kept = b.add("mul", z, h)
+        return (b.add("add", b.add("mul", b.add("sub", b.scalar(1, z.dtype), z), n), kept),)
+
+    return cell
+
+
+def lstm_cell(*, coupled: bool = False) -> Cell:
+    """Returns long short-term memory (Hochreiter and Schmidhuber, 1997), gates in the order input, output, forget, candidate.
+
+    Peepholes are those of Gers and Schmidhuber (2000). The forget gate of a *coupled* one is one minus the input gate.
+    """
+
+    def cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
+        h, memory = states
+        i, o, f, g = equal_split(b, b.add("add", x, _product(b, d, h)), 4)
+        i = d.functions[0](_with_peephole(b, d, i, 0, memory))
+        f = d.functions[0](_with_peephole(b, d, f, 2, memory))
+        if coupled:
+            f = b.add("sub", b.scalar(1, i.dtype), i)
+        memory = b.add("add", b.add("mul", f, memory), b.add("mul", i, d.functions[1](g)))
+        o = d.functions[0](_with_peephole(b, d, o, 1, memory))
+        return b.add("mul", o, d.functions[2](memory)), memory
+
+    return cell
+
+
+def _with_peephole(b: Builder, d: Direction, gate: Operand, k: int, memory: Operand) -> Operand:
+    return b.add("add", gate, b.add("mul", d.peepholes[k], memory)) if d.peepholes else gate
+
+
+def _biased(b: Builder, x: Operand, bias: Operand | None) -> Operand:
+    return x if bias is None else b.add("add", x, bias)
+
+
+def _product(b: Builder, d: Direction, h: Operand) -> Operand:
+    return _biased(b, b.add("matmul", h, d.recurrence), d.state_bias)
+
+
+def _run(b: Builder, d: Direction, x: Operand, cell: Cell, lengths: Operand | None) -> tuple[Operand, States]:
+    """Returns the outputs of all steps [time, batch, hidden], and the states after the last."""
+    states = d.initial
+    given = b.add("matmul", x if d.forward else reverse(b, x, lengths), d.inputs)
+    given = _biased(b, given, d.input_bias)
+    outputs: list[Operand] = []
+    for t in range(steps_of(b, x.shape[0], '{"x": (16, 1, 128)}')):
+        new = cell(b, d, element(b, given, 0, t), states)
+        out = new[0]
+        if lengths is not None:
+            live = b.add("less", b.scalar(t, lengths.dtype), b.reshape(lengths, [*lengths.shape, 1]))
+            out = b.add("where", live, out, b.scalar(0, x.dtype))
+            new = tuple([b.add("where", live, after, before) for after, before in zip(new, states, strict=True)])
+        states = new
+        outputs.append(b.reshape(out, [1, *out.shape]))
+    y = concat(b, outputs, 0)
+    return (y if d.forward else reverse(b, y, lengths)), states

@@ -1,0 +1,120 @@
+"""Resampling of images and sequences, one axis after another, by the tables of `sampling`."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.composites.sampling import Axis, Filter, Floats, coordinates_of, nearest_of, taps_of
+from weft.ir import Const, Expr, ExprLike, as_expr
+from weft.ops import COORDINATES, same_size, simplify_size
+from weft.support.dtypes import f32
+from weft.te import is_narrow
+
+LARGEST_TABLE: Final = 1 << 22
+"""Elements of a dimension up to which it is worked out while importing where each is sampled."""
+
+WHOLE: Final = (0.0, 1.0)
+"""The part of a dimension that is sampled, unless it is cropped."""
+
+
+def scaled_size(b: Builder, size: Expr, scale: float) -> Expr:
+    """Returns a size scaled and rounded down; raises `ModelError` for a symbolic one unless the scale is an integer."""
+    if isinstance(size, Const):
+        return as_expr(math.floor(int(size.value) * scale))
+    if not scale.is_integer():
+        b.fail(
+            f"a symbolic size scaled by {scale} is not supported", 'give it a number: shapes={"x": (1, 3, 224, 224)}'
+        )
+    return simplify_size(size * int(scale))
+
+
+def resample_axis(
+    b: Builder,
+    x: Operand,
+    d: int,
+    size: ExprLike,
+    how: Filter,
+    scale: float | None = None,
+    part: tuple[float, float] = WHOLE,
+    extrapolation: float = 0.0,
+) -> Operand:
+    """Resamples dimension *d* to *size* elements.
+
+    *scale* is the ratio of coordinates where it differs from that of the sizes. With the coordinates "tf_crop_and_resize" only
+    *part* of the dimension (as fractions of it) is sampled, and elements outside of the dimension are *extrapolation*. Raises
+    `ModelError` for an empty dimension, unknown coordinates, and what can't be done with symbolic sizes.
+    """
+    old, new = x.shape[d], as_expr(size)
+    crops = how.coordinates == "tf_crop_and_resize"
+    if same_size(old, new) and scale in (None, 1.0) and not crops:
+        return x
+    times = _repeats(old, new, how)
+    if times is not None:
+        return _repeated(b, x, d, times)
+    if not isinstance(old, Const) or not isinstance(new, Const):
+        return _resized(b, x, d, new, how)
+    if not old.value:
+        b.fail(f"dimension {d} of {x!r} can't be resampled: it is empty")
+    longest = max(int(new.value), int(old.value) if how.antialias else 0)  # each element is averaged over, then
+    if longest > LARGEST_TABLE:
+        b.fail(
+            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; {LARGEST_TABLE} are the most"
+        )
+    axis = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
+    at = coordinates_of(axis, how.coordinates)
+    if at is None:
+        b.fail(f"there is no coordinate_transformation_mode {how.coordinates!r}")
+    y = _by_table(b, x, d, axis, at, how)
+    if not crops:
+        return y
+    outside = ((at < 0) | (at > axis.size - 1)).reshape([-1 if k == d else 1 for k in range(x.rank)])
+    return b.add("where", CompileTimeConstant(outside), b.scalar(extrapolation, x.dtype), y)
+
+
+def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filter) -> Operand:
+    """Samples dimension *d* at the coordinates *at*."""
+    if how.mode == "nearest":
+        return b.add("gather", x, CompileTimeConstant(nearest_of(axis, at, how.nearest)), axis=d)
+    taps, weights = taps_of(axis, at, how)
+    wide = x if x.dtype.is_float else b.cast(x, f32)
+    exact = f32 if is_narrow(wide.dtype) else wide.dtype
+    tables = CompileTimeConstant(taps), CompileTimeConstant(weights.astype(exact.numpy))
+    return b.cast(b.add("resample", wide, *tables, axis=d), x.dtype)
+
+
+def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
+    """Resamples dimension *d* where a size is symbolic, so that there can be no tables."""
+    supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
+    if not supported or how.exclude_outside:
+        b.fail(
+            f"resampling dimension {d} of {x!r}, of symbolic size, by mode {how.mode}, {how.coordinates} is not supported",
+            'give it a number: shapes={"x": (1, 3, 224, 224)}',
+        )
+    return b.add("resize", x, axis=d, size=size, mode=how.mode, coordinates=how.coordinates, nearest=how.nearest)
+
+
+def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
+    """Returns how often each element is repeated, where nearest interpolation comes to no more than that."""
+    times = simplify_size(new // old)
+    if how.mode != "nearest" or not isinstance(times, Const) or not same_size(old * times, new):
+        return None
+    k = int(times.value)
+    probe = Axis(4, 4 * k, float(k))  # what is true of four elements is true of any number: the coordinates are linear
+    at = coordinates_of(probe, how.coordinates) if how.coordinates in ("half_pixel", "asymmetric") else None
+    if at is None:
+        return None
+    return k if np.array_equal(nearest_of(probe, at, how.nearest), np.arange(4 * k) // k) else None
+
+
+def _repeated(b: Builder, x: Operand, d: int, times: int) -> Operand:
+    """Repeats each element of dimension *d* *times* times."""
+    shape = list(x.shape)
+    tall = b.reshape(x, [*shape[: d + 1], 1, *shape[d + 1 :]])
+    wide = b.add("expand", tall, shape=(*shape[: d + 1], times, *shape[d + 1 :]))
+    return b.reshape(wide, [*shape[:d], shape[d] * times, *shape[d + 1 :]])

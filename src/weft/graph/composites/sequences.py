@@ -1,0 +1,57 @@
+"""Sequences along an axis, taken apart and put together: what loops written out step by step share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.ir import Const, Expr
+
+MOST_STEPS: Final = 1024
+"""Steps up to which a sequence or a loop is written out."""
+
+
+def steps_of(b: Builder, size: Expr, example: str) -> int:
+    """Returns the length of a sequence to write out; raises `ModelError` for a symbolic one, one of 0, and one too long.
+
+    *example* is a value for `shapes` that the hint gives.
+    """
+    if not isinstance(size, Const):
+        b.fail("the length of its sequence is symbolic", f"give it a number: shapes={example}")
+    if not 0 < int(size.value) <= MOST_STEPS:
+        b.fail(f"a sequence of {size.value} steps is not supported; {MOST_STEPS} is the longest")
+    return int(size.value)
+
+
+def element(b: Builder, x: Operand, axis: int, k: int) -> Operand:
+    """Returns element *k* of *x* along *axis*, which is dropped."""
+    piece = b.add("slice", x, starts=(k,), ends=(k + 1,), axes=(axis,), steps=(1,))
+    return b.reshape(piece, [*x.shape[:axis], *x.shape[axis + 1 :]])
+
+
+def stack(b: Builder, parts: Sequence[Operand], axis: int) -> Operand:
+    """Returns tensors of one shape as one tensor with a new dimension at *axis*."""
+    return concat(b, [b.reshape(p, [*p.shape[:axis], 1, *p.shape[axis:]]) for p in parts], axis)
+
+
+def concat(b: Builder, parts: Sequence[Operand], axis: int) -> Operand:
+    """Returns tensors one after another along *axis*; a single one as it is."""
+    return parts[0] if len(parts) == 1 else b.add("concat", *parts, axis=axis)
+
+
+def equal_split(b: Builder, x: Operand, count: int) -> tuple[Operand, ...]:
+    """Returns *count* equal pieces along the last dimension."""
+    d = x.rank - 1
+    return b.add_many("split", x, axis=d, sizes=tuple([x.shape[d] // count] * count))
+
+
+def reverse(b: Builder, x: Operand, lengths: Operand | None) -> Operand:
+    """Returns sequences [time, batch, ...] from their ends to their beginnings.
+
+    Where *lengths* [batch] are given, only as many elements of each are reversed, and the others stay.
+    """
+    if lengths is not None:
+        return b.add("reverse_sequence", x, lengths, batch_axis=1, time_axis=0)
+    return b.add("slice", x, starts=(-1,), ends=(-(2**62),), axes=(0,), steps=(-1,))

@@ -1,0 +1,94 @@
+"""Slices, pieces and shapes whose sizes may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder.sizes import total
+from weft.ir import ZERO, Expr, as_expr
+from weft.ops import is_certain, same_size, simplify_size
+
+Sizes = Sequence[Any]
+FAR: Final = 1 << 31
+"""A bound from which on a slice goes to the end, whatever the size."""
+
+
+def slice_axes(
+    b: Builder, x: Operand, axes: Sequence[int], starts: Sizes, ends: Sizes, steps: Sequence[int]
+) -> Operand:
+    """Returns ranges along *axes*; bounds are integers or index expressions, negative ones counted from the end.
+
+    A bound that depends on symbolic sizes must lie inside its dimension: what can't be proved of it now is checked when the model
+    is called. Keeping it within the tensor silently would make sizes that nothing else in the model equals.
+    """
+    fit = len(axes) == len(starts) == len(ends) == len(steps)
+    if fit and any(isinstance(p, Expr) for p in (*starts, *ends)) and all(st > 0 for st in steps):
+        spans = [(_placed(s, x.shape[d]), _placed(e, x.shape[d])) for s, e, d in zip(starts, ends, axes, strict=True)]
+        if not any(p is None for span in spans for p in span):
+            inside = [(s, e) for s, e in spans if s is not None and e is not None]
+            return _slice_inside(b, x, axes, inside, steps)
+    return b.add("slice", x, starts=tuple(starts), ends=tuple(ends), axes=tuple(axes), steps=tuple(steps))
+
+
+def _placed(position: Expr | int, size: Expr) -> Expr | None:
+    """Returns a bound of a slice counted from the front; None where its sign depends on the sizes, or it lies outside."""
+    if isinstance(position, int) and position >= FAR:
+        return size
+    at = as_expr(position)
+    if is_certain(at < 0):
+        at = simplify_size(at + size)
+    return at if is_certain(at >= 0) and not is_certain(size < at) else None
+
+
+def _slice_inside(
+    b: Builder, x: Operand, axes: Sequence[int], spans: Sequence[tuple[Expr, Expr]], steps: Sequence[int]
+) -> Operand:
+    for d, (start, end) in zip(axes, spans, strict=True):
+        size = x.shape[d]
+        for low, high in ((start, end), (end, size)):
+            if not is_certain(low <= high):
+                b.require(
+                    low <= high, f"takes elements {{0}} to {{1}} of dimension {d}, which has {{2}}", start, end, size
+                )
+    starts, ends = zip(*spans, strict=True)
+    return b.add("slice", x, starts=starts, ends=ends, axes=tuple(axes), steps=tuple(steps), inside=True)
+
+
+def reshape_open(b: Builder, x: Operand, target: Sizes) -> Operand:
+    """Returns *x* in the shape *target*, in which one size may be -1: what remains. Raises `ModelError` for two of them."""
+    open_ = [d for d, s in enumerate(target) if isinstance(s, int) and s == -1]
+    if len(open_) > 1:
+        b.fail(f"its shape {list(target)} leaves {len(open_)} dimensions open; only one may be -1")
+    shape = list(target)
+    if open_:
+        shape[open_[0]] = _open_size(x.shape, [s for d, s in enumerate(target) if d != open_[0]])
+    return b.reshape(x, shape)
+
+
+def _open_size(shape: Sequence[Expr], others: Sequence[int | Expr]) -> Expr:
+    """Returns the size that is left open beside *others* when a tensor of *shape* is reshaped.
+
+    Sizes of zero that stand on both sides cancel, as symbolic ones do: (0, 4, 2) as (0, -1) is (0, 8), and so it is as (-1, 8).
+    """
+    own, given = [s for s in shape if s is not ZERO], [s for s in others if as_expr(s) is not ZERO]
+    if len(shape) - len(own) > len(others) - len(given):
+        return ZERO
+    return simplify_size(as_expr(total(own)) // total(given))
+
+
+def equal_sizes(size: Expr, count: int) -> list[Expr]:
+    """Returns the sizes of *count* equal pieces; the last is smaller where they don't divide *size*."""
+    chunk = simplify_size((size + (count - 1)) // count)
+    if same_size(chunk * count, size):
+        return [chunk] * count
+    return [chunk] * (count - 1) + [simplify_size(size - chunk * (count - 1))]
+
+
+def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand, ...]:
+    """Returns pieces of *sizes* along *axis*; raises `ModelError` unless they make it up."""
+    if not same_size(sum((as_expr(s) for s in sizes), as_expr(0)), x.shape[axis]):
+        b.fail(f"pieces of sizes {list(sizes)} do not make up dimension {axis} of {x!r}")
+    return b.add_many("split", x, axis=axis, sizes=tuple(sizes))

@@ -1,0 +1,77 @@
+"""Windows of convolutions and pools: kernel, strides, dilations and pads, and pads chosen so that sizes come out as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.graph.builder.builder import Builder
+from weft.ir import Const, Expr
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window over the spatial dimensions; `pads` has a number before each, then a number after each."""
+
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[int]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of a pool over this window."""
+        return {"kernel": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations}
+
+
+def same_pads(
+    b: Builder,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    spatial: Sequence[Expr],
+    *,
+    lower: bool,
+) -> list[int]:
+    """Returns the pads that make as many windows as there are strides in the input ("SAME" padding).
+
+    The odd one goes after, or (*lower*) before. Raises `ModelError` for strides over a symbolic size.
+    """
+    totals = []
+    for k, s, d, size in zip(kernel, strides, dilations, spatial, strict=True):
+        reach = d * (k - 1) + 1
+        if s == 1:
+            totals.append(reach - 1)
+        elif isinstance(size, Const):
+            totals.append(max((-(-int(size.value) // s) - 1) * s + reach - int(size.value), 0))
+        else:
+            b.fail(
+                f"its padding, chosen so that sizes are divided by the stride {s}, depends on a symbolic size",
+                'give it a number: shapes={"x": (1, 3, 224, 224)}',
+            )
+    return halved(totals, lower=lower)
+
+
+def halved(totals: Sequence[int], *, lower: bool) -> list[int]:
+    """Returns pads before and after each dimension from their sums; the odd one goes after, or (*lower*) before."""
+    small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return large + small if lower else small + large
+
+
+def transposed_pads(
+    window: Window, spatial: Sequence[int], extra: Sequence[int], wanted: Sequence[int], *, lower: bool
+) -> tuple[Window, list[int]]:
+    """Returns *window*, of a transposed convolution, with the pads by which its result has the sizes *wanted*; and what is added.
+
+    *extra* is added after the result in any case (output padding).
+    """
+    needed = [
+        (size - 1) * s + e + d * (k - 1) + 1 - w
+        for size, s, e, d, k, w in zip(
+            spatial, window.strides, extra, window.dilations, window.kernel, wanted, strict=True
+        )
+    ]
+    pads = halved([max(n, 0) for n in needed], lower=lower)
+    added = [e + max(-n, 0) for e, n in zip(extra, needed, strict=True)]
+    return Window(window.kernel, window.strides, window.dilations, pads), added

@@ -1,0 +1,1 @@
+"""The graph IR: values, nodes, graphs, their verifier and their text."""

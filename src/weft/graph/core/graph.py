@@ -1,0 +1,399 @@
+"""The graph IR: operator calls on tensor values.
+
+    g = Graph("small")
+    n = g.dim("batch")
+    x = g.input("x", (n, 3, 8, 8), f32)
+    w = g.constant(weights, "w")
+    y = g.add("conv2d", [x, w], source="Conv /stem/conv", strides=(2, 2))
+    g.output(g.add("relu", [y]), "y")
+
+Values and nodes never change once made, so passes share them between graphs: a pass builds a new `Graph`, and a node whose
+inputs stay the same is the very same object in both. A graph is a function; nested graphs may be attributes of a node.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import signature
+from math import prod
+from typing import Any, Final, TypeAlias, Union
+
+import numpy as np
+
+from weft.graph.core.fold_budget import FoldBudget
+from weft.graph.core.type_text import value_text
+from weft.ir import INDEX, Const, Expr, ExprLike, Var, as_expr
+from weft.ops import OPERATORS, Operator, TensorType, check_attributes, check_bytes
+from weft.runtime.metadata import ModelMetadata
+from weft.support.dtypes import DType, from_numpy
+from weft.support.errors import ModelError, WeftError
+
+Attribute: TypeAlias = Union[bool, int, float, str, Expr, DType, "Graph", tuple["Attribute", ...], None]
+Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_SERIAL = itertools.count()
+
+
+class Value:
+    """A tensor in a graph, known by identity: an input of the graph, or one output of a node."""
+
+    __slots__ = ("index", "name", "producer", "serial", "type")
+
+    def __init__(self, name: str, type_: TensorType, producer: Node | None = None, index: int = 0) -> None:
+        self.name = name
+        self.type = type_
+        self.producer = producer
+        self.index = index
+        self.serial = next(_SERIAL)
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        """The extents; symbolic ones hold variables."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.type.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The extents as integers; None where one is symbolic."""
+        sizes = [int(s.value) for s in self.type.shape if isinstance(s, Const)]
+        return tuple(sizes) if len(sizes) == len(self.type.shape) else None
+
+    @property
+    def sample_shape(self) -> tuple[int, ...] | None:
+        """The extents of one sample, where only how many there are in a batch, the first extent, may be symbolic; else None."""
+        sizes = [int(s.value) for s in self.type.shape[1:] if isinstance(s, Const)]
+        if self.static_shape is not None or len(sizes) + 1 != len(self.type.shape):
+            return self.static_shape
+        return (1, *sizes)
+
+    def __repr__(self) -> str:
+        return value_text(self.name, self.type)
+
+
+class Constant(Value):
+    """A tensor whose elements are known: a weight, a shape, a scalar. The array is never copied or written to."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, name: str, array: Array) -> None:
+        super().__init__(name, TensorType(tuple([as_expr(n) for n in array.shape]), from_numpy(array.dtype)))
+        self._array = array
+
+    @property
+    def array(self) -> Array:
+        """The elements."""
+        return self._array
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as integers, which it always is."""
+        return self.static_shape or ()
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return prod(self.extents)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return self.size * self.dtype.bytes
+
+    def write(self, out: Array) -> None:
+        """Writes the elements into an array of the same shape and type."""
+        np.copyto(out, self._array)
+
+    def reshaped(self, shape: Sequence[int], name: str) -> Constant:
+        """Returns the same elements, of the same kind and in the same memory, in another shape."""
+        return type(self)(name, self._array.reshape(shape))
+
+
+class Parameter(Constant):
+    """A constant that training may change; no pass computes with its value."""
+
+    __slots__ = ()
+
+
+class Deferred(Constant):
+    """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
+
+    A packed weight is as large as the weight it is made of. This way it is never held beside it: it is written once, straight to
+    where kernels read it. *fill* may be called from any thread.
+    """
+
+    __slots__ = ("fill",)
+
+    def __init__(self, name: str, like: TensorType, fill: Callable[[Array], None]) -> None:
+        Value.__init__(self, name, like)
+        self.fill = fill
+
+    @property
+    def array(self) -> Array:
+        """The elements, computed anew."""
+        made: Array = np.empty(self.extents, self.dtype.numpy)
+        self.fill(made)
+        return made
+
+    def write(self, out: Array) -> None:
+        """Computes the elements into an array of the same shape and type."""
+        self.fill(out)
+
+    def reshaped(self, shape: Sequence[int], name: str) -> Constant:
+        """Returns the same elements, computed when asked for too, in another shape."""
+        type_ = TensorType(tuple([as_expr(n) for n in shape]), self.dtype)
+        return Deferred(name, type_, lambda out: self.fill(out.reshape(self.extents)))
+
+
+class Node:
+    """One call of an operator; `source` says which node of the user's model it stands for."""
+
+    __slots__ = ("attributes", "inputs", "operator", "outputs", "source")
+
+    def __init__(
+        self,
+        operator: Operator,
+        inputs: tuple[Value | None, ...],
+        attributes: Attributes,
+        types: Sequence[TensorType],
+        names: Sequence[str],
+        source: str = "",
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self.attributes = attributes
+        self.source = source
+        self.outputs = tuple([Value(n, t, self, k) for k, (n, t) in enumerate(zip(names, types, strict=True))])
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return self.operator.name
+
+    @property
+    def output(self) -> Value:
+        """The first output."""
+        return self.outputs[0]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The attributes as given, by name."""
+        return dict(self.attributes)
+
+    def attribute(self, name: str) -> Any:
+        """Returns an attribute: as given, else the operator's default; raises `KeyError` where it has neither."""
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return self.operator.attributes[name].default
+
+    def with_inputs(self, inputs: tuple[Value | None, ...]) -> Node:
+        """Returns the same call on other inputs, with types inferred anew where the inputs' types differ."""
+        same = all(a is b or (a and b and a.type == b.type) for a, b in zip(inputs, self.inputs, strict=True))
+        types = [v.type for v in self.outputs] if same else infer(self.operator, inputs, self.attributes, self.source)
+        return Node(self.operator, inputs, self.attributes, types, [v.name for v in self.outputs], self.source)
+
+    def __repr__(self) -> str:
+        return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What must hold of the symbolic sizes in a call; *message* may name the *values* as {0}, {1} ..."""
+
+    condition: Expr
+    message: str
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What must hold of values that a graph computes: *least* and *greatest* are inside of *limits* (their elements in order).
+
+    `what` is the word for such a number, and `source` the model's node that needs it to be inside, both for the message. A guard
+    is `watched` where the kernels that use the numbers tell if one is outside: only then are the least and the greatest computed.
+    """
+
+    least: Value
+    greatest: Value
+    limits: tuple[tuple[Expr, Expr], ...]
+    what: str
+    source: str
+    watched: bool = False
+
+    def mapped(self, stands_for: Mapping[Value, Value]) -> Guard:
+        """Returns the same check of the values that stand for its own."""
+        least, greatest = stands_for.get(self.least, self.least), stands_for.get(self.greatest, self.greatest)
+        return replace(self, least=least, greatest=greatest)
+
+
+class Graph:
+    """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
+
+    `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
+    values are known, so that these are roots, alive like outputs. `metadata` is what the model says of itself: only of the graph
+    that a frontend makes. `is_extended` tells whether it was made by operators or translations that are not Weft's own, so that
+    another process may make another of the same model. `fold_budget` is what constant folding may still make of the model.
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = name
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.output_names: list[str] = []
+        self.nodes: list[Node] = []
+        self.dims: dict[str, Var] = {}
+        self.requirements: list[Requirement] = []
+        self.guards: list[Guard] = []
+        self.metadata = ModelMetadata(graph_name=name)
+        self.is_extended = False
+        self.fold_budget = FoldBudget()
+        self._names: dict[str, int] = {}
+
+    def dim(self, name: str) -> Var:
+        """Returns the symbolic size called *name*, the same variable each time."""
+        return self.dims.setdefault(name, Var(name, INDEX))
+
+    def require(self, condition: Expr, message: str, *values: Expr) -> None:
+        """Lets calls fail with *message* where *condition* does not hold of the symbolic sizes."""
+        made = Requirement(condition, message, values)
+        if made not in self.requirements:
+            self.requirements.append(made)
+
+    def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
+        """Adds an input of the graph; raises `ModelError` for one that no process could hold."""
+        sizes = list(shape)
+        try:
+            check_bytes(sizes, dtype)
+        except WeftError as error:
+            raise ModelError(error.message, where=f"input {name}", hint=error.hint) from error
+        made = Value(name, TensorType(tuple([as_expr(s, INDEX) for s in sizes]), dtype))
+        self.inputs.append(made)
+        return made
+
+    def constant(self, array: Array, name: str = "") -> Constant:
+        """Returns a constant; use the one object for each use of a weight, so that it is held once."""
+        return Constant(name or self._fresh("constant"), array)
+
+    def parameter(self, array: Array, name: str) -> Parameter:
+        """Returns a constant that training may change."""
+        return Parameter(name, array)
+
+    def output(self, value: Value, name: str = "") -> None:
+        """Declares *value* the next output of the graph."""
+        self.outputs.append(value)
+        self.output_names.append(name or value.name)
+
+    def add(
+        self, op: str, inputs: Sequence[Value | None], *, source: str = "", name: str = "", **attributes: Any
+    ) -> Value:
+        """Adds a call of an operator with one output and returns that; see `add_many`."""
+        made = self.add_many(op, inputs, source=source, names=[name] if name else [], **attributes)
+        if len(made) != 1:
+            raise ModelError(f"{op} has {len(made)} outputs, not one", where=source or None, hint="use add_many()")
+        return made[0]
+
+    def add_many(
+        self, op: str, inputs: Sequence[Value | None], *, source: str = "", names: Sequence[str] = (), **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Adds a call of the operator *op*, with None for an optional input that is absent, and returns its outputs.
+
+        Lists among the attributes become tuples. Raises `ModelError` naming *source* and the inputs' shapes where the
+        operator does not take them.
+        """
+        if op not in OPERATORS:
+            raise ModelError(
+                f"there is no operator {op}", where=source or None, hint="use a name in weft.ops.OPERATORS"
+            )
+        self.is_extended |= OPERATORS.is_foreign(op)
+        frozen = freeze_attributes(attributes)
+        types = infer(OPERATORS[op], tuple(inputs), frozen, source)
+        given = [n or self._fresh(op) for n in names] + [self._fresh(op) for _ in types[len(names) :]]
+        return self.append(Node(OPERATORS[op], tuple(inputs), frozen, types, given, source)).outputs
+
+    def append(self, node: Node) -> Node:
+        """Adds a node that is already made; its inputs must be in the graph."""
+        self.nodes.append(node)
+        return node
+
+    def empty_copy(self) -> Graph:
+        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards and outputs yet."""
+        made = Graph(self.name)
+        made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
+        made.requirements, made.fold_budget = self.requirements, self.fold_budget
+        return made
+
+    @property
+    def roots(self) -> list[Value]:
+        """The values that the graph is there to compute: its outputs, and what its guards look at."""
+        return [*self.outputs, *[v for g in self.guards for v in (g.least, g.greatest)]]
+
+    def users(self) -> dict[Value, list[Node]]:
+        """Returns the nodes that read each value, in order; a node that reads it twice is there twice."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for v in node.inputs:
+                if v is not None:
+                    found.setdefault(v, []).append(node)
+        return found
+
+    def constants(self) -> list[Constant]:
+        """Returns the distinct constants that nodes, outputs and guards use, in order of first use."""
+        used = [v for n in self.nodes for v in n.inputs if isinstance(v, Constant)]
+        return list(dict.fromkeys(used + [v for v in self.roots if isinstance(v, Constant)]))
+
+    def _fresh(self, base: str) -> str:
+        n = self._names[base] = self._names.get(base, -1) + 1
+        return base if n == 0 else f"{base}_{n}"
+
+
+def freeze_attributes(attributes: Mapping[str, Any]) -> Attributes:
+    """Returns attributes as a tuple in order of name, with lists made tuples."""
+    return tuple([(k, _frozen(attributes[k])) for k in sorted(attributes)])
+
+
+def _frozen(value: Any) -> Attribute:
+    if isinstance(value, list | tuple):
+        return tuple([_frozen(v) for v in value])
+    return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
+
+
+UNFIT: Final = "change what makes these inputs, or how the model was exported; onnx.checker.check_model may say more"
+"""What to do about inputs that an operator does not take."""
+
+
+def infer(
+    operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
+) -> tuple[TensorType, ...]:
+    """Returns the types of the outputs; raises `ModelError` naming the model's node and the shapes of its inputs."""
+    try:
+        return _infer(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
+    except WeftError as error:
+        given = ", ".join("-" if v is None else repr(v) for v in inputs)
+        hint = error.hint or UNFIT
+        raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
+
+
+@lru_cache(maxsize=8192)
+def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    try:
+        signature(operator.build).bind(*types, **dict(attributes))
+    except TypeError as error:
+        raise ModelError(f"{operator.name}: {error}", hint=UNFIT) from error
+    check_attributes(attributes)
+    made = operator.infer(types, dict(attributes))
+    for t in made:
+        check_bytes(t.shape, t.dtype)
+    return made

@@ -1,0 +1,64 @@
+"""The text of a graph, one line a node, for people and for golden tests.
+
+graph small(x: f32[batch, 3, 8, 8]) -> (y):
+  w = constant f32[4, 3, 3, 3]
+  conv2d: f32[batch, 4, 6, 6] = conv2d(x, w, strides=(1, 1))  # Conv /stem/conv
+  return y=conv2d
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.graph.core.graph import Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.type_text import attribute_text, dim_text, type_text
+from weft.support.text import printable_line
+
+SHORTEST_ARRAY = 8
+"""A constant of at most so many elements is printed with its values."""
+
+
+def print_graph(graph: Graph) -> str:
+    """Returns the text of *graph*; values of one name are told apart by a number."""
+    names = unique_names(graph)
+    given = ", ".join(f"{names[v]}: {type_text(v.type)}" for v in graph.inputs)
+    lines = [printable_line(f"graph {graph.name}({given}) -> ({', '.join(graph.output_names)}):")]
+    lines += [f"  {names[c]} = {_constant_text(c)}" for c in graph.constants()]
+    lines += [f"  {_node_text(n, names)}" for n in graph.nodes]
+    lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
+    returned = [f"{n}={names[v]}" for n, v in zip(graph.output_names, graph.outputs, strict=True)]
+    return "\n".join([*lines, printable_line(f"  return {', '.join(returned)}")]) + "\n"
+
+
+def unique_names(graph: Graph) -> dict[Value, str]:
+    """Returns a distinct name for each value of *graph*: its own, with a number where another has it already."""
+    values = [*graph.inputs, *graph.constants(), *(v for n in graph.nodes for v in n.outputs)]
+    taken: set[str] = set()
+    count: dict[str, int] = {}
+    names: dict[Value, str] = {}
+    for v in values:
+        own = name = printable_line(v.name)
+        while name in taken:
+            count[own] = count.get(own, 0) + 1
+            name = f"{own}.{count[own]}"
+        taken.add(name)
+        names[v] = name
+    return names
+
+
+def _guard_text(g: Guard, names: dict[Value, str]) -> str:
+    limits = ", ".join(f"{dim_text(low)} to {dim_text(high)}" for low, high in g.limits)
+    return f"{'watched ' if g.watched else ''}guard {names[g.least]}, {names[g.greatest]} in {limits}  # {g.source}"
+
+
+def _constant_text(c: Constant) -> str:
+    kind = "parameter" if isinstance(c, Parameter) else "constant"
+    values = f" {np.array2string(c.array, separator=', ')}" if c.size <= SHORTEST_ARRAY else ""
+    return f"{kind} {type_text(c.type)}{values}".replace("\n", "")
+
+
+def _node_text(n: Node, names: dict[Value, str]) -> str:
+    outputs = ", ".join(f"{names[v]}: {type_text(v.type)}" for v in n.outputs)
+    args = [("none" if v is None else names[v]) for v in n.inputs]
+    args += [f"{k}={v.name if isinstance(v, Graph) else attribute_text(v)}" for k, v in n.attributes]
+    return f"{outputs} = {n.op}({', '.join(args)})" + (f"  # {n.source}" if n.source else "")

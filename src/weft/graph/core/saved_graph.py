@@ -1,0 +1,183 @@
+"""Graphs in files: a NumPy archive (.npz) of the constants' elements and of one JSON text for all else.
+
+Nothing in such a file is executed when it is read. Every value has a number in the text, and every symbolic size one of its own,
+so that names may be any. Constants beyond `KEPT_BYTES` are kept by shape and type alone, and read back as random elements.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from weft.graph.core.graph import Attribute, Constant, Graph, Guard, Node, Parameter, Requirement, Value
+from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
+from weft.ops import OPERATORS, TensorType
+from weft.support.dtypes import DType, parse_dtype
+from weft.support.errors import ParseError
+
+KEPT_BYTES: Final = 1 << 28
+"""The bytes of constants whose elements a file holds; those that come after are described."""
+
+_TEXT: Final = "graph"
+
+
+def save_graph(graph: Graph, path: Path, facts: Mapping[str, Any]) -> None:
+    """Writes *graph* to the file *path*, and *facts*, which JSON must be able to hold, with it."""
+    writer = _Writer()
+    text = json.dumps({"facts": dict(facts), "graph": writer.graph(graph)})
+    arrays: dict[str, Any] = {_TEXT: np.frombuffer(text.encode(), np.uint8), **writer.arrays}
+    np.savez(path, **arrays)
+
+
+def load_graph(path: Path) -> tuple[Graph, dict[str, Any]]:
+    """Reads a file of `save_graph`: the graph, and the facts that were written with it; raises `ParseError` for another file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        read = json.loads(arrays[_TEXT].tobytes())
+        return _Reader(arrays).graph(read["graph"]), read["facts"]
+    except (KeyError, ValueError, TypeError) as error:
+        raise ParseError(
+            f"{path} holds no graph: {error}", hint="give a file that a crashed graph pass left"
+        ) from error
+
+
+class _Writer:
+    """Graphs as values that JSON holds; nested ones share the numbers of variables."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Any] = {}
+        self.kept = 0
+        self.sizes: dict[Var, Var] = {}
+
+    def expr(self, e: Expr) -> str:
+        for v in free_vars(e):
+            self.sizes.setdefault(v, Var(f"s{len(self.sizes)}", v.dtype))
+        return print_expr(substitute(e, self.sizes))
+
+    def type(self, t: TensorType) -> list[Any]:
+        return [str(t.dtype), [self.expr(s) for s in t.shape]]
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        numbers: dict[Value, int] = {}
+        for v in [*graph.inputs, *graph.constants(), *[v for n in graph.nodes for v in n.outputs]]:
+            numbers[v] = len(numbers)
+        return {
+            "name": graph.name,
+            "dims": {name: [self.expr(v), str(v.dtype)] for name, v in graph.dims.items()},
+            "inputs": [[v.name, self.type(v.type)] for v in graph.inputs],
+            "constants": [self.constant(c) for c in graph.constants()],
+            "nodes": [self.node(n, numbers) for n in graph.nodes],
+            "guards": [self.guard(g, numbers) for g in graph.guards],
+            "requirements": [
+                [self.expr(r.condition), r.message, [self.expr(e) for e in r.values]] for r in graph.requirements
+            ],
+            "outputs": [[name, numbers[v]] for name, v in zip(graph.output_names, graph.outputs, strict=True)],
+            "extended": graph.is_extended,
+        }
+
+    def constant(self, c: Constant) -> list[Any]:
+        key = None
+        if self.kept + c.nbytes <= KEPT_BYTES:
+            key = f"c{len(self.arrays)}"
+            self.arrays[key] = np.ascontiguousarray(c.array).reshape(-1).view(np.uint8)
+            self.kept += c.nbytes
+        return [c.name, str(c.dtype), list(c.extents), key, isinstance(c, Parameter)]
+
+    def node(self, n: Node, numbers: Mapping[Value, int]) -> dict[str, Any]:
+        return {
+            "op": n.op,
+            "inputs": [None if v is None else numbers[v] for v in n.inputs],
+            "attributes": [[k, self.attribute(v)] for k, v in n.attributes],
+            "outputs": [[v.name, self.type(v.type)] for v in n.outputs],
+            "source": n.source,
+        }
+
+    def guard(self, g: Guard, numbers: Mapping[Value, int]) -> list[Any]:
+        limits = [[self.expr(low), self.expr(high)] for low, high in g.limits]
+        return [numbers[g.least], numbers[g.greatest], limits, g.what, g.source, g.watched]
+
+    def attribute(self, value: Attribute) -> Any:
+        if isinstance(value, tuple):
+            return [self.attribute(v) for v in value]
+        if isinstance(value, float):
+            return {"float": repr(value)}
+        if isinstance(value, Expr):
+            return {"expr": self.expr(value)}
+        if isinstance(value, DType):
+            return {"dtype": str(value)}
+        return {"graph": self.graph(value)} if isinstance(value, Graph) else value
+
+
+class _Reader:
+    """The inverse of `_Writer`."""
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self.arrays = arrays
+        self.sizes: dict[str, Expr] = {}
+        self.random = np.random.default_rng(0)
+
+    def expr(self, text: str) -> Expr:
+        return parse_expr(text, self.sizes)
+
+    def type(self, read: Sequence[Any]) -> TensorType:
+        return TensorType(tuple([self.expr(s) for s in read[1]]), parse_dtype(read[0]))
+
+    def graph(self, read: Mapping[str, Any]) -> Graph:
+        made = Graph(read["name"])
+        for name, (size, dtype) in read["dims"].items():
+            v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype)))
+            assert isinstance(v, Var)
+            made.dims[name] = v
+        made.inputs = [Value(name, self.type(t)) for name, t in read["inputs"]]
+        values: list[Value] = [*made.inputs, *[self.constant(*c) for c in read["constants"]]]
+        for n in read["nodes"]:
+            values += made.append(self.node(n, values)).outputs
+        made.guards = [
+            Guard(values[a], values[b], tuple([(self.expr(low), self.expr(high)) for low, high in limits]), *rest)
+            for a, b, limits, *rest in read["guards"]
+        ]
+        made.requirements = [
+            Requirement(self.expr(condition), message, tuple([self.expr(e) for e in given]))
+            for condition, message, given in read["requirements"]
+        ]
+        for name, number in read["outputs"]:
+            made.output(values[number], name)
+        made.is_extended = read["extended"]
+        return made
+
+    def constant(self, name: str, dtype: str, extents: Sequence[int], key: str | None, trained: bool) -> Constant:
+        elements = parse_dtype(dtype).numpy
+        if key is None:
+            array = self.random.standard_normal(extents).astype(elements)
+        else:
+            array = self.arrays[key].view(elements).reshape(extents)
+        return (Parameter if trained else Constant)(name, array)
+
+    def node(self, read: Mapping[str, Any], values: Sequence[Value]) -> Node:
+        if read["op"] not in OPERATORS:
+            raise ParseError(f"there is no operator {read['op']}", hint="import the module that registers it first")
+        return Node(
+            OPERATORS[read["op"]],
+            tuple([None if n is None else values[n] for n in read["inputs"]]),
+            tuple([(k, self.attribute(v)) for k, v in read["attributes"]]),
+            [self.type(t) for _, t in read["outputs"]],
+            [name for name, _ in read["outputs"]],
+            read["source"],
+        )
+
+    def attribute(self, read: Any) -> Attribute:
+        if isinstance(read, list):
+            return tuple([self.attribute(v) for v in read])
+        if not isinstance(read, dict):
+            return read  # type: ignore[no-any-return]
+        ((kind, value),) = read.items()
+        if kind == "float":
+            return float(value)
+        if kind == "expr":
+            return self.expr(value)
+        return parse_dtype(value) if kind == "dtype" else self.graph(value)

@@ -1,0 +1,63 @@
+"""What every graph must satisfy; `verify_graph` raises `VerifyError` naming the node that does not."""
+
+from __future__ import annotations
+
+from weft.graph.core.graph import Constant, Graph, Node, Value, infer
+from weft.graph.core.type_text import type_text
+from weft.ir import Var, free_vars
+from weft.support.errors import VerifyError
+
+
+def verify_graph(graph: Graph) -> None:
+    """Checks order, types, attributes, names and symbolic sizes of *graph*, nested graphs too."""
+    _check_names(graph)
+    known = set(graph.inputs)
+    for node in graph.nodes:
+        _check_inputs(node, known)
+        _check_types(node)
+        _check_sizes(node, set(graph.dims.values()))
+        known.update(node.outputs)
+        for _, attribute in node.attributes:
+            if isinstance(attribute, Graph):
+                verify_graph(attribute)
+    for name, v in zip(graph.output_names, graph.outputs, strict=True):
+        if v not in known and not isinstance(v, Constant):
+            raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)
+    for g in graph.guards:
+        lost = [v for v in (g.least, g.greatest) if v not in known and not isinstance(v, Constant)]
+        if lost:
+            raise VerifyError(f"a guard looks at {lost[0]!r}, which no node of the graph makes", where=g.source)
+
+
+def describe(node: Node) -> str:
+    """Names a node for an error message: the model's node where it is known, and the operator."""
+    return f"{node.source} ({node.op})" if node.source else f"{node.op} -> {node.outputs[0].name}"
+
+
+def _check_names(graph: Graph) -> None:
+    for kind, names in (("inputs", [v.name for v in graph.inputs]), ("outputs", graph.output_names)):
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise VerifyError(f"two {kind} are called {', '.join(twice)}", where=graph.name)
+
+
+def _check_inputs(node: Node, known: set[Value]) -> None:
+    for v in node.inputs:
+        if v is not None and v not in known and not isinstance(v, Constant):
+            raise VerifyError(f"reads {v!r} before it is made", where=describe(node))
+    if any(v in known for v in node.outputs):
+        raise VerifyError("is in the graph twice", where=describe(node))
+
+
+def _check_types(node: Node) -> None:
+    types = infer(node.operator, node.inputs, node.attributes, node.source)
+    for v, t in zip(node.outputs, types, strict=True):
+        if v.type != t:
+            raise VerifyError(f"{v!r} should be {type_text(t)}", where=describe(node))
+
+
+def _check_sizes(node: Node, dims: set[Var]) -> None:
+    for v in node.outputs:
+        strangers = [s.name for e in v.shape for s in free_vars(e) if s not in dims]
+        if strangers:
+            raise VerifyError(f"{v!r} uses the size {strangers[0]}, which is not the graph's", where=describe(node))

@@ -1,0 +1,1 @@
+"""Fusion: which nodes share a kernel, from classes derived from their formulas."""

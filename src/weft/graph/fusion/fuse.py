@@ -1,0 +1,165 @@
+"""Fusion: puts nodes into groups by the classes derived from their formulas.
+
+The rules are those of Chen et al., "TVM" (OSDI 2018), section 3: injective operators fuse with one another; a reduction
+takes in the injective operators before it; a contraction (and a reduction) takes the element-wise operators after it. A value
+with several users fuses where all its uses come together again, that is into its post-dominator, with all on the way. Beyond
+these, a contraction takes in what only rearranges the operand of which it reads single elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from weft.cost import LARGEST_GROUP, LARGEST_RECOMPUTATION
+from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.fusion.dominators import between, post_dominators
+from weft.graph.fusion.groups import Alias, FusedGraph, Group
+from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset
+from weft.ir import ONE
+from weft.ops import OPERATORS
+from weft.te import OpClass
+
+
+def fuse(graph: Graph, *, merge: bool = True) -> FusedGraph:
+    """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
+
+    Without *merge*, each node is a group of its own.
+    """
+    fusion = _Fusion(_with_copied_outputs(graph))
+    for node in fusion.graph.nodes if merge else ():
+        if fusion.is_anchor(node):
+            fusion.extend_forward(node)
+    for node in fusion.graph.nodes if merge else ():
+        if fusion.is_injective(node):
+            fusion.sink_into_users(node)
+    return fusion.result()
+
+
+class _Fusion:
+    """Disjoint sets of nodes while they grow; `anchor` is the reduction or contraction of a set, if it has one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.users = graph.users()
+        self.above = post_dominators(graph, self.users)
+        offsets = {n: view_offset(n) for n in graph.nodes}
+        self.views = {n: offset for n, offset in offsets.items() if offset is not None}
+        self.facts = {n: facts_of(n) for n in graph.nodes if n not in self.views}
+        self.set_of: dict[Node, set[Node]] = {n: {n} for n in graph.nodes}
+        self.anchor: dict[Node, Node] = {n: n for n in graph.nodes if self.is_anchor(n)}
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
+
+    def is_anchor(self, node: Node) -> bool:
+        """Tells whether *node* reduces."""
+        return node not in self.views and OpClass.INJECTIVE < self.facts[node].kind < OpClass.OPAQUE
+
+    def is_injective(self, node: Node) -> bool:
+        """Tells whether *node* can be computed inside the loops of another."""
+        return node not in self.views and self.facts[node].kind <= OpClass.INJECTIVE
+
+    def extend_forward(self, anchor: Node) -> None:
+        """Takes the element-wise nodes after *anchor* into its group, as far as they reach."""
+        sink = anchor
+        while (end := self.above[sink]) is not None:
+            path = between(sink, end, self.users)
+            if self._is_too_large(anchor, path) or not all(self._can_follow(n, anchor, {sink, *path}) for n in path):
+                return
+            self._merge(anchor, path)
+            sink = end
+
+    def _can_follow(self, node: Node, anchor: Node, path: set[Node]) -> bool:
+        """Tells whether *node* reads all that comes from the group at its own index, and nothing of it otherwise."""
+        if not self.is_injective(node) or node in self.anchor or len(node.outputs) != 1:
+            return False
+        if node.output.shape != anchor.output.shape or len(anchor.outputs) != 1:
+            return False
+        facts = self.facts[node]
+        return all(facts.same_index(i) for i, v in enumerate(node.inputs) if v is not None and v.producer in path)
+
+    def sink_into_users(self, node: Node) -> None:
+        """Merges an injective *node* into the node where its uses come together, if all on the way can hold it."""
+        end = self.above[node]
+        if end is None or node in self.anchor or end in self.views or len(node.outputs) != 1:
+            return
+        path = between(node, end, self.users)
+        if self._is_too_large(node, path):
+            return
+        inner = [n for n in path if n is not end]
+        if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
+            return
+        if self._can_end(end, {node, *inner}) and not any(_grows(node.output, n.output) for n in path):
+            self._merge(end, [node, *inner])
+
+    def _can_end(self, end: Node, path: set[Node]) -> bool:
+        """Tells whether *end* may compute what it reads of *path*: it is injective, or reduces it."""
+        if self.is_injective(end):
+            return True
+        facts = self.facts[end]
+        read = [i for i, v in enumerate(end.inputs) if v is not None and v.producer in path]
+        if facts.kind is OpClass.COMPLEX_OUT_FUSABLE:
+            return all(facts.streams[i] for i in read) and self._only_rearranges(path)
+        return end in self.anchor and all(facts.reads[i] <= OpClass.REDUCTION for i in read)
+
+    def _only_rearranges(self, nodes: set[Node]) -> bool:
+        """Tells whether all that is in the sets of *nodes* moves elements without computing."""
+        return all(self.facts[n].is_rearrangement for m in nodes for n in self.set_of[m])
+
+    def _is_too_large(self, into: Node, nodes: Sequence[Node]) -> bool:
+        """Tells whether one set of those of *into* and *nodes* would be a kernel too large."""
+        if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP:
+            return True
+        return len(self.set_of[into].union(*[self.set_of[n] for n in nodes])) > LARGEST_GROUP
+
+    def _merge(self, into: Node, nodes: Iterable[Node]) -> None:
+        """Makes one set of those of *into* and *nodes*."""
+        merged = set(self.set_of[into])
+        for n in nodes:
+            merged |= self.set_of[n]
+        anchors = [self.anchor[n] for n in merged if n in self.anchor]
+        for n in merged:
+            self.set_of[n] = merged
+            if anchors:
+                self.anchor[n] = anchors[0]
+
+    def result(self) -> FusedGraph:
+        """Returns the groups, each at the place of its last node, and the aliases."""
+        groups: list[Group] = []
+        aliases: dict[Value, Alias] = {}
+        for node in self.graph.nodes:
+            if node in self.views:
+                source = node.inputs[0]
+                assert source is not None  # a view has an input
+                aliases[node.output] = Alias(source, self.views[node])
+            elif self.position[node] == max(self.position[n] for n in self.set_of[node]):
+                nodes = sorted(self.set_of[node], key=self.position.__getitem__)
+                groups.append(Group(tuple(nodes), node.outputs))
+        return FusedGraph(self.graph, tuple(groups), aliases)
+
+
+def _grows(before: Value, after: Value) -> bool:
+    """Tells whether computing *before* inside the loops of *after* would repeat it for many elements."""
+    if before.static_shape is not None and after.static_shape is not None:
+        return 1 < prod(before.static_shape) * LARGEST_RECOMPUTATION < prod(after.static_shape)
+    pairs = zip(reversed(before.shape), reversed(after.shape), strict=False)
+    return before.rank < after.rank or any(a is ONE and b is not ONE for a, b in pairs)
+
+
+def _with_copied_outputs(graph: Graph) -> Graph:
+    """Returns *graph* with a copy for each output that is an input, a constant, or another output's memory."""
+    roots: set[Value] = set()
+    made = graph.empty_copy()
+    made.nodes, made.guards = list(graph.nodes), graph.guards
+    for name, v in zip(graph.output_names, graph.outputs, strict=True):
+        root = v
+        while root.producer is not None and is_rename(root.producer) and root.producer.inputs[0] is not None:
+            root = root.producer.inputs[0]
+        owned = root.producer is not None and view_offset(root.producer) is None and root not in roots
+        roots.add(root)
+        made.output(v if owned else _copy(made, v), name)
+    return made
+
+
+def _copy(graph: Graph, v: Value) -> Value:
+    operator = OPERATORS["identity"]
+    return graph.append(Node(operator, (v,), (), [v.type], [f"{v.name}_copy"])).output

@@ -1,0 +1,161 @@
+"""A fused graph: groups of nodes that become one kernel each, and values that are only other names of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.type_text import attribute_text, type_text
+from weft.ir import Const, Expr, Var, const, free_vars
+from weft.te import Tensor, compute, placeholder
+
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Nodes computed by one kernel, in topological order.
+
+    `inputs` are the values that it reads from memory; constants of one element are part of its formulas instead. `sizes` are the
+    symbolic sizes of its shapes. Two groups with equal `key` compute the same function of their inputs and sizes, in order.
+    """
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+
+    @cached_property
+    def inputs(self) -> tuple[Value, ...]:
+        """The values read from memory, in order of first use."""
+        inside = {v for n in self.nodes for v in n.outputs}
+        read = [v for n in self.nodes for v in n.inputs if v is not None and v not in inside]
+        return tuple(dict.fromkeys(v for v in read if not is_literal(v)))
+
+    @cached_property
+    def sizes(self) -> tuple[Var, ...]:
+        """The symbolic sizes, in order of first use in the inputs, then the outputs, then the attributes."""
+        shapes = [s for v in (*self.inputs, *self.outputs) for s in v.shape]
+        attributes = [e for n in self.nodes for e in symbols_in(n.attributes)]
+        return tuple(dict.fromkeys(v for e in [*shapes, *attributes] for v in free_vars(e)))
+
+    @property
+    def name(self) -> str:
+        """A readable name: the operators, joined."""
+        ops = "_".join(n.op for n in self.nodes)
+        return ops if len(ops) <= LONGEST_NAME else f"{ops[:LONGEST_NAME]}_{len(self.nodes)}"
+
+    @property
+    def source(self) -> str:
+        """The nodes of the user's model that the group computes."""
+        return ", ".join(dict.fromkeys(n.source for n in self.nodes if n.source))
+
+    @cached_property
+    def key(self) -> str:
+        """A canonical description, equal for equal workloads: values and symbolic sizes are numbered in order of use."""
+        names = {v: f"p{i}" for i, v in enumerate(self.inputs)}
+        sizes = {v: f"s{i}" for i, v in enumerate(self.sizes)}
+        lines = [f"({', '.join(f'{names[v]}: {type_text(v.type, sizes)}' for v in self.inputs)})"]
+        for k, n in enumerate(self.nodes):
+            names.update((v, f"t{k}.{v.index}") for v in n.outputs)
+            args = ["-" if v is None else names[v] if v in names else _literal_text(v) for v in n.inputs]
+            attributes = [f"{name}={attribute_text(a, sizes)}" for name, a in n.attributes]
+            lines.append(f"t{k} = {n.op}({', '.join(args + attributes)})")
+        return "; ".join([*lines, f"return {', '.join(names[v] for v in self.outputs)}"])
+
+    def tensors(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Returns the tensor expressions of the inputs (placeholders `p0`, `p1`, ...) and the outputs."""
+        made: dict[Value, Tensor] = {v: placeholder(v.shape, v.dtype, f"p{i}") for i, v in enumerate(self.inputs)}
+        for n in self.nodes:
+            given = [None if v is None else made[v] if v in made else _literal_tensor(v) for v in n.inputs]
+            made.update(zip(n.outputs, n.operator(given, n.keywords), strict=True))
+        return tuple([made[v] for v in self.inputs]), tuple([made[v] for v in self.outputs])
+
+    def __repr__(self) -> str:
+        return f"Group({self.name} -> {', '.join(v.name for v in self.outputs)})"
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A value that is in the memory of *source*, row by row, from the element *offset* on."""
+
+    source: Value
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
+class FusedGraph:
+    """Groups in an order in which they can run, and `aliases`: values that need no memory and no kernel of their own."""
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    aliases: Mapping[Value, Alias] = field(default_factory=dict)
+
+    def root(self, v: Value) -> Value:
+        """Returns the value whose memory *v* is: *v* itself if it is no alias."""
+        while v in self.aliases:
+            v = self.aliases[v].source
+        return v
+
+    def offset(self, v: Value) -> int:
+        """Returns the byte in its root's memory at which *v* begins."""
+        elements = 0
+        while v in self.aliases:
+            elements += self.aliases[v].offset
+            v = self.aliases[v].source
+        return elements * v.dtype.bytes
+
+    @cached_property
+    def constants(self) -> tuple[Constant, ...]:
+        """The distinct constants that groups read from memory."""
+        read = [self.root(v) for g in self.groups for v in g.inputs]
+        return tuple(dict.fromkeys(v for v in read if isinstance(v, Constant)))
+
+    @cached_property
+    def on_demand(self) -> frozenset[Group]:
+        """The groups that only serve watched guards: they run where a kernel told that a number is outside of its limits."""
+        guarded = [v for g in self.graph.guards if not g.watched for v in (g.least, g.greatest)]
+        needed = {self.root(v) for v in (*self.graph.outputs, *guarded)}
+        found = set()
+        for g in reversed(self.groups):
+            if needed.isdisjoint(map(self.root, g.outputs)):
+                found.add(g)
+            else:
+                needed.update(map(self.root, g.inputs))
+        return frozenset(found)
+
+    @property
+    def calls(self) -> tuple[Group, ...]:
+        """The groups that run in every call, in their order."""
+        return tuple([g for g in self.groups if g not in self.on_demand])
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.groups)} groups, {len({g.key for g in self.groups})} distinct"]
+        for g in self.groups:
+            inputs = ", ".join(v.name for v in g.inputs)
+            lines.append(f"  {', '.join(map(repr, g.outputs))} = {'+'.join(n.op for n in g.nodes)}({inputs})")
+        lines += [f"  {v!r} is {a.source!r} from {a.offset}" for v, a in self.aliases.items()]
+        return "\n".join(lines) + "\n"
+
+
+def is_literal(v: Value) -> bool:
+    """Tells whether *v* is a constant of one element, which kernels hold in their code."""
+    return isinstance(v, Constant) and v.size == 1
+
+
+def _literal_tensor(v: Value) -> Tensor:
+    assert isinstance(v, Constant)  # is_literal(v), or it would be an input of the group
+    value = const(v.array.item(), v.dtype)
+    return compute(v.shape, lambda *i: value, "literal", dtype=v.dtype)
+
+
+def _literal_text(v: Value) -> str:
+    assert isinstance(v, Constant)
+    return f"{v.dtype}{list(v.extents)}:{v.array.tobytes().hex()}"
+
+
+def symbols_in(attribute: object) -> Sequence[Expr]:
+    """Returns the expressions that are in an attribute, or in all of them, and not constant."""
+    if isinstance(attribute, tuple):
+        return [e for a in attribute for e in symbols_in(a)]
+    return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []

@@ -1,0 +1,238 @@
+"""What fusion must know of a node, derived from its operator's formulas: its class, and how it reads each input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from weft.graph.core.graph import Attributes, Node, Value
+from weft.ir import ONE, ZERO, Add, Apply, Const, Mul, Select, Sub, Var, post_order
+from weft.ir import Node as IrNode
+from weft.ops import Operator, TensorType
+from weft.ops import is_rename as is_rename_of
+from weft.ops import keeps_finite as outputs_keep_finite
+from weft.te import Compute, OpClass, Operation, Placeholder, Read, Tensor, access_class, classify, topological
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the width of the widest vectors; every buffer begins at a multiple."""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """`kind` is the hardest class among the node's operations; `reads[i]` the hardest way from input *i* to an output.
+
+    `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule;
+    `is_rename` that its output is its first input's elements, row by row, under another shape; `is_rearrangement` that it moves
+    elements without computing, by sums and products of indices alone. `streams[i]` tells that a contraction reads input *i* at
+    indices without the result's last axis: one element for each vector of the result, wherever that element lies. `moved` are the
+    inputs whose elements the outputs consist of; None where these are computed. `watches` tells that the node's kernel tells of
+    numbers outside of their limits.
+    """
+
+    kind: OpClass
+    reads: tuple[OpClass, ...]
+    is_map: bool
+    is_rename: bool
+    is_rearrangement: bool
+    streams: tuple[bool, ...]
+    moved: tuple[int, ...] | None
+    watches: bool
+
+    def same_index(self, i: int) -> bool:
+        """Tells whether an output element needs only the element of input *i* at its own index."""
+        return self.reads[i] is OpClass.ELEMENTWISE
+
+
+def facts_of(node: Node) -> NodeFacts:
+    """Returns the facts of *node*; equal calls share one computation."""
+    types = tuple([None if v is None else v.type for v in node.inputs])
+    return _facts(node.operator, types, node.attributes)
+
+
+def is_plain_map(node: Node) -> bool:
+    """Tells whether *node* maps elements, and no attribute of it (a shape, axes) speaks of the dimensions."""
+    return facts_of(node).is_map and not any(isinstance(a, tuple) for _, a in node.attributes)
+
+
+def is_rename(node: Node) -> bool:
+    """Tells whether *node* only gives the same row-major elements another shape.
+
+    Not counted are copies in the same shape and what prepares weights: a neighbour's kernel computes these, at no cost either.
+    """
+    facts = facts_of(node)
+    if not facts.is_rename or node.operator.prepares:
+        return False
+    x = node.inputs[0]
+    return not facts.is_map or x is None or x.shape != node.output.shape
+
+
+def keeps_finite(node: Node) -> bool:
+    """Tells whether *node* makes finite numbers of finite ones, of any moderate size; equal calls share one computation."""
+    types = tuple([None if v is None else v.type for v in node.inputs])
+    return _keeps_finite(node.operator, types, node.attributes)
+
+
+def keeps_order(x: Value, perm: tuple[int, ...]) -> bool:
+    """Tells whether transposing *x* by *perm* keeps the order of all dimensions longer than one."""
+    moved = [p for p in perm if x.shape[p] is not ONE]
+    return moved == sorted(moved)
+
+
+def view_offset(node: Node) -> int | None:
+    """Returns where in its first input's memory the output of *node* begins, in elements; None where it is no part of it.
+
+    Renames are views from 0. A slice is one where its elements lie together and begin at a multiple of `ALIGNMENT`.
+    """
+    if is_rename(node):
+        return 0
+    x = node.inputs[0] if node.op == "slice" else None
+    if x is None or x.static_shape is None or node.output.static_shape is None:
+        return None
+    offset = _slice_offset(node, x.static_shape, node.output.static_shape)
+    return offset if offset is not None and offset * x.dtype.bytes % ALIGNMENT == 0 else None
+
+
+def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> int | None:
+    """Returns the position of a slice's first element; None where there are elements of others between its own."""
+    steps, axes = node.attribute("steps"), node.attribute("axes")
+    partial = [d for d, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
+    if (steps is not None and set(steps) != {1}) or 0 in part:
+        return None
+    if partial and any(m != 1 for m in part[: partial[-1]]):
+        return None
+    starts = dict(zip(range(len(whole)) if axes is None else axes, node.attribute("starts"), strict=False))
+    begin: dict[int, int] = {a % len(whole): max(s + whole[a], 0) if s < 0 else s for a, s in starts.items()}
+    return sum(begin.get(d, 0) * prod(whole[d + 1 :]) for d in partial)
+
+
+@lru_cache(maxsize=4096)
+def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> NodeFacts:
+    given, outputs = operator.formulas(types, dict(attributes))
+    operations = [op for op in topological(outputs) if not isinstance(op, Placeholder)]
+    kinds = {op: classify(op) for op in operations}
+    reads = tuple([OpClass.OPAQUE if t is None else _reach(t, operations, kinds, outputs) for t in given])
+    kind = max(kinds.values(), default=OpClass.INJECTIVE)
+    streams = tuple([t is not None and _streams(t, operations, kinds) for t in given])
+    is_map, is_rearrangement = all(map(_is_map, operations)), all(map(_is_rearrangement, operations))
+    watches = any(map(_watches, operations))
+    renames = is_rename_of(given, outputs)
+    return NodeFacts(kind, reads, is_map, renames, is_rearrangement, streams, _moved(given, operations), watches)
+
+
+@lru_cache(maxsize=4096)
+def _keeps_finite(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> bool:
+    return outputs_keep_finite(operator.formulas(types, dict(attributes))[1])
+
+
+def _watches(op: Operation) -> bool:
+    values = op.values if isinstance(op, Compute) else ()
+    return any(isinstance(n, Apply) and n.fn == "watched" for v in values for n in post_order(v))
+
+
+def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> tuple[int, ...] | None:
+    """Returns the inputs whose elements, moved and chosen among, are all that *operations* make; None if they compute others."""
+    read = [r for op in operations for r in _chosen(op)]
+    if not all(isinstance(r, Read) for r in read):
+        return None
+    sources = {r.tensor.op for r in read if isinstance(r, Read)}
+    return tuple([i for i, t in enumerate(given) if t is not None and t.op in sources])
+
+
+def _chosen(op: Operation) -> list[IrNode | None]:
+    """Returns what each element of *op* is chosen among, by conditions; None is among them where it is computed otherwise."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return [None]
+    found: list[IrNode | None] = []
+    stack: list[IrNode] = list(op.values)
+    while stack:
+        n = stack.pop()
+        if isinstance(n, Select):
+            stack += [n.then, n.other]
+        else:
+            found.append(n)
+    return found
+
+
+def _reach(
+    source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass], outputs: Sequence[Tensor]
+) -> OpClass:
+    """Returns the hardest class on any way from *source* to an output; ELEMENTWISE where there is none."""
+    reached: dict[Operation, OpClass] = {source.op: OpClass.ELEMENTWISE}
+    for op in operations:
+        ways = [max(reached[t.op], _how(op, t, kinds[op])) for t in op.inputs if t.op in reached]
+        if ways:
+            reached[op] = max(ways)
+    return max((reached[t.op] for t in outputs if t.op in reached), default=OpClass.ELEMENTWISE)
+
+
+def _how(op: Operation, t: Tensor, kind: OpClass) -> OpClass:
+    """Returns how *op*, of class *kind*, reads *t*."""
+    if kind >= OpClass.REDUCTION or not isinstance(op, Compute):
+        return kind
+    return max(_access(op, r) for r in op.reads if r.tensor is t)
+
+
+def _access(op: Compute, read: Read) -> OpClass:
+    """Returns the class of an access; in a dimension of extent one, index 0 and the axis are the same."""
+    if read.tensor.shape == op.shape and all(
+        i is axis or (i is ZERO and size is ONE) for i, axis, size in zip(read.indices, op.axes, op.shape, strict=True)
+    ):
+        return OpClass.ELEMENTWISE
+    return max(OpClass.BROADCAST, access_class(op, read))
+
+
+def _is_map(op: Operation) -> bool:
+    """Tells whether *op* uses its axes only as the indices of what it reads, each at its own place counted from the last."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return False
+    seen: set[IrNode] = set()
+    stack: list[IrNode] = list(op.values)
+    while stack:
+        n = stack.pop()
+        if n in op.axes or (isinstance(n, Read) and not _is_broadcast(op, n)):
+            return False
+        if n not in seen and not isinstance(n, Read):
+            stack += n.children()
+        seen.add(n)
+    return True
+
+
+def _is_broadcast(op: Compute, read: Read) -> bool:
+    """Tells whether *read* is at the index of the result, or at 0 in dimensions of extent one."""
+    if len(read.indices) > len(op.axes):
+        return False
+    own = op.axes[len(op.axes) - len(read.indices) :]
+    sizes = zip(read.indices, own, read.tensor.shape, strict=True)
+    return all(i is axis or (i is ZERO and size is ONE) for i, axis, size in sizes)
+
+
+def _is_rearrangement(op: Operation) -> bool:
+    """Tells whether each element of *op* is an element of another tensor, at an index without division or look-up."""
+    if not isinstance(op, Compute) or op.reduction is not None:
+        return False
+    indices = [n for v in op.values if isinstance(v, Read) for i in v.indices for n in post_order(i)]
+    return all(isinstance(v, Read) for v in op.values) and all(
+        isinstance(n, Var | Const | Add | Sub | Mul) for n in indices
+    )
+
+
+def _streams(source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass]) -> bool:
+    """Tells whether all that is read of *source* is read by contractions, at indices without the last axis of the result."""
+    reached = {source.op}
+    found = False
+    for op in operations:
+        reads = [r for r in op.reads if r.tensor.op in reached] if isinstance(op, Compute) else []
+        if not reads or not isinstance(op, Compute):
+            continue
+        if kinds[op] is OpClass.COMPLEX_OUT_FUSABLE:
+            last = op.axes[-1] if op.axes else None
+            if any(n is last for r in reads for i in r.indices for n in post_order(i)):
+                return False
+            found = True
+        elif found or kinds[op] > OpClass.INJECTIVE:
+            return False
+        else:
+            reached.add(op)
+    return found

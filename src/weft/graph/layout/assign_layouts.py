@@ -1,0 +1,211 @@
+"""Which nodes compute on channels in blocks: the choice that `choose_layouts` carries out, as one problem over the whole graph.
+
+Each value has up to four alternatives: it is computed plain or in blocks, and kept so alone, or moved to the other layout too. A
+node that computes its value in blocks reads its inputs in blocks. A convolution fills vectors with channels in blocks, and in the
+plain layout with elements of a row, where it can read those; the model's own inputs and outputs are plain. `cost.layout`
+says what each takes, `pbqp` solves it.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+from weft.cost import (
+    Convolution,
+    Form,
+    blocked_cycles,
+    depthwise_cycles,
+    group_blocks,
+    grouped_cycles,
+    input_block,
+    multiply_cycles,
+    output_block,
+    packing_cycles,
+    plain_cycles,
+    unfused_cycles,
+)
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.fusion.node_facts import is_plain_map
+from weft.graph.layout.channel_blocks import fills_up, is_pointwise
+from weft.graph.layout.pbqp import Edge, solve
+from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
+from weft.ir import Const, as_expr
+from weft.support.dtypes import f32
+from weft.targets.target import Target
+
+_PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
+"""The alternatives: plain, plain and packed, in blocks, in blocks and unpacked."""
+
+_IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
+
+
+def nodes_in_blocks(graph: Graph, target: Target, *, by_winograd: bool = True) -> set[Node]:
+    """Returns the nodes to compute in channel blocks; sizes that are not known count as one.
+
+    Convolutions in blocks may be those *by_winograd*, where that takes less.
+    """
+    problem = _Problem(graph, target, by_winograd)
+    chosen = solve(problem.costs, problem.edges)
+    return {
+        v.producer for v, k in zip(problem.values, chosen, strict=True) if k in _IN_BLOCKS and v.producer is not None
+    }
+
+
+class _Problem:
+    """The alternatives of each value, and what they cost in cycles."""
+
+    def __init__(self, graph: Graph, target: Target, by_winograd: bool) -> None:
+        self.target = target
+        self.by_winograd = by_winograd
+        made = [v for n in graph.nodes for v in n.outputs]
+        self.values = [v for v in (*graph.inputs, *made) if v.rank > 1]
+        self.numbers = {v: k for k, v in enumerate(self.values)}
+        self.costs = [self._costs(v) for v in self.values]
+        self.edges: dict[Edge, list[list[float]]] = {}
+        for n in graph.nodes:
+            for v in dict.fromkeys(n.inputs):
+                if v in self.numbers:
+                    self._use(v, n)
+        for v in graph.outputs:
+            if v in self.numbers:
+                self.costs[self.numbers[v]][_BLOCKED] = inf
+
+    def _costs(self, v: Value) -> list[float]:
+        """Returns the cycles of each alternative of *v*, its computation included."""
+        n, moving = v.producer, self._moving(v)
+        if n is None or not _has_blocked_form(n):
+            return [0.0, moving, inf, inf]
+        plain, blocked = self._plain(n), self._blocked(n)
+        return [plain, plain + moving, blocked, blocked + moving]
+
+    def _use(self, v: Value, user: Node) -> None:
+        """Lets *v* be there in the layout that *user* reads it in."""
+        made, used = self.numbers[v], self.numbers.get(user.output) if len(user.outputs) == 1 else None
+        if used is None or self.costs[used][_BLOCKED] == inf:
+            self.costs[made][_BLOCKED] = inf
+        elif not self._takes_plain(user, v):
+            matrix = [[0.0] * 4 for _ in range(4)]
+            for k in _IN_BLOCKS:
+                matrix[_PLAIN][k] = inf
+            for k in (_PLAIN, _BOTH):
+                matrix[_BLOCKED][k] = inf
+            self.edges[made, used] = matrix
+
+    def _moving(self, v: Value) -> float:
+        return packing_cycles(_elements(v), v.dtype.bits, self.target)
+
+    def _takes_plain(self, user: Node, v: Value) -> bool:
+        """Tells whether the blocked form of *user* reads the channels of *v* one by one, in any layout."""
+        return user.operator.is_convolution and input_block(_channels(v), self.target.lanes(v.dtype.bits)) == 1
+
+    def _plain(self, n: Node) -> float:
+        least = unfused_cycles(_elements(n.output), n.output.dtype.bits, self.target)
+        return least if not n.operator.is_convolution else least + plain_cycles(_convolution(n), self.target)
+
+    def _blocked(self, n: Node) -> float:
+        """Returns the cycles of the form in blocks, infinite where there is none."""
+        lanes = self.target.lanes(n.output.dtype.bits)
+        if not n.operator.is_convolution:
+            filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0
+            return 0.0 if filled or fills_up(n) else inf
+        x, group = n.inputs[0], n.attribute("group")
+        assert x is not None  # a convolution has an input
+        read, made, c = _channels(x), _channels(n.output), _convolution(n)
+        if _is_depthwise(n):
+            return depthwise_cycles(c, made, output_block(made, lanes), self.target)
+        if group > 1:
+            blocks = group_blocks(read // group, made // group, lanes, rows=set(n.attribute("strides")) == {1})
+            return inf if blocks is None else grouped_cycles(c, made // group, blocks[1], self.target)
+        if n.op != "conv2d":
+            return multiply_cycles(c.products, c.bits, self.target)
+        direct = blocked_cycles(c, (read, input_block(read, lanes)), made, self.target)
+        return min(direct, self._winograd(n)) if self.by_winograd else direct
+
+    def _winograd(self, n: Node) -> float:
+        """Returns the cycles of a convolution of one group by Winograd's method, infinite where that is not better."""
+        x, w, made = n.inputs[0], n.inputs[1], n.output.sample_shape
+        image = None if x is None else x.sample_shape
+        if (
+            not isinstance(w, Constant)
+            or made is None
+            or image is None
+            or n.output.dtype is not f32
+            or set(n.attribute("dilations")) != {1}
+        ):
+            return inf
+        lanes = self.target.lanes(n.output.dtype.bits)
+        blocks = input_block(w.extents[1], lanes), output_block(w.extents[0], lanes)
+        direct = part_of_whole(n, image[2:], made[2:], w.extents[2:])
+        layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks, direct)
+        plans = [] if layer is None else good_plans(layer, self.target)
+        return inf if layer is None or not plans else plans[0].cycles(layer, self.target)
+
+
+def _convolution(n: Node) -> Convolution:
+    """Returns a convolution by its sizes."""
+    x, w, places = n.inputs[0], n.inputs[1], n.output.shape[2:]
+    assert x is not None  # a convolution has an input
+    assert w is not None  # and a weight
+    read = x if n.op == "conv_transpose2d" else n.output
+    rows, along = map(_size, w.shape[2:])
+    return Convolution(
+        form=_form(n),
+        products=_elements(read) * _elements(w) / _size(w.shape[0]),
+        bits=n.output.dtype.bits,
+        places=prod(map(_size, places)),
+        width=_size(places[-1]),
+        window=(rows, along),
+        stride=n.attribute("strides")[-1],
+        open_width=not isinstance(places[-1], Const),
+    )
+
+
+def _form(n: Node) -> Form:
+    """Returns how a convolution in the plain layout reads its image."""
+    if is_pointwise(n):
+        return Form.POINTWISE
+    if _is_depthwise(n):
+        return Form.DEPTHWISE
+    if n.op != "conv2d":
+        return Form.OTHER
+    if n.attribute("strides")[-1] > 1:
+        return Form.STRIDED
+    return Form.ROWS if isinstance(n.output.shape[-1], Const) else Form.OTHER
+
+
+def _is_depthwise(n: Node) -> bool:
+    """Tells whether each channel is convolved alone."""
+    x = n.inputs[0]
+    return n.op == "conv2d" and x is not None and x.shape[1] is as_expr(n.attribute("group")) is n.output.shape[1]
+
+
+def _has_blocked_form(n: Node) -> bool:
+    """Tells whether there may be a form of *n* on channels in blocks."""
+    x = n.inputs[0] if n.inputs else None
+    if len(n.outputs) != 1 or x is None:
+        return False
+    if n.operator.along == "axes":
+        return _reduces_positions(n, x)
+    if n.output.rank != 4 or not isinstance(n.output.shape[1], Const):
+        return False
+    if n.operator.is_convolution:
+        return isinstance(n.inputs[1], Constant) and isinstance(x.shape[1], Const)
+    return n.operator.per_channel or (n.op == "concat" and n.attribute("axis") % 4 == 1) or is_plain_map(n)
+
+
+def _reduces_positions(n: Node, x: Value) -> bool:
+    """Tells whether a reduction of *x* is over the positions of an image alone, not over its channels."""
+    axes = n.attribute("axes")
+    return x.rank == 4 and isinstance(x.shape[1], Const) and axes is not None and {a % 4 for a in axes} <= {2, 3}
+
+
+def _channels(v: Value) -> int:
+    return _size(v.shape[1]) if v.rank > 1 else 1
+
+
+def _elements(v: Value) -> int:
+    return prod(map(_size, v.shape))
+
+
+def _size(e: object) -> int:
+    return int(e.value) if isinstance(e, Const) else 1

@@ -1,0 +1,47 @@
+"""The error of Winograd's method with the weights of one layer, sampled against float64."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.graph.core.graph import Array
+from weft.ops import matrices
+
+LARGEST_ERROR = 2e-5
+"""The error that a layer may have by the method, relative to the largest output."""
+
+SAMPLES = 16
+"""Tiles and output channels that the error is sampled on."""
+
+
+def sampled_error(w: Array, m: int, size: tuple[int, int] | None = None) -> float:
+    """Returns the largest error of some tiles computed in float32 with weight *w*, relative to the largest output.
+
+    Weights [OC, IC, r, r] are transformed for tiles of *m* x *m* outputs; normal inputs are to such tiles, or those of *size* if
+    these are smaller; the reference is a direct convolution in float64. All products are small ones in batches: for large ones
+    BLAS starts threads, which on a busy machine takes far longer than the products.
+    """
+    r = w.shape[2]
+    (by, gy, ay), (bz, gz, az) = ([np.array(x) for x in matrices(n, r, m)] for n in size or (m, m))
+    by32, ay32, bz32, az32 = (x.astype(np.float32) for x in (by, ay, bz, az))
+    chosen = w[:: max(1, w.shape[0] // SAMPLES)].astype(np.float64)
+    x = np.random.default_rng(0).standard_normal((SAMPLES, w.shape[1], len(by), len(bz)))
+    wide = (gy @ chosen @ gz.T).astype(np.float32)  # OC, IC, p, q
+    v = by32 @ x.astype(np.float32) @ bz32.T  # tile, IC, p, q
+    products = v.transpose(2, 3, 0, 1) @ wide.transpose(2, 3, 1, 0)  # p, q, tile, OC
+    got = ay32 @ products.transpose(2, 3, 0, 1) @ az32.T  # tile, OC, i, j
+    rows, columns = got.shape[2:]
+    taps = [(i, j) for i in range(r) for j in range(r)]
+    parts = [x[:, :, i : i + rows, j : j + columns].transpose(0, 2, 3, 1) @ chosen[:, :, i, j].T for i, j in taps]
+    wanted = np.sum(parts, axis=0).transpose(0, 3, 1, 2)  # tile, OC, i, j
+    return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
+
+
+def phase_weight(w: Array, strides: tuple[int, int]) -> Array:
+    """Returns the weight [OC, sh * sw * IC, r, r] of the same convolution at stride 1, as `split_weight_phases` makes it."""
+    sh, sw = strides
+    rows, columns = (-(-k // s) for k, s in zip(w.shape[2:], strides, strict=True))
+    wide = np.zeros((*w.shape[:2], rows * sh, columns * sw), w.dtype)
+    wide[:, :, : w.shape[2], : w.shape[3]] = w
+    parts = wide.reshape(*w.shape[:2], rows, sh, columns, sw).transpose(0, 3, 5, 1, 2, 4)
+    return parts.reshape(w.shape[0], sh * sw * w.shape[1], rows, columns)

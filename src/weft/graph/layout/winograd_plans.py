@@ -1,0 +1,132 @@
+"""The plans of Winograd's method for a convolution, and those that are cheaper than computing it directly.
+
+A plan is a size of tiles, and a patch of them that goes through all stages at a time: small tiles waste less at the edge, large
+ones save more multiplications; small patches stay in the second-level cache, large ones read the weights less often.
+`cost.winograd` says what each takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from weft.cost import FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles
+from weft.graph.core.graph import Node
+from weft.ops import cut_in_tiles, mixed_sizes, points_of, sized
+from weft.targets.target import Target
+
+TAPS = (2, 3, 4)
+"""Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time.
+
+    Some of *mixed* tiles have a row or a column less.
+    """
+
+    tile: int
+    patch: tuple[int, int, int]
+    mixed: bool = False
+
+    def sizes(self, layer: Layer) -> set[tuple[int, int]]:
+        """Returns the rows and columns of outputs that tiles have."""
+        if not self.mixed:
+            return {(self.tile, self.tile)}
+        return set(product(mixed_sizes(layer.height, self.tile), mixed_sizes(layer.width, self.tile)))
+
+    def tiling(self, layer: Layer) -> Tiling:
+        """Returns the tiles by their numbers, with the points at which the same ones of a patch take part."""
+        if not self.mixed:
+            return Tiling(self.tile, self.patch, (((self.tile + layer.taps - 1) ** 2, prod(self.patch)),))
+        parts = cut_in_tiles(sized(layer.images, layer.height, layer.width), self.tile, None, mixed=True)
+        points = [p for row in points_of(parts, layer.taps) for p in row]
+        sides = [[end - begin for begin, end in zip(p.begin, p.end, strict=True)] for p in points]
+        counts = [int(getattr(p.tiles, "value", 0)) for p in points]
+        return Tiling(self.tile, self.patch, tuple(zip(map(prod, sides), counts, strict=True)))
+
+    def cycles(self, layer: Layer, target: Target, others: int = 0) -> float:
+        """Returns the estimated cycles of *layer* on one core; *others* are the bytes of other weights."""
+        return winograd_cycles(layer, self.tiling(layer), target, others)
+
+
+def layer_of(
+    places: tuple[int, int, int],
+    weight: Sequence[int],
+    strides: tuple[int, int],
+    read: int,
+    block: int,
+    direct: float = 1.0,
+) -> Layer | None:
+    """Returns the layer of a convolution in one group; None for windows and blocks of channels that the method is not for.
+
+    *places* are its images, and the height and width of its output. The *weight* is [outputs, inputs, height, width]; the
+    outputs' channels are in blocks of *block*, the inputs' in blocks of *read*. *direct* is its `part_of_whole`.
+    """
+    outputs, inputs, *kernel = weight
+    taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    if len(taps) > 1 or not taps <= set(TAPS) or read not in (1, block) or outputs % block or inputs % read:
+        return None
+    sizes = *places, inputs * strides[0] * strides[1], outputs, taps.pop(), inputs * prod(kernel)
+    return Layer(*sizes, strides, block, gathered=read < block, direct=direct)
+
+
+def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel: Sequence[int]) -> float:
+    """Returns what a direct convolution in two dimensions costs, as the part of one whose windows are all inside the image.
+
+    *image* and *made* are the heights and widths of its input and output.
+    """
+    strides, pads, dilations = (node.attribute(a) for a in ("strides", "pads", "dilations"))
+    inside = 1.0
+    for d, (size, count, taps) in enumerate(zip(image, made, kernel, strict=True)):
+        starts = [t * dilations[d] - pads[d] for t in range(taps)]
+        within = sum(0 <= start + n * strides[d] < size for start in starts for n in range(count))
+        inside *= within / (taps * count)
+    return direct_part(inside)
+
+
+def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
+    """Returns the plans that are cheaper than a direct convolution, cheapest first; *others* are the bytes of other weights."""
+    direct = direct_cycles(layer, target, others)
+    costs = {plan: plan.cycles(layer, target, others) for m in TILES for plan in _plans(layer, m)}
+    kept = [
+        p
+        for p, c in costs.items()
+        if c < GAIN * direct and not (p.mixed and c > MIXED_GAIN * costs[replace(p, mixed=False)])
+    ]
+    return sorted(kept, key=costs.__getitem__)
+
+
+def _plans(layer: Layer, m: int) -> list[Plan]:
+    """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
+
+    All at once, tiles may be mixed, but tiles of one row or column save nothing. A transposed convolution is not cut in
+    patches.
+    """
+    rows, columns = -(-layer.height // m), -(-layer.width // m)
+    whole = Plan(m, (layer.images, rows, columns))
+    if layer.output_phases > 1:
+        return [whole]
+    mixed = replace(whole, mixed=True)
+    sizes = {n for size in mixed.sizes(layer) for n in size}
+    several = [mixed] if m in sizes and min(sizes) > 1 and len(sizes) > 1 else []
+    some = {(1, n, columns) for n in _even_parts(rows, rows)}
+    parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
+    return [whole, *several, *[Plan(m, p) for p in sorted(some | parts, reverse=True)]]
+
+
+def _even_parts(size: int, most: int) -> Iterator[int]:
+    """Yields the different lengths of an equal part of *size*, rounded up, for one to *most* parts.
+
+    These are about twice the square root of *size*, however large that is: lengths that repeat are passed over.
+    """
+    count = 1
+    while count <= most:
+        length = -(-size // count)
+        yield length
+        if length == 1:
+            return
+        count = -(-size // (length - 1))

@@ -1,0 +1,153 @@
+"""The static memory plan: a place for every value that groups write, in one arena, reused when its contents are dead.
+
+Sizes may hold symbolic dimensions. Each is split into a whole number and a symbolic factor (`4 * 64 * batch`: 256 and
+`batch`); values of one factor are planned together in units of it, and each factor has its own part of the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from weft.graph.core.graph import Value
+from weft.graph.core.type_text import dim_text, type_text
+from weft.graph.fusion.groups import FusedGraph
+from weft.graph.memory.best_fit import Lifetime, most_live, place
+from weft.graph.memory.buffer_size import buffer_size
+from weft.graph.memory.in_place import find_in_place, last_reads
+from weft.ir import ZERO, Expr, index
+from weft.ops import TensorType
+from weft.support.dtypes import u8
+
+
+class Place(StrEnum):
+    """Where a value's memory is."""
+
+    ARENA = "arena"
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Location:
+    """The memory of a value: `offset` bytes into the arena, or into the input, output or constant of this number."""
+
+    place: Place
+    number: int = 0
+    offset: Expr = ZERO
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryPlan:
+    """Where each value of a fused graph lives; `size` is the arena's in bytes, `bound` what no plan can be below.
+
+    `in_place` maps an output of a group to the dead input whose memory it takes over; `workspaces` are what the kernel of each
+    group works in, by the group's step.
+    """
+
+    locations: Mapping[Value, Location]
+    size: Expr
+    bound: Expr
+    buffers: tuple[Lifetime, ...]
+    in_place: Mapping[Value, Value]
+    workspaces: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        rows = [("buffer", "type", "bytes", "steps", "offset")]
+        for b in self.buffers:
+            size = dim_text(_times(b.size, b.factor))
+            rows.append(
+                (
+                    b.value.name,
+                    type_text(b.value.type),
+                    size,
+                    f"{b.start}-{b.end}",
+                    dim_text(self.locations[b.value].offset),
+                )
+            )
+        widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+        return "\n".join([*lines, f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}"]) + "\n"
+
+
+def plan_memory(
+    fused: FusedGraph,
+    *,
+    in_place: bool = False,
+    reuse: bool = True,
+    workspaces: Mapping[str, Sequence[int]] | None = None,
+) -> MemoryPlan:
+    """Returns the plan for the groups of *fused*, run in order.
+
+    Model outputs, inputs and constants live outside the arena. With *in_place*, outputs take over memory as `find_in_place`
+    says. Without *reuse*, every buffer keeps its memory from the first step to the last. *workspaces* has, by the groups' keys,
+    the bytes of each buffer that a kernel needs besides its inputs and outputs.
+    """
+    locations = _fixed_locations(fused)
+    reused = find_in_place(fused) if in_place else {}
+    working = _workspaces(fused, workspaces or {})
+    lifetimes = _lifetimes(fused, locations, reused)
+    lifetimes += [Lifetime(v, *buffer_size(v), step, step) for step, values in working.items() for v in values]
+    if not reuse:
+        lifetimes = [replace(b, start=0, end=len(fused.groups) - 1) for b in lifetimes]
+    offsets, size, bound = _place_all(lifetimes)
+    for value, offset in offsets.items():
+        locations[value] = Location(Place.ARENA, 0, offset)
+    for value, taken in reused.items():  # in order of the groups, so that what is taken has its place already
+        locations[value] = locations[taken]
+    for value in fused.aliases:
+        root = locations[fused.root(value)]
+        locations[value] = Location(root.place, root.number, root.offset + fused.offset(value))
+    return MemoryPlan(locations, size, bound, tuple(lifetimes), reused, working)
+
+
+def _workspaces(fused: FusedGraph, needed: Mapping[str, Sequence[int]]) -> dict[int, tuple[Value, ...]]:
+    """Returns values that stand for what the kernels work in, by step."""
+    return {
+        step: tuple([Value(f"{g.name}_workspace", TensorType((index(n),), u8)) for n in needed[g.key]])
+        for step, g in enumerate(fused.groups)
+        if needed.get(g.key)
+    }
+
+
+def _fixed_locations(fused: FusedGraph) -> dict[Value, Location]:
+    """Returns the places of inputs, constants and outputs."""
+    found = {v: Location(Place.INPUT, i) for i, v in enumerate(fused.graph.inputs)}
+    found.update((v, Location(Place.CONSTANT, i)) for i, v in enumerate(fused.constants))
+    found.update((fused.root(v), Location(Place.OUTPUT, i)) for i, v in enumerate(fused.graph.outputs))
+    return found
+
+
+def _lifetimes(fused: FusedGraph, fixed: Mapping[Value, Location], reused: Mapping[Value, Value]) -> list[Lifetime]:
+    """Returns the buffers of the arena; values computed in place extend the buffer they take over."""
+    owner: dict[Value, Value] = {}
+    for value, taken in reused.items():
+        owner[value] = owner.get(taken, taken)
+    last = last_reads(fused)
+    spans: dict[Value, tuple[int, int]] = {}
+    for step, g in enumerate(fused.groups):
+        for v in map(fused.root, g.outputs):
+            if v not in fixed:
+                buffer = owner.get(v, v)
+                spans[buffer] = (spans.get(buffer, (step, step))[0], max(step, last.get(v, step)))
+    return [Lifetime(v, *buffer_size(v), start, end) for v, (start, end) in spans.items()]
+
+
+def _times(n: int, factor: Expr) -> Expr:
+    return index(n) * factor
+
+
+def _place_all(lifetimes: Sequence[Lifetime]) -> tuple[dict[Value, Expr], Expr, Expr]:
+    """Returns the offset of each buffer, the size of the arena, and a lower bound of it."""
+    offsets: dict[Value, Expr] = {}
+    size: Expr = ZERO
+    bound: Expr = ZERO
+    for factor in dict.fromkeys(b.factor for b in lifetimes):
+        part = [b for b in lifetimes if b.factor is factor]
+        placed, total = place(part)
+        offsets.update((v, size + _times(o, factor)) for v, o in placed.items())
+        size = size + _times(total, factor)
+        bound = bound + _times(most_live(part), factor)
+    return offsets, size, bound

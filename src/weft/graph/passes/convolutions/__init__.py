@@ -1,0 +1,1 @@
+"""Passes that turn convolutions into others: Winograd, matrix products, phases of strides."""

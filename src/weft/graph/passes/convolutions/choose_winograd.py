@@ -1,0 +1,83 @@
+"""Chooses, for each convolution in channel blocks, between computing it directly and by Winograd's method.
+
+    y = conv2d_blocked(x, pack_conv_weight(w), b)     becomes     y = conv2d_winograd(x, pack_winograd_weight(w), b)
+
+One with strides is one at stride 1 over the phases of its input, which are channels then. All stages go patch by patch where
+what lies between them would not stay in the second-level cache otherwise.
+
+The choice is by `cost.winograd`, among the plans of `winograd_plans`. A layer is left alone where the method would cost
+accuracy: its error, sampled with the layer's own weights (`winograd_error`), must stay within `LARGEST_ERROR` of the output's
+maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from weft.cost import Layer, winograd_panel
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.layout.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
+from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.support.dtypes import f32
+from weft.targets.target import Target
+
+
+def choose_winograd(graph: Graph, target: Target) -> Graph:
+    """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
+    held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
+
+    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        found = _layer(node)
+        if found is None or inputs[0] is None:
+            return None
+        layer, w = found
+        at_stride_one = cache(lambda: phase_weight(w.array, layer.strides))
+        error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size))
+        good = good_plans(layer, target, held - w.nbytes)
+        plan = next((p for p in good if all(error(p.tile, n) <= LARGEST_ERROR for n in p.sizes(layer))), None)
+        if plan is None:
+            return None
+        weight = (
+            w
+            if layer.phases == 1
+            else new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides)
+        )
+        panel = winograd_panel(layer.outputs, target)
+        u = new.add("pack_winograd_weight", [weight], tile=plan.tile, block=panel, name=f"{w.name}_winograd")
+        bias = inputs[2] if len(inputs) > 2 else None
+        made = new.add(
+            "conv2d_winograd",
+            [inputs[0], u, bias],
+            source=node.source,
+            name=node.output.name,
+            tile=plan.tile,
+            kernel=w.extents[2:],
+            channels=layer.outputs,
+            block=layer.block,
+            strides=layer.strides,
+            pads=node.attribute("pads"),
+            patch=plan.patch,
+            mixed=plan.mixed,
+        )
+        return [made]
+
+    return rewrite_graph(graph, rule)
+
+
+def _layer(node: Node) -> tuple[Layer, Constant] | None:
+    """Returns a convolution that the method applies to, and its weight as the model has it."""
+    if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
+        return None
+    packed = node.inputs[1].producer if node.inputs[1] is not None else None
+    w = packed.inputs[0] if packed is not None and packed.op == "pack_conv_weight" else None
+    x, shape = node.inputs[0], node.output.sample_shape
+    if not isinstance(w, Constant) or x is None or shape is None or x.sample_shape is None:
+        return None
+    if set(node.attribute("dilations")) != {1}:
+        return None
+    places = shape[0], shape[2], shape[3]
+    direct = part_of_whole(node, x.sample_shape[2:4], shape[2:4], w.extents[2:])
+    layer = layer_of(places, w.extents, node.attribute("strides"), x.sample_shape[4], shape[4], direct)
+    return None if layer is None else (layer, w)

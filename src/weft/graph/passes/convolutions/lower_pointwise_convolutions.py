@@ -1,0 +1,46 @@
+"""Makes matrix products of those 1x1 convolutions that are not computed in channel blocks.
+
+    y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
+
+with x as [N, C, H*W] and w as [OC, C], or one product for each group. Of a strided one only the places that it reads are
+taken. A convolution alone, or where few others are near, needs no packing so. One that reads a single channel for what it
+computes only scales it, and is a product of elements.
+"""
+
+from __future__ import annotations
+
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.layout.channel_blocks import is_pointwise
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE
+
+
+def lower_pointwise_convolutions(graph: Graph) -> Graph:
+    """Returns *graph* with products for the 1x1 convolutions that are left in it."""
+    return rewrite_graph(graph, lambda new, node, inputs: [_product(new, node, inputs)] if is_pointwise(node) else None)
+
+
+def _product(new: Graph, node: Node, inputs: Inputs) -> Value:
+    """Returns the convolution as a product: weights times places, or, for a single place, images times weights."""
+    x, w, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
+    assert x is not None  # a convolution reads something
+    assert isinstance(w, Constant)  # is_pointwise asks for it
+    if set(node.attribute("strides")) != {1}:
+        ends, steps = x.shape[2:], node.attribute("strides")
+        x = new.add("slice", [x], starts=(0, 0), ends=ends, axes=(2, 3), steps=steps, source=node.source)
+    n, channels, height, width = x.shape
+    group = node.attribute("group")
+    if height is ONE and width is ONE and group == 1:
+        rows = new.add("reshape", [x], shape=(n, channels))
+        matrix = w.reshaped(w.extents[:2], f"{w.name}_matrix")
+        y = new.add("gemm", [rows, matrix, bias], source=node.source, trans_b=True)
+        return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)
+    groups = () if group == 1 else (group,)
+    made, read = w.extents[0] // group, w.extents[1]
+    matrix = w.reshaped((*groups, made, read), f"{w.name}_matrix")
+    places = new.add("reshape", [x], shape=(n, *groups, read, height * width))
+    y = new.add("mul" if read == 1 else "matmul", [matrix, places], source=node.source)
+    if bias is not None:
+        column = new.add("reshape", [bias], shape=(*groups, made, 1), name=f"{bias.name}_column")
+        y = new.add("add", [y, column], source=node.source)
+    return new.add("reshape", [y], shape=node.output.shape, source=node.source, name=node.output.name)

@@ -1,0 +1,116 @@
+"""The graph passes in their order: a line a pass, with the options that switch it off and the reason for its place.
+
+fast = optimize(graph, target, evaluator, Switches(without=("winograd",)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from weft.graph.core.evaluator import Evaluator
+from weft.graph.core.graph import Graph
+from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
+from weft.graph.passes.convolutions.choose_winograd import choose_winograd
+from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
+from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
+from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
+from weft.graph.passes.convolutions.lower_volume_convolutions import lower_volume_convolutions
+from weft.graph.passes.convolutions.trim_dead_taps import trim_dead_taps
+from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
+from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
+from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows
+from weft.graph.passes.fold_constants import fold_constants
+from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.guard_indices import guard_indices
+from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_target
+from weft.graph.passes.merge_axes import merge_axes
+from weft.graph.passes.pack_matrices import pack_matrices
+from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
+from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
+from weft.graph.passes.simplify_calls import simplify_calls
+from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
+from weft.support.passes import EVERYTHING, Pass, alone
+from weft.targets.target import Target
+
+
+def _simplify_calls(graph: Graph, context: GraphContext) -> Graph:
+    return simplify_calls(graph, exact=context.switches.exact)
+
+
+def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph:
+    blocks = context.switches.uses(LAYOUT)
+    return lower_transposed_convolutions(graph, context.target, context.evaluator, blocks=blocks)
+
+
+def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
+    return choose_layouts(graph, context.target, by_winograd=WINOGRAD_PASS.is_on(context.switches))
+
+
+def _fold_packed_constants(graph: Graph, context: GraphContext) -> Graph:
+    return fold_constants(graph, context.evaluator, defer=True)
+
+
+WINOGRAD_PASS: Final[GraphPass] = Pass("choose_winograd", with_target(choose_winograd), 1, (WINOGRAD,), exact=False)
+"""Choosing layouts counts on this pass where it is on."""
+
+GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
+    # tensors without elements have no kernel, on any level
+    Pass("replace_empty_tensors", alone(replace_empty_tensors)),
+    # before any pass that costs time for each node
+    Pass("eliminate_dead_code", alone(eliminate_dead_code)),
+    # shapes and scales that the model computes are constants for the patterns of all later passes
+    Pass("fold_constants", with_evaluator(fold_constants), 1),
+    # on the model's own indices, while the nodes that use them are still the model's; folded ones were checked by folding
+    Pass("guard_indices", alone(guard_indices)),
+    # on the calls as the model spells them, which simplifying would change
+    Pass("recognize_layer_norm", alone(recognize_layer_norm), 1, exact=False),
+    # reshapes and neutral calls go that would hide equal calls and hold producers and consumers apart
+    Pass("simplify_calls", _simplify_calls, 1),
+    # once equal calls look alike
+    Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
+    # normalizations go into weights while convolutions still have the weights and layouts of the model
+    Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),
+    # taps that meet only padding need no lowering below
+    Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
+    # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen
+    Pass("lower_volume_convolutions", with_evaluator(lower_volume_convolutions), 1),
+    Pass("lower_dilated_convolutions", with_target(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
+    Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
+    # all convolutions are there: one layout for each chain of them
+    Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
+    # 1x1 convolutions that are in no channel blocks
+    Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
+    # of convolutions in channel blocks
+    WINOGRAD_PASS,
+    Pass("choose_transposed_winograd", with_target(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
+    # reductions in the layout that was chosen
+    Pass("merge_axes", with_target(merge_axes), 1),
+    # all products are there; one matrix of all rows is to be packed for
+    Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
+    # right-hand sides in panels, of the shape that they keep
+    Pass("pack_matrices", with_target(pack_matrices), 2),
+    # reshapes of the passes before that have met
+    Pass("simplify_packed", _simplify_calls, 1),
+    # packed weights, of which nothing looks at the elements any more: computed when they are written
+    Pass("fold_packed_constants", _fold_packed_constants, 1, (PREPACKING,)),
+)
+
+
+def optimize(
+    graph: Graph,
+    target: Target,
+    evaluator: Evaluator,
+    switches: Switches = EVERYTHING,
+    *,
+    verify: bool = False,
+    trace: Callable[[GraphReport], None] | None = None,
+) -> Graph:
+    """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* is given a report of each pass.
+
+    With *verify*, every graph that a pass made is verified. Raises what a pass refuses a model with, and `LoweringError` where
+    one crashes; the error then names a file, and the command that runs the pass again on the graph in it.
+    """
+    context = GraphContext(target, evaluator, switches)
+    return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)

@@ -1,0 +1,55 @@
+"""Matching small trees of calls.
+
+    match(("mul", ("sqrt", "x"), "x"), value) == {"x": ...}     where value is mul(sqrt(v), v), or mul(v, sqrt(v))
+
+A pattern is the name of a captured value, or an operator with the patterns of its inputs. A name that occurs twice must be
+the same value twice, and one that begins with `#` captures constants only. The operands of a commutative operator match in
+either order.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from weft.graph.core.graph import Constant, Value
+
+Pattern: TypeAlias = str | tuple["Pattern", ...]
+
+
+def match(pattern: Pattern, value: Value | None, bound: dict[str, Value] | None = None) -> dict[str, Value] | None:
+    """Returns the captured values where *value* is computed as *pattern* says, else None."""
+    captured = {} if bound is None else bound
+    if value is None:
+        return None
+    if isinstance(pattern, str):
+        if pattern.startswith("#") and not isinstance(value, Constant):
+            return None
+        return {**captured, pattern: value} if captured.get(pattern, value) is value else None
+    op, *parts = pattern
+    node = value.producer
+    if node is None or node.op != op or len(node.inputs) != len(parts):
+        return None
+    found = _match_all(parts, node.inputs, captured)
+    if found is None and node.operator.is_commutative:
+        found = _match_all(parts, tuple(reversed(node.inputs)), captured)
+    return found
+
+
+def match_any(patterns: tuple[Pattern, ...], value: Value | None, bound: dict[str, Value]) -> dict[str, Value] | None:
+    """Returns what the first of *patterns* that matches captures."""
+    for p in patterns:
+        found = match(p, value, bound)
+        if found is not None:
+            return found
+    return None
+
+
+def _match_all(
+    parts: list[Pattern], inputs: tuple[Value | None, ...], captured: dict[str, Value]
+) -> dict[str, Value] | None:
+    for part, v in zip(parts, inputs, strict=True):
+        found = match(part, v, captured)
+        if found is None:
+            return None
+        captured = found
+    return captured

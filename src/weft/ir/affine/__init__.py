@@ -1,0 +1,1 @@
+"""Affine analysis: provers of conditions, and the iteration maps of blocks."""

@@ -1,0 +1,1 @@
+"""The simplifier: canonical forms of expressions under known bounds."""

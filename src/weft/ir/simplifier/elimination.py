@@ -1,0 +1,235 @@
+"""Bounds of polynomials whose variables have symbolic ranges, by eliminating one variable after another.
+
+A variable is replaced by the end of its range that makes the polynomial smallest, as the sign of its coefficient says, from the
+last bound to the first: Fourier-Motzkin elimination for one inequality at a time, taken through
+`//`, `%`, `min` and `max` where these are monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+from typing import Final
+
+from weft.ir.bounds import interval as iv
+from weft.ir.bounds.polynomial import (
+    Monomial,
+    Poly,
+    add_to,
+    constant,
+    plus,
+    poly_of,
+    poly_to_expr,
+    scaled,
+    times,
+    without,
+)
+from weft.ir.expr.base import Expr, Var
+from weft.ir.expr.binary import FloorDiv, FloorMod, Max, Min
+from weft.ir.expr.node import Node
+from weft.ir.expr.nodes import Select
+from weft.ir.simplifier.context import Context
+
+_FUEL: Final = 16  # nested steps before giving up
+
+
+def plain_low(p: Poly, ctx: Context) -> int | None:
+    """Returns the lower end of the interval of *p* with each term taken by itself."""
+    low = 0
+    of = ctx.bounds.of
+    for m, k in p.items():
+        if not m:
+            low += k
+            continue
+        value = of(m[0])
+        for atom in m[1:]:
+            value = iv.mul(value, of(atom))
+        end = value[0] if k > 0 else value[1]
+        if end is None:
+            return None
+        low += k * end
+    return low
+
+
+def lowest(p: Poly, target: int | None, ctx: Context, fuel: int = _FUEL) -> int | None:
+    """Returns a constant that *p* never falls below, None if none is found; stops looking once *target* is reached."""
+    value = constant(p)
+    if value is not None:
+        return value
+    best = plain_low(p, ctx)
+    if fuel <= 0 or not is_worth_it(p, ctx):
+        return best
+    memo: dict[tuple[frozenset[tuple[Monomial, int]], int | None], tuple[int, int | None]]
+    memo = ctx.bounds.memo_for("lowest")
+    key = frozenset(p.items()), target
+    if key in memo and memo[key][0] >= fuel:
+        return memo[key][1]
+    choice = next(((m, k) for m, k in p.items() if len(m) == 1 and type(m[0]) in _CHOICES), None)
+    if choice is not None:
+        best = _better(best, _split_choice(p, *choice, target, ctx, fuel // 2))
+    else:
+        for attempt in (_relax_division, _eliminate_last):
+            if best is not None and target is not None and best >= target:
+                break
+            best = _better(best, attempt(p, target, ctx, fuel - 1))
+    memo[key] = fuel, best
+    return best
+
+
+_CHOICES: Final = frozenset({Min, Max, Select})
+
+
+def _better(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else max(a, b)
+
+
+def is_worth_it(p: Poly, ctx: Context) -> bool:
+    """Plain intervals are exact for sums of variables with constant ranges."""
+    return any(len(m) > 1 or (m and not (type(m[0]) is Var and _has_constant_ends(m[0], ctx))) for m in p)
+
+
+def _has_constant_ends(v: Var, ctx: Context) -> bool:
+    return all(e is None or constant(poly_of(e)) is not None for e in ctx.bounds.ranges.get(v, ()))
+
+
+def _relax_division(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
+    """Replaces the first `c * (x // c)` by x or by `x - c + 1`, whichever makes *p* smaller.
+
+    Where the factor is no multiple of c, some multiple `s * p` is bounded instead: `p >= ceil(least / s)`.
+    """
+    for m, k in p.items():
+        for at, atom in enumerate(m):
+            if type(atom) is not FloorDiv:
+                continue
+            d = ctx.poly(atom.b)
+            if len(d) != 1 or not ctx.is_at_least(d, 1):
+                continue
+            ((dm, dk),) = d.items()
+            rest = without(m[:at] + m[at + 1 :], dm)
+            if rest is None or (rest and not _is_natural(rest, ctx)):
+                continue
+            s = dk // gcd(k, dk)
+            x = ctx.poly(atom.a)
+            if k > 0:
+                x = plus(plus(x, d, -1), {(): 1})
+            relaxed = plus(scaled(_dropping(p, m), s), times({rest: k * s // dk}, x))
+            least = lowest(relaxed, None if target is None else s * (target - 1) + 1, ctx, fuel)
+            return None if least is None else -(-least // s)
+    return None
+
+
+def _is_natural(m: Monomial, ctx: Context) -> bool:
+    return ctx.is_at_least({m: 1}, 0)
+
+
+def _dropping(p: Poly, m: Monomial) -> Poly:
+    return {n: k for n, k in p.items() if n is not m}
+
+
+def _split_choice(p: Poly, m: Monomial, k: int, target: int | None, ctx: Context, fuel: int) -> int | None:
+    """Bounds *p* for each value that `k * m` can take, a `min`, `max` or `select`."""
+    atom = m[0]
+    a, b = (atom.then, atom.other) if isinstance(atom, Select) else (atom.a, atom.b)  # type: ignore[attr-defined]
+    rest = _dropping(p, m)
+    found = [lowest(plus(rest, ctx.poly(x), k), target, ctx, fuel) for x in (a, b)]
+    known = [x for x in found if x is not None]
+    # k * max(a, b) is at least k*a and at least k*b if k > 0, so the better one will do; k * min(a, b) is one of them
+    if type(atom) is (Max if k > 0 else Min):
+        return max(known, default=None)
+    return min(known) if len(known) == 2 else None
+
+
+def _eliminate_last(p: Poly, target: int | None, ctx: Context, fuel: int) -> int | None:
+    for v in variables(p, ctx):
+        reduced = extreme(p, v, False, ctx)
+        if reduced is not None and reduced != p:
+            return lowest(reduced, target, ctx, fuel)
+    return None
+
+
+def variables(p: Poly, ctx: Context) -> Iterator[Var]:
+    """Yields the variables of *p* that have a range, the last bound first."""
+    order = ctx.bounds.order
+    found = {v for m in p for atom in m for v in _vars_of(atom, ctx) if v in order}
+    return iter(sorted(found, key=lambda v: -order[v]))
+
+
+def _vars_of(atom: Expr, ctx: Context) -> frozenset[Var]:
+    """Returns the variables of *atom*; those of its parts are remembered, as deep atoms share theirs."""
+    memo: dict[Node, frozenset[Var]] = ctx.bounds.memo_for("variables")
+    stack: list[Node] = [atom]
+    while stack:
+        n = stack.pop()
+        if n in memo:
+            continue
+        if type(n) is Var:
+            memo[n] = frozenset((n,))
+            continue
+        kids = n.children()
+        todo = [k for k in kids if k not in memo]
+        if todo:
+            stack += [n, *todo]
+        else:
+            memo[n] = frozenset().union(*[memo[k] for k in kids])
+    return memo[atom]
+
+
+def extreme(p: Poly, v: Var, top: bool, ctx: Context) -> Poly | None:
+    """Returns a bound of *p*, from above if *top*, in which *v* has been replaced; None where that cannot be done.
+
+    The bound is reached where *p* is linear in *v*, or monotone through one division. Of a power of *v* one factor is
+    replaced, so that the bound still speaks of *v*, in a lower degree.
+    """
+    rest: Poly = {}
+    by_atom: dict[Expr, Poly] = {}
+    for m, k in p.items():
+        touched = [a for a in m if v in _vars_of(a, ctx)]
+        if not touched:
+            rest[m] = k
+        elif touched.count(touched[0]) < len(touched):
+            return None
+        else:
+            at = m.index(touched[0])
+            add_to(by_atom.setdefault(touched[0], {}), {m[:at] + m[at + 1 :]: k})
+    for atom, factor in by_atom.items():
+        if ctx.is_at_least(factor, 0):
+            end = _end(atom, v, top, ctx)
+        elif ctx.is_at_least(scaled(factor, -1), 0):
+            end = _end(atom, v, not top, ctx)
+        else:
+            return None
+        if end is None:
+            return None
+        add_to(rest, times(factor, end))
+    return rest
+
+
+def _end(atom: Expr, v: Var, top: bool, ctx: Context) -> Poly | None:
+    """Returns the largest (*top*) or smallest value of *atom* as *v* varies, without *v*."""
+    if atom is v:
+        end = ctx.bounds.ranges[v][top]
+        return None if end is None else ctx.poly(end)
+    found: Poly | None = None
+    if type(atom) is FloorDiv:
+        found = _end_of_quotient(atom, v, top, ctx)
+    elif type(atom) is FloorMod and v not in _vars_of(atom.b, ctx):
+        d = ctx.poly(atom.b)
+        if ctx.is_at_least(d, 1):
+            found = plus(d, {(): -1}) if top else {}
+    elif type(atom) in (Min, Max):
+        a = extreme(ctx.poly(atom.a), v, top, ctx)  # type: ignore[attr-defined]
+        b = extreme(ctx.poly(atom.b), v, top, ctx)  # type: ignore[attr-defined]
+        if a is not None and b is not None:
+            found = ctx.poly(type(atom)(poly_to_expr(a, atom.dtype), poly_to_expr(b, atom.dtype)))  # type: ignore[call-arg]
+    if found is None:
+        plain = ctx.bounds.of(atom)[top]
+        return None if plain is None else {(): plain} if plain else {}
+    return found
+
+
+def _end_of_quotient(atom: FloorDiv, v: Var, top: bool, ctx: Context) -> Poly | None:
+    if v in _vars_of(atom.b, ctx):
+        return None
+    d = ctx.poly(atom.b)
+    x = extreme(ctx.poly(atom.a), v, top, ctx)
+    return ctx.quotient(x, d, atom.dtype) if x is not None and ctx.is_at_least(d, 1) else None

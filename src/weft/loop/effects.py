@@ -1,0 +1,102 @@
+"""What callees do to the machine, declared once: the memory that they read and write, who waits at them, tokens.
+
+    effects_of(prefetch(A, at))             nothing: a hint
+    effects_of(Call("weft.barrier", ()))    all threads of a block wait
+    effects_of(Call("someone.else", ...))   undeclared: it may do anything, and nothing may move across it
+
+A target declares its tensor instructions (`targets.instructions`). A function of the program counts as undeclared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from weft.loop.buffer import Buffer
+from weft.loop.intrinsics import BARRIER, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
+from weft.loop.nodes import Address, Call, Stmt, Store
+from weft.loop.visit import statements
+
+
+class Waits(StrEnum):
+    """Which threads wait for one another at a barrier."""
+
+    BLOCK = "block"
+    WARP = "warp"
+
+
+class Token(StrEnum):
+    """What is done to the queue of tokens between two units, whose numbers are the arguments."""
+
+    PUSH = "push"
+    POP = "pop"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a call does; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes."""
+
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    barrier: Waits | None = None
+    token: Token | None = None
+
+    @property
+    def orders(self) -> bool:
+        """Whether no access of memory may move across the call."""
+        return self.barrier is not None or self.token is not None
+
+    @property
+    def is_hint(self) -> bool:
+        """Whether the call does nothing that a program could tell."""
+        return not (self.reads or self.writes or self.orders)
+
+
+_DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
+    PREFETCH: Effects(),
+    BARRIER: Effects(barrier=Waits.BLOCK),
+    WARP_BARRIER: Effects(barrier=Waits.WARP),
+    PUSH_TOKEN: Effects(token=Token.PUSH),
+    POP_TOKEN: Effects(token=Token.POP),
+}
+
+
+def declare_effects(callee: str, effects: Callable[[], Effects]) -> None:
+    """Declares what a callee does; *effects* is called when that is first asked for."""
+    _DECLARED[callee] = effects
+
+
+def effects_of(call: Call) -> Effects | None:
+    """Returns what *call* does; None where that is not declared: it may do anything."""
+    found = _DECLARED.get(call.callee)
+    if found is None or isinstance(found, Effects):
+        return found
+    made = _DECLARED[call.callee] = found()
+    return made
+
+
+def is_hint(s: Stmt) -> bool:
+    """Answers whether *s* is a call that does nothing that the program could tell."""
+    known = effects_of(s) if isinstance(s, Call) else None
+    return known is not None and known.is_hint
+
+
+def addresses_touched(call: Call) -> tuple[list[Address], list[Address]]:
+    """Returns the addresses through which *call* reads and writes; of an undeclared one, all that it is given."""
+    known, given = effects_of(call), [(n, a) for n, a in enumerate(call.args) if isinstance(a, Address)]
+    read = [a for n, a in given if known is None or n in known.reads]
+    return read, [a for n, a in given if known is None or n in known.writes]
+
+
+def may_write(root: Stmt, buffers: Collection[Buffer]) -> bool:
+    """Answers whether *root* may change what is in one of *buffers*: by a store, or a call that does so or is undeclared."""
+    for s in statements(root) if buffers else ():
+        if isinstance(s, Store) and s.buffer in buffers:
+            return True
+        if isinstance(s, Call):
+            known = effects_of(s)
+            if known is None or known.orders or any(a.buffer in buffers for a in addresses_touched(s)[1]):
+                return True
+    return False

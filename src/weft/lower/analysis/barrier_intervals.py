@@ -1,0 +1,151 @@
+"""The tree of statements in a block of threads, and the memory that threads touch in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from weft.ir import ONE, ZERO, Bounds, Const, Expr, Var, assume, simplify, substitute
+from weft.loop import (
+    Buffer,
+    Call,
+    For,
+    If,
+    Stmt,
+    Store,
+    View,
+    addresses_touched,
+    loads,
+    own_exprs,
+    statements,
+    sub_statements,
+)
+from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_threads
+from weft.support.errors import LoweringError
+from weft.targets.scopes import Sight, sight_of
+
+
+@dataclass(eq=False)
+class ThreadSpot:
+    """A statement where it stands, with its number in pre-order, as `StmtRewriter.visit` meets it."""
+
+    stmt: Stmt
+    parent: ThreadSpot | None
+    child: int
+    number: int
+    depth: int
+    children: list[ThreadSpot] = field(default_factory=list)
+
+    def above(self) -> Iterator[ThreadSpot]:
+        """Yields this spot and those around it, innermost first."""
+        spot: ThreadSpot | None = self
+        while spot is not None:
+            yield spot
+            spot = spot.parent
+
+    def below(self, outer: ThreadSpot | None) -> list[ThreadSpot]:
+        """Returns the spots from just inside *outer* down to this one."""
+        chain: list[ThreadSpot] = []
+        for p in self.above():
+            if p is outer:
+                break
+            chain.append(p)
+        return chain[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadAccess:
+    """What a statement touches: an element of *buffer*, or all of it where the indices are None.
+
+    Along an axis of threads with no loop around the statement, every thread does so if `by_all`, else only thread 0.
+    """
+
+    spot: ThreadSpot
+    buffer: Buffer
+    indices: tuple[Expr, ...] | None
+    writes: bool
+    by_all: bool
+
+
+def tree(root: Stmt) -> list[ThreadSpot]:
+    """Returns the spots of *root* in pre-order."""
+    spots: list[ThreadSpot] = []
+    stack: list[tuple[Stmt, ThreadSpot | None, int]] = [(root, None, 0)]
+    while stack:
+        s, parent, child = stack.pop()
+        spot = ThreadSpot(s, parent, child, len(spots), parent.depth + 1 if parent else 0)
+        spots.append(spot)
+        if parent is not None:
+            parent.children.append(spot)
+        stack += [(k, spot, n) for n, k in reversed(list(enumerate(sub_statements(s))))]
+    return spots
+
+
+def meet(a: ThreadSpot, b: ThreadSpot) -> ThreadSpot:
+    """Returns the innermost spot around both."""
+    while a is not b:
+        if a.depth >= b.depth and a.parent is not None:
+            a = a.parent
+        elif b.parent is not None:
+            b = b.parent
+    return a
+
+
+def thread_extents(root: Stmt) -> dict[str, int]:
+    """Returns how many threads a block needs along each axis: as many as the longest loop over it has iterations."""
+    extents: dict[str, int] = {}
+    for s in statements(root):
+        if isinstance(s, For) and is_over_threads(s):
+            axis = str(axis_of(s))
+            if not isinstance(s.extent, Const):
+                raise LoweringError(f"the loop {s.var.name} over {axis} has no constant number of iterations")
+            extents[axis] = max(extents.get(axis, 1), int(s.extent.value))
+    return {axis: extents[axis] for axis in THREADS if axis in extents}
+
+
+def position(spot: ThreadSpot, axis: str) -> Expr | None:
+    """Returns which thread along *axis* runs *spot*; None if no loop around says so."""
+    for p in spot.above():
+        if isinstance(p.stmt, For) and axis_of(p.stmt) == axis:
+            return p.stmt.var - p.stmt.begin if p.stmt.begin is not ZERO else p.stmt.var
+    return None
+
+
+def within(bounds: Bounds, chain: list[ThreadSpot], names: dict[Var, Expr]) -> Bounds:
+    """Returns *bounds* inside *chain*, a series of spots one in another, whose variables go by other *names*."""
+    for n, p in enumerate(chain):
+        s, inner = p.stmt, chain[n + 1] if n + 1 < len(chain) else None
+        if isinstance(s, For):
+            v = names.get(s.var, s.var)
+            assert isinstance(v, Var)
+            begin, extent = substitute(s.begin, names), substitute(s.extent, names)
+            bounds = bounds.bind(v, begin, simplify(begin + extent - ONE, bounds))
+        elif isinstance(s, If) and inner is not None and inner.child == 0:
+            bounds = assume(substitute(s.cond, names), bounds)
+    return bounds
+
+
+def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
+    """Yields all that the statements at *spots* touch; what a statement reads comes before what it writes."""
+    for spot in spots:
+        s = spot.stmt
+        alone = _is_for_one(s)
+        for n in [x for e in own_exprs(s) for x in loads(e)]:
+            yield ThreadAccess(spot, n.buffer, n.indices, False, not alone)
+        if isinstance(s, Call):
+            for writes, addresses in enumerate(addresses_touched(s)):
+                for a in addresses:
+                    yield ThreadAccess(spot, a.buffer, None, bool(writes), not alone)
+        if isinstance(s, Store):
+            yield ThreadAccess(spot, s.buffer, s.indices, True, not alone)
+        elif isinstance(s, View):
+            yield ThreadAccess(spot, s.source, None, False, True)
+            yield ThreadAccess(spot, s.source, None, True, True)
+
+
+def _is_for_one(s: Stmt) -> bool:
+    """Tells whether one thread of those that no loop tells apart is to run *s*: it changes what others see."""
+    if isinstance(s, Store):
+        return sight_of(s.buffer.scope) is not Sight.THREAD
+    written = addresses_touched(s)[1] if isinstance(s, Call) else []
+    return any(sight_of(a.buffer.scope) is not Sight.THREAD for a in written)

@@ -1,0 +1,72 @@
+"""The conditions that guard what statements do, and how large the guarded statements are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.ir import TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, post_order
+from weft.loop import For, If, LoopKind, Stmt, Store, buffers_of, own_exprs, sub_statements
+
+
+class Guards:
+    """The single conditions that guard something in a statement, remembered by statement."""
+
+    def __init__(self) -> None:
+        self.memo: dict[Node, tuple[Expr, ...]] = {}
+
+    def of(self, s: Stmt) -> tuple[Expr, ...]:
+        """Returns the conditions in *s*, each once."""
+        stack = [s]
+        while stack:
+            t = stack[-1]
+            if t in self.memo:
+                stack.pop()
+                continue
+            todo = [k for k in sub_statements(t) if k not in self.memo]
+            if todo:
+                stack += todo
+                continue
+            stack.pop()
+            found: dict[Expr, None] = {}
+            if isinstance(t, If):
+                found.update(dict.fromkeys(conjuncts(t.cond)))
+            for e in own_exprs(t):
+                found.update(dict.fromkeys(self._in(e)))
+            for k in sub_statements(t):
+                found.update(dict.fromkeys(self.memo[k]))
+            self.memo[t] = tuple(found)
+        return self.memo[s]
+
+    def _in(self, e: Expr) -> tuple[Expr, ...]:
+        if e not in self.memo:
+            selects = [n for n in post_order(e) if isinstance(n, Select)]
+            self.memo[e] = tuple([c for n in selects for c in conjuncts(n.cond)])
+        return self.memo[e]
+
+
+def uses_registers(s: Stmt) -> bool:
+    """Answers whether *s* works on a register tile: its vectors must all be cut alike for it to stay in registers."""
+    return any(b.in_registers for b in buffers_of(s))
+
+
+def stores_in(s: Stmt) -> int:
+    """Returns how many stores *s* has once its unrolled loops are written out."""
+    total = 0
+    stack = [(s, 1)]
+    while stack:
+        t, times = stack.pop()
+        total += times * isinstance(t, Store)
+        if isinstance(t, For) and t.kind is LoopKind.UNROLLED and isinstance(t.extent, Const):
+            times *= int(t.extent.value)
+        stack += [(k, times) for k in sub_statements(t)]
+    return total
+
+
+def assume(body: Stmt, true: Iterable[Expr]) -> Stmt:
+    """Returns *body* where the conditions *true* hold."""
+    memo: dict[Node, Node] = dict.fromkeys(true, TRUE)
+    return map_nodes(body, _decided, memo=memo)
+
+
+def _decided(n: Node) -> Node | None:
+    return n.then if isinstance(n, If | Select) and n.cond is TRUE else None

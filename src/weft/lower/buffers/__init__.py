@@ -1,0 +1,1 @@
+"""Passes over buffers: placement of allocations, compaction, flattening, register tiles."""

@@ -1,0 +1,177 @@
+"""Shrinks each local buffer to the box that is touched while it is allocated, and dissolves the blocks.
+
+    for i in range(8):                                    for i in range(8):
+        alloc B[8, 4]                                         alloc B[4]
+        for j in range(4):                                    for j in range(4):
+            with block("B", vi=spatial(8, i), ...):    ->         B[j] = A[i, j] + 1
+                B[vi, vj] = A[vi, vj] + 1
+        ...
+
+The box of a dimension begins at the smallest index as the loops inside the allocation run, in terms of the loops around it; its
+width is a constant or made of symbolic sizes. What can't be bounded so keeps the whole dimension, and dimensions of one element
+are dropped. Blocks are measured, since their regions and predicates say most, then dissolved by `lower_blocks`, since
+the new indices speak of the loops around a block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir import ONE, ZERO, Bounds, Const, Expr, Node, Var, free_vars, index, map_nodes, post_order, prove, simplify
+from weft.loop import (
+    Address,
+    Alloc,
+    Block,
+    Buffer,
+    Call,
+    For,
+    Function,
+    Load,
+    Program,
+    Stmt,
+    Store,
+    View,
+    replace_in_notes,
+)
+from weft.lower.analysis.buffer_accesses import Place, Use, Uses, find_uses, vars_between
+from weft.lower.buffers.lower_blocks import dissolve
+from weft.lower.buffers.place_allocations import relaxed
+from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+
+
+def compact_buffers(program: Program) -> Program:
+    """Returns *program* with local buffers shrunk and without blocks."""
+    return map_functions(program, _compacted)
+
+
+def _compacted(function: Function) -> Stmt:
+    uses = find_uses(function)
+    plans = {b: plan for b in uses.allocs if (plan := _plan(b, uses)) is not None}
+    plain = function.with_body(dissolve(function))
+    return _Compact(plans, size_bounds(function)).rewrite(plain.body) if plans else plain.body
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The smaller buffer, and for each dimension that it keeps, its number and the index that becomes 0."""
+
+    buffer: Buffer
+    kept: tuple[tuple[int, Expr], ...]
+
+    def moved(self, indices: tuple[Expr, ...], bounds: Bounds) -> tuple[Expr, ...]:
+        """Returns where in the smaller buffer the element at *indices* is."""
+        if not self.kept:
+            return (ZERO,)
+        return tuple([indices[d] if base is ZERO else simplify(indices[d] - base, bounds) for d, base in self.kept])
+
+
+def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
+    """Returns how *buffer* shrinks; None if it does not, or is seen through a view. Strides of its own are kept."""
+    alloc, mine = uses.allocs[buffer], uses.of[buffer]
+    if not mine or any(isinstance(u.place.stmt, View) for u in mine):
+        return None
+    outer = set(vars_between(None, alloc))
+    ranges = _ranges(mine, alloc, buffer, outer)
+    if all(base is ZERO and width is size for (base, width), size in zip(ranges, buffer.shape, strict=True)):
+        return None
+    kept = tuple([(d, base) for d, (base, width) in enumerate(ranges) if width is not ONE])
+    shape = [ranges[d][1] for d, _ in kept] or [ONE]
+    strides = None if buffer.strides is None or not kept else [buffer.strides[d] for d, _ in kept]
+    made = Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides)
+    return None if _is_passed(buffer, mine) and _moves(buffer, made, kept) else Plan(made, kept)
+
+
+def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:
+    """Tells whether an address in *buffer* is passed on: who takes it may count on the strides."""
+    stmts = dict.fromkeys(u.place.stmt for u in uses if isinstance(u.place.stmt, Block | Call))
+    return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in post_order(s))
+
+
+def _moves(old: Buffer, new: Buffer, kept: tuple[tuple[int, Expr], ...]) -> bool:
+    """Tells whether elements of the smaller buffer are at other distances than they were."""
+    before, after = old.row_major_strides(), new.row_major_strides()
+    return any(simplify(after[k] - before[d]) is not ZERO for k, (d, _) in enumerate(kept))
+
+
+def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> list[tuple[Expr, Expr]]:
+    """Returns the base and the width of each dimension of the box that all *uses* touch."""
+    ends = [relaxed(u, alloc) for u in uses]
+    result: list[tuple[Expr, Expr]] = []
+    for d, size in enumerate(buffer.shape):
+        found: tuple[Expr, Expr] | None = None
+        for k, e in enumerate(ends):
+            one = None if e[d] is None else (e[d][0], e[d][1])  # type: ignore[index]
+            found = one if k == 0 else _union(found, one, alloc.bounds)
+            if found is None:
+                break
+        result.append(_range(found, size, alloc.bounds, outer))
+    return result
+
+
+def _union(a: tuple[Expr, Expr] | None, b: tuple[Expr, Expr] | None, bounds: Bounds) -> tuple[Expr, Expr] | None:
+    if a is None or b is None:
+        return None
+    low, high = _first(a[0], b[0], bounds), _first(b[1], a[1], bounds)
+    if low is None or high is None:
+        return None
+    return low, (b[1] if high is a[1] else a[1])
+
+
+def _first(a: Expr, b: Expr, bounds: Bounds) -> Expr | None:
+    """Returns the smaller of two indices, if it is known which one that is."""
+    return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None
+
+
+def _range(ends: tuple[Expr, Expr] | None, size: Expr, bounds: Bounds, outer: set[Var]) -> tuple[Expr, Expr]:
+    """Returns the base and the width between *ends*; the whole dimension where that is no less, or varies with a loop."""
+    whole = (ZERO, size)
+    if ends is None:
+        return whole
+    base = simplify(ends[0], bounds)
+    width = simplify(ends[1] - ends[0] + ONE, bounds)
+    if any(v in outer for v in free_vars(width)):
+        most = bounds.of(width).hi
+        if most is None:
+            return whole
+        width = index(most)
+    if width is size or (isinstance(width, Const) and isinstance(size, Const) and int(width.value) >= int(size.value)):
+        return whole
+    return base, width
+
+
+class _Compact(StmtRewriter):
+    """Replaces the planned buffers, once blocks are gone."""
+
+    def __init__(self, plans: dict[Buffer, Plan], bounds: Bounds) -> None:
+        self.plans = plans
+        self.made = {b: plan.buffer for b, plan in plans.items()}
+        self.bounds = bounds
+        self.memo: dict[Node, Node] = {}
+
+    def expr(self, e: Expr) -> Expr:
+        return map_nodes(e, self._access, memo=self.memo)
+
+    def _access(self, n: Node) -> Node | None:
+        if isinstance(n, Load | Address) and n.buffer in self.plans:
+            plan = self.plans[n.buffer]
+            return type(n)(plan.buffer, plan.moved(n.indices, self.bounds))
+        return None
+
+    def visit_for(self, s: For) -> Steps:
+        begin, extent = self.expr(s.begin), self.expr(s.extent)
+        outer, memo = self.bounds, self.memo
+        self.bounds, self.memo = extent_bounds(outer, s), {}
+        body = yield s.body
+        self.bounds, self.memo = outer, memo
+        return For(s.var, begin, extent, s.kind, body, replace_in_notes(s.notes, self.made))
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        body = yield s.body
+        return Alloc(self.plans[s.buffer].buffer if s.buffer in self.plans else s.buffer, body)
+
+    def visit_store(self, s: Store) -> Visited:
+        made = Store(s.buffer, self.exprs(s.indices), self.expr(s.value), None if s.mask is None else self.expr(s.mask))
+        plan = self.plans.get(s.buffer)
+        return (
+            made if plan is None else Store(plan.buffer, plan.moved(made.indices, self.bounds), made.value, made.mask)
+        )

@@ -1,0 +1,117 @@
+"""Gives every buffer one dimension: an index becomes the sum of index * stride.
+
+    def f(A: f32[4, 8]):                            def f(A: f32[32]):
+        alloc T[4, 8]                                   alloc T[32]
+        for i in range(4):                     ->       for i in range(4):
+            for j in range(8):                              for j in range(8):
+                T[i, j] = A[i, j]                               T[i * 8 + j] = A[i * 8 + j]
+
+A view of the same type as its source is resolved into indices of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ir import ONE, ZERO, Bounds, Expr, Node, Var, as_ramp, map_nodes, simplify
+from weft.loop import Address, Alloc, Buffer, For, Function, Load, Program, Store, View, replace_in_notes
+from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, size_bounds
+
+
+def flatten_buffers(program: Program) -> Program:
+    """Returns *program* with one-dimensional, row-major buffers only, its parameters included."""
+    functions = tuple([_Flatten(f).run(f) for f in program.functions])
+    return program if functions == program.functions else Program(functions)
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """Where the elements of a buffer are: in *buffer*, from *offset* on, a stride apart in each dimension."""
+
+    buffer: Buffer
+    offset: Expr
+    strides: tuple[Expr, ...]
+
+    def at(self, indices: tuple[Expr, ...], bounds: Bounds) -> tuple[Expr]:
+        """Returns the one index of the element at *indices*."""
+        total: Expr = self.offset
+        for i, stride in zip(indices, self.strides, strict=True):
+            total = total + i * stride
+        made = simplify(total, bounds)
+        return (made if made.dtype.lanes == 1 else simplify(as_ramp(made), bounds),)
+
+
+def flat_size(b: Buffer) -> Expr:
+    """Returns how many elements lie from the first to the last of *b*."""
+    size: Expr = ONE
+    if b.strides is None:
+        for s in b.shape:
+            size = size * s
+        return simplify(size)
+    for s, stride in zip(b.shape, b.strides, strict=True):
+        size = size + (s - ONE) * stride
+    return simplify(size)
+
+
+def is_flat(b: Buffer) -> bool:
+    """Answers whether *b* has one dimension, its elements side by side."""
+    return b.rank == 1 and (b.strides is None or b.strides[0] is ONE)
+
+
+def flat_buffer(b: Buffer) -> Flat:
+    """Returns the one-dimensional form of *b*; itself if it is that already."""
+    buffer = b if is_flat(b) else Buffer(b.name, (flat_size(b),), b.dtype, b.scope)
+    return Flat(buffer, ZERO, tuple([simplify(s) for s in b.row_major_strides()]))
+
+
+class _Flatten(StmtRewriter):
+    """Carries the flat form of each buffer in scope, and the ranges of the loops."""
+
+    def __init__(self, function: Function) -> None:
+        self.bounds = size_bounds(function)
+        self.flat = {p: flat_buffer(p) for p in function.params if isinstance(p, Buffer)}
+        self.memo: dict[Node, Node] = {}
+
+    def run(self, f: Function) -> Function:
+        """Returns the function with flat parameters and a flat body."""
+        body = self.rewrite(f.body)
+        params = tuple([p if isinstance(p, Var) else self.flat[p].buffer for p in f.params])
+        return f if body is f.body and params == f.params else Function(f.name, params, body, f.notes)
+
+    def expr(self, e: Expr) -> Expr:
+        return map_nodes(e, self._access, memo=self.memo)
+
+    def _access(self, n: Node) -> Node | None:
+        if isinstance(n, Load | Address):
+            flat = self.flat[n.buffer]
+            return type(n)(flat.buffer, flat.at(n.indices, self.bounds))
+        return None
+
+    def visit_for(self, s: For) -> Steps:
+        begin, extent = self.expr(s.begin), self.expr(s.extent)
+        outer, memo = self.bounds, self.memo
+        self.bounds, self.memo = extent_bounds(outer, s), {}
+        body = yield s.body
+        self.bounds, self.memo = outer, memo
+        notes = replace_in_notes(s.notes, {b: flat.buffer for b, flat in self.flat.items()}) if s.notes else ()
+        return For(s.var, begin, extent, s.kind, body, notes)
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        flat = self.flat[s.buffer] = flat_buffer(s.buffer)
+        body = yield s.body
+        return Alloc(flat.buffer, body)
+
+    def visit_view(self, s: View) -> Steps:
+        source, own = self.flat[s.source], flat_buffer(s.buffer)
+        offset = self.expr(s.offset)
+        if s.buffer.dtype is s.source.dtype:
+            self.flat[s.buffer] = Flat(source.buffer, source.offset + offset, own.strides)
+            return (yield s.body)
+        self.flat[s.buffer] = own
+        body = yield s.body
+        return View(own.buffer, source.buffer, source.offset + offset, body)
+
+    def visit_store(self, s: Store) -> Visited:
+        flat = self.flat[s.buffer]
+        indices = flat.at(self.exprs(s.indices), self.bounds)
+        return Store(flat.buffer, indices, self.expr(s.value), None if s.mask is None else self.expr(s.mask))

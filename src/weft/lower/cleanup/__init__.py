@@ -1,0 +1,1 @@
+"""Simplification of whole programs, and dead-code elimination."""

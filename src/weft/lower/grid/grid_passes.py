@@ -1,0 +1,49 @@
+"""The passes for machines that run grids of threads, in order.
+
+Up to `insert_barriers`, the iterations of a loop over threads are independent pieces of a program that means the same when they
+run one after another; `bind_threads` makes the program of a thread of it. After that nothing may move across a barrier, and no
+condition out of a loop that has one: loops are not cut, nor their conditions hoisted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.lower.buffers.compact_buffers import compact_buffers
+from weft.lower.buffers.expand_double_buffers import expand_double_buffers
+from weft.lower.buffers.flatten_buffers import flatten_buffers
+from weft.lower.buffers.hoist_allocations import hoist_allocations
+from weft.lower.buffers.place_allocations import place_allocations
+from weft.lower.cleanup.remove_noops import remove_noops
+from weft.lower.cleanup.simplify_program import simplify_program
+from weft.lower.grid.bind_threads import bind_threads
+from weft.lower.grid.insert_barriers import insert_barriers
+from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
+from weft.lower.grid.make_grids import make_grids
+from weft.lower.grid.share_buffers import share_buffers
+from weft.lower.grid.split_host_device import split_host_device
+from weft.lower.loops.hoist_invariants import hoist_invariants
+from weft.lower.manager import ProgramPass
+from weft.lower.math.expand_math import expand_math
+from weft.lower.units.inject_virtual_threads import inject_virtual_threads
+from weft.support.passes import Pass, alone
+
+GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
+    Pass("make_grids", alone(make_grids)),  # all that computes is in a grid from here on
+    Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),  # the blocks tell which loops reduce
+    Pass("place_allocations", alone(place_allocations)),  # each buffer next to its uses, so that
+    Pass("compact_buffers", alone(compact_buffers)),  # it shrinks to the box they touch; blocks end here
+    Pass("expand_double_buffers", alone(expand_double_buffers)),  # on shrunken buffers, which still have dimensions
+    Pass("inject_virtual_threads", inject_virtual_threads),  # inside a real thread, before it shares memory
+    Pass("hoist_invariants", alone(hoist_invariants)),  # no condition may leave a loop once there are barriers in it
+    Pass("share_buffers", share_buffers),  # gives each thread a row, which tells who touches whose elements, so that
+    Pass("insert_barriers", insert_barriers),  # threads wait between the loops over threads, by which all of them come
+    Pass("bind_threads", bind_threads),  # a block's loops over threads become the program of one thread
+    Pass("compact_memory_of_threads", alone(compact_buffers)),  # memory that one thread alone sees shrinks to its part
+    Pass("flatten_buffers", alone(flatten_buffers)),  # no later pass needs the dimensions of a buffer
+    Pass("split_host_device", split_host_device),  # flat buffers and sizes are the parameters of kernels
+    Pass("simplify_program", alone(simplify_program)),  # grid sizes decide guards; no loop is cut
+    Pass("remove_noops", alone(remove_noops)),  # the stores and buffers left unused
+    Pass("hoist_allocations", alone(hoist_allocations)),  # to the top of a kernel, which is a function by now
+    Pass("expand_math", expand_math),  # last: shared parts would be written out many times in printed programs
+)

@@ -1,0 +1,1 @@
+"""Passes over loops: partitioning, unswitching, vectorization, unrolling, prefetching, tasks."""

@@ -1,0 +1,179 @@
+"""Writes a tile of registers that may end early out for each number of rows that it may have.
+
+                                                if n - 4 * t == 1:
+    for i in unrolled(0, 4):                        S[0] = 0.0
+        if t * 4 + i < n: S[i] = 0.0                for k in range(0, 9): S[0] = S[0] + A[t * 4, k]
+    for k in range(0, 9):                           B[t * 4] = S[0]
+        for i in unrolled(0, 4):           ->   elif n - 4 * t == 2:
+            if t * 4 + i < n: S[i] = ...            for i in unrolled(0, 2): S[i] = 0.0
+    for i in unrolled(0, 4):                        ...
+        if t * 4 + i < n: B[t * 4 + i] = S[i]   elif 4 <= n - 4 * t:
+                                                    all four rows
+
+It is the last tile of as many rows as are known only when the program runs. A branch for each row in each step of a reduction
+takes several times as long as the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.cost import MOST_REMAINDERS, code_budget
+from weft.ir import (
+    INDEX,
+    ZERO,
+    Const,
+    Expr,
+    Lt,
+    Node,
+    Var,
+    conjuncts,
+    eq,
+    free_vars,
+    index,
+    map_nodes,
+    minimum,
+    poly_of,
+    poly_to_expr,
+)
+from weft.loop import (
+    Alloc,
+    Assert,
+    Call,
+    Eval,
+    For,
+    If,
+    LoopKind,
+    Program,
+    Seq,
+    Stmt,
+    Store,
+    bound_vars,
+    rename_fresh,
+    seq,
+    statements,
+    sub_statements,
+)
+from weft.lower.analysis.guard_conditions import Guards, assume, stores_in, uses_registers
+from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
+from weft.targets.target import Target
+
+
+def specialize_remainders(program: Program, target: Target) -> Program:
+    """Returns *program*, after `partition_loops`, with the last tile of rows written out for each number of them."""
+    return map_functions(program, lambda f: _Count(code_budget(target).remainder_growth).rewrite(f.body))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that are *left* for a tile of at most *most*, and the guards of each row, as conditions for an unrolled loop."""
+
+    left: Expr
+    most: int
+    guards: Mapping[Expr, Var]
+
+
+class _Count(StmtRewriter):
+    def __init__(self, largest_growth: int) -> None:
+        self.largest_growth = largest_growth
+        self.guards = Guards()
+        self.growth = 0
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        """Gives each number of rows registers of its own, which need not have the guards of the tile as it was."""
+        body: Stmt = s
+        while isinstance(body, Alloc):
+            body = body.body
+        rows = self._rows(body) if isinstance(body, Seq) else None
+        return Alloc(s.buffer, (yield s.body)) if rows is None else _counted(s, rows)
+
+    def visit_seq(self, s: Seq) -> Steps:
+        rows = self._rows(s)
+        if rows is not None:
+            return _counted(s, rows)
+        made = []
+        for part in s.body:
+            made.append((yield part))
+        return seq(*made)
+
+    def _rows(self, s: Seq) -> _Rows | None:
+        """Returns the rows of a tile, if *s* is all that is done with one; None for anything else, and for large tiles."""
+        if sum(bool(self.guards.of(p)) for p in s.body) < 2 or not uses_registers(s):
+            return None
+        unrolled = _unrolled(s)
+        for left, guards in self._row_guards(s, unrolled).items():
+            most = max(unrolled[v] for v in guards.values())
+            growth = stores_in(s) * (most - 1) // 2
+            several = sum(any(g in guards for g in self.guards.of(p)) for p in s.body) > 1
+            if several and most <= MOST_REMAINDERS and self.growth + growth <= self.largest_growth:
+                self.growth += growth
+                return _Rows(left, most, guards)
+        return None
+
+    def _row_guards(self, s: Stmt, unrolled: Mapping[Var, int]) -> dict[Expr, dict[Expr, Var]]:
+        """Returns, for each number of rows left that is known when *s* begins, the guards that end *unrolled* loops there."""
+        bound = {v for t in statements(s) for v in bound_vars(t)}
+        found: dict[Expr, dict[Expr, Var]] = {}
+        for g in self.guards.of(s):
+            for left, v in _ends(g, unrolled):
+                if bound.isdisjoint(free_vars(left)) and not isinstance(left, Const):
+                    found.setdefault(left, {})[g] = v
+        return found
+
+
+def _unrolled(s: Stmt) -> dict[Var, int]:
+    """Returns how often the unrolled loops in *s* run."""
+    loops = [f for f in statements(s) if isinstance(f, For) and f.kind is LoopKind.UNROLLED]
+    return {f.var: int(f.extent.value) for f in loops if isinstance(f.extent, Const)}
+
+
+def _counted(tile: Stmt, rows: _Rows) -> Stmt:
+    """Returns *tile* for each number of rows, one after another."""
+    result = tile
+    if _is_guarded(tile, rows):  # without a row it does nothing
+        result = If(rows.left >= index(rows.most), rename_fresh(assume(tile, rows.guards)), None)
+    for count in range(rows.most - 1, 0, -1):
+        result = If(eq(rows.left, index(count)), rename_fresh(_of_rows(tile, rows, count)), result)
+    return result
+
+
+def _is_guarded(s: Stmt, rows: _Rows) -> bool:
+    """Tells whether *s* stores nothing but what is of some row."""
+    if isinstance(s, If) and any(g in rows.guards for g in conjuncts(s.cond)):
+        return s.other is None
+    return not isinstance(s, Store | Eval | Call | Assert) and all(_is_guarded(t, rows) for t in sub_statements(s))
+
+
+def _of_rows(tile: Stmt, rows: _Rows, count: int) -> Stmt:
+    """Returns *tile* for *count* rows; loops over nothing but rows end with them."""
+    short = {f.var for f in statements(tile) if isinstance(f, For) and _is_of_rows(f, rows)}
+
+    def shorten(n: Node) -> Node | None:
+        if isinstance(n, For) and n.var in short:
+            return For(n.var, n.begin, minimum(n.extent, index(count)), n.kind, n.body, n.notes)
+        return None
+
+    rest: dict[Node, Node] = {g: v < index(count) for g, v in rows.guards.items() if v not in short}
+    return assume(map_nodes(tile, shorten, memo=rest), [g for g, v in rows.guards.items() if v in short])
+
+
+def _is_of_rows(loop: For, rows: _Rows) -> bool:
+    """Tells whether all that *loop* does, from its first iteration on, is guarded as a row."""
+    body = loop.body
+    while isinstance(body, For | Alloc):
+        body = body.body
+    if loop.begin is not ZERO or not isinstance(body, If) or body.other is not None:
+        return False
+    return any(rows.guards.get(g) is loop.var for g in conjuncts(body.cond))
+
+
+def _ends(guard: Expr, unrolled: Mapping[Var, int]) -> list[tuple[Expr, Var]]:
+    """Returns the number of rows that *guard* leaves of an unrolled loop, and its variable: `x + v < n` leaves `n - x`."""
+    if not isinstance(guard, Lt) or guard.a.dtype is not INDEX:
+        return []
+    room = poly_of(guard.b - guard.a)
+    found = [v for v in unrolled if any(v in m for m in room)]
+    if len(found) != 1 or room.pop((found[0],), 0) != -1 or any(found[0] in m for m in room):
+        return []
+    return [(poly_to_expr(room, INDEX), found[0])]

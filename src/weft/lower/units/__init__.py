@@ -1,0 +1,1 @@
+"""Passes for accelerators with several units: virtual threads and dependency tokens."""

@@ -1,0 +1,1 @@
+"""Convolutions: direct, transposed, and by Winograd's method."""

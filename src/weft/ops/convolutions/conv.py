@@ -1,0 +1,210 @@
+"""Convolutions: direct, over channels in blocks, depthwise, and transposed by the definition.
+
+A convolution is three formulas: the input padded, the contraction, and the bias added; a schedule decides where each is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir import Expr, all_of, const, prove, select
+from weft.ops.contraction import Contraction, along, through_groups
+from weft.ops.registry import operator
+from weft.ops.shapes import check_shape, multiplied, same_size, show_shape, size_bounds, sized
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, as_stored, compute, reduce_axis, sum_
+
+Ints = Sequence[int]
+
+
+def check_window(what: str, spatial: int, kernel: int, strides: Ints, pads: Ints, dilations: Ints) -> None:
+    """Raises `TypeMismatch` unless a window is given for each of the *spatial* dimensions."""
+    if not spatial == kernel == len(strides) == len(dilations) == len(pads) // 2:
+        raise TypeMismatch(
+            f"{what}: a kernel of {kernel} dimensions, strides {tuple(strides)}, pads {tuple(pads)} and dilations "
+            f"{tuple(dilations)} over {spatial} dimensions"
+        )
+    if min([*strides, *dilations], default=1) < 1:
+        raise TypeMismatch(f"{what}: strides {tuple(strides)} and dilations {tuple(dilations)} must be at least 1")
+
+
+def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name: str = "pad") -> Tensor:
+    """Pads the dimensions from *first* on: `pads` has a number before each, then a number after each, as in ONNX."""
+    n = len(pads) // 2
+    if not any(pads):
+        return x
+    before = dict(zip(range(first, first + n), pads[:n], strict=True))
+    after = dict(zip(range(first, first + n), pads[n:], strict=True))
+    shape = sized(*[s + before.get(d, 0) + after.get(d, 0) for d, s in enumerate(x.shape)])
+
+    def padded(t: Tensor, *i: Expr) -> Expr:
+        at = [v - before.get(d, 0) for d, v in enumerate(i)]
+        below = [before[d] <= i[d] for d in before if before[d]]
+        above = [at[d] < t.shape[d] for d in after if after[d]]
+        return select(all_of(below + above), t[tuple(at)], const(value, t.dtype))
+
+    return as_stored(x, lambda t: compute(shape, lambda *i: padded(t, *i), name, dtype=t.dtype))
+
+
+def window_size(size: Expr, kernel: Expr, stride: int, dilation: int) -> Expr:
+    """Returns the number of windows along a padded dimension; raises `TypeMismatch` where not even one fits."""
+    count = sized((size - dilation * (kernel - 1) - 1) // stride + 1)[0]
+    check_count(count, size)
+    return count
+
+
+def check_count(count: Expr, size: Expr) -> None:
+    """Raises `TypeMismatch` where there is certainly no window along a dimension of *size*, padding included."""
+    if prove(count < 1, size_bounds(count)):
+        raise TypeMismatch(f"the window is larger than the dimension of {show_shape((size,))} that it moves along")
+
+
+def add_bias(y: Tensor, bias: Tensor | None, at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Tensor:
+    """Adds *bias*, read at the index that *at* makes of the result's."""
+    if bias is None:
+        return y
+    check_shape("the bias of a convolution", bias.shape, at(y.shape))
+    return compute(y.shape, lambda *i: y[i] + bias[at(i)], "bias", dtype=y.dtype)
+
+
+def _check_weight(x: Expr, w: Expr, group: int, what: str) -> None:
+    if not same_size(x, w * group):
+        raise TypeMismatch(
+            f"{what}: the input has {show_shape((x,))} channels, but the weight takes {show_shape((w,))} a group ({group})"
+        )
+
+
+@operator("conv2d", contraction=Contraction(1, along(0)))
+def conv2d(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+    group: int = 1,
+) -> Tensor:
+    """Convolution of x [N, C, *S] with w [OC, C/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    check_window("conv2d", x.rank - 2, w.rank - 2, strides, pads, dilations)
+    _check_weight(x.shape[1], w.shape[1], group, "conv2d")
+    p = pad_spatial(x, pads)
+    outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
+    ic = reduce_axis(w.shape[1], "ic")
+    ks = [reduce_axis(k, f"k{'yxz'[n] if len(outs) < 4 else n}") for n, k in enumerate(w.shape[2:])]
+    per_group = w.shape[0] // group
+
+    def contraction(*i: Expr) -> object:
+        at = [o * s + k * d for o, k, s, d in zip(i[2:], ks, strides, dilations, strict=True)]
+        c = ic if group == 1 else (i[1] // per_group) * w.shape[1] + ic
+        return sum_(p[(i[0], c, *at)] * w[(i[1], ic, *ks)], [ic, *ks])
+
+    y = compute((x.shape[0], w.shape[0], *outs), contraction, "conv2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1],))
+
+
+@operator("conv2d_blocked")
+def conv2d_blocked(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+    group: int = 1,
+) -> Tensor:
+    """Convolution of x [N, C/c, H, W, c] with w [OC/o, C/group/i, KH, KW, i, o] to [N, OC/o, OH, OW, o].
+
+    The blocks c and i are the same; bias is [OC/o, o].
+    """
+    _check_weight(x.shape[1], w.shape[1], group, "conv2d_blocked")
+    p = pad_spatial(x, pads)
+    kh, kw = w.shape[2], w.shape[3]
+    oh = window_size(p.shape[2], kh, strides[0], dilations[0])
+    ow = window_size(p.shape[3], kw, strides[1], dilations[1])
+    icb, ky, kx, ic = (reduce_axis(s, n) for s, n in zip(w.shape[1:5], ("icb", "ky", "kx", "ic"), strict=True))
+    per_group = w.shape[0] // group
+
+    def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
+        c = icb if group == 1 else (ocb // per_group) * w.shape[1] + icb
+        at = (n, c, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic)
+        return sum_(p[at] * w[ocb, icb, ky, kx, ic, oc], [icb, ky, kx, ic])
+
+    y = compute((x.shape[0], w.shape[0], oh, ow, w.shape[5]), contraction, "conv2d_blocked", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1], i[4]))
+
+
+@operator("depthwise_conv2d_blocked")
+def depthwise_conv2d_blocked(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+) -> Tensor:
+    """Convolution of each channel of x [N, C/c, H, W, c] with its own w [C/c, KH, KW, c]; bias [C/c, c]."""
+    p = pad_spatial(x, pads)
+    oh = window_size(p.shape[2], w.shape[1], strides[0], dilations[0])
+    ow = window_size(p.shape[3], w.shape[2], strides[1], dilations[1])
+    ky, kx = reduce_axis(w.shape[1], "ky"), reduce_axis(w.shape[2], "kx")
+
+    def contraction(n: Expr, cb: Expr, oy: Expr, ox: Expr, c: Expr) -> object:
+        at = (n, cb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], c)
+        return sum_(p[at] * w[cb, ky, kx, c], [ky, kx])
+
+    y = compute((x.shape[0], x.shape[1], oh, ow, x.shape[4]), contraction, "depthwise_conv2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1], i[4]))
+
+
+@operator("conv_transpose2d", contraction=Contraction(1, through_groups))
+def conv_transpose2d(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+    group: int = 1,
+    output_padding: Ints = (0, 0),
+) -> Tensor:
+    """Transposed convolution of x [N, C, *S] with w [C, OC/group, *K] to [N, OC, *S'], for any number of spatial dimensions."""
+    check_window("conv_transpose2d", x.rank - 2, w.rank - 2, strides, pads, dilations)
+    if not same_size(x.shape[1], w.shape[0]):
+        raise TypeMismatch(f"conv_transpose2d: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
+    per_in, per_out = x.shape[1] // group, w.shape[1]
+    ic = reduce_axis(per_in, "ic")
+    ks = [reduce_axis(k, f"k{'yxz'[n]}") for n, k in enumerate(w.shape[2:])]
+    outs = transposed_sizes(x.shape[2:], w.shape[2:], strides, pads, dilations, output_padding)
+
+    def contraction(*i: Expr) -> object:
+        oc = i[1]
+        at = [o + p - k * d for o, p, k, d in zip(i[2:], pads, ks, dilations, strict=False)]
+        inside = [
+            c for v, size, s in zip(at, x.shape[2:], strides, strict=True) for c in (v >= 0, v < size * s, v % s <= 0)
+        ]
+        c = ic if group == 1 else (oc // per_out) * per_in + ic
+        read = x[(i[0], c, *[v // s for v, s in zip(at, strides, strict=True)])]
+        value = select(all_of(inside), read, const(0, x.dtype))
+        return sum_(value * w[(c, oc if group == 1 else oc % per_out, *ks)], [ic, *ks])
+
+    shape = (x.shape[0], sized(per_out * group)[0], *outs)
+    y = compute(shape, contraction, "conv_transpose2d", dtype=x.dtype)
+    return add_bias(y, bias, lambda i: (i[1],))
+
+
+def transposed_sizes(
+    sizes: Sequence[Expr], kernel: Sequence[Expr], strides: Ints, pads: Ints, dilations: Ints, extra: Ints
+) -> tuple[Expr, ...]:
+    """Returns the sizes of a transposed convolution's output; raises `TypeMismatch` where the pads leave nothing."""
+    found = [
+        multiplied(s - 1, strides[d]) + dilations[d] * (kernel[d] - 1) + 1 + extra[d] - pads[d] - pads[d + len(sizes)]
+        for d, s in enumerate(sizes)
+    ]
+    counts = sized(*found)
+    if any(prove(n < 1, size_bounds(n)) for n in counts):
+        raise TypeMismatch(f"a transposed convolution to {show_shape(counts)}: the pads take away all there is")
+    return counts

@@ -1,0 +1,166 @@
+"""Winograd's convolutions: fewer multiplications, by way of polynomials evaluated at points.
+
+A tile of m x m outputs of an r x r kernel is A' [(G g G') * (B' d B)] A, with (m + r - 1)^2 multiplications instead of (m r)^2
+(Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR 2016), for the matrices of `cook_toom`.
+
+The four stages are formulas of their own: input tiles are transformed along columns, then along rows; one matrix product for each
+of the (m + r - 1)^2 products; and the output's transform, rows then columns. Tiles of several sizes (`winograd_tiles`) have
+transforms of their own, and share products in groups of points at which the same ones take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.ir import Expr, cast, ceil_div, const, index, select
+from weft.ops.cases import choose, piecewise
+from weft.ops.convolutions.conv import Ints, window_size
+from weft.ops.convolutions.cook_toom import matrices, times_vector
+from weft.ops.convolutions.polyphase import padded_phases
+from weft.ops.convolutions.winograd_tiles import Part, Points, by_place, covered, cut_in_tiles, points_of
+from weft.ops.registry import operator
+from weft.ops.shapes import sized
+from weft.support.dtypes import f64
+from weft.te import Tensor, compute, reduce_axis, sum_
+
+
+@operator("pack_winograd_weight", prepares=True)
+def pack_winograd_weight(w: Tensor, *, tile: int, block: int) -> Tensor:
+    """[OC, IC, r, r] to [n, n, OC/block, IC, block]: G g G', computed in float64, in panels of *block* output channels."""
+    r = int(getattr(w.shape[2], "value", 0))
+    _, g, _ = matrices(tile, r)
+    n = len(g)
+    count = sized(ceil_div(w.shape[0], block))[0]
+
+    def half(p: Expr, y: Expr, oc: Expr, ic: Expr) -> Expr:
+        return choose(p, times_vector(g, [cast(w[oc, ic, k, y], f64) for k in range(r)]))
+
+    halves = compute((n, r, w.shape[0], w.shape[1]), half, "winograd_half", dtype=f64)
+
+    def packed(p: Expr, q: Expr, o: Expr, ic: Expr, j: Expr) -> Expr:
+        oc = o * block + j
+        value = cast(choose(q, times_vector(g, [halves[p, k, oc, ic] for k in range(r)])), w.dtype)
+        return select(oc < w.shape[0], value, const(0, w.dtype))
+
+    return compute((n, n, count, w.shape[1], block), packed, "pack_winograd_weight", dtype=w.dtype)
+
+
+@operator("conv2d_winograd")
+def conv2d_winograd(
+    x: Tensor,
+    u: Tensor,
+    bias: Tensor | None = None,
+    *,
+    tile: int,
+    kernel: Ints,
+    channels: int,
+    block: int,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    patch: Ints | None = None,
+    mixed: bool = False,
+) -> Tensor:
+    """Convolution of x [N, C/c, H, W, c] with u of `pack_winograd_weight` to [N, OC/block, OH, OW, block].
+
+    *kernel* is (KH, KW), of which a window of *strides* has as many taps in both dimensions: u is that of the phases. Tiles are
+    *tile* x *tile* outputs; *mixed* ones are as many, but some have a row or a column less. *channels* is OC; bias
+    [OC/block, block]. A *patch* is (images, rows, columns) of tiles that may be computed by themselves, through all stages; the
+    images are a divisor of N. Without one, all tiles are together.
+    """
+    sh, sw = strides
+    [taps] = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
+    oh = window_size(sized(x.shape[2] + (pads[0] + pads[2]))[0], sized(kernel[0])[0], sh, 1)
+    ow = window_size(sized(x.shape[3] + (pads[1] + pads[3]))[0], sized(kernel[1])[0], sw, 1)
+    parts = cut_in_tiles((x.shape[0], oh, ow), tile, patch, mixed)
+    v = _transformed_input(padded_phases(x, strides, pads, covered(parts, taps), block), tile, taps, parts)
+    products = [[_product(v, u, points) for points in row] for row in points_of(parts, taps)]
+    halves = {part: _transformed_rows(products, part, tile, taps, sized(channels)[0]) for part in parts}
+
+    def finished(b: Expr, ocb: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
+        def value(part: Part) -> Expr:
+            (g, t, i, j), (_, _, a) = part.place((b, y, z)), matrices(part.size[1], taps, tile)
+            half, oc = halves[part], ocb * block + c
+            return choose(j, times_vector(a, [half[g, i, q, t, oc] for q in range(len(a[0]))]))
+
+        e = by_place(parts, y, z, value)
+        return e if bias is None else e + bias[ocb, c]
+
+    made = (x.shape[0], *sized(ceil_div(channels, block)), oh, ow, *sized(block))
+    return compute(made, finished, "conv2d_winograd", dtype=x.dtype)
+
+
+def _transformed_input(p: Tensor, m: int, taps: int, parts: Sequence[Part]) -> Tensor:
+    """Returns B' d B of every tile of p [N, C/c, H, W, c]: [patches, n, n, tiles in a patch, C], for the largest n.
+
+    It is zero at the points at which a tile takes no part.
+    """
+    rows, columns = (max(part.size[d] for part in parts) + taps - 1 for d in range(2))
+    lanes, zero = p.shape[4], const(0, p.dtype)
+    channels = sized(p.shape[1] * lanes)[0]
+
+    def half_of(part: Part) -> Tensor:
+        matrix, _, _ = matrices(part.size[0], taps, m)
+
+        def by_columns(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
+            b, y, z = part.corner(g, t)
+            at = [p[b, ch // lanes, y + k, z + j, ch % lanes] for k in range(len(matrix))]
+            return choose(i, times_vector(matrix, at) + [zero] * (rows - len(matrix)))
+
+        shape = part.tiles.patches, rows, part.size[1] + taps - 1, part.tiles.in_patch, channels
+        return compute(sized(*shape), by_columns, "winograd_columns", dtype=p.dtype)
+
+    halves = [half_of(part) for part in parts]
+
+    def by_rows(g: Expr, i: Expr, j: Expr, t: Expr, ch: Expr) -> Expr:
+        def value(part: Part, half: Tensor) -> Expr:
+            matrix, _, _ = matrices(part.size[1], taps, m)
+            at = [half[g, i, k, t - part.begin, ch] for k in range(len(matrix))]
+            return choose(j, times_vector(matrix, at) + [zero] * (columns - len(matrix)))
+
+        return piecewise(t, [(part.end, value(part, half)) for part, half in zip(parts, halves, strict=True)])
+
+    shape = sized(parts[0].tiles.patches, rows, columns, parts[-1].end, channels)
+    return compute(shape, by_rows, "winograd_input", dtype=p.dtype)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The products at some points, [patches, rows of points, columns of points, tiles, panels, panel]."""
+
+    points: Points
+    tensor: Tensor
+
+
+def _product(v: Tensor, u: Tensor, points: Points) -> _Product:
+    """Returns the products of transformed inputs and weights at *points*, of the tiles that take part there."""
+    k = reduce_axis(u.shape[3], "k")
+    (a, c), (b, d) = points.begin, points.end
+
+    def contraction(g: Expr, p: Expr, q: Expr, t: Expr, o: Expr, j: Expr) -> object:
+        return sum_(v[g, p + a, q + c, t + points.first, k] * u[p + a, q + c, o, k, j], [k])
+
+    shape = sized(v.shape[0], b - a, d - c, points.tiles, u.shape[2], u.shape[4])
+    return _Product(points, compute(shape, contraction, "winograd_product", dtype=v.dtype))
+
+
+def _transformed_rows(products: Sequence[Sequence[_Product]], part: Part, m: int, taps: int, channels: Expr) -> Tensor:
+    """Returns A' of the products of *part*: [patches, rows of a tile, points of columns, tiles, channels]."""
+    _, _, a = matrices(part.size[0], taps, m)
+    columns = part.size[1] + taps - 1
+    dtype = products[0][0].tensor.dtype
+
+    def product(g: Expr, p: int, q: Expr, t: Expr, oc: Expr) -> Expr:
+        pieces: list[tuple[Expr, Expr]] = []
+        for made in next(row for row in products if p < row[0].points.end[0]):
+            points, panel = made.points, made.tensor.shape[5]
+            if points.end[1] <= columns:
+                at = g, p - points.begin[0], q - points.begin[1], t + (part.begin - points.first)
+                pieces.append((index(points.end[1]), made.tensor[*at, oc // panel, oc % panel]))
+        return piecewise(q, pieces)
+
+    def by_rows(g: Expr, i: Expr, q: Expr, t: Expr, oc: Expr) -> Expr:
+        return choose(i, times_vector(a, [product(g, p, q, t, oc) for p in range(len(a[0]))]))
+
+    shape = sized(part.tiles.patches, part.size[0], columns, part.tiles.in_patch, channels)
+    return compute(shape, by_rows, "winograd_rows", dtype=dtype)

@@ -1,0 +1,1 @@
+"""Cursors: references to loops and blocks, finding and replacing them, and the table of primitives."""

@@ -1,0 +1,56 @@
+"""What a primitive works on: references to loops and blocks, and the function they live in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from weft.ir import Var
+from weft.loop import Function, Stmt
+from weft.support.errors import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRef:
+    """A loop, known by its variable; stays good while other parts of the program are rewritten."""
+
+    var: Var
+
+    def __repr__(self) -> str:
+        return f"loop {self.var.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """A block, known by its name."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"block {self.name}"
+
+
+class Illegal(ScheduleError):
+    """A refusal, with the statement to point at; the schedule adds the step and the program's text."""
+
+    def __init__(self, message: str, at: Stmt | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.at = at
+
+
+def called(var: Var) -> str:
+    """Returns what stands for the name of *var* in a message until the schedule puts in the one of the program's text."""
+    return f"<{var.name}:{var.serial}>"
+
+
+def refuse(message: str, at: Stmt | None = None, hint: str | None = None) -> NoReturn:
+    """Raises `Illegal`."""
+    raise Illegal(message, at, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The outcome of a primitive: the new function, and where references to vanished loops lead now."""
+
+    function: Function
+    forward: tuple[tuple[Var, Var], ...] = ()

@@ -1,0 +1,161 @@
+"""Reading a reduction's update as a combination of its results with new values, by operators known to be associative.
+
+S[i] = S[i] + X[i, k]                                          a sum of X[i, k]
+T[i] = select(V[i] < X[i, k] or ..., k, T[i])                  the place of the largest X[i, k], and
+V[i] = select(V[i] < X[i, k] or ..., X[i, k], V[i])            the largest itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Final
+
+from weft.ir import (
+    Add,
+    And,
+    Binary,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Expr,
+    Max,
+    Min,
+    Mul,
+    Or,
+    Select,
+    Var,
+    const,
+    eq,
+    select,
+    substitute,
+)
+from weft.loop import Block, Let, Load, Seq, Stmt, Store, loads, seq
+from weft.schedule.cursors.state import refuse
+from weft.support.dtypes import DType
+
+Values = Sequence[Expr]
+Combine = Callable[[Values, Values], list[Expr]]
+
+_IDEMPOTENT: Final = (Max, Min, And, Or, BitAnd, BitOr)
+_NEUTRAL: Final[dict[type[Binary], int]] = {Add: 0, Mul: 1, BitXor: 0}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The update of a reduction: each result's store, the values it stores, and the operator, results and values to results.
+
+    *neutral* has for each result what partial results may start from, or None if they may start from what the result does:
+    then it does not matter how often that is combined.
+    """
+
+    stores: tuple[Store, ...]
+    combine: Combine
+    neutral: tuple[Expr | None, ...]
+
+
+def combination_of(block: Block) -> Combination:
+    """Returns how the results of *block* are combined; refuses an operator that is not known to be associative."""
+    stores = assignments(block, block.body)
+    results = [Load(s.buffer, s.indices) for s in stores]
+    values = [_unguarded(s.value, r, results) for s, r in zip(stores, results, strict=True)]
+    found = _elementwise(values, results) or _best(values, results)
+    if found is None:
+        known = "C = C op x for +, *, max, min, and, or, xor, nor the place and the value of a largest or smallest"
+        refuse(f"{block.name} is not of the form {known}", block, "write the reduction with one of these operators")
+    return Combination(tuple(stores), *found)
+
+
+def assignments(block: Block, root: Stmt) -> list[Store]:
+    """Returns the stores that *root*, a part of *block*, consists of, with what `let` names put in; refuses another form."""
+    named: dict[Var, Expr] = {}
+    while isinstance(root, Let):
+        named[root.var] = substitute(root.value, named)
+        root = root.body
+    parts = root.body if isinstance(root, Seq) else (root,)
+    stores = [s for s in parts if isinstance(s, Store) and s.mask is None]
+    written = {s.buffer for s in stores}
+    late = len(stores) > 1 and any(x.buffer in written for s in stores for x in loads(s.value))
+    if len(stores) != len(parts) or len(written) != len(stores) or late:
+        refuse(
+            f"{block.name} is not an assignment to each of its results",
+            block,
+            "give each result one assignment, with values worked out before",
+        )
+    return [Store(s.buffer, s.indices, substitute(s.value, named), None) for s in stores]
+
+
+def assign(stores: Sequence[Store]) -> Stmt:
+    """Returns the statement that makes all of *stores*, each value worked out before any is stored."""
+    if len(stores) == 1:
+        return stores[0]
+    names = [Var(f"{s.buffer.name}_new", s.value.dtype) for s in stores]
+    body = seq(*[Store(s.buffer, s.indices, v, None) for s, v in zip(stores, names, strict=True)])
+    for s, v in zip(reversed(stores), reversed(names), strict=True):
+        body = Let(v, s.value, body)
+    return body
+
+
+def _unguarded(value: Expr, result: Expr, results: Values) -> Expr:
+    """Returns what is stored where a condition on other things than the results holds, and the result as it was elsewhere."""
+    is_guard = isinstance(value, Select) and value.other is result and _is_apart(value.cond, results)
+    return value.then if is_guard and isinstance(value, Select) else value
+
+
+def _is_apart(e: Expr, results: Values) -> bool:
+    """Tells whether *e* reads none of the buffers of *results*."""
+    buffers = {r.buffer for r in results if isinstance(r, Load)}
+    return all(x.buffer not in buffers for x in loads(e))
+
+
+def _elementwise(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, ...]] | None:
+    """Matches results that are each combined by an operator of its own."""
+    ops: list[type[Binary]] = []
+    for value, result in zip(values, results, strict=True):
+        if not isinstance(value, Binary) or type(value) not in (*_IDEMPOTENT, *_NEUTRAL):
+            return None
+        x = value.b if value.a is result else value.a if value.b is result else None
+        if x is None or not _is_apart(x, results):
+            return None
+        ops.append(type(value))
+    neutral = [None if op in _IDEMPOTENT else _neutral(op, r.dtype) for op, r in zip(ops, results, strict=True)]
+    return lambda a, b: [op(x, y) for op, x, y in zip(ops, a, b, strict=True)], tuple(neutral)
+
+
+def _neutral(op: type[Binary], dtype: DType) -> Expr:
+    """Returns what changes nothing: adding 0.0 would turn -0.0 into 0.0."""
+    return const(-0.0 if op is Add and dtype.is_float else _NEUTRAL[op], dtype)
+
+
+def _best(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, ...]] | None:
+    """Matches a pair of which the one that wins a comparison is kept: equal ones by the smaller place."""
+    if len(values) != 2 or not all(
+        isinstance(v, Select) and v.other is r for v, r in zip(values, results, strict=True)
+    ):
+        return None
+    first, second = values
+    if not (isinstance(first, Select) and isinstance(second, Select) and first.cond is second.cond):
+        return None
+    new = [first.then, second.then]
+    if not all(_is_apart(x, results) for x in new):
+        return None
+    for place, key in permutations((0, 1)):
+        for largest in (True, False):
+            if _wins(results, new, place, key, largest) is first.cond:
+                return _keep_best(place, key, largest), (None, None)
+    return None
+
+
+def _wins(a: Values, b: Values, place: int, key: int, largest: bool) -> Expr:
+    """Returns whether the pair *b* takes the place of *a*."""
+    better = a[key] < b[key] if largest else b[key] < a[key]
+    return better | (eq(b[key], a[key]) & (b[place] < a[place]))
+
+
+def _keep_best(place: int, key: int, largest: bool) -> Combine:
+    def combine(a: Values, b: Values) -> list[Expr]:
+        wins = _wins(a, b, place, key, largest)
+        return [select(wins, y, x) for x, y in zip(a, b, strict=True)]
+
+    return combine

@@ -1,0 +1,219 @@
+"""Choosing how a loop runs, and what makes that legal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Final
+
+from weft.ir import ONE, ZERO, Const, Expr, Var, free_vars, linear_terms, prove, substitute
+from weft.loop import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt, buffers_of, map_stmts
+from weft.schedule.cursors.state import Illegal, LoopRef, called, refuse
+from weft.schedule.cursors.tree import (
+    Path,
+    alloc_of,
+    blocks_in,
+    bounds_on,
+    drop_alloc,
+    loop_path,
+    loops_in,
+    loops_on,
+    replace,
+    the_loop,
+)
+from weft.schedule.legality.access_region import ends_over
+from weft.schedule.legality.bijection import is_injective, is_injective_in_loop
+from weft.schedule.legality.flow_dependence import (
+    Access,
+    Uses,
+    check_structured,
+    is_defined,
+    is_finished,
+    is_spread,
+    roots,
+    uncovered_read,
+    uses_under,
+)
+from weft.schedule.legality.loop_carried import carried_read
+
+
+def set_kind(fn: Function, loop: LoopRef, kind: LoopKind) -> Function:
+    """Makes *loop* run as *kind* says."""
+    path = loop_path(fn, loop)
+    old = the_loop(path)
+    if old.kind is not LoopKind.SERIAL:
+        refuse(f"the loop is {old.kind} already", old, "choose a serial loop")
+    new = For(old.var, old.begin, old.extent, kind, old.body, old.notes)
+    return fn.with_body(replace(path, new))
+
+
+def check_constant_extent(fn: Function, loop: LoopRef) -> None:
+    """Refuses a loop of symbolic extent."""
+    found = the_loop(loop_path(fn, loop))
+    if not isinstance(found.extent, Const):
+        refuse("its extent is not a constant", found, "split it by a constant factor first")
+
+
+def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buffer]:
+    """Refuses a loop whose iterations could touch each other's results; returns the buffers that each needs for itself.
+
+    Each block under it must use the loop in its spatial axes only. Each buffer written there must either be touched at other
+    places by each iteration or, if *private* memory is possible, be used nowhere outside the loop; and what an iteration reads
+    of it, the same iteration must have written.
+    """
+    key = (fn.params, without_kinds(fn.body), loop.var, private)
+    known = _LEGAL.get(key)
+    if known is not None:
+        return list(known)
+    needed = _checked_independent(fn, loop_path(fn, loop), private)
+    if len(_LEGAL) >= _LEGAL_LIMIT:
+        _LEGAL.pop(next(iter(_LEGAL)), None)  # the oldest: those of the program at hand are asked for again
+    _LEGAL[key] = tuple(needed)
+    return needed
+
+
+_LEGAL: Final[dict[tuple[tuple[Param, ...], Stmt, Var, bool], tuple[Buffer, ...]]] = {}
+"""What loops were found to need that may run in any order: each step asks anew for all that it has rebuilt."""
+
+_LEGAL_LIMIT: Final = 64
+
+
+@lru_cache(maxsize=16)
+def without_kinds(root: Stmt) -> Stmt:
+    """Returns *root* with plain serial loops: how loops run, and what they are annotated with, decides no dependence."""
+
+    def plain(s: Stmt) -> Stmt | None:
+        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, ()) if isinstance(s, For) else None
+
+    return map_stmts(root, plain)
+
+
+def _checked_independent(fn: Function, path: Path, private: bool) -> list[Buffer]:
+    target = the_loop(path)
+    check_structured(target)
+    if target.extent is ONE:
+        return []
+    _check_spatial(target)
+    found = uses_under(path)
+    around = {f.var for f in loops_on(path)}
+    own = {b for b in found if alloc_of(target, b) is not None}
+    needed: list[Buffer] = []
+    for buffer, uses in found.items():
+        if not uses.writes or buffer in own:
+            continue
+        unfed = uncovered_read(fn, uses, around)
+        if unfed is None and carried_read(fn, uses, target, around) is None and _is_apart(fn, uses, target):
+            continue
+        if _take_windows(fn, uses, target, around):
+            continue
+        if unfed is not None:
+            refuse(
+                f"{unfed.block.name} may use what another iteration writes to {buffer.name}",
+                unfed.block,
+                "compute it where it is used, or run another loop this way",
+            )
+        if not private or not is_private(fn, path, uses, buffer):
+            refuse(
+                f"its iterations write the same elements of {buffer.name}",
+                uses.writes[0].block,
+                "run a loop that the results' indices depend on this way",
+            )
+        needed.append(buffer)
+    return needed
+
+
+def _check_spatial(target: For) -> None:
+    """Refuses a loop along which a block combines values, or must keep its order."""
+    for block in blocks_in(target):
+        for axis, binding in zip(block.axes, block.bindings, strict=True):
+            if axis.kind is not AxisKind.SPATIAL and any(v is target.var for v in free_vars(binding)):
+                refuse(
+                    f"the block {block.name} combines values along it: its axis {called(axis.var)} is of kind {axis.kind}",
+                    block,
+                    "run a spatial loop this way",
+                )
+
+
+def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
+    """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
+    return all(
+        (is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
+        for w in roots(fn, uses)
+    )
+
+
+def _is_told_apart(fn: Function, write: Access, target: For) -> bool:
+    """Tells whether one index alone, an axis, is another in each iteration of *target*."""
+    axes = [a.var for a in write.block.axes if a.kind is AxisKind.SPATIAL]
+    indices = [r.begin for r in write.region.ranges if r.extent is ONE]
+    return any(v in indices and is_injective_in_loop(fn, write.path, target, v) for v in axes)
+
+
+def _take_windows(fn: Function, uses: Uses, target: For, around: Collection[Var]) -> bool:
+    """Tells whether, along one dimension, each iteration of *target* leaves off before where the next one begins."""
+    accesses = (*uses.writes, *uses.reads, *uses.own_reads)
+    return any(_follow(fn, accesses, d, target, around) for d in range(accesses[0].region.buffer.rank))
+
+
+def _follow(fn: Function, accesses: Sequence[Access], dimension: int, target: For, around: Collection[Var]) -> bool:
+    windows: list[tuple[Expr, Expr]] = []
+    for a in accesses:
+        inner = [f for f in a.loops if f.var not in around and f.var is not target.var]
+        found = ends_over(a.block, a.region.ranges[dimension], inner, bounds_on(a.path, fn))
+        step = None if found is None else linear_terms(found[0], [target.var])
+        if found is None or step is None or not prove(step[0].get(target.var, ZERO) >= ZERO):
+            return False
+        windows.append(found)
+    bounds = bounds_on(loop_path(fn, LoopRef(target.var)), fn)
+    later = {target.var: target.var + ONE}
+    return all(prove(last < substitute(first, later), bounds) for _, last in windows for first, _ in windows)
+
+
+def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
+    """Tells whether *buffer* could be an iteration's own: allocated here, used nowhere else, and holding nothing from before."""
+    where = alloc_of(fn.body, buffer)
+    if where is None or not all(is_finished(w.path, path) for w in uses.writes):
+        return False
+    first = uses.writes[0]
+    if (
+        not is_defined(first)
+        or any(r.path == first.path for r in uses.own_reads)
+        or uncovered_read(fn, uses) is not None
+    ):
+        return False
+    return buffer not in buffers_of(drop_alloc(replace(path, NOTHING), buffer))
+
+
+def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Function:
+    """Moves the allocations of *buffers* into *loop*, so that each iteration has its own."""
+    for b in buffers:
+        fn = fn.with_body(drop_alloc(fn.body, b))
+        path = loop_path(fn, loop)
+        old = the_loop(path)
+        new = For(old.var, old.begin, old.extent, old.kind, Alloc(b, old.body), old.notes)
+        fn = fn.with_body(replace(path, new))
+    return fn
+
+
+def relegalize(fn: Function, before: Function) -> Function:
+    """Checks the parallel, bound and vectorised loops that a step has changed, and gives their iterations their own buffers.
+
+    A loop that was serial *before* has been checked by the primitive that chose its kind.
+    """
+    old = {f.var: f for f in loops_in(before.body)}
+    for loop in loops_in(fn.body):
+        known = old.get(loop.var)
+        if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND) or known is loop:
+            continue
+        if known is None or known.kind is loop.kind:
+            fn = _settled(fn, loop, known)
+    return fn
+
+
+def _settled(fn: Function, loop: For, known: For | None) -> Function:
+    ref = LoopRef(loop.var)
+    try:
+        private = check_independent(fn, ref, private=loop.kind is not LoopKind.VECTORIZED)
+    except Illegal as e:
+        refuse(f"in the {loop.kind} loop {called(loop.var)}, {e.message}", known or e.at, e.hint)
+    return with_own_buffers(fn, ref, private)

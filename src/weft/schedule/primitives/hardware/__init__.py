@@ -1,0 +1,1 @@
+"""Primitives for tensor instructions, virtual threads and pipelines."""

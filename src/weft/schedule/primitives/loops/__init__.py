@@ -1,0 +1,1 @@
+"""Primitives that change the loops around a block."""

@@ -1,0 +1,1 @@
+"""Primitives that move a block's computation to other loops."""

@@ -1,0 +1,1 @@
+"""Primitives that change how reductions are computed."""

@@ -1,0 +1,1 @@
+"""Primitives that change where and how buffers are stored."""

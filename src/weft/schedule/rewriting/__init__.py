@@ -1,0 +1,1 @@
+"""Rewritings of programs that several primitives share."""

@@ -1,0 +1,113 @@
+"""What rules ask of a block: its axes, how its loads use them, and what kind of computation it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.cost import elements, size_of
+from weft.ir import ONE, Add, Const, Expr, FloorDiv, FloorMod, Mul, Select, Var, free_vars, linear_terms
+from weft.loop import Axis, AxisKind, Block, Load, Store, loads
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import block_path, the_block
+from weft.schedule.schedule import Schedule
+
+
+def block_of(s: Schedule, ref: BlockRef) -> Block:
+    """Returns the block that *ref* names, as it is now."""
+    return the_block(block_path(s.function, ref))
+
+
+def spatial_axes(block: Block) -> list[Axis]:
+    """Returns the axes along which instances write different elements."""
+    return [a for a in block.axes if a.kind is AxisKind.SPATIAL]
+
+
+def reduce_axes(block: Block) -> list[Axis]:
+    """Returns the axes along which instances are combined."""
+    return [a for a in block.axes if a.kind is AxisKind.REDUCE]
+
+
+def is_reduction(block: Block) -> bool:
+    """Tells whether *block* combines values."""
+    return bool(reduce_axes(block))
+
+
+def inputs_of(block: Block) -> list[Load]:
+    """Returns the loads of *block*, without those of what it writes itself."""
+    written = {r.buffer for r in block.writes}
+    return [x for x in loads(block.body) if x.buffer not in written]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A sum of products: the loads of its two factors, with the one read along the last written axis as *right*."""
+
+    left: Load
+    right: Load
+
+
+def contraction_of(block: Block) -> Contraction | None:
+    """Returns the factors of a block that is a sum of products of two loads; None for any other.
+
+    Where the last piece of a reduction that was cut is shorter, what is added may be under a condition.
+    """
+    body = block.body
+    if not is_reduction(block) or not isinstance(body, Store):
+        return None
+    value = body.value.then if isinstance(body.value, Select) else body.value
+    if not isinstance(value, Add) or (isinstance(body.value, Select) and body.value.other is not value.a):
+        return None
+    product = value.b
+    if not isinstance(product, Mul) or not isinstance(product.a, Load) or not isinstance(product.b, Load):
+        return None
+    last = body.indices[-1]
+    if isinstance(last, Var) and reads_along(product.a, last) and not reads_along(product.b, last):
+        return Contraction(product.b, product.a)
+    return Contraction(product.a, product.b)
+
+
+def uses_axis(load: Load, var: Var) -> bool:
+    """Tells whether any index of *load* depends on *var*."""
+    return any(v is var for i in load.indices for v in free_vars(i))
+
+
+def reads_along(load: Load, var: Var) -> bool:
+    """Tells whether consecutive values of *var* read consecutive elements: it moves the last index alone, by one."""
+    if any(v is var for i in load.indices[:-1] for v in free_vars(i)):
+        return False
+    found = linear_terms(load.indices[-1], [var])
+    return found is not None and found[0].get(var) is ONE
+
+
+def loops_of(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], kind: AxisKind) -> list[LoopRef]:
+    """Returns those of *loops* that axes of *kind* are bound to."""
+    block = block_of(s, ref)
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is kind for v in free_vars(b)}
+    return [f for f in loops if f.var in bound]
+
+
+def ignores_or_follows(load: Load, var: Var) -> bool:
+    """Tells whether *load* can be vectorised along *var* without gathering."""
+    return not uses_axis(load, var) or reads_along(load, var)
+
+
+def is_tileable(s: Schedule, ref: BlockRef) -> bool:
+    """Tells whether a reduction can compute a vector of results at once: its last axis is not gathered from any input."""
+    block = block_of(s, ref)
+    axes = spatial_axes(block)
+    return (
+        bool(axes)
+        and elements(reduce_axes(block)) > 1
+        and len({r.buffer for r in block.writes}) == 1
+        and size_of(axes[-1].extent) > 1
+        and any(uses_axis(x, axes[-1].var) for x in inputs_of(block))
+        and all(ignores_or_follows(x, axes[-1].var) for x in inputs_of(block))
+    )
+
+
+def split_index(i: Expr) -> tuple[Var, int] | None:
+    """Recognises `v // c` and `v % c`, returning v and c."""
+    if isinstance(i, FloorDiv | FloorMod) and isinstance(i.a, Var) and isinstance(i.b, Const):
+        return i.a, int(i.b.value)
+    return None

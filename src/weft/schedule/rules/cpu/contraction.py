@@ -1,0 +1,232 @@
+"""The rule for reductions whose last written axis is contiguous in what they read: contractions and windows.
+
+The result is computed in tiles of registers: a tile holds vectors along the last axis, for several values of another axis,
+and the whole reduction runs before the tile is finished by the element-wise work that follows and stored once (Goto and van de
+Geijn, "Anatomy of high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from weft.cost import (
+    Order,
+    OrderProblem,
+    Planner,
+    Tile,
+    TileProblem,
+    bytes_of,
+    bytes_touched,
+    elements,
+    order_plans,
+    size_of,
+    step_along,
+    tile_plans,
+)
+from weft.ir import ONE, Const, Var, free_vars, index
+from weft.loop import AxisKind, Block, Load, stores
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import (
+    Contraction,
+    block_of,
+    contraction_of,
+    loops_of,
+    reduce_axes,
+    spatial_axes,
+    uses_axis,
+)
+from weft.schedule.rules.cpu.epilogue import epilogue_block
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.skip_padding import put_channels_inside, skip_padding, skipping
+from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch_streams, prefetch_window_steps
+from weft.schedule.rules.cpu.tile_roles import Part, Roles, parts_of, roles_of
+from weft.schedule.schedule import Schedule
+
+
+def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
+    """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
+    finish, loops = epilogue_block(s, ref)
+    return tile_nest(s, ref, finish, loops, p)
+
+
+def tile_nest(
+    s: Schedule, ref: BlockRef, finish: BlockRef, loops: Sequence[LoopRef | None], p: Planner, share: bool = True
+) -> set[BlockRef]:
+    """Tiles a reduction in the nest of *finish*, which may be inside other loops; returns both.
+
+    *loops* has one of that nest for each spatial axis of the reduction, None where the nest has a single value of it. Those
+    outside the tiles run in parallel if it is theirs to *share* the work; only then is padding left out.
+    """
+    block = block_of(s, ref)
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    around = len(s.loops(finish)) - len([f for f in loops if f is not None])
+    parts, own = _taken_apart(s, block, loops)
+    roles = roles_of(block, parts[:-1])
+    near = _is_by_rows(ref, block, parts, roles, p)
+    if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
+        roles = Roles(roles.row, None, roles.outer_row)
+    tile = _tile(ref, block, parts, roles, p)
+    outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
+    outer = outer if near else _outer_order(outer, parts, roles)
+    s.reorder([*outer, *inner, last])
+    s.compute_at(ref, outer[-1], align=lanes)
+    s.set_scope(ref, "register")
+    innermost = _schedule_tile(s, ref, around + len(outer), parts, roles)
+    for piece in inner:
+        s.unroll(piece)
+    s.vectorize(last)
+    inside = len(s.loops(ref)) - around - len(outer)
+    sums = tile.sums(lanes)
+    skipped = skipping(s, ref, outer, sums, p) if share and not near else None
+    cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
+    innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
+    whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
+    if share:
+        parallelize(s, ref, whole, elements(block.axes), p)
+    prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
+    if skipped is None:
+        prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)
+    copies = set() if skipped is None else skip_padding(s, ref, skipped)
+    return {ref, finish, *copies}
+
+
+def _split_in_tiles(
+    s: Schedule, own: Sequence[LoopRef], parts: Sequence[Part], roles: Roles, tile: Tile
+) -> tuple[list[LoopRef], list[LoopRef], LoopRef]:
+    """Splits the loops over *parts* by a tile's sizes; returns those around tiles, those in a tile, and the vectorised one."""
+    sizes = {roles.row: tile.rows, roles.column: tile.columns, roles.outer_row: tile.outer_rows}
+    outer: list[LoopRef] = []
+    inner: list[LoopRef] = []
+    for n, loop in enumerate(own[:-1]):
+        size = sizes.get(n, 1)
+        if size > 1:
+            rest, piece = s.split(loop, [None, size])
+            outer.append(rest)
+            inner.append(piece)
+        else:
+            outer.append(loop)
+    last, extent = own[-1], parts[-1].extent
+    if not isinstance(extent, Const) or parts[-1].size > tile.width or not outer:
+        rest, last = s.split(last, [None, tile.width])
+        outer.append(rest)
+    return outer, inner, last
+
+
+def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:
+    """Returns the parts of the axes that have one of *loops*, and a loop for each: those in groups are split."""
+    parts: list[Part] = []
+    own: list[LoopRef] = []
+    for axis, loop in zip(spatial_axes(block), loops, strict=True):
+        if loop is not None:
+            extent = s.extent(loop)
+            if extent is not None and extent < size_of(axis.extent):
+                found = [Part(axis, index(extent))]  # cut by loops around this nest
+            else:
+                found = parts_of(axis, block)
+            parts += found
+            own += [loop] if len(found) == 1 else s.split(loop, [None, found[-1].size])
+    return parts, own
+
+
+def _is_by_rows(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner) -> bool:
+    """Decides whether whole rows of the result are written one after another, which is what memory is quick at.
+
+    Then no panel goes outside the rows, and no other matrix of a batch is computed with this one.
+    """
+    found, last = contraction_of(block), parts[-1]
+    if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.axis.var):
+        return False
+    return p.decide(
+        ref.name, Order, lambda m: order_plans(_order(block, found, parts, roles, m.caches.line), m)
+    ).by_rows
+
+
+def _order(block: Block, found: Contraction, parts: Sequence[Part], roles: Roles, line: int) -> OrderProblem:
+    """Returns the footprints that the order of tiles depends on, in whole cache lines of *line* bytes."""
+    last = parts[-1]
+    (store,) = stores(block.body)
+    size = store.buffer.dtype.bytes
+    columns = [] if roles.column is None or roles.column < (roles.row or 0) else [parts[roles.column]]
+    rows = [] if roles.row is None else [parts[roles.row]]
+    row = last.size * prod([x.size for x in columns])
+    walked = {x.axis.var: x.size for x in (*columns, last)}
+    windows = {a.var: size_of(a.extent) for a in reduce_axes(block)} | walked
+    return OrderProblem(
+        row_bytes=row * size,
+        panels=elements(reduce_axes(block)) * row * size,
+        result=bytes_of(store.buffer),
+        image=bytes_touched(store.buffer, store.indices, {x.axis.var: x.size for x in rows} | walked, line),
+        windows=bytes_touched(found.right.buffer, found.right.indices, windows, line),
+    )
+
+
+def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner) -> Tile:
+    row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
+    found, written = contraction_of(block), block.writes[0].buffer
+    problem = TileProblem(
+        row=size_of(row),
+        column=size_of(column),
+        last=parts[-1].size,
+        depth=elements(reduce_axes(block)),
+        element_bytes=written.dtype.bytes,
+        open_row=not isinstance(row, Const),
+        open_column=not isinstance(column, Const),
+        open_last=not isinstance(parts[-1].extent, Const),
+        outer_row=size_of(outer) if isinstance(row, Const) and isinstance(outer, Const) else 1,
+        shared=roles.shared,
+        left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
+        right_bytes=0 if found is None else bytes_of(found.right.buffer),
+    )
+    return p.decide(ref.name, Tile, lambda m: tile_plans(problem, m))
+
+
+def _stride(load: Load, axis: Var) -> int:
+    """Returns how many bytes apart *load* reads for one value of *axis* and for the next."""
+    return abs(step_along(load.buffer, load.indices, axis)) * load.buffer.dtype.bytes
+
+
+def _outer_order(outer: Sequence[LoopRef], parts: Sequence[Part], roles: Roles) -> list[LoopRef]:
+    """Puts the loop over the right factor's panels outside the loop over rows, so that a panel stays in cache."""
+    order = list(outer)
+    if len(outer) == len(parts):  # the last axis is split too: its outer part moves with the panels
+        panel = order.pop()
+        order.insert(roles.row if roles.row is not None else len(order), panel)
+    if roles.column is not None and roles.row is not None and roles.column > roles.row:
+        moved = outer[roles.column]
+        order.remove(moved)
+        order.insert(order.index(outer[roles.row]), moved)
+    return order
+
+
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], roles: Roles) -> LoopRef:
+    """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
+
+    A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
+    stay in registers and no other operand does. Returns the innermost loop of the reduction.
+    """
+    loops = list(s.loops(ref))[depth:]
+    reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
+    spatial = [f for f in loops if f not in reduced]
+    reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
+    columns = _loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
+    spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
+    s.reorder([*reduced, *spatial])
+    start = s.decompose_reduction(ref, reduced[0])
+    _unroll_tile(s, list(s.loops(start))[depth:])
+    _unroll_tile(s, spatial)
+    return reduced[-1]
+
+
+def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
+    for piece in spatial[:-1]:
+        s.unroll(piece)
+    if spatial:
+        s.vectorize(spatial[-1])
+
+
+def _loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
+    """Returns those of *loops* that *axis* is bound to."""
+    block = block_of(s, ref)
+    bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.var is axis for v in free_vars(b)}
+    return [f for f in loops if f.var in bound]

@@ -1,0 +1,81 @@
+"""Inlining before anything else: formulas that are read about as often as they are written become part of their readers."""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
+from weft.ir import Const, Select, free_vars, reads_memory
+from weft.loop import Block, Buffer, Load, Store
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.cursors.tree import alloc_of
+from weft.schedule.legality.placement import readers
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def inline_blocks(s: Schedule, p: Planner) -> None:
+    """Inlines every block that costs nothing to compute where it is read."""
+    for ref in s.blocks():
+        block = block_of(s, ref)
+        if not _is_candidate(s, block):
+            continue
+        users = readers(s.function, block)
+        if _repeats_no_work(block, users) and p.decide(ref.name, Inline, _plans(block, users)).inline:
+            _try_inline(s, ref)
+
+
+def _is_candidate(s: Schedule, block: Block) -> bool:
+    intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
+    return intermediate and not is_reduction(block) and isinstance(block.body, Store)
+
+
+def _repeats_no_work(block: Block, users: list[Block]) -> bool:
+    """Tells whether computing *block* in its users repeats no work worth keeping.
+
+    A mere rearrangement is read as well through it, and so is what gathers elements where they are read at one place: for each
+    place the indices are read again. A computed value has one user, which reads each element once. What pads a reduction's input
+    stays apart, so that the reduction's inner loop has no conditions.
+    """
+    value = block.body.value if isinstance(block.body, Store) else None
+    if value is None or not users:
+        return False
+    reads_once = all(_reads_once(u, block.writes[0].buffer) for u in users)
+    if isinstance(value, Const):
+        return True
+    if isinstance(value, Load) and (reads_once or not any(map(reads_memory, value.indices))):
+        return True
+    if any(is_reduction(u) for u in users):
+        return False
+    return len(users) == 1 and reads_once and elements(users[0].axes) <= elements(block.axes)
+
+
+def _reads_once(user: Block, made: Buffer) -> bool:
+    """Tells whether *user* reads *made* at one place only, however often it uses that element."""
+    return sum(x.buffer is made for x in inputs_of(user)) == 1
+
+
+def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
+    """Returns the choices for a block that may be inlined: one that makes rows of columns for a padding may do better alone."""
+    value = block.body.value if isinstance(block.body, Store) else None
+    last = block.axes[-1] if block.axes else None
+    if not isinstance(value, Load) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
+        return lambda _: inline_plans(elements(block.axes))
+    size, shape = value.buffer.dtype.bytes, value.buffer.shape
+    moving = [d for d, i in enumerate(value.indices) if last.var in free_vars(i)]
+    strides = [prod(map(size_of, shape[d + 1 :])) * size for d in moving]
+    width, nbytes = size_of(last.extent), elements(block.axes) * size
+    return lambda machine: rearrangement_plans(width, nbytes, size, strides, machine)
+
+
+def _pads(block: Block) -> bool:
+    """Tells whether *block* copies what is inside of some bounds."""
+    return isinstance(block.body, Store) and isinstance(block.body.value, Select)
+
+
+def _try_inline(s: Schedule, ref: BlockRef) -> None:
+    try:
+        s.compute_inline(ref)
+    except ScheduleError:  # not of the form that can be inlined; it stays a block of its own
+        return

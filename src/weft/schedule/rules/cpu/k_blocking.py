@@ -1,0 +1,147 @@
+"""The rule for contractions whose right factor does not stay in cache for the next tile: their reduction is cut in blocks.
+
+    for p in panels:                            for p in panels:
+        for t in tiles of rows:                     for m in blocks of rows:
+            for k in range(0, K): a tile    ->          for k0 in blocks of the reduction:
+            what finishes the tile                          for t in tiles of these rows:
+                                                                for k1 in range(0, kc): a tile of partial sums
+                                                                sums of the rows += the tile
+                                                        what finishes the rows
+
+All tiles but the first of a block then find their panel of the right factor in the second-level cache, and each result is added
+to once for each block of the reduction (the blocks kc and mc of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is
+enough for high-performance BLIS", 2016, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.cost import (
+    FALLBACK_SIZE,
+    PANEL_VECTORS,
+    DepthProblem,
+    KBlocks,
+    Planner,
+    RowBlock,
+    elements,
+    k_block_plans,
+    row_block_plans,
+    size_of,
+)
+from weft.ir import Const
+from weft.loop import Block
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import (
+    block_of,
+    contraction_of,
+    reduce_axes,
+    spatial_axes,
+)
+from weft.schedule.rules.cpu.contraction import tile_nest
+from weft.schedule.rules.cpu.epilogue import epilogue_block
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.small_transform import own_loops
+from weft.schedule.rules.cpu.tile_roles import Part, roles_of
+from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
+from weft.schedule.schedule import Schedule
+
+
+def depth_problem(block: Block, p: Planner) -> DepthProblem | None:
+    """Returns the panel, the depth and the rows of a contraction over known sizes; None for any other block."""
+    reduced, axes = reduce_axes(block), spatial_axes(block)
+    if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduced):
+        return None
+    shape = _shape(block, p)
+    return DepthProblem(shape.panel, elements(reduced), prod([size_of(axes[n].extent) for n in shape.rows]))
+
+
+def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
+    """Schedules a deep contraction with its finishing block; returns the blocks that are now in place."""
+    finish, loops = epilogue_block(s, ref)
+    block = block_of(s, ref)
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    shape = _shape(block, p)
+    partial = _cut_reduction(s, ref, shape, p)
+    outer, inner = _cut_rows(s, ref, loops, shape, p)
+    if not outer:
+        outer = [s.add_unit_loop(finish)]  # all results are one block
+    s.reorder([*outer, *inner])
+    s.compute_at(ref, outer[-1])
+    s.set_scope(ref, "global")
+    vectorize_last(s, inner, lanes)
+    *spatial, step = list(s.loops(ref))[len(outer) :]
+    s.reorder([step, *spatial])
+    start = s.decompose_reduction(ref, step)
+    vectorize_last(s, list(s.loops(start))[len(outer) :], lanes)
+    own = own_loops(s, ref, len(outer) + 1)
+    tiled = [None, *[own.get(a.var) for a in spatial_axes(block_of(s, ref))]]
+    placed = tile_nest(s, partial, ref, tiled, p, share=False)
+    parallelize(s, finish, outer, elements(block.axes), p)
+    return {finish, start, *placed}
+
+
+def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> BlockRef:
+    """Makes *ref* the sum of partial results, one for each block of its reduction; returns the block that computes them."""
+    block = block_of(s, ref)
+    loops, count = list(s.loops(ref)), len(spatial_axes(block))
+    spatial, reduced = loops[:count], loops[count:]
+    sizes = [size_of(a.extent) for a in reduce_axes(block)]
+    cut = p.decide(ref.name, KBlocks, lambda m: k_block_plans(shape.panel, sizes, m))
+    step, reduced[cut.axis] = s.split(reduced[cut.axis], [cut.blocks, None])
+    s.reorder([step, *spatial, *reduced])
+    return s.rfactor(ref, step, 0)
+
+
+def _cut_rows(
+    s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], shape: _Shape, p: Planner
+) -> tuple[list[LoopRef], list[LoopRef]]:
+    """Splits the loops of the results; returns those over panels and blocks of rows, and those over what is in one."""
+    axes = spatial_axes(block_of(s, ref))
+    outer = [f for n, f in enumerate(loops[:-1]) if n not in shape.rows]
+    inner = [loops[n] for n in shape.rows]
+    last = loops[-1]
+    if shape.column is not None:
+        outer.remove(loops[shape.column])
+        rest, piece = s.split(loops[shape.column], [None, shape.columns])
+        outer.append(rest)
+        inner.append(piece)
+    if not isinstance(axes[-1].extent, Const) or size_of(axes[-1].extent) > shape.width:
+        rest, last = s.split(last, [None, shape.width])
+        outer.append(rest)
+    tasks, rows = (prod([s.extent(f) or FALLBACK_SIZE for f in loops]) for loops in (outer, inner))
+    most = p.decide(ref.name, RowBlock, lambda m: row_block_plans(shape.panel, tasks, rows, m)).rows
+    for n in reversed(range(len(shape.rows))):
+        extent = s.extent(inner[n])
+        if extent is None or extent > most:
+            rest, inner[n] = s.split(inner[n], [None, most])
+            outer.append(rest)
+        most = max(1, most // (extent or most))
+    return outer, [*inner, last]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a panel of the right factor is as wide as: *columns* of *width* elements, *panel* bytes in a step of the reduction.
+
+    The axes of *rows* and of the *column* are given by position.
+    """
+
+    rows: list[int]
+    column: int | None
+    columns: int
+    width: int
+    panel: int
+
+
+def _shape(block: Block, p: Planner) -> _Shape:
+    axes, dtype = spatial_axes(block), block.writes[0].buffer.dtype
+    roles = roles_of(block, [Part(a, a.extent) for a in axes[:-1]])
+    most = PANEL_VECTORS * p.lanes(dtype.bits)
+    width = min(size_of(axes[-1].extent), most)
+    columns = 1 if roles.column is None else min(size_of(axes[roles.column].extent), most // width)
+    rows = sorted({n for n in (roles.row, roles.outer_row) if n is not None})
+    column = roles.column if columns > 1 else None
+    return _Shape(rows, column, columns, width, columns * width * dtype.bytes)

@@ -1,0 +1,151 @@
+"""The rule for what is left around reductions: everything that a row of the result needs is computed for that row.
+
+Softmax, normalisations and means over trailing axes become one pass over memory: the rows are shared among threads, and each
+intermediate lives in the cache, one row at a time.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from weft.cost import FALLBACK_SIZE, OnePass, Planner, bytes_of, elements, one_pass_plans
+from weft.ir import free_vars
+from weft.loop import Block, Load
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import block_path, blocks_in, loops_on
+from weft.schedule.rules.block_facts import (
+    block_of,
+    contraction_of,
+    inputs_of,
+    is_reduction,
+    is_tileable,
+    reduce_axes,
+    spatial_axes,
+)
+from weft.schedule.rules.cpu.horizontal_reduction import SHORTEST, reduce_horizontally
+from weft.schedule.rules.cpu.parallel import parallelize, sizes
+from weft.schedule.rules.cpu.sliding_window import sliding_axes
+from weft.schedule.rules.cpu.vectorize_axis import MAX_VECTORS, reduce_in_vectors, vectorize_last
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def schedule_rowwise(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[BlockRef]:
+    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns those that are in place now.
+
+    Beside nests that are in place each reduction is one of its own.
+    """
+    before = s.blocks()
+    refs = [r for r in before if r not in placed]
+    reductions = [r for r in refs if is_reduction(block_of(s, r))]
+    if placed.intersection(before):
+        refs = [r for r in reductions if _is_apart(s, r)]
+        nests = [[r] for r in refs]
+    else:
+        nests = [refs] if reductions else []
+    for nest in nests:
+        _schedule_together(s, nest, p)
+    return {r for nest in nests for r in nest} | set(s.blocks()).difference(before)
+
+
+def is_one_pass(s: Schedule, p: Planner) -> bool:
+    """Tells whether all that a row of the result needs is to be computed for that row, though each reduction could be tiled.
+
+    So it is for several reductions of little work, such as those of a softmax along an axis that is not the last, if what a row
+    needs stays in the second-level cache.
+    """
+    refs = s.blocks()
+    blocks = [block_of(s, r) for r in refs]
+    reductions = [b for b in blocks if is_reduction(b)]
+    if len(reductions) < 2 or any(contraction_of(b) is not None or sliding_axes(b) for b in reductions):
+        return False
+    rows = _row_loops(s, [*refs], refs[-1])
+    touched = sum(bytes_of(r.buffer) for b in blocks for r in b.writes)
+    extents = sizes(s, rows)
+    return p.decide(refs[-1].name, OnePass, lambda m: one_pass_plans(extents, touched, m)).by_rows
+
+
+def _is_apart(s: Schedule, ref: BlockRef) -> bool:
+    """Tells whether a block has loops of its own, as it was made, around it alone."""
+    loops = loops_on(block_path(s.function, ref))
+    return len(loops) == len(block_of(s, ref).axes) and all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
+
+
+def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
+    """Shares the rows of the last of *refs* among threads, and computes for each row what it needs of the others."""
+    final = refs[-1]
+    rows = _row_loops(s, refs, final)
+    if rows:
+        for ref in reversed(refs[:-1]):
+            _try_compute_at(s, ref, rows[-1])
+    depth = len(rows)
+    work = sum(elements(block_of(s, r).axes) for r in refs)
+    for ref in refs:
+        _schedule_in_row(s, ref, depth if _is_inside(s, ref, rows) else 0, p)
+    parallelize(s, final, rows, work, p)
+
+
+def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
+    """Returns the loops of the final block that are outside every reduction: its leading axes, kept by all blocks.
+
+    Along them, each block reads no other element of what another one writes than that of its own row.
+    """
+    last = block_of(s, final)
+    blocks = [block_of(s, r) for r in refs]
+    made = {r.buffer for b in blocks for r in b.writes}
+    depth = min(_leading(last, b) for b in blocks)
+    depth = min([depth, *[_of_own_row(b, x, depth) for b in blocks for x in inputs_of(b) if x.buffer in made]])
+    if is_reduction(last):
+        depth = min(depth, len(spatial_axes(last)))
+    return list(s.loops(final))[:depth]
+
+
+def _leading(final: Block, block: Block) -> int:
+    """Returns how many leading axes of *block* have the same extents as those of *final* and no reduction before them."""
+    count = 0
+    for a, b in zip(spatial_axes(final), spatial_axes(block), strict=False):
+        if a.extent is not b.extent:
+            break
+        count += 1
+    if not is_reduction(block) and not is_reduction(final) and block is not final:
+        return count
+    return min(count, len(spatial_axes(block)))
+
+
+def _of_own_row(block: Block, load: Load, depth: int) -> int:
+    """Returns up to which of the first *depth* dimensions the indices of *load* depend on as many leading axes alone.
+
+    An argsort's search reads every rank of its vector: computed for each element, all ranks would be worked out anew.
+    """
+    axes = [a.var for a in spatial_axes(block)]
+    while any(not set(free_vars(i)) <= set(axes[:depth]) for i in load.indices[:depth]):
+        depth -= 1
+    return depth
+
+
+def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:
+    try:
+        s.compute_at(ref, loop)
+    except ScheduleError:  # read by more than this row: it stays before the nest
+        return
+
+
+def _is_inside(s: Schedule, ref: BlockRef, rows: list[LoopRef]) -> bool:
+    return bool(rows) and rows[-1] in s.loops(ref)
+
+
+def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None:
+    """Vectorises a block's own loops: the last spatial one, or the reduction itself by partial results in lanes."""
+    block = block_of(s, ref)
+    loops = list(s.loops(ref))[depth:]
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    if not loops:
+        return
+    if is_tileable(s, ref):
+        if prod([s.extent(f) or FALLBACK_SIZE for f in loops[: -len(reduce_axes(block))]]) <= MAX_VECTORS * lanes:
+            s.set_scope(ref, "register")
+        reduce_in_vectors(s, ref, loops, lanes)
+    elif not is_reduction(block):
+        vectorize_last(s, loops, lanes, shortest=SHORTEST)
+    else:
+        reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)

@@ -1,0 +1,56 @@
+"""The rule for recurrences: time stays outermost and in order, and each step is computed in vectors.
+
+Within a step, a reduction along whose last axis its inputs are contiguous computes a few vectors of results at once, with the
+reduction outside of them; any other is cut into partial results, in lanes. What does not depend on a state was computed before,
+for all steps at once, and is left to the other rules, but for reductions that these would not see beside a recurrence.
+"""
+
+from __future__ import annotations
+
+from weft.cost import FALLBACK_SIZE, Planner
+from weft.ir import Var, free_vars
+from weft.loop import AxisKind
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import blocks_in
+from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable, reduce_axes
+from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.vectorize_axis import reduce_in_vectors, vectorize_last
+from weft.schedule.schedule import Schedule
+
+
+def schedule_scans(s: Schedule, p: Planner) -> set[BlockRef]:
+    """Schedules the blocks of each step of a recurrence; returns those that are in place, none if there is no recurrence."""
+    time = _time_loops(s)
+    placed: set[BlockRef] = set()
+    before = s.blocks()
+    for ref in before if time else ():
+        loops = list(s.loops(ref))
+        depth = max([n + 1 for n, f in enumerate(loops) if f.var in time], default=0)
+        if depth or (is_reduction(block_of(s, ref)) and not is_tileable(s, ref)):
+            _schedule(s, ref, loops[depth:], p)
+            placed.add(ref)
+    return placed | set(s.blocks()).difference(before)
+
+
+def _time_loops(s: Schedule) -> set[Var]:
+    """Returns the loops that blocks must run in order."""
+    bound = [(a, b) for x in blocks_in(s.function.body) for a, b in zip(x.axes, x.bindings, strict=True)]
+    return {v for a, b in bound if a.kind is AxisKind.ORDERED for v in free_vars(b)}
+
+
+def _schedule(s: Schedule, ref: BlockRef, loops: list[LoopRef], p: Planner) -> None:
+    """Schedules a block by its own *loops*, which are inside those over time."""
+    block = block_of(s, ref)
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    work = 1
+    for f in loops:
+        work *= s.extent(f) or FALLBACK_SIZE
+    if not loops:
+        return
+    if not is_reduction(block):
+        parallelize(s, ref, vectorize_last(s, loops, lanes), work, p)
+    elif is_tileable(s, ref):
+        parallelize(s, ref, reduce_in_vectors(s, ref, loops, lanes), work, p)
+    else:
+        reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)

@@ -1,0 +1,189 @@
+"""Leaving out what a convolution's window multiplies of the padding around its input.
+
+    for y in range(0, 4):                   y = 0:  for k: sums of all rows of the tile but the first      (ky = 0)
+        for ky in range(0, 3):                      for k: sums of the whole tile                           (ky = 1)
+            for k: sums of a tile    ->             ...
+                                            for y in range(1, 3): ...
+
+On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A tile of registers names
+its sums one by one, so that those for which a tap reads padding can be left out of that tap's code, if each tap has code of its
+own and so have the tiles at the border. No padded copy of the input is made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import prod
+
+import numpy as np
+
+from weft.cost import FALLBACK_SIZE, Planner, SkipPadding, enough_tasks, padding_plans
+from weft.ir import Binary, Const, Expr, Var, conjuncts, free_vars, post_order, substitute
+from weft.loop import AxisKind, Block, Load, Store
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.access_region import at_loops
+from weft.schedule.legality.einsum import chooses_zero
+from weft.schedule.legality.placement import sole_reader, writers
+from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, spatial_axes
+from weft.schedule.schedule import Schedule
+
+LARGEST_TABLE = 1 << 14
+"""Points at which a condition is looked at; where there are more, borders are a small part of an image."""
+
+
+@dataclass(frozen=True)
+class Padding:
+    """The block that pads the left factor of a sum of products, and the conditions on the sum's axes that hold *inside* of it.
+
+    A *share* of all products is inside.
+    """
+
+    writer: BlockRef
+    inside: tuple[Expr, ...]
+    share: float
+
+
+def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
+    """Returns the padding of a sum of products; None if there is none, or its share is too much to count."""
+    block = block_of(s, ref)
+    found, axes = contraction_of(block), spatial_axes(block)
+    makers = [] if found is None else writers(s.function, found.left.buffer)
+    if found is None or len(makers) != 1 or sole_reader(s.function, makers[0]) is not block:
+        return None
+    cond = _condition(makers[0], found.left)
+    if cond is None or not all(isinstance(n, Var | Const | Binary) for n in post_order(cond)):
+        return None
+    sizes = {a.var: int(a.extent.value) for a in block.axes if isinstance(a.extent, Const)}
+    if axes[-1].var in free_vars(cond) or not set(free_vars(cond)) <= sizes.keys():
+        return None
+    inside = tuple(conjuncts(cond))
+    share = _share(inside, sizes)
+    return None if share is None else Padding(BlockRef(makers[0].name), inside, share)
+
+
+def _condition(writer: Block, read: Load) -> Expr | None:
+    """Returns, in terms of what indexes *read*, where *writer* copies from its input; None if it is not that and zeros."""
+    store = writer.body
+    if not isinstance(store, Store) or not chooses_zero(store.value) or not isinstance(store.value.then, Load):
+        return None
+    at = [i for i in store.indices if isinstance(i, Var)]
+    if len(set(at)) < len(store.indices):
+        return None
+    return substitute(store.value.cond, dict(zip(at, read.indices, strict=True)))
+
+
+def _share(conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> float | None:
+    """Returns for which part of the points of a box all *conditions* hold; None where that is too much to count."""
+    share, left = 1.0, list(conditions)
+    while left:
+        group = [left.pop(0)]
+        used = set(free_vars(group[0]))
+        while more := [c for c in left if not used.isdisjoint(free_vars(c))]:
+            group += more
+            left = [c for c in left if c not in more]
+            used.update(v for c in more for v in free_vars(c))
+        box = {v: n for v, n in sizes.items() if v in used}
+        if prod(box.values()) > LARGEST_TABLE:
+            return None
+        share *= float(np.logical_and.reduce([_table(c, box) for c in group]).mean())
+    return share
+
+
+def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
+    """Returns the values of *e* for all values of the variables that *box* has the numbers of, an axis for each."""
+    grid = dict(zip(box, np.indices(tuple(box.values()), sparse=True), strict=True))
+
+    def value(n: Expr) -> np.ndarray:
+        if isinstance(n, Var):
+            return grid[n]
+        if isinstance(n, Binary):
+            return np.asarray(type(n).numpy(value(n.a), value(n.b)))
+        return np.asarray(n.value if isinstance(n, Const) else None)
+
+    return np.broadcast_to(value(e), tuple(box.values()))
+
+
+@dataclass(frozen=True)
+class Skipping:
+    """How to leave out padding: the loops over *taps* to write out, and where to cut the loops around tiles."""
+
+    padding: Padding
+    taps: tuple[LoopRef, ...]
+    cuts: tuple[tuple[LoopRef, tuple[int, ...]], ...]
+
+    @property
+    def cut(self) -> list[LoopRef]:
+        """The loops that are cut."""
+        return [f for f, _ in self.cuts]
+
+    def uncut(self, outer: Sequence[LoopRef]) -> list[LoopRef]:
+        """Returns the loops *outer* down to the first that is cut."""
+        return list(takewhile(lambda f: f not in self.cut, outer))
+
+
+def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p: Planner) -> Skipping | None:
+    """Returns how a sum of products in tiles leaves out padding; None if it does not.
+
+    A tile has so many *sums*, of vectors; *outer* are the loops around tiles. All others that conditions depend on are
+    unrolled or those of taps.
+    """
+    padding = padding_of(s, ref)
+    if padding is None:
+        return None
+    block = block_of(s, ref)
+    inside = [at_loops(block, c) for c in padding.inside]
+    used = {v for c in inside for v in free_vars(c)}
+    sizes = {f.var: s.extent(f) or 0 for f in s.loops(ref)}
+    taps = tuple([f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f.var in used])
+    cuts = tuple([(f, points) for f in outer if f.var in used and (points := _changes(f, inside, sizes))])
+    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in cuts]) * _variants(block, cuts)
+    found = Skipping(padding, taps, cuts)
+    left = [s.extent(f) or FALLBACK_SIZE for f in found.uncut(outer)]
+    decision = p.decide(
+        ref.name, SkipPadding, lambda m: padding_plans(padding.share, sums * copies, enough_tasks(left, m), m)
+    )
+    return found if decision.skip else None
+
+
+def _variants(block: Block, cuts: Sequence[tuple[LoopRef, tuple[int, ...]]]) -> int:
+    """Returns how many times tiles are written out so that each guard of *block* that no cut decides is known before a tile."""
+    decided = {f.var for f, _ in cuts}
+    return 1 << sum(decided.isdisjoint(free_vars(c)) for c in conjuncts(block.predicate))
+
+
+def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> tuple[int, ...]:
+    """Returns the iterations of *loop* in which any of *conditions* is not what it was in the one before, for all others."""
+    changed: set[int] = set()
+    for c in conditions:
+        box = {v: n for v, n in sizes.items() if v in free_vars(c)}
+        if loop.var in box:
+            table = np.moveaxis(_table(c, box), list(box).index(loop.var), 0).reshape(box[loop.var], -1)
+            changed.update((np.flatnonzero((table[1:] != table[:-1]).any(axis=1)) + 1).tolist())
+    return tuple(sorted(changed))
+
+
+def put_channels_inside(s: Schedule, ref: BlockRef, how: Skipping, innermost: LoopRef) -> LoopRef:
+    """Puts another loop of a reduction inside those over taps if none is; returns the innermost one.
+
+    Taps that are written out one after another share what they read, and all of it would be kept for the next tap in registers
+    that are the sums'.
+    """
+    others = [f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f not in how.taps and s.extent(f) != 1]
+    if not others or innermost not in how.taps:
+        return innermost
+    s.reorder([*how.taps, others[-1]])
+    return others[-1]
+
+
+def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
+    """Leaves out the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
+    s.compute_inline(how.padding.writer)
+    s.skip_zeros(ref)
+    for tap in how.taps:
+        s.unroll(tap)
+    before = set(s.blocks())
+    for loop, points in reversed(how.cuts):
+        s.partition(loop, points)
+    return set(s.blocks()) - before

@@ -1,0 +1,84 @@
+"""Windows that move along with the results that are reduced from them: which axes they move along, and how far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.cost import elements, size_of
+from weft.ir import ONE, Const, Expr, free_vars, linear_terms
+from weft.loop import Axis, Block
+from weft.schedule.rules.block_facts import inputs_of, reduce_axes, spatial_axes, uses_axis
+
+MOST_TAPS = 128
+"""Windows of more elements are not worth a rule of their own: their reduction is long enough to be a contraction's."""
+
+LONGEST_STRIDE = 4
+"""Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
+
+
+@dataclass(frozen=True)
+class SlidingAxis:
+    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input.
+
+    A window of one element along it has no axis of its own.
+    """
+
+    position: int
+    axis: Axis
+    tap: Axis | None
+    stride: int
+    dilation: int
+
+    @property
+    def taps(self) -> int:
+        """How many elements a window has along the axis."""
+        return 1 if self.tap is None else size_of(self.tap.extent)
+
+
+def sliding_axes(block: Block) -> list[SlidingAxis]:
+    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window.
+
+    Those along which windows are of one element count for the last axis alone, where strides matter to vectors.
+    """
+    reduced = reduce_axes(block)
+    if not all(isinstance(a.extent, Const) for a in reduced) or not 1 < elements(reduced) <= MOST_TAPS:
+        return []
+    spatial = spatial_axes(block)
+    for load in inputs_of(block):
+        found = [m for i in load.indices if (m := _moving(i, spatial, reduced)) is not None]
+        every = all(uses_axis(load, a.var) for a in spatial if size_of(a.extent) > 1)
+        if every and {m.tap.var for m in found if m.tap is not None} == {a.var for a in reduced}:
+            return [m for m in found if m.taps > 1 or (m.axis is spatial[-1] and m.stride > 1)]
+    return []
+
+
+def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> SlidingAxis | None:
+    """Recognises `spatial * stride + reduced * dilation + constant`, or the same without anything reduced."""
+    used = free_vars(index)
+    moved = [n for n, a in enumerate(spatial) if a.var in used]
+    taps = [a for a in reduced if a.var in used]
+    if len(moved) != 1 or len(taps) > 1:
+        return None
+    axis, tap = spatial[moved[0]], taps[0] if taps else None
+    inside = [axis.var, *([] if tap is None else [tap.var])]
+    found = linear_terms(index, inside)
+    factors = [] if found is None else [found[0].get(v) for v in inside]
+    if found is None or free_vars(found[1]) or not all(isinstance(f, Const) for f in factors):
+        return None
+    stride, dilation = (int(f.value) for f in (*factors, ONE)[:2] if isinstance(f, Const))
+    return SlidingAxis(moved[0], axis, tap, stride, dilation)
+
+
+def is_strided_along(block: Block) -> bool:
+    """Tells whether one result's windows move along the last axis in short strides, and nothing else does.
+
+    Its vectors are picked from others. Several results of one reduction, such as a maximum and its place, are not for this rule.
+    """
+    last = spatial_axes(block)[-1:]
+    found = [m for m in sliding_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_STRIDE]
+    return (
+        bool(found)
+        and len({r.buffer for r in block.writes}) == 1
+        and size_of(found[0].axis.extent) > 1
+        and sum(uses_axis(x, last[0].var) for x in inputs_of(block)) == 1
+    )

@@ -1,0 +1,109 @@
+"""The rule for rearrangements that turn rows into columns: square tiles, transposed in registers.
+
+The last axis of the output is strided in the input, and another axis is contiguous there. Both are cut to the length of a vector:
+the tile is read by rows and written by columns, and code generation turns the loads of an unrolled tile into shuffles. Where the
+output is padded along its last axis, so are the tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.cost import Planner, elements, size_of
+from weft.ir import Const, Expr, FloorDiv, FloorMod, Select, Var, free_vars
+from weft.loop import Axis, Block, Load, Store
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Positions of axes: those that run along the output's rows, and those that run along the input's."""
+
+    written: range
+    read: range
+
+
+def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
+    """Schedules a block that is such a rearrangement; returns whether it is one."""
+    block = block_of(s, ref)
+    groups = _groups(block)
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    if groups is None or not _is_worth_it(block, groups, lanes):
+        return False
+    loops = list(s.loops(ref))
+    if len(loops) != len(block.axes):
+        return False
+    written = [loops[n] for n in groups.written]
+    read = [loops[n] for n in groups.read]
+    rest = [f for n, f in enumerate(loops) if n not in groups.written and n not in groups.read]
+    s.reorder([*rest, *read, *written])
+    read_outer, read_inner = s.split(s.fuse(read) if len(read) > 1 else read[0], [None, lanes])
+    outer, inner = s.split(s.fuse(written) if len(written) > 1 else written[0], [None, lanes])
+    s.reorder([*rest, read_outer, outer, read_inner, inner])
+    s.unroll(read_inner)
+    s.vectorize(inner)
+    parallelize(s, ref, [*rest, read_outer, outer], elements(block.axes), p)
+    return True
+
+
+def _groups(block: Block) -> Groups | None:
+    """Finds the axes of a tile; None for a block that is no rearrangement, or reads its input in the output's order."""
+    copied, axes = _copied(block), list(block.axes)
+    if copied is None or not axes:
+        return None
+    load, inside = copied
+    column = _moving_axis(load.indices[-1], axes)
+    if reads_along(load, axes[-1].var) or column is None or column == len(axes) - 1:
+        return None
+    written = _run(load, axes, len(axes) - 1, column)
+    read = range(column, column + 1)
+    if isinstance(load.indices[-1], Var):
+        read = _run(load, axes, column, -1)
+    by_row = inside is None or not any(axes[n].var in free_vars(inside) for n in read)
+    return Groups(written, read) if by_row and not set(written) & set(read) else None
+
+
+def _copied(block: Block) -> tuple[Load, Expr | None] | None:
+    """Returns the element of its one input that a block copies, and where it is no padding; None for other blocks."""
+    value = block.body.value if isinstance(block.body, Store) else None
+    load, inside = value, None
+    if isinstance(value, Select) and isinstance(value.other, Const):
+        load, inside = value.then, value.cond
+    if is_reduction(block) or not isinstance(load, Load) or inputs_of(block) != [load]:
+        return None
+    return load, inside
+
+
+def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
+    """Returns the position of the axis along which an index moves by one: `v`, or `v % c`."""
+    v = index.a if isinstance(index, FloorMod) else index
+    return next((n for n, a in enumerate(axes) if a.var is v), None)
+
+
+def _run(load: Load, axes: Sequence[Axis], end: int, stop: int) -> range:
+    """Returns the run of axes up to *end* that are neighbours in the input as well, and so act as one long axis."""
+    begin = end
+    while begin - 1 > stop and _are_neighbours(load, axes[begin - 1], axes[begin]):
+        begin -= 1
+    return range(begin, end + 1)
+
+
+def _are_neighbours(load: Load, outer: Axis, inner: Axis) -> bool:
+    """Tells whether two axes index neighbouring dimensions of the input, the inner one all of its dimension."""
+    indices = load.indices
+    for d in range(len(indices) - 1):
+        if indices[d] is outer.var and indices[d + 1] is inner.var:
+            return load.buffer.shape[d + 1] is inner.extent
+    return False
+
+
+def _is_worth_it(block: Block, groups: Groups, lanes: int) -> bool:
+    """Tells whether both sides of the tile are at least a vector long, and a `v % c` is cut into whole vectors."""
+    sides = [elements([block.axes[n] for n in side]) for side in (groups.written, groups.read)]
+    last = inputs_of(block)[0].indices[-1]
+    modulus = size_of(last.b) if isinstance(last, FloorMod | FloorDiv) else lanes
+    return min(sides) >= lanes and modulus % lanes == 0

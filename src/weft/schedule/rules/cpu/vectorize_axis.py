@@ -1,0 +1,56 @@
+"""Vectorising the innermost of some loops, or a spatial one inside of a reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.cost import FALLBACK_SIZE
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, reduce_axes
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+MAX_VECTORS = 4
+"""How many machine vectors one vectorised loop may span."""
+
+
+def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: int | None = None) -> list[LoopRef]:
+    """Vectorises the last of *loops*, in pieces of *lanes* where it is longer; returns the loops that stay serial.
+
+    A loop that is not longer than half a vector, or is shorter than *shortest*, stays as it is.
+    """
+    *outer, last = loops
+    extent = s.extent(last)
+    if extent is not None and extent < (lanes // 2 + 1 if shortest is None else shortest):
+        return list(loops)
+    if extent is not None and (extent <= lanes or (extent % lanes == 0 and extent <= MAX_VECTORS * lanes)):
+        return outer if _vectorize(s, last) else list(loops)
+    rest, piece = s.split(last, [None, lanes])
+    _vectorize(s, piece)
+    return [*outer, rest]
+
+
+def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lanes: int) -> list[LoopRef]:
+    """Puts the reduction outside a piece of the last spatial axis, which becomes vectors; returns the loops outside of both.
+
+    *loops* are the block's own, those of its reduction the innermost.
+    """
+    count = len(reduce_axes(block_of(s, ref)))
+    spatial, reduced = loops[:-count], loops[-count:]
+    *outer, last = spatial
+    if (s.extent(last) or FALLBACK_SIZE) > lanes * MAX_VECTORS or s.extent(last) is None:
+        rest, last = s.split(last, [None, lanes * MAX_VECTORS])
+        outer.append(rest)
+    s.reorder([*outer, *reduced, last])
+    start = s.decompose_reduction(ref, reduced[0])
+    s.vectorize(last)
+    s.vectorize(s.loops(start)[-1])
+    return outer
+
+
+def _vectorize(s: Schedule, loop: LoopRef) -> bool:
+    try:
+        s.vectorize(loop)
+    except ScheduleError:  # the iterations depend on each other: it stays serial
+        return False
+    return True

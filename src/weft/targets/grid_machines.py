@@ -1,0 +1,32 @@
+"""Machines that run grids of threads, and a generic one of them: facts only, to schedule for, lower for and interpret."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from weft.targets.records import Caches, Grid, Isa
+from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED, WARP
+from weft.targets.target import PORTABLE, ROUNDING, Target
+
+GENERIC_THREADS: Final = Target(
+    name="threads",
+    kind="grid",
+    backend="",
+    isa=Isa(vector_bits=32, vector_registers=255, fma=True, native=PORTABLE | ROUNDING),
+    caches=Caches(l1=128 << 10, l2=4 << 20, l3=4 << 20, line=128),
+    scopes=(
+        GLOBAL,
+        replace(SHARED, bytes=48 << 10),
+        WARP,
+        replace(LOCAL, bytes=512 << 10),
+        replace(REGISTER, bytes=1020),
+    ),
+    grid=Grid(),
+)
+"""The machine of the CUDA programming model as its guide describes it, without a backend: 32 threads a warp, 1024 a block."""
+
+WITHOUT_SHUFFLES: Final = replace(
+    GENERIC_THREADS, name="threads-without-shuffles", scopes=tuple([s for s in GENERIC_THREADS.scopes if s is not WARP])
+)
+"""The same machine, whose threads exchange values through shared memory only."""

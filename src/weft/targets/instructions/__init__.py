@@ -1,0 +1,1 @@
+"""Tensor instructions: how they are declared, and those of each machine."""

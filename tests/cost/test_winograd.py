@@ -1,0 +1,59 @@
+"""What Winograd's method costs beside a direct convolution: which way each fact of a machine pulls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.graph.machines import WIDE
+
+from weft.cost.graph.memory import spill_cycles, streaming_cycles
+from weft.cost.graph.winograd import Layer, Tiling, direct_cycles, direct_part, winograd_cycles, winograd_panel
+
+LAYER = Layer(1, 28, 28, 64, 64, 3, 9 * 64, (1, 1), 16)
+WHOLE = Tiling(4, (1, 7, 7), ((36, 49),))
+
+
+def test_a_direct_convolution_takes_its_multiply_adds() -> None:
+    assert direct_cycles(LAYER, WIDE) == 28 * 28 * 9 * 64 * 64 / 16
+    assert direct_cycles(LAYER, WIDE.having(fma_per_cycle=2)) == direct_cycles(LAYER, WIDE) / 2
+    assert direct_cycles(replace(LAYER, direct=0.5), WIDE) == direct_cycles(LAYER, WIDE) / 2
+
+
+def test_one_that_reads_more_than_it_multiplies_waits_for_its_weights() -> None:
+    narrow = Layer(1, 1, 1, 512, 512, 3, 9 * 512, (1, 1), 16)
+    assert direct_cycles(narrow, WIDE) == 4 * 9 * 512 * 512 / WIDE.caches.l3_speed
+    assert direct_cycles(narrow, WIDE, others=64 << 20) == 4 * 9 * 512 * 512 / WIDE.caches.memory_speed
+
+
+def test_skipped_padding_still_costs() -> None:
+    assert direct_part(1.0) == 1.0
+    assert 0.5 < direct_part(0.5) < 1.0
+
+
+def test_more_units_help_the_products_alone() -> None:
+    slow, fast = (winograd_cycles(LAYER, WHOLE, WIDE.having(fma_per_cycle=n)) for n in (1, 2))
+    assert slow / 2 < fast < slow
+
+
+def test_an_input_that_is_gathered_or_begins_at_several_places_costs_more() -> None:
+    plain = winograd_cycles(LAYER, WHOLE, WIDE)
+    assert winograd_cycles(replace(LAYER, padded=False), WHOLE, WIDE) < plain
+    assert winograd_cycles(replace(LAYER, gathered=True), WHOLE, WIDE) > plain
+    assert winograd_cycles(replace(LAYER, beginnings=4), WHOLE, WIDE) > plain
+
+
+def test_a_second_group_of_points_costs_its_loops() -> None:
+    cut = Tiling(4, (1, 7, 7), ((18, 49), (18, 49)))
+    assert winograd_cycles(LAYER, cut, WIDE) > winograd_cycles(LAYER, WHOLE, WIDE)
+
+
+def test_what_fits_the_second_level_streams_from_nowhere() -> None:
+    half = WIDE.caches.l2 // 2
+    assert streaming_cycles(half, WIDE) == 0
+    assert streaming_cycles(half + 64, WIDE) == (half + 64) / WIDE.caches.l3_speed
+    assert spill_cycles(half, WIDE) == 0
+    assert spill_cycles(2 * WIDE.caches.l2, WIDE) > 0
+
+
+def test_panels_of_weights_are_two_vectors_or_all_there_are() -> None:
+    assert [winograd_panel(n, WIDE) for n in (5, 16, 20, 64)] == [16, 16, 32, 32]

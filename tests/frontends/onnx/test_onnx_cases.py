@@ -1,0 +1,110 @@
+"""ONNX's own test cases: every operator of the table on the inputs and outputs that come with the `onnx` package."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, numpy_helper
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.loader import load_model_tests
+from tests.support.reference import run_graph
+
+from weft.frontends.onnx.importer import from_onnx
+from weft.frontends.onnx.registry import TABLE
+from weft.graph import Graph
+from weft.support.errors import ModelError
+
+SMALL: Final = 8
+"""Elements up to which an input of floats is taken for scales or bounds that decide shapes."""
+
+NOT_SUPPORTED: Final = {
+    "elements of other types": r"FLOAT8|FLOAT4|U?INT[42]|e4m3|e5m2|float4|u?int[24]$|string|_seq|opt$|optional|complex|_seq_",
+    "empty tensors that are read": r"empty_set|_zero_size|zero_dim|_empty$",
+    "training": r"training_dropout(?!_zero_ratio)",
+    "Scan of operator set 8": r"test_scan_sum$",
+}
+"""Cases that are refused, by what their names say, and why."""
+
+WITHOUT_CASES: Final = frozenset({"GlobalLpPool"})
+"""Operators of the table that ONNX has no cases for in their present form."""
+
+
+@cache
+def cases() -> dict[str, list[TestCase]]:
+    """Returns the cases of each operator, leaving out those of functions written out."""
+    found: dict[str, list[TestCase]] = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for case in load_model_tests(kind="node"):
+            if case.model is not None and "_expanded" not in case.name:
+                found.setdefault(case.model.graph.node[-1].op_type, []).append(case)
+    return found
+
+
+def is_refused(case: TestCase) -> bool:
+    return any(re.search(pattern, case.name) for pattern in NOT_SUPPORTED.values())
+
+
+def imported(model: ModelProto, feeds: dict[str, Any]) -> Graph:
+    """Imports *model*, with its small inputs fixed where they decide shapes."""
+    try:
+        return from_onnx(model)
+    except ModelError as error:
+        if "not known before the model runs" not in str(error) and "inputs' values" not in str(error):
+            raise
+    fixed = {name: a for name, a in feeds.items() if a.dtype.kind in "iub" or a.size <= SMALL}
+    return from_onnx(model, values=fixed)
+
+
+def check(case: TestCase) -> None:
+    assert case.model is not None
+    assert case.data_sets is not None
+    for inputs, outputs in case.data_sets:
+        feeds = dict(zip([i.name for i in case.model.graph.input], arrays(inputs), strict=False))
+        graph = imported(case.model, feeds)
+        found = run_graph(graph, {v.name: feeds[v.name] for v in graph.inputs})
+        for a, b in zip(found, arrays(outputs), strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), case.name
+            if a.dtype.kind == "V":  # bfloat16, which NumPy compares as raw bytes
+                a, b = a.astype(np.float32), b.astype(np.float32)
+            np.testing.assert_allclose(a, b, case.rtol, max(case.atol, 1e-6), err_msg=case.name)
+
+
+def arrays(values: Sequence[Any]) -> list[Any]:
+    return [numpy_helper.to_array(v) if isinstance(v, TensorProto) else np.asarray(v) for v in values]
+
+
+@pytest.mark.parametrize("op", sorted(name for _, name in TABLE if name not in WITHOUT_CASES))
+def test_operator(op: str) -> None:
+    wanted = [case for case in cases()[op] if not is_refused(case)]
+    assert wanted
+    for case in wanted:
+        check(case)
+
+
+def test_operators_without_cases_have_none() -> None:
+    assert not WITHOUT_CASES & cases().keys()
+
+
+def test_functions_are_expanded() -> None:
+    functions = [
+        "Celu",
+        "Shrink",
+        "RotaryEmbedding",
+        "AffineGrid",
+        "HannWindow",
+        "NegativeLogLikelihoodLoss",
+        "SoftmaxCrossEntropyLoss",
+        "Attention",
+        "SwiGLU",
+    ]
+    for op in functions:
+        assert ("", op) not in TABLE
+        for case in cases()[op][:3]:
+            check(case)

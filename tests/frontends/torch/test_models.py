@@ -1,0 +1,100 @@
+"""Exported modules, compiled and run: a convolutional network, a perceptron, a block of a transformer."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.frontends.torch.modules import array, check, compare, exported, numbers, wanted  # noqa: E402
+
+import weft  # noqa: E402
+
+nn = torch.nn
+BATCH = torch.export.Dim("batch")
+
+
+class Digits(nn.Module):  # type: ignore[misc, name-defined]
+    """A small convolutional network for images of 8 x 8, with an activation in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.norm = nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.second = nn.Conv2d(16, 32, 3, padding="same", groups=2)
+        self.out = nn.Linear(32 * 2 * 2, 10)
+        self.norm.running_mean.uniform_(-1, 1)
+        self.norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x: Any) -> Any:
+        x = torch.max_pool2d(torch.relu_(self.norm(self.first(x))), 2)
+        x = nn.functional.avg_pool2d(nn.functional.silu(self.second(x)), 2)
+        return torch.softmax(self.out(torch.flatten(x, 1)), -1)
+
+
+class Block(nn.Module):  # type: ignore[misc, name-defined]
+    """A block of a transformer on embedded tokens."""
+
+    def __init__(self, width: int = 16, heads: int = 4) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.tokens = nn.Embedding(11, width)
+        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.tokens(tokens) + torch.arange(tokens.shape[1])[:, None] / 10
+        y = self.before(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        x = x + self.mlp(self.after(x))
+        return x.mean(1), x[:, -1]
+
+
+def mlp() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(7, 33), nn.ReLU(), nn.Dropout(), nn.Linear(33, 33), nn.Tanh(), nn.Linear(33, 5))
+
+
+IMAGES, ROWS, TOKENS = numbers(3, 1, 8, 8), numbers(4, 7), torch.arange(10).reshape(2, 5) % 11
+MODELS: list[tuple[Any, Any]] = [(Digits(), IMAGES), (mlp(), ROWS), (Block(), TOKENS)]
+
+
+@pytest.mark.parametrize(("module", "x"), MODELS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "symbolic"])
+def test_compiled(module: Any, x: Any, dynamic: bool) -> None:
+    program = exported(module, [x], ({0: BATCH},) if dynamic else None)
+    model = weft.compile(program)
+    for given in (x, torch.cat([x, x])) if dynamic else (x,):
+        made = model(array(given))
+        compare([np.asarray(a) for a in (made if isinstance(made, tuple) else (made,))], wanted(module, [given]))
+
+
+@pytest.mark.parametrize(("module", "x"), MODELS, ids=lambda m: type(m).__name__)
+def test_decomposed(module: Any, x: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch's own
+        program = exported(module, [x], ({0: BATCH},)).run_decompositions()
+    check(program, module, [x])
+
+
+def test_names_and_saving(tmp_path: Path) -> None:
+    model = weft.compile(exported(mlp(), [ROWS]))
+    assert [(s.name, s.shape) for s in model.inputs] == [("input", (4, 7))]
+    assert [s.name for s in model.outputs] == ["linear_2"]
+    model.save(tmp_path / "mlp.weft")
+    np.testing.assert_array_equal(weft.load(tmp_path / "mlp.weft")(array(ROWS)), model(array(ROWS)))
+
+
+def test_sizes_given() -> None:
+    program = exported(mlp(), [ROWS], ({0: BATCH},))
+    model = weft.compile(program, shapes={"input": (9, 7)})
+    assert model.inputs[0].shape == (9, 7)
+    with pytest.raises(weft.ModelError) as told:
+        weft.compile(program, shapes={"rows": 3})
+    assert "shapes has 'rows', which is no symbolic dimension of the model" in str(told.value)

@@ -1,0 +1,69 @@
+"""Every operator of the table, each compared with PyTorch."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.frontends.torch.cases import BATCH, CASES, DECOMPOSED, SYMBOLIC  # noqa: E402
+from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
+
+from weft.frontends.torch.importer import _name, from_exported_program  # noqa: E402
+from weft.frontends.torch.registry import TABLE  # noqa: E402
+
+F = torch.nn.functional
+SEEN: set[str] = set()
+
+
+def note(program: Any) -> Any:
+    SEEN.update(_name(n.target) for n in program.graph.nodes if n.op == "call_function")
+    return program
+
+
+@pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
+def test_like_pytorch(name: str) -> None:
+    function, inputs = CASES[name] if name in CASES else SYMBOLIC[name]
+    module = Module(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch's own
+        program = note(exported(module, inputs, None if name in CASES else ((BATCH,),)))
+        programs = [program, note(program.run_decompositions())] if name in DECOMPOSED else [program]
+    for p in programs:
+        check(p, module, inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_rounded_once(dtype: Any) -> None:
+    x, y = numbers(3, 40, dtype=dtype), numbers(3, 40, dtype=dtype, seed=1)
+    module = Module(
+        lambda x, y: (F.silu(x), torch.add(x, y, alpha=3), F.rms_norm(x, (40,), y[0]), x.softmax(-1), x * 2)
+    )
+    wide = module(x.float(), y.float())
+    graph = from_exported_program(exported(module, [x, y]))
+    assert {v.dtype.name for v in graph.outputs} == {
+        str(dtype).replace("torch.float16", "f16").replace("torch.bfloat16", "bf16")
+    }
+    unit = 2**-8 if dtype is torch.bfloat16 else 2**-11
+    check(
+        exported(module, [x, y]),
+        Module(lambda x, y: tuple([t.to(dtype) for t in wide])),
+        [x, y],
+        rtol=2.01 * unit,
+        atol=1e-6,
+    )
+
+
+def test_every_operator_is_tried() -> None:
+    """The cases before have seen every row of the table; run alone, they are exported for it."""
+    if len(SEEN) < len(TABLE):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, (function, inputs) in {**CASES, **SYMBOLIC}.items():
+                program = note(exported(Module(function), inputs, None if name in CASES else ((BATCH,),)))
+                if name in DECOMPOSED:
+                    note(program.run_decompositions())
+    assert sorted(set(TABLE) - SEEN) == []

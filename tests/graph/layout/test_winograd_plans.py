@@ -1,0 +1,113 @@
+"""Which plans of Winograd's method are cheaper than a direct convolution, by what they move and multiply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.graph.checks import constant
+from tests.graph.machines import WIDE
+
+from weft.cost import Layer
+from weft.cost.graph.winograd import SKIPPED
+from weft.graph import Graph, Node
+from weft.graph.layout.winograd_plans import Plan, good_plans, part_of_whole
+from weft.support.dtypes import f32
+from weft.targets.target import Target
+
+
+def best(layer: Layer, target: Target, others: int = 0) -> Plan | None:
+    return next(iter(good_plans(layer, target, others)), None)
+
+
+def layer(size: int, inputs: int, outputs: int) -> Layer:
+    """A layer of 3 x 3 taps."""
+    return Layer(1, size, size, inputs, outputs, 3, 9 * inputs, (1, 1), 16)
+
+
+def test_weights_that_come_from_memory_count() -> None:
+    large = Layer(1, 14, 14, 512, 256, 2, 128 * 9, (2, 2), 16)  # 13 MB of transformed weights for 49 tiles
+    small = Layer(1, 28, 28, 256, 128, 2, 64 * 9, (2, 2), 16)
+    assert best(small, WIDE) == Plan(4, (1, 7, 7))
+    assert best(large, WIDE, others=40 << 20) is None
+
+
+def test_patches_fit_the_second_level_cache() -> None:
+    rows = {}
+    for megabytes in (1, 2, 16):
+        plan = best(layer(112, 64, 64), WIDE.having(l2=megabytes << 20))
+        assert plan is not None
+        rows[megabytes] = plan.patch[1]
+    assert 4 * 36 * rows[1] * 28 * 128 < 1 << 20
+    assert rows[1] < rows[2] < rows[16]
+
+
+def test_large_weights_are_read_once() -> None:
+    plan = best(layer(14, 256, 256), WIDE)
+    assert plan is not None
+    assert (plan.tile, plan.patch) == (4, (1, 4, 4))
+
+
+def test_tiles_are_mixed_where_they_would_overhang() -> None:
+    def sizes(n: int, channels: int) -> set[tuple[int, int]]:
+        plan = best(layer(n, channels, channels), WIDE.having(l3=256 << 20))
+        assert plan is not None
+        return plan.sizes(layer(n, channels, channels))
+
+    assert sizes(14, 256) == {(4, 4), (4, 3), (3, 4), (3, 3)}
+    assert sizes(16, 256) == {(4, 4)}
+    assert sizes(8, 16) == {(4, 4)}
+    mixed = [p for n in range(3, 40) for p in good_plans(layer(n, 128, 128), WIDE) if p.mixed]
+    assert mixed
+    assert all(min(n for size in p.sizes(layer(p.patch[1] * p.tile - 1, 128, 128)) for n in size) > 1 for p in mixed)
+
+
+def test_products_that_wait_for_weights_gain_nothing_from_fewer_tiles() -> None:
+    near, far = WIDE.having(l3=256 << 20), WIDE.having(l3=1 << 20, memory_speed=0.5)
+    whole = Plan(4, (1, 4, 4))
+    ratios = [
+        replace(whole, mixed=True).cycles(shape, t) / whole.cycles(shape, t)
+        for t in (near, far)
+        for shape in [layer(14, 256, 256)]
+    ]
+    assert ratios[0] < 0.95 < ratios[1]
+
+
+def test_first_layers_are_gathered() -> None:
+    first = Layer(1, 112, 112, 12, 64, 4, 147, (2, 2), 16, gathered=True)
+    plan = best(first, WIDE)
+    assert plan is not None
+    assert plan.tile == 4
+    assert best(replace(first, inputs=3, outputs=16, multiplications=27, taps=3, strides=(1, 1)), WIDE) is None
+
+
+def convolution(size: int, taps: int = 3, **how: Any) -> Node:
+    g = Graph()
+    x = g.input("x", (1, 4, size, size), f32)
+    node = g.add("conv2d", [x, constant(g, 8, 4, taps, taps, name="w")], **how).producer
+    assert node is not None
+    return node
+
+
+@pytest.mark.parametrize(
+    ("size", "how", "inside"),
+    [
+        (7, {"pads": (1, 1, 1, 1)}, (19 / 21) ** 2),
+        (7, {}, 1.0),
+        (8, {"pads": (1, 1, 1, 1), "strides": (2, 2)}, (11 / 12) ** 2),
+        (5, {"pads": (0, 2, 0, 0)}, 1 - 3 / 15),
+        (9, {"pads": (9, 9, 9, 9), "dilations": (9, 9)}, 1 / 9),
+    ],
+)
+def test_a_direct_convolution_costs_less_where_it_reads_padding(size: int, how: dict[str, Any], inside: float) -> None:
+    node = convolution(size, **how)
+    assert node.output.static_shape is not None
+    part = part_of_whole(node, (size, size), node.output.static_shape[2:], (3, 3))
+    assert part == pytest.approx(inside + SKIPPED * (1 - inside))
+
+
+def test_layers_with_much_padding_are_left_direct() -> None:
+    whole = layer(8, 256, 256)
+    assert best(whole, WIDE) is not None
+    assert best(replace(whole, direct=0.2), WIDE) is None

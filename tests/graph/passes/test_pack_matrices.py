@@ -1,0 +1,141 @@
+"""Matrix products on panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
+from tests.graph.oracle import Oracle
+
+from weft.cost.graph.packing import panel_width
+from weft.graph import Graph, Value, print_graph
+from weft.graph.passes.fold_constants import fold_constants
+from weft.graph.passes.pack_matrices import pack_matrices
+from weft.support.dtypes import f32, i64
+from weft.targets.cpu import cpu
+
+FOUR = cpu("sse4")
+"""A machine with vectors of four floats."""
+
+
+def packed(graph: Graph) -> Graph:
+    return fold_constants(pack_matrices(graph, FOUR), Oracle())
+
+
+def built(build: Callable[[Graph, Value], Value], *shape: int) -> Graph:
+    g = Graph()
+    return one_output(g, build(g, g.input("x", shape, f32)))
+
+
+def gemm(g: Graph, x: Value, rows: int, columns: int, c: Value | None = None, **attributes: Any) -> Value:
+    shape = (columns, rows) if attributes.get("trans_b") else (rows, columns)
+    return g.add("gemm", [x, constant(g, *shape, name="w"), c], **attributes)
+
+
+def test_panel_width() -> None:
+    widths = [panel_width(n, 16) for n in (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)]
+    assert widths == [2, 16, 16, 32, 32, 48, 48, 48, 64, 64, 64, 64, 64]
+
+
+def test_text_before_and_after() -> None:
+    g = built(lambda g, x: g.add("relu", [gemm(g, x, 5, 20, constant(g, 20, name="b"), trans_b=True)]), 3, 5)
+    assert print_graph(apply_pass(g, packed)) == (
+        "graph main(x: f32[3, 5]) -> (y):\n"
+        "  w_packed = constant f32[2, 5, 12]\n"
+        "  b = constant f32[20]\n"
+        "  gemm: f32[3, 20] = matmul_packed(x, w_packed, b, columns=20)\n"
+        "  relu: f32[3, 20] = relu(gemm)\n"
+        "  return y=relu\n"
+    )
+
+
+def heads(g: Graph, x: Value, perm: tuple[int, ...]) -> Value:
+    return g.add("transpose", [x], perm=perm)
+
+
+PACKED: dict[str, tuple[tuple[int, ...], Callable[[Graph, Value], Value], list[str]]] = {
+    "vector": ((5,), lambda g, x: g.add("matmul", [x, constant(g, 5, 6)]), ["matmul_packed"]),
+    "batch": ((2, 3, 5), lambda g, x: g.add("matmul", [x, constant(g, 5, 6)]), ["matmul_packed"]),
+    "batch of weights": ((2, 3, 5), lambda g, x: g.add("matmul", [x, constant(g, 4, 1, 5, 7)]), ["matmul_packed"]),
+    "gemm": ((3, 5), lambda g, x: gemm(g, x, 5, 6), ["matmul_packed"]),
+    "both transposed": (
+        (5, 3),
+        lambda g, x: gemm(g, x, 5, 6, trans_a=True, trans_b=True),
+        ["transpose", "matmul_packed"],
+    ),
+    "factors": (
+        (3, 5),
+        lambda g, x: gemm(g, x, 5, 6, constant(g, 6), alpha=0.5, beta=2.0),
+        ["matmul_packed", "mul", "add"],
+    ),
+    "full c": ((3, 5), lambda g, x: gemm(g, x, 5, 6, constant(g, 3, 6)), ["matmul_packed", "add"]),
+    "zero c": ((3, 5), lambda g, x: gemm(g, x, 5, 6, g.constant(np.zeros(6, np.float32))), ["matmul_packed"]),
+    "attention": (
+        (2, 8, 4),
+        lambda g, x: g.add("matmul", [x, g.add("transpose", [x], perm=(0, 2, 1))]),
+        ["transpose", "pack_matrix", "matmul_packed"],
+    ),
+    "one row": (
+        (2, 1, 4),
+        lambda g, x: g.add("matmul", [x, g.add("transpose", [g.add("expand", [x], shape=(2, 3, 4))], perm=(0, 2, 1))]),
+        ["expand", "einsum"],
+    ),
+    "one row, heads inside": (
+        (1, 3, 2, 4),
+        lambda g, x: g.add(
+            "matmul",
+            [g.add("reduce_sum", [g.add("transpose", [x], perm=(0, 2, 1, 3))], axes=(2,)), heads(g, x, (0, 2, 3, 1))],
+        ),
+        ["transpose", "reduce_sum", "einsum"],
+    ),
+    "one row, depth apart": (
+        (3, 1, 3),
+        lambda g, x: g.add("matmul", [x, heads(g, g.add("expand", [x], shape=(3, 3, 3)), (1, 0, 2))]),
+        ["expand", "transpose", "matmul"],
+    ),
+    "one column": ((3, 5), lambda g, x: g.add("matmul", [x, constant(g, 5, 1)]), ["matmul"]),
+    "times a vector": ((3, 5), lambda g, x: g.add("matmul", [x, constant(g, 5)]), ["matmul"]),
+}
+
+
+@pytest.mark.parametrize("what", PACKED)
+def test_products(what: str) -> None:
+    shape, build, expected = PACKED[what]
+    assert ops(apply_pass(built(build, *shape), packed)) == expected
+
+
+def test_rows_may_be_symbolic() -> None:
+    g = Graph()
+    x = g.input("x", (g.dim("n"), 5), f32)
+    assert ops(apply_pass(one_output(g, gemm(g, x, 5, 6)), packed)) == ["matmul_packed"]
+
+
+@pytest.mark.parametrize(("rows", "op"), [(1, "einsum"), (None, "matmul")])
+def test_many_rows_or_an_unknown_number_are_not_multiplied_with_keys_as_they_lie(rows: int | None, op: str) -> None:
+    """With rows in vectors a transposed copy is soon worth its time, of a symbolic number of keys as well."""
+    g = Graph()
+    queries = g.input("q", (2, g.dim("m") if rows is None else rows, 4), f32)
+    keys = g.add("transpose", [g.input("k", (2, g.dim("n"), 4), f32)], perm=(0, 2, 1))
+    assert op in [n.op for n in packed(one_output(g, g.add("matmul", [queries, keys]))).nodes]
+
+
+def test_a_shared_weight_is_packed_once() -> None:
+    g = Graph()
+    x, w = g.input("x", (3, 5), f32), constant(g, 5, 5, name="w")
+    y = g.add("matmul", [g.add("relu", [g.add("matmul", [x, w])]), w])
+    made = apply_pass(one_output(g, y), packed)
+    assert [c.name for c in made.constants()] == ["w_packed"]
+
+
+def test_an_embedding_that_is_the_last_weight_is_held_once() -> None:
+    g = Graph()
+    ids = g.input("ids", (2, 3), i64)
+    words = constant(g, 300, 1024, name="words")
+    x = g.add("reshape", [g.add("gather", [words, ids])], shape=(6, 1024))
+    y = g.add("gemm", [g.add("mul", [x, scalar(g, 0.1)]), words], trans_b=True)
+    made = apply_pass(one_output(g, y), packed)
+    assert ops(made) == ["unpack_matrix", "gather", "reshape", "mul", "matmul_packed"]
+    assert [c.name for c in made.constants()] == ["words_packed", "constant"]

@@ -1,0 +1,147 @@
+"""Memory: allocations go where they are used, out of loops, shrink to what is used at a time, and become flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.lower.running import before_and_after
+
+from weft.lower.buffers.compact_buffers import compact_buffers
+from weft.lower.buffers.flatten_buffers import flatten_buffers
+from weft.lower.buffers.hoist_allocations import hoist_allocations
+from weft.lower.buffers.place_allocations import place_allocations
+
+Golden = Callable[[str], None]
+
+STAGED = """
+def main(A: f32[16, 8], C: f32[16]):
+    B = alloc("global", f32[16, 8])
+    for i in range(0, 16):
+        for j in range(0, 8):
+            with block("B", vi=spatial(16, i), vj=spatial(8, j)):
+                reads(A[vi, vj])
+                writes(B[vi, vj])
+                B[vi, vj] = A[vi, vj] * 2.0
+        for j2 in range(0, 8):
+            with block("C", wi=spatial(16, i), wj=reduce(8, j2)):
+                reads(B[wi, wj])
+                writes(C[wi])
+                with init():
+                    C[wi] = 0.0
+                C[wi] = C[wi] + B[wi, wj]
+"""
+
+
+def test_place_allocations(golden: Golden) -> None:
+    golden(before_and_after(STAGED, place_allocations))
+
+
+CARRIED = """
+def main(A: f32[8], C: f32[8]):
+    B = alloc("global", f32[8])
+    for i in range(0, 8):
+        with block("B", vi=spatial(8, i)):
+            reads(A[vi])
+            writes(B[vi])
+            B[vi] = A[vi] * 2.0
+        with block("C", wi=spatial(8, i)):
+            reads(B[0:8])
+            writes(C[wi])
+            C[wi] = B[wi] + select(wi < 1, 0.0, B[max(wi - 1, 0)])
+"""
+
+
+def test_an_allocation_stays_where_iterations_share_it(golden: Golden) -> None:
+    golden(before_and_after(CARRIED, place_allocations))
+
+
+TWO_STAGES = """
+def main(A: f32[8], C: f32[8]):
+    S = alloc("global", f32[8])
+    T = alloc("global", f32[8])
+    for i in range(0, 8):
+        S[i] = A[i] + 1.0
+    for j in range(0, 8):
+        T[j] = S[j] * 2.0
+    for k in range(0, 8):
+        C[k] = T[k]
+"""
+
+
+def test_allocations_that_overlap_are_nested(golden: Golden) -> None:
+    golden(before_and_after(TWO_STAGES, place_allocations))
+
+
+def test_compact_buffers(golden: Golden) -> None:
+    golden(before_and_after(STAGED, lambda p: compact_buffers(place_allocations(p))))
+
+
+TWO_PARTS = """
+def main(A: f32[8, 8], C: f32[4]):
+    for i in range(0, 4):
+        T = alloc("local", f32[12])
+        T[i + 3] = A[i, 0]
+        for j in range(0, 8):
+            T[i + j] = A[i, j]
+        C[i] = T[i + 2] + T[i + 6]
+"""
+
+
+def test_compact_buffers_to_what_spans_all_parts(golden: Golden) -> None:
+    golden(before_and_after(TWO_PARTS, compact_buffers))
+
+
+WINDOW = """
+def main(A: f32[18], C: f32[8]):
+    B = alloc("global", f32[18])
+    for io in range(0, 2):
+        for r in range(0, 9):
+            with block("B", vr=spatial(18, io * 8 + r), where=(io * 8 + r < 18)):
+                reads(A[vr])
+                writes(B[vr])
+                B[vr] = A[vr] + 1.0
+        for ii in range(0, 4):
+            for k in range(0, 3):
+                with block("C", vi=spatial(8, io * 4 + ii), vk=reduce(3, k)):
+                    reads(B[vi * 2 + vk])
+                    writes(C[vi])
+                    with init():
+                        C[vi] = 0.0
+                    C[vi] = C[vi] + B[vi * 2 + vk]
+"""
+
+
+def test_compact_buffers_to_a_window(golden: Golden) -> None:
+    golden(before_and_after(WINDOW, lambda p: compact_buffers(place_allocations(p))))
+
+
+VIEWS = """
+def main(A: f32[4, 6], B: f32[4, 6], n: i64):
+    T = alloc("local", f32[4, 6], strides=(8, 1))
+    for i in range(0, 4):
+        for j in range(0, 6):
+            T[i, j] = A[i, j]
+    row = view(B, 6, f32[2, 6])
+    for p in range(0, 2):
+        for q in range(0, 6):
+            row[p, q] = T[p, q]
+"""
+
+
+def test_flatten_buffers(golden: Golden) -> None:
+    golden(before_and_after(VIEWS, flatten_buffers, {"n": 3}))
+
+
+ALLOCATED_INSIDE = """
+def main(A: f32[8, 4], C: f32[8]):
+    for i in parallel(0, 8):
+        for j in range(0, 2):
+            T = alloc("local", f32[4])
+            for k in range(0, 4):
+                T[k] = A[i, k] * 2.0
+            C[i] = T[j]
+"""
+
+
+def test_hoist_allocations_stay_in_a_parallel_loop(golden: Golden) -> None:
+    golden(before_and_after(ALLOCATED_INSIDE, hoist_allocations))

@@ -1,0 +1,37 @@
+"""What is computed where it is read, and what by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.support.dtypes import f32
+from weft.targets.cpu import cpu
+from weft.te import placeholder, to_program
+
+TARGET = cpu("avx512").having(l2=1 << 20)
+
+
+def blocks_of(channels: int, size: int) -> list[str]:
+    """Returns the blocks of a padded convolution of a plain image packed into channel blocks."""
+    x = placeholder((1, channels, size, size), f32, "x")
+    w = placeholder((1, channels // 16, 3, 3, 16, 16), f32, "w")
+    (packed,) = OPERATORS["pack_channels"]([x], {"block": 16})
+    made = OPERATORS["conv2d_blocked"]([packed, w], {"pads": (1, 1, 1, 1)})
+    return [b.name for b in schedule_program(to_program([x, w], made), TARGET).blocks()]
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "alone"),
+    [(64, 14, True), (64, 56, False), (32, 64, True), (128, 64, True)],
+    ids=["stays in cache", "large", "small, a power of two apart", "large, a power of two apart"],
+)
+def test_images_are_packed_by_themselves_where_that_pays(channels: int, size: int, alone: bool) -> None:
+    assert ("pack_channels" in blocks_of(channels, size)) is alone
+
+
+def test_dimensions_of_one_do_not_keep_a_pass_from_being_flat() -> None:
+    x = placeholder((40, 1, 30), f32, "x")
+    s = schedule_program(to_program([x], OPERATORS["relu"]([x], {})), TARGET)
+    assert "i0_i1_i2" in str(s)

@@ -1,0 +1,102 @@
+"""Products between small transforms, patch by patch: the result stays the same, and what lies between the stages is small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from weft.codegen.interp import run
+from weft.driver.function import NativeFunction
+from weft.ir import const, maximum
+from weft.loop import Alloc, Buffer, Program, parse_program, print_program, statements
+from weft.lower import lower
+from weft.ops.convolutions.winograd import conv2d_winograd
+from weft.schedule import schedule_program
+from weft.support.dtypes import f32
+from weft.targets.cpu import cpu
+from weft.targets.registry import can_run
+from weft.targets.target import Target
+from weft.te import Tensor, compute, placeholder, to_program
+
+HERE = next(t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t))
+Patch = tuple[int, int, int]
+
+
+def layer(patch: Patch | None, strides: tuple[int, int] = (1, 1), images: int = 1) -> tuple[list[Tensor], list[Tensor]]:
+    """A layer of 32 channels on 10 x 11 positions, which tiles of 2 x 2 outputs overhang, and what follows it."""
+    taps, phases = (3, 1) if strides == (1, 1) else (2, 4)
+    n = 2 + taps - 1
+    x, u = placeholder((images, 2, 10, 11, 16), f32, "x"), placeholder((n, n, 1, 32 * phases, 32), f32, "u")
+    b = placeholder((2, 16), f32, "b")
+    y = conv2d_winograd(
+        x, u, b, tile=2, kernel=(3, 3), channels=32, block=16, strides=strides, pads=(1, 1, 1, 1), patch=patch
+    )
+    return [x, u, b], [compute(y.shape, lambda *i: maximum(y[i], const(0.0, f32)), "relu", dtype=f32)]
+
+
+def scheduled(target: Target, *arguments: object) -> Program:
+    inputs, outputs = layer(*arguments)  # type: ignore[arg-type]
+    return schedule_program(to_program(inputs, outputs, "layer"), target).program
+
+
+def arrays(program: Program) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    shapes = [[int(getattr(s, "value", 0)) for s in p.shape] for p in program.entry.params if isinstance(p, Buffer)]
+    return [*[rng.standard_normal(s).astype(np.float32) for s in shapes[:-1]], np.zeros(shapes[-1], np.float32)]
+
+
+CASES = [
+    ((1, 1, 6), (1, 1), 1),
+    ((1, 2, 6), (1, 1), 1),
+    ((1, 2, 2), (1, 1), 2),
+    ((2, 1, 4), (1, 1), 2),
+    ((1, 1, 3), (2, 2), 1),
+]
+
+
+@pytest.mark.parametrize(("patch", "strides", "images"), CASES)
+def test_patches_compute_the_same(patch: Patch, strides: tuple[int, int], images: int) -> None:
+    made = []
+    for p in (None, patch):
+        program = scheduled(HERE, p, strides, images)
+        given = arrays(program)
+        function = NativeFunction(program, HERE)
+        results = [np.zeros_like(given[-1]) for _ in range(2)]
+        for threads, y in enumerate(results, 1):
+            function(*given[:-1], y, threads=threads)
+        np.testing.assert_array_equal(results[0], results[1])
+        made.append(results[0])
+    assert made[0].any()
+    np.testing.assert_array_equal(made[0], made[1])
+
+
+def test_the_interpreter_agrees_and_the_text_reads_back() -> None:
+    program = scheduled(HERE, (1, 1, 3), (2, 2))
+    text = print_program(program)
+    assert print_program(parse_program(text)) == text
+    given = arrays(program)
+    expected = given[-1].copy()
+    NativeFunction(program, HERE)(*given[:-1], expected)
+    run(program, given)
+    np.testing.assert_allclose(given[-1], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_lies_between_the_stages_is_one_patch() -> None:
+    def largest(patch: Patch | None) -> int:
+        flat = lower(scheduled(HERE, patch), HERE)
+        found = [s.buffer for f in flat.functions for s in statements(f.body) if isinstance(s, Alloc)]
+        return max(int(getattr(s, "value", 0)) for b in found for s in b.shape)
+
+    assert largest(None) >= 16 * 30 * 32
+    assert 16 * 6 * 32 <= largest((1, 1, 6)) < 16 * 12 * 32
+
+
+def test_few_patches_share_each_stage_instead() -> None:
+    def kinds(cores: int) -> list[str]:
+        text = print_program(scheduled(replace(HERE, cores=cores), (1, 1, 6)))
+        return [line.split(" in ")[1].split("(")[0] for line in text.splitlines() if line.startswith("    for ")]
+
+    assert kinds(2) == ["parallel"]
+    assert kinds(8) == ["range"]
