@@ -26,7 +26,7 @@ from weft.graph import FusedGraph, Graph, GraphOptions, Group, fuse, graph_passe
 from weft.loop import Program
 from weft.lower import PASSES, lower
 from weft.schedule import schedule_program
-from weft.targets.registry import host
+from weft.targets import host
 from weft.te import to_program
 
 MODELS: dict[str, Callable[[], Any]] = {

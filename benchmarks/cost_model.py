@@ -19,7 +19,7 @@ from weft.cost import cost_of, nests, predict_cycles
 from weft.driver.function import NativeFunction
 from weft.ir import Const
 from weft.loop import Buffer
-from weft.targets.registry import host
+from weft.targets import host
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ import weft
 from weft.driver.build import Compilation
 from weft.driver.measure.peak import Peak
 from weft.driver.measure.roofline import work_of
-from weft.targets.registry import host
+from weft.targets import host
 
 HERE = Path(__file__).resolve().parent
 SLICE = 0.03

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.processors import FIXED, empty_tables, keep_pretended, pretend_measured
 
-from weft.targets.cores import listed_core
-from weft.targets.this_machine import cpuinfo
+from weft.targets import cpuinfo, listed_core
 
 UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
 """Set to anything, this variable has all tests take the processor for one that no table has."""

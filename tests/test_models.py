@@ -16,7 +16,7 @@ from tests.models import BUILDERS, conv_bn_relu, matmul, mlp, random_inputs
 
 import weft
 from weft.cli.demo_models import resnet18
-from weft.targets.registry import can_run, parse_target
+from weft.targets import can_run, parse_target
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 TOLERANCE = 1e-4  # of the largest magnitude, as float32 networks are compared

@@ -20,8 +20,7 @@ from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import host
+from weft.targets import LEVELS, cpu, host
 from weft.te import placeholder, to_program
 
 

@@ -24,7 +24,7 @@ import weft
 from weft.cli.demo_models import resnet18
 from weft.codegen.interp import run
 from weft.codegen.llvm.object_code import compile_function_module
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.driver import python_settings as interpreter
 from weft.driver.build import Compilation
 from weft.driver.evaluate import NativeEvaluator
@@ -39,8 +39,7 @@ from weft.native import _rt
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.registry import host
-from weft.targets.target import Target
+from weft.targets import Target, host
 from weft.te import compute, placeholder, reduce_axis, sum_, to_program
 
 

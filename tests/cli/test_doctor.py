@@ -19,8 +19,7 @@ from weft.cli.doctor.findings import Finding, State, checked
 from weft.driver.cache.cache_folder import NAME, TAG
 from weft.native import _rt
 from weft.support.errors import CacheError
-from weft.targets.registry import host
-from weft.targets.this_machine import cpuinfo, machine_name
+from weft.targets import cpuinfo, host, machine_name
 
 GB = 1 << 20  # in kB
 

@@ -8,9 +8,7 @@ import shutil
 import pytest
 from tests.cli.commands import Cli
 
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run, host
-from weft.targets.this_machine import host_flags
+from weft.targets import LEVELS, can_run, cpu, host, host_flags
 
 
 def test_the_list(cli: Cli) -> None:

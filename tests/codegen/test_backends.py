@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.codegen.backend import SourceCode
+from weft.codegen import SourceCode, backend_of, compile_program
 from weft.codegen.backends import BACKENDS, backend_facts
-from weft.codegen.toolchain import backend_of, compile_program
 from weft.loop import parse_program
 from weft.support.errors import ToolchainError
 from weft.support.lazy_import import resolve
+from weft.targets import host
 from weft.targets.grid_machines import GENERIC_THREADS
-from weft.targets.registry import host
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
 
-from weft.codegen.backend import Module
+from weft.codegen import Module
 from weft.codegen.llvm.object_code import compile_function_module
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.codegen.objects.read_elf import read_object
 from weft.ir import Expr, const, index
 from weft.loop import Address, Assert, Buffer, Call, Function, Program, seq

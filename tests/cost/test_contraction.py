@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.cost import Tile, TileProblem, cheapest, tile_plans
-from weft.targets.cpu import cpu
-from weft.targets.target import Target
+from weft.targets import Target, cpu
 
 WIDE = cpu("avx512").having(
     fma_per_cycle=2, l1=48 << 10, l2=1 << 20, l2_speed=48.0, l3=32 << 20, l3_speed=24.0, memory_speed=8.0

@@ -7,7 +7,7 @@ import pytest
 from weft.cost import Candidate, Choosing, Following, Parallel, Plan, Rule, Step, Tile, WindowTile, cheapest, parse_plan
 from weft.cost.plans.planner import VectorLength
 from weft.support.errors import ParseError, ScheduleError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 PLAN = Plan(
     (

@@ -12,8 +12,7 @@ from tests.support.machines import SERVER
 from weft.cost import LoopNest, cost_of, nests, predict_cycles
 from weft.loop import Program, parse_program
 from weft.schedule import Schedule, schedule_program
-from weft.targets.cpu import cpu
-from weft.targets.registry import host
+from weft.targets import cpu, host
 from weft.te import compute, placeholder, reduce_axis, sum_, to_program
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

@@ -22,7 +22,7 @@ from weft.codegen.interp import run as interpret
 from weft.codegen.interp.faults import ExecutionError
 from weft.codegen.interp.races import DivergenceError, RaceError
 from weft.codegen.llvm.object_code import compile_function_module
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.driver.cache.cache_folder import NAME, check_folder
 from weft.driver.cache.code_cache import Cache
 from weft.ir import Var, const, index
@@ -32,7 +32,7 @@ from weft.schedule import Schedule
 from weft.support.dtypes import f32, i64
 from weft.support.errors import GradientError, TypeMismatch, UnknownValues, VerifyError
 from weft.support.files import check_output
-from weft.targets.registry import host
+from weft.targets import host
 
 INDEXED, WRONG_INDEX = INDICES["Gather"][0], INDICES["Gather"][2]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from tests.docs.markdown import ROOT, SPEED, Undecided, blocks, run
 
-from weft.targets import cpu, registry, this_machine
-from weft.targets.cores import KnownCore
+from weft.targets import KnownCore, registry, this_machine, x86_cpus
 
 CHAPTERS = sorted((ROOT / "docs" / "tour").glob("*.md"))
 TIMED = [p for p in CHAPTERS if any(b.file == SPEED for b in blocks(p))]
@@ -35,13 +34,13 @@ def check(chapter: Path) -> None:
 def avx2_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes this machine look like one without AVX-512."""
     flags = frozenset(f for f in this_machine.host_flags() if not f.startswith("avx512") and f != "avx_vnni")
-    monkeypatch.setattr(cpu, "host_flags", lambda: flags)
+    monkeypatch.setattr(x86_cpus, "host_flags", lambda: flags)
     monkeypatch.setattr(registry, "host_flags", lambda: flags)
-    monkeypatch.setattr(cpu, "core_of", lambda _: KnownCore("haswell", "the test"))
-    for cached in (cpu.cpu, registry.host):
+    monkeypatch.setattr(x86_cpus, "core_of", lambda _: KnownCore("haswell", "the test"))
+    for cached in (x86_cpus.cpu, registry.host):
         cached.cache_clear()
     yield
-    for cached in (cpu.cpu, registry.host):
+    for cached in (x86_cpus.cpu, registry.host):
         cached.cache_clear()
 
 

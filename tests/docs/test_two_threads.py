@@ -13,7 +13,7 @@ from weft.driver.function import build_function
 from weft.driver.measure.peak import Peak
 from weft.loop import parse_program
 from weft.support.dtypes import f32
-from weft.targets.registry import host
+from weft.targets import host
 
 pytestmark = pytest.mark.timed
 CHAPTER = ROOT / "docs" / "tour" / "02_matmul.md"

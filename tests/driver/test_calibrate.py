@@ -20,10 +20,7 @@ import weft
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import KIND, STAGE, calibrate, know_host, target_here
 from weft.driver.measure.measure_core import FACTS, coarse, measure_core, whole
-from weft.targets import cores
-from weft.targets.cores import KnownCore
-from weft.targets.registry import can_run, host, parse_target
-from weft.targets.this_machine import cpuinfo, machine_name
+from weft.targets import KnownCore, can_run, cores, cpuinfo, host, machine_name, parse_target
 
 pytestmark = pytest.mark.skipif(machine_name() != "x86_64", reason="only x86-64 processors are measured")
 

@@ -23,9 +23,8 @@ from weft.driver.progress import Clock
 from weft.frontends import to_graph
 from weft.loop import Program
 from weft.lower import lower
-from weft.targets.cpu import cpu
+from weft.targets import Target, cpu
 from weft.targets.registry import TARGETS
-from weft.targets.target import Target
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import make_kernel
 from weft.graph import Array
 from weft.ops import OPERATORS
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run, host
+from weft.targets import can_run, cpu, host
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 5)).astype(np.float32)

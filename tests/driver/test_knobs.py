@@ -19,7 +19,7 @@ from weft.loop import parse_program, print_program
 from weft.lower import serialize_loops
 from weft.support.errors import InputError
 from weft.support.knobs import KNOBS, check_knobs
-from weft.targets.registry import host
+from weft.targets import host
 
 ON = "everything"
 

@@ -13,7 +13,7 @@ from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, n
 import weft
 from weft.cost import Layer
 from weft.graph.layout.winograd_plans import good_plans
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 LONG = 1 << 33
 SECONDS = 10.0

@@ -18,8 +18,8 @@ import json, sys
 import numpy as np
 import weft
 import weft.driver.build
-from weft.codegen.toolchain import backend_of
-from weft.targets.registry import host
+from weft.codegen import backend_of
+from weft.targets import host
 
 backend_of(host())  # LLVM is loaded
 

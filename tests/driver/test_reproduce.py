@@ -19,7 +19,7 @@ from weft.loop import Program
 from weft.lower import pipeline as lowering
 from weft.support.errors import LoweringError, VerifyError
 from weft.support.passes import Pass, alone
-from weft.targets.target import Kind
+from weft.targets import Kind
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ from tests.export.conftest import Library as Runtime
 
 import weft
 from weft.cli.main import main
+from weft.codegen.objects import write_object
 from weft.codegen.objects.read_elf import read_object
-from weft.codegen.objects.write_elf import write_object
 from weft.driver.export.c_header import c_name, header_text
 from weft.driver.export.linkable import export_folder, export_library, exported_names, object_parts
 from weft.native import _rt, header_files, source_files

@@ -19,9 +19,7 @@ from weft.driver.export.linkable import export_folder
 from weft.native import _rt
 from weft.runtime.artifact import write_artifact
 from weft.runtime.package import Package
-from weft.targets.cpu import LEVELS
-from weft.targets.registry import needed_flags, parse_target
-from weft.targets.target import Target
+from weft.targets import LEVELS, Target, needed_flags, parse_target
 
 QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
 pytestmark = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 WIDE = cpu("avx512").having(
     l2=1 << 20,

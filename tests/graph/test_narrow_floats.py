@@ -15,7 +15,7 @@ from weft.graph import Constant, Graph, Value, simplify_calls
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.support.dtypes import DType, bf16, f16
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Build: TypeAlias = Callable[[Graph, Value], Value]

@@ -12,7 +12,7 @@ from tests.graph.oracle import Oracle, run_graph, run_planned
 
 from weft.graph import Graph, Value, fuse, optimize, plan_memory, verify_graph
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 Draw = Callable[[int], int]

@@ -18,7 +18,7 @@ from weft.ir import Const
 from weft.ops import OPERATORS
 from weft.support.dtypes import bf16, f32, i64
 from weft.support.errors import ParseError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 
 def again(graph: Graph, folder: Path) -> Graph:

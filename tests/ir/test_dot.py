@@ -15,7 +15,7 @@ from weft.ir.expr.dot import GROUPS
 from weft.loop import parse_program
 from weft.support.dtypes import DType, bf16, f32, i8, i16, i32, u8
 from weft.support.errors import TypeMismatch
-from weft.targets.registry import host
+from weft.targets import host
 
 Array = Any
 TINY = float(np.finfo(np.float32).tiny)

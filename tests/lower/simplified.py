@@ -6,7 +6,7 @@ from weft.loop import Program
 from weft.lower.cleanup.simplify_program import simplify_program
 from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.vectorize import vectorize
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 AVX512 = cpu("avx512")
 

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from weft.ir import Binary, Cast, Const, Expr, Select, Var
 from weft.loop import Address, Alloc, Buffer, Call, For, If, Let, Load, Program, Seq, Stmt, Store
-from weft.targets.target import Target
+from weft.targets import Target
 
 Array = npt.NDArray[Any]
 Queue = tuple[int, int]

@@ -13,7 +13,7 @@ from weft.lower import PASSES, reproduce, run_passes
 from weft.lower.loops.vectorize import vectorize
 from weft.support.errors import LoweringError, VerifyError
 from weft.support.passes import Pass, alone
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 TARGET = cpu("avx512")
 TEXT = """def main(C: f32[4]):

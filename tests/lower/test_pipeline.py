@@ -14,7 +14,7 @@ from weft.loop import Alloc, Buffer, Function, Let, Program, Stmt, for_, print_p
 from weft.loop.nodes import load
 from weft.lower import PASSES, ProgramReport, lower
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 
 @pytest.mark.parametrize("level", ["avx512", "sse4"])

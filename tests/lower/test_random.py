@@ -27,7 +27,7 @@ from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.unroll_loops import unroll_loops
 from weft.lower.loops.unswitch_loops import unswitch_loops
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 # Random bodies depend on the order of iterations.
 KEPT = {LoopKind.VECTORIZED: LoopKind.SERIAL, LoopKind.BOUND: LoopKind.SERIAL}

@@ -14,8 +14,8 @@ from weft.loop import BARRIER, NOTHING, WARP_BARRIER, Call, Program, Stmt, state
 from weft.lower import StmtRewriter, lower
 from weft.lower.stmt_rewriter import Visited
 from weft.schedule import BlockRef, LoopRef, Schedule
+from weft.targets import Target
 from weft.targets.grid_machines import GENERIC_THREADS
-from weft.targets.target import Target
 
 
 def check_threads(case: Case, program: Program, target: Target = GENERIC_THREADS, seed: int = 0) -> Counters:

@@ -15,8 +15,7 @@ from weft.loop import Buffer
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.support.dtypes import DType, i8, i32, i64, u8, u32
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
+from weft.targets import can_run, cpu
 from weft.te import placeholder, to_program
 
 Array = np.ndarray[Any, Any]

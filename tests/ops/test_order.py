@@ -19,7 +19,7 @@ from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.support.dtypes import f32, from_numpy
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.te import placeholder, to_program
 
 NUMBERS = st.sampled_from(

@@ -13,8 +13,7 @@ from tests.support.ulps import ulp, ulps_off
 from weft.driver.evaluate import NativeEvaluator
 from weft.ops import OPERATORS
 from weft.support.dtypes import DType, bf16, f16, f32, f64
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
+from weft.targets import can_run, cpu
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

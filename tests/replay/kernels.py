@@ -16,7 +16,7 @@ from weft.driver.kernel import lower_kernel
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
 from weft.loop import canonical_text, print_program
-from weft.targets.target import Target
+from weft.targets import Target
 
 STAGES = ("loops", "scheduled", "lowered", "llvm")
 """What is kept of a kernel: its program at each stage, and of the LLVM IR, which is far longer, the hash."""

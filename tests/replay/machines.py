@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.target import Target
+from weft.targets import LEVELS, Target, cpu
 
 
 def machine(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.native import _rt
-from weft.targets import cpu, registry, this_machine
+from weft.targets import registry, this_machine, x86_cpus
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -34,7 +34,9 @@ def test_maker_family_and_model() -> None:
 @pytest.mark.skipif(_rt.MACHINE != "x86_64", reason="the features are x86's")
 def test_all_that_code_may_need_can_be_asked_for() -> None:
     """A feature that is not known counts as missing: code that needs one would run nowhere."""
-    needed = {f for level in cpu.LEVELS for f in registry.needed_flags(cpu.cpu(level))} | set(cpu._OPTIONAL)
+    needed = {f for level in x86_cpus.LEVELS for f in registry.needed_flags(x86_cpus.cpu(level))} | set(
+        x86_cpus._OPTIONAL
+    )
     assert needed <= set(_rt.known_features())
 
 

@@ -12,9 +12,7 @@ from tests.support.jit import load
 
 from weft.loop import Program, verify
 from weft.lower import lower
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
-from weft.targets.target import Target
+from weft.targets import Target, can_run, cpu
 
 HERE: Target = next(t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t))
 """The widest target that this machine runs."""

@@ -14,7 +14,7 @@ from tests.support.yardstick import slowness, timed
 from weft.loop import Program
 from weft.lower import lower
 from weft.schedule import Schedule
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 pytestmark = pytest.mark.timed
 APPLIED_S, LOWERED_S = 0.030, 0.060

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.backend import Image
+from weft.codegen import Image
 from weft.codegen.llvm.object_code import compile_function_module
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.loop import Buffer, Program
 from weft.support.dtypes import DType
-from weft.targets.target import Target
+from weft.targets import Target
 
 _TASK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _PARALLEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 SERVER = cpu("avx512").having(
     fma_per_cycle=2,

@@ -11,11 +11,9 @@ import pytest
 
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import keep_measured
-from weft.targets import cores
-from weft.targets.cores import KnownCore
-from weft.targets.cpu import LEVELS, cpu, flags_of
-from weft.targets.registry import host, use_measured
-from weft.targets.this_machine import cpuinfo as cpuinfo_here
+from weft.targets import KnownCore, cores, host, use_measured
+from weft.targets import cpuinfo as cpuinfo_here
+from weft.targets.x86_cpus import LEVELS, cpu, flags_of
 
 
 @dataclass(frozen=True)

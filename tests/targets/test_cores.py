@@ -21,10 +21,8 @@ from tests.support.processors import (
     unlisted_processor,
 )
 
-from weft.targets import cores
+from weft.targets import LEVELS, can_run, cores, cpu, host
 from weft.targets.cores import UNMEASURED, core_of, listed_core, processor_key, unmeasured_core
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run, host
 
 DESIGN: Final = Path(__file__).resolve().parents[2] / "docs" / "design"
 
@@ -119,7 +117,7 @@ def test_no_core_is_timed_like_none() -> None:
 
 
 def test_a_level_that_the_machine_lacks_is_timed_like_a_core_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.targets.cpu.host_flags", frozenset)
+    monkeypatch.setattr("weft.targets.x86_cpus.host_flags", frozenset)
     for level, tune in zip(LEVELS, ("skylake-avx512", "haswell", "nehalem"), strict=True):
         assert cpu.__wrapped__(level).core.tune == tune
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weft.support.errors import InputError
-from weft.targets.cpu import LEVELS, cpu, has_level
-from weft.targets.registry import can_run, host, parse_target
+from weft.targets import can_run, host, parse_target
+from weft.targets.x86_cpus import LEVELS, cpu, has_level
 
 
 def test_levels_are_ordered_by_width() -> None:

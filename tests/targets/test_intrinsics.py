@@ -14,12 +14,10 @@ from weft.driver.function import NativeFunction
 from weft.loop import Buffer, Function, Program, parse_program
 from weft.lower import lower
 from weft.support.errors import LoweringError, VerifyError
-from weft.targets.cpu import cpu
+from weft.targets import Target, can_run, cpu, host
+from weft.targets.instructions import TensorIntrinsic
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
 from weft.targets.instructions.known_instructions import INTRINSICS, intrinsics_of
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
-from weft.targets.registry import can_run, host
-from weft.targets.target import Target
 
 ARM = cpu("sse4").having(
     name="arm",

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from weft.support.errors import InputError
-from weft.targets import registry
-from weft.targets.cpu import LEVELS, cpu
+from weft.targets import LEVELS, PRESETS, can_run, cpu, host, missing_flags, needed_flags, parse_target, registry
 from weft.targets.grid_machines import GENERIC_THREADS
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
 from weft.targets.plain import PLAIN
-from weft.targets.registry import PRESETS, can_run, host, missing_flags, needed_flags, parse_target
 
 
 class Machine:

@@ -21,7 +21,7 @@ from weft.loop import Program, parse_program, verify
 from weft.loop.alpha_equivalence import check_same
 from weft.schedule import Schedule, schedule_program
 from weft.support.dtypes import f32, i64
-from weft.targets.registry import parse_target
+from weft.targets import parse_target
 from weft.te import Tensor
 
 

@@ -18,7 +18,7 @@ from weft.loop.nodes import load
 from weft.schedule import Schedule, schedule_program
 from weft.support.dtypes import f32, i64
 from weft.support.errors import ScheduleError, ToolchainError, TypeMismatch, VerifyError
-from weft.targets.registry import parse_target
+from weft.targets import parse_target
 from weft.te import OpClass, Tensor, classify
 
 

@@ -19,7 +19,7 @@ from weft.loop import Program, verify
 from weft.schedule import LoopRef, Schedule, schedule_program
 from weft.support.dtypes import f32, f64
 from weft.support.errors import ScheduleError
-from weft.targets.registry import parse_target
+from weft.targets import parse_target
 
 STEPS, N, M = 5, 6, 4
 

@@ -22,7 +22,7 @@ from weft.runtime.artifact import write_artifact
 from weft.runtime.file_names import ENDING, check_saved_name
 from weft.runtime.package import Package
 from weft.support.files import check_folder
-from weft.targets.target import Target
+from weft.targets import Target
 
 LIBRARY = ".so"
 """What the names of shared libraries end in."""

@@ -40,7 +40,7 @@ from weft.driver.calibrate import STAGE, target_here
 from weft.driver.options import CompileOptions, check_options
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
-from weft.targets.target import Target as Machine
+from weft.targets import Target as Machine
 
 MEASURING: Final = "measuring this processor, which is in no table (once, about a second)"
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from weft.driver.options import PRECISIONS
 from weft.support.knobs import KNOBS
 from weft.support.text import printable, printable_line
-from weft.targets.cpu import LEVELS
+from weft.targets import LEVELS
 
 WIDE = 200
 """Characters to a line of what is read by a program, or from a file."""

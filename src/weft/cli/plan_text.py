@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from weft.cost import Choosing, Question
 from weft.driver.kernel import KernelRequest
 from weft.schedule import carry_out
-from weft.targets.target import Target
+from weft.targets import Target
 
 RUNNERS_UP = 3
 """How many of the candidates that were not chosen are shown."""

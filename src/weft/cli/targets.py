@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from weft.cli.console import Json, print_json, print_table
-from weft.targets.registry import PRESETS, can_run, missing_flags
-from weft.targets.target import Target
-from weft.targets.this_machine import machine_name
+from weft.targets import PRESETS, Target, can_run, machine_name, missing_flags
 
 
 def targets(as_json: Json = False) -> None:

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 
 from weft.loop import Program
 from weft.support.errors import ToolchainError
-from weft.targets.target import Target
+from weft.targets import Target
 
 Messages: TypeAlias = tuple[tuple[int, str], ...]
 """The assertions in a piece of code: pairs of `abi.assert_id` and the message."""

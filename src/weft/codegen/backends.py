@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.support.errors import ToolchainError
 from weft.support.lazy_import import resolve
-from weft.targets.target import Target
+from weft.targets import Target
 
 BACKENDS: Final[dict[str, str]] = {
     "c": "weft.codegen.c",

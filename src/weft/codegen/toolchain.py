@@ -8,7 +8,7 @@ from weft.codegen.backend import Backend, Code, Image, Module
 from weft.codegen.backends import package_of
 from weft.loop import Program
 from weft.support.lazy_import import resolve
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def backend_of(target: Target) -> Backend:

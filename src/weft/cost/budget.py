@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 SMALL_PART: Final = 32
 """A body is not copied for the sake of less than one in so many of its stores."""

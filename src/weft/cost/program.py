@@ -16,7 +16,7 @@ from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests
 from weft.cost.sizes import size_of
 from weft.ir import Add, Apply, Div, Expr, Max, Min, Mul, Neg, Node, Sub, Var
 from weft.loop import Load, LoopKind, Program
-from weft.targets.target import Target
+from weft.targets import Target
 
 LOOP_CYCLES = 1.0
 """Cycles of an iteration of a loop for itself: count, compare, jump."""

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.codegen.backend import Code, Image
-from weft.codegen.toolchain import compile_program, link
+from weft.codegen import Code, Image, compile_program, link
 from weft.cost import Choose, cheapest
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
@@ -45,8 +44,7 @@ from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL
-from weft.targets.registry import needed_flags
-from weft.targets.target import Target
+from weft.targets import Target, needed_flags
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,18 @@ from typing import Final
 from weft.driver.cache.code_cache import Cache, digest
 from weft.driver.progress import Progress
 from weft.support.lazy_import import resolve
-from weft.targets.cores import MEASURED, KnownCore, listed_core, processor_key
-from weft.targets.registry import can_run, parse_target, use_measured
-from weft.targets.target import Target
-from weft.targets.this_machine import cpuinfo, machine_name
+from weft.targets import (
+    MEASURED,
+    KnownCore,
+    Target,
+    can_run,
+    cpuinfo,
+    listed_core,
+    machine_name,
+    parse_target,
+    processor_key,
+    use_measured,
+)
 
 MEASURE: Final = "weft.driver.measure.measure_core:measure_core"
 """Imports the code generator, so that it is imported when something is to be measured."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from weft.support.errors import InputError, ToolchainError
-from weft.targets.registry import can_run
-from weft.targets.target import Target
+from weft.targets import Target, can_run
 
 
 def check_runs_here(target: Target, text: str, hint: str) -> None:

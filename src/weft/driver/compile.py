@@ -21,7 +21,7 @@ from weft.runtime.package import Denormals, Package
 from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import InputError
 from weft.support.lazy_import import resolve
-from weft.targets.target import Target
+from weft.targets import Target
 
 if TYPE_CHECKING:
     from weft.driver.build import Compilation

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.toolchain import link_here
+from weft.codegen import link_here
 from weft.driver.cache.code_cache import Cache
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.graph import Array, Fill
@@ -18,8 +18,7 @@ from weft.native import _rt
 from weft.ops import Operator, TensorType, sized
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import LoweringError
-from weft.targets.registry import can_run, host
-from weft.targets.target import Target
+from weft.targets import Target, can_run, host
 from weft.te import Tensor, placeholder
 
 

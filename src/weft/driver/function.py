@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.toolchain import compile_program, link_here
+from weft.codegen import compile_program, link_here
 from weft.driver.check_target import check_runs_here
 from weft.ir import Var
 from weft.loop import Program
 from weft.lower import lower
 from weft.native import _rt
 from weft.support.errors import InputError
-from weft.targets.registry import parse_target
-from weft.targets.target import Target
+from weft.targets import Target, parse_target
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

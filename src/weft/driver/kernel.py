@@ -14,8 +14,7 @@ from functools import cached_property, partial
 from time import perf_counter
 from typing import Final
 
-from weft.codegen.backend import Module, Source
-from weft.codegen.toolchain import backend_of
+from weft.codegen import Module, Source, backend_of
 from weft.cost import Choose, Plan, cheapest
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.cache.code_cache import Cache, digest
@@ -28,7 +27,7 @@ from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, 
 from weft.schedule import Schedule, apply_plan, schedule_program
 from weft.support.errors import LoweringError, WeftError
 from weft.support.passes import Pass
-from weft.targets.target import Target
+from weft.targets import Target
 from weft.te import Tensor, to_program
 
 Tensors = tuple[Sequence[Tensor], Sequence[Tensor]]

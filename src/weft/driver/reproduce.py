@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.codegen.toolchain import backend_of
+from weft.codegen import backend_of
 from weft.driver.calibrate import target_here
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.graph import GRAPH_PASSES, SavedPass, print_graph, reproduce_graph

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from weft.codegen.backend import Image, SourceCode
-from weft.codegen.toolchain import backend_of
+from weft.codegen import Image, SourceCode, backend_of
 from weft.native import _rt
 from weft.runtime.package import Package
-from weft.targets.target import Target
+from weft.targets import Target
 
 ENTRIES: Final = ("weft_plan", "weft_main")
 

@@ -12,7 +12,7 @@ from weft.loop import verify as check_program
 from weft.support.errors import LoweringError
 from weft.support.knobs import Switches
 from weft.support.passes import Language, Pass, PassManager, Report
-from weft.targets.target import Target
+from weft.targets import Target
 
 ProgramPass: TypeAlias = Pass[Program, Target]
 """A lowering pass: the context of its rewrite is the target."""

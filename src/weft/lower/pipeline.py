@@ -35,7 +35,7 @@ from weft.lower.math.expand_math import expand_math
 from weft.lower.units.inject_tokens import inject_tokens
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads
 from weft.support.passes import Pass, alone
-from weft.targets.target import Kind, Target
+from weft.targets import Kind, Target
 
 PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("place_allocations", alone(place_allocations)),  # each buffer next to its uses, so that

@@ -16,11 +16,11 @@ from typing import Final
 from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
-from weft.targets.cpu import LEVELS, cpu, linux_name
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
 from weft.targets.target import Target
 from weft.targets.this_machine import cache_sizes, cpuinfo, host_flags, machine_name, page_size, usable_cores
+from weft.targets.x86_cpus import LEVELS, cpu, linux_name
 
 TARGETS: Final = "use cpu, cpu -mattr=avx512|avx2|sse4, or another that `weft targets` lists"
 

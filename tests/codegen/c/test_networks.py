@@ -22,7 +22,7 @@ from weft.driver.options import CompileOptions
 from weft.runtime.model import Model
 from weft.runtime.package import Package
 from weft.support.errors import InputError, ToolchainError
-from weft.targets.registry import parse_target
+from weft.targets import parse_target
 
 Array = np.ndarray[Any, Any]
 STRICT = ("-std=c99", "-Wall", "-Werror")

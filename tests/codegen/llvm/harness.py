@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from tests.support.jit import Machine
 
-from weft.codegen.toolchain import compile_program, link_here
+from weft.codegen import compile_program, link_here
 from weft.ir import Expr, Ramp, Var, index
 from weft.loop import Buffer, Export, Function, Load, Program, Store, for_
 from weft.support.dtypes import DType
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run, parse_target
-from weft.targets.target import Target
+from weft.targets import LEVELS, Target, can_run, cpu, parse_target
 
 Array = npt.NDArray[Any]
 TARGETS: dict[str, Target] = {

@@ -10,9 +10,9 @@ import pytest
 from tests.codegen.llvm.harness import TARGETS, call, is_llvm, machine_for
 from tests.support.jit import Failed
 
+from weft.codegen import compile_program, link_here
 from weft.codegen.llvm.ir_module import llvm_text
 from weft.codegen.objects.read_elf import undefined_symbols
-from weft.codegen.toolchain import compile_program, link_here
 from weft.ir import FALSE, TRUE, Broadcast, Cast, Expr, Ramp, Select, Var, const, eq, index, maximum, minimum, ne
 from weft.loop import (
     Address,
@@ -40,7 +40,7 @@ from weft.loop import (
 from weft.loop.nodes import load
 from weft.support.dtypes import bool_, f32, f64, i8, i32, i64
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 EVERYWHERE = pytest.mark.parametrize("name", TARGETS)
 

@@ -11,7 +11,7 @@ from weft.ir import INTRINSICS, Apply
 from weft.loop import Function, Program
 from weft.support.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 COUNT = 48
 

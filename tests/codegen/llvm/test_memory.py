@@ -34,7 +34,7 @@ from weft.loop import (
 from weft.loop.nodes import load
 from weft.support.dtypes import DType, bool_, f16, f32, f64, i8, i32, i64
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 EVERYWHERE = pytest.mark.parametrize("name", TARGETS)
 TYPES = pytest.mark.parametrize("dtype", [bool_, i8, f16, f32, i64, f64], ids=str)

@@ -12,7 +12,7 @@ from tests.support.kernels import gemm, inner_loop, spills
 from tests.support.processors import every_core
 
 from weft.codegen.llvm.object_code import assembly
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 TILES = [
     ("avx512", 14, 32, 16),

@@ -12,7 +12,7 @@ from weft.codegen.llvm.object_code import assembly
 from weft.ir import Broadcast, Expr, Ramp, Select, Var, const, index
 from weft.loop import Buffer, Export, Function, If, Load, LoopKind, Program, Stmt, Store, for_
 from weft.support.dtypes import DType, f16, f32, f64, i8, i64
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 EVERYWHERE = pytest.mark.parametrize("name", TARGETS)
 M, N = Var("m"), Var("n")

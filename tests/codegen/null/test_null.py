@@ -10,7 +10,7 @@ from weft.driver.build import build
 from weft.driver.function import NativeFunction
 from weft.loop import parse_program
 from weft.support.errors import ToolchainError
-from weft.targets.registry import can_run
+from weft.targets import can_run
 from weft.targets.source_targets import NULL
 
 

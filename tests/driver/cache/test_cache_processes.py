@@ -20,7 +20,7 @@ from weft.driver.cache.cache_key import claim_key
 from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import claim
 from weft.driver.options import CompileOptions
-from weft.targets.registry import host
+from weft.targets import host
 
 COMPILE = """
 import sys, numpy, weft

@@ -23,9 +23,7 @@ from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.source_hash import source_hash
 from weft.driver.options import CompileOptions
 from weft.native import _rt
-from weft.targets.cpu import cpu
-from weft.targets.registry import host
-from weft.targets.target import Target
+from weft.targets import Target, cpu, host
 
 OPTIONS = CompileOptions()
 

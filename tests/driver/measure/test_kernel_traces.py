@@ -18,8 +18,7 @@ from weft.driver.options import CompileOptions
 from weft.loop import parse_program, print_function
 from weft.lower import serialize_loops
 from weft.schedule import Schedule
-from weft.targets.registry import host
-from weft.targets.target import Target
+from weft.targets import Target, host
 from weft.te import to_program
 
 MODELS: list[Callable[[], onnx.ModelProto]] = [mlp, tiny_resnet, tiny_dcgan, lstm_step, tiny_bert_layer]

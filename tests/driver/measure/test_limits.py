@@ -11,7 +11,7 @@ from weft.driver.measure import limits
 from weft.driver.measure.bandwidth import ReadBandwidth
 from weft.driver.measure.limits import Quantity, measure_limits, on_all_cores
 from weft.support.errors import InputError
-from weft.targets.registry import host
+from weft.targets import host
 
 
 def test_the_loop_reads_and_does_nothing_else() -> None:

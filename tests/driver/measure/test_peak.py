@@ -13,8 +13,7 @@ from weft.codegen.llvm.object_code import assembly
 from weft.driver.measure.peak import Peak, fma_peak
 from weft.support.dtypes import DType, bf16, f32, f64, u8
 from weft.support.errors import InputError, LoweringError
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run, host
+from weft.targets import can_run, cpu, host
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = host().has("avx512vnni") and host().has("avx512bf16")

@@ -13,7 +13,7 @@ from weft.graph.layout.assign_layouts import nodes_in_blocks
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 

@@ -14,7 +14,7 @@ from weft.cost.graph.winograd import SKIPPED
 from weft.graph import Graph, Node
 from weft.graph.layout.winograd_plans import Plan, good_plans, part_of_whole
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def best(layer: Layer, target: Target, others: int = 0) -> Plan | None:

@@ -14,7 +14,7 @@ from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 """A machine with vectors of four floats, so that small models fill them."""

@@ -16,8 +16,7 @@ from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd, phase_error
 from weft.support.dtypes import f32
 from weft.support.knobs import Switches
-from weft.targets.cpu import cpu
-from weft.targets.target import Target
+from weft.targets import Target, cpu
 
 FOUR = cpu("sse4").having(l2=1 << 20, l3=32 << 20, l3_speed=24.0, memory_speed=8.0)
 """A machine with vectors of four floats."""

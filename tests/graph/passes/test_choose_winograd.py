@@ -13,7 +13,7 @@ from weft.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 

@@ -11,7 +11,7 @@ from tests.graph.oracle import Oracle
 from weft.graph import Graph, Value, optimize, print_graph
 from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 
 def product(behind: Callable[[Graph, Value], Value], shape: tuple[int, ...] = (2, 3, 4)) -> Graph:

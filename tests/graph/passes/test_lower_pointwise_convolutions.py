@@ -12,7 +12,7 @@ from tests.graph.oracle import Oracle
 from weft.graph import Graph, Value, optimize, print_graph
 from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 
 def conv(g: Graph, x: Value, kernel: int = 1, bias: bool = True, **attributes: Any) -> Value:

@@ -13,7 +13,7 @@ from tests.graph.oracle import Oracle
 from weft.graph import Graph
 from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 """A machine with vectors of four floats."""

@@ -11,7 +11,7 @@ from tests.graph.oracle import Oracle
 from weft.graph import Graph, optimize, print_graph
 from weft.graph.passes.merge_axes import merge_axes
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 AVX512 = cpu("avx512")
 

@@ -15,7 +15,7 @@ from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.support.dtypes import f32, i64
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 FOUR = cpu("sse4")
 """A machine with vectors of four floats."""

@@ -15,7 +15,7 @@ from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Array, FusedGraph, Graph, GraphReport, fuse, optimize, plan_memory
 from weft.ir import Const
 from weft.support.knobs import Switches
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 AVX512, SSE4 = cpu("avx512"), cpu("sse4")
 

@@ -14,7 +14,7 @@ from weft.lower.math.expand import expand
 from weft.lower.math.table import EXPANSIONS
 from weft.support.dtypes import f32, i32
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.targets.target import PORTABLE, ROUNDING
 
 

@@ -7,7 +7,7 @@ from tests.lower.running import check_equal
 
 from weft.loop import Alloc, For, LoopKind, Program, parse_program, statements, verify
 from weft.lower.buffers.pad_register_tiles import pad_register_tiles
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 TILE = """
 def f(A: f32[64], B: f32[64], C: f32[64]):

@@ -33,7 +33,7 @@ from weft.lower import lower
 from weft.lower.units.inject_tokens import inject_tokens
 from weft.support.dtypes import f32, i64
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
 
 HEAD = 'def main(X: f32[16], Y: f32[16], I: buffer("inp", f32[8]), A: buffer("acc", f32[8]), n: i64):\n'

@@ -35,7 +35,7 @@ from weft.lower.buffers.flatten_buffers import flatten_buffers
 from weft.lower.buffers.lower_blocks import lower_blocks
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads, is_vthread
 from weft.support.errors import LoweringError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
 
 AVX2 = cpu("avx2")

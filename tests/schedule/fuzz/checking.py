@@ -10,7 +10,7 @@ from tests.schedule.running import check
 
 from weft.driver.function import NativeFunction
 from weft.loop import For, LoopKind, Program, Stmt, map_stmts, verify
-from weft.targets.registry import host
+from weft.targets import host
 
 
 def unbound(program: Program) -> Program:

@@ -31,9 +31,9 @@ from weft.schedule.cursors.loop_nest import parts_of
 from weft.schedule.cursors.tree import block_path
 from weft.schedule.legality.placement import read_buffers, readers, reduce_loops, written_buffers
 from weft.support.dtypes import DType
+from weft.targets import can_run, host
+from weft.targets.instructions import TensorIntrinsic
 from weft.targets.instructions.known_instructions import intrinsics_of
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
-from weft.targets.registry import can_run, host
 
 Move: TypeAlias = Callable[[Schedule, random.Random], None]
 

@@ -12,7 +12,7 @@ from weft.loop import parse_program, verify
 from weft.lower import lower
 from weft.schedule import Schedule
 from weft.support.errors import VerifyError
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 
 def test_blocks_and_threads(golden: Callable[[str], None]) -> None:

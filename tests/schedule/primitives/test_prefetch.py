@@ -13,7 +13,7 @@ from weft.codegen.llvm.object_code import assembly
 from weft.loop import PREFETCH, Call, Program, statements
 from weft.lower import lower
 from weft.schedule import Schedule
-from weft.targets.cpu import LEVELS, cpu
+from weft.targets import LEVELS, cpu
 
 
 def hints(program: Program) -> list[str]:

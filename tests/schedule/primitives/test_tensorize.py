@@ -23,8 +23,7 @@ from weft.lower import lower
 from weft.schedule import LoopRef, Schedule
 from weft.support.dtypes import bf16, i8, i32, u8
 from weft.support.errors import ScheduleError
-from weft.targets.cpu import cpu
-from weft.targets.registry import host
+from weft.targets import cpu, host
 
 VNNI, SHORT = "x86.dot_u8i8_16x4", "x86.dot_u8i8_8x4"
 UNIT = "gemm_unit.multiply"

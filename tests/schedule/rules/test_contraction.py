@@ -10,7 +10,7 @@ from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.te import placeholder, to_program
 
 

@@ -16,9 +16,7 @@ from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.rules.block_facts import contraction_of
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
-from weft.targets.target import Target
+from weft.targets import Target, can_run, cpu
 from weft.te import Tensor, compute, placeholder, to_program
 
 MACHINES = [t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t)]

@@ -21,7 +21,7 @@ from weft.loop import Program, print_program
 from weft.ops import OPERATORS
 from weft.schedule import apply_plan, carry_out, plans, schedule_program
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 from weft.te import placeholder, to_program
 
 MODELS: Final[dict[str, Callable[[], onnx.ModelProto]]] = {

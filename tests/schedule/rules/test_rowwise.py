@@ -24,7 +24,7 @@ from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 
 Array = npt.NDArray[Any]
 Oracle = Callable[..., Array]

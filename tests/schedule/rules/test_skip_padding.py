@@ -20,7 +20,7 @@ from weft.ops.convolutions.transposed_conv import conv_transpose2d_blocked
 from weft.schedule import schedule_program
 from weft.schedule.rules.cpu import contraction, skip_padding
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 from weft.te import placeholder, to_program
 
 HERE = replace(compiling.HERE, cores=1)

@@ -13,8 +13,7 @@ from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd, pack_winograd_weight
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
+from weft.targets import can_run, cpu
 from weft.te import compute, placeholder, to_program
 
 WIDE = cpu("avx512")

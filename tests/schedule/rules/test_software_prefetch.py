@@ -16,7 +16,7 @@ from weft import te
 from weft.loop import Program
 from weft.lower import lower
 from weft.schedule import schedule_program
-from weft.targets.target import Target
+from weft.targets import Target
 
 ASKS = SERVER.having(l1=32 << 10)
 

@@ -19,7 +19,7 @@ from weft.ops import OPERATORS
 from weft.schedule import Schedule, blocks_in, schedule_program
 from weft.schedule.rules.cpu.sliding_window import sliding_axes
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
+from weft.targets import cpu
 from weft.te import Tensor, placeholder, to_program
 
 LEVELS = ("avx512", "avx2", "sse4")

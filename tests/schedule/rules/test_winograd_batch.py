@@ -15,9 +15,7 @@ from weft.lower import lower
 from weft.ops.convolutions.winograd import conv2d_winograd
 from weft.schedule import schedule_program
 from weft.support.dtypes import f32
-from weft.targets.cpu import cpu
-from weft.targets.registry import can_run
-from weft.targets.target import Target
+from weft.targets import Target, can_run, cpu
 from weft.te import Tensor, compute, placeholder, to_program
 
 HERE = next(t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t))

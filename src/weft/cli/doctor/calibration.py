@@ -10,8 +10,7 @@ import typer
 from weft.cli.console import out, print_json, progress_bar
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import calibrate
-from weft.targets.cores import KnownCore, listed_core
-from weft.targets.this_machine import cpuinfo
+from weft.targets import KnownCore, cpuinfo, listed_core
 
 Calibrate = Annotated[
     bool, typer.Option("--calibrate", help="Measure this processor, and print its row for the table.")

@@ -11,9 +11,7 @@ from weft.cli.console import human_bytes
 from weft.cli.doctor.findings import Check, Finding, State, read
 from weft.native import _rt
 from weft.runtime.host import machine
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run, host
-from weft.targets.this_machine import cache_sizes, host_flags
+from weft.targets import LEVELS, cache_sizes, can_run, cpu, host, host_flags
 
 TOLD = ("avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni")
 """Features that are worth telling: each has instructions of its own for a smaller data type."""

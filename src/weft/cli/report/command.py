@@ -22,7 +22,7 @@ from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
 from weft.support.files import write_output
-from weft.targets.registry import can_run
+from weft.targets import can_run
 
 
 @compiling

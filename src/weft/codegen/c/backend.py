@@ -10,7 +10,7 @@ from weft.codegen.c.compiler import image_of
 from weft.codegen.c.module_text import read_facts, write_module
 from weft.codegen.c.unit import join
 from weft.loop import Program
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 class CBackend:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from weft.codegen.backend import Image, Module, SourceCode
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.support.errors import ToolchainError
 
 FLAGS: Final = (

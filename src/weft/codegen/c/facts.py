@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def facts(target: Target) -> str:

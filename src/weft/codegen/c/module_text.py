@@ -17,7 +17,7 @@ from weft.codegen.entry_spec import entry_of
 from weft.ir import Var, post_order
 from weft.loop import Buffer, Export, Function, MayAlias, Param, Program, View, find_note
 from weft.support.dtypes import u8
-from weft.targets.target import Target
+from weft.targets import Target
 
 WRITERS: Final = (accesses, expressions)
 """The modules that register how each kind of expression is written, when they are imported."""

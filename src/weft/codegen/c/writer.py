@@ -30,7 +30,7 @@ from weft.ir import (
 from weft.loop import Buffer, Function, Load
 from weft.support.dtypes import DType
 from weft.support.errors import LoweringError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 @dataclass(frozen=True)

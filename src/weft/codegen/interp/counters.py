@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from weft.codegen.interp.array_memory import Array
-from weft.targets.records import Grid
+from weft.targets import Grid
 
 
 @dataclass

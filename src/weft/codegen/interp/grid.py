@@ -7,8 +7,8 @@ import numpy as np
 from weft.codegen.interp.array_memory import Array
 from weft.codegen.interp.races import Clock, Shadow
 from weft.loop import Buffer
-from weft.targets.records import Grid as GridFacts
-from weft.targets.scopes import Sight
+from weft.targets import Grid as GridFacts
+from weft.targets import Sight
 
 
 class Memory:

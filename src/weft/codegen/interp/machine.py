@@ -19,7 +19,7 @@ from weft.ir import Binary, Const, Expr, Node, Var, post_order
 from weft.loop import Buffer, Call, Function, Program, statements
 from weft.support.dtypes import i64
 from weft.support.errors import InputError, RuntimeFailure
-from weft.targets.instructions.known_instructions import INTRINSICS
+from weft.targets.instructions import INTRINSICS
 
 Value: TypeAlias = "Array | int | float"
 Sizes: TypeAlias = dict[Var, int]

@@ -48,9 +48,8 @@ from weft.loop import (
     print_stmt,
 )
 from weft.support.errors import LoweringError, RuntimeFailure
-from weft.targets.records import Grid as GridFacts
-from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target
+from weft.targets import Grid as GridFacts
+from weft.targets import Sight, Target, sight_of
 
 _LINES: Final = 3
 

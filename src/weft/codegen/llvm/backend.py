@@ -8,10 +8,10 @@ from typing import Final
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source
 from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.object_code import assembly, compile_module
-from weft.codegen.objects.link import link
+from weft.codegen.objects import link
 from weft.loop import Program
 from weft.support.errors import ToolchainError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 class LlvmBackend:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def facts(target: Target) -> str:

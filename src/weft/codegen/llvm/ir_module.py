@@ -21,7 +21,7 @@ from weft.codegen.llvm.statements.calls import is_task, param_type, quoted, sign
 from weft.codegen.llvm.statements.control_flow import emit
 from weft.codegen.llvm.statements.entry_wrapper import entry_wrapper
 from weft.loop import Buffer, Export, Function, MayAlias, Program, find_note
-from weft.targets.target import Target
+from weft.targets import Target
 
 _METADATA: Final = '!0 = !{}\n!1 = !{!"branch_weights", i32 2000, i32 1}\n'
 

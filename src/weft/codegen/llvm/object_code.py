@@ -12,7 +12,7 @@ from weft.codegen.backend import Module, Source
 from weft.codegen.llvm.ir_module import llvm_text, write_module
 from weft.loop import Program
 from weft.support.errors import ToolchainError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def llvm_version() -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCode, merge_messages
 from weft.loop import Program, print_program
 from weft.support.errors import ToolchainError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 class NullBackend:

@@ -2,3 +2,8 @@
 
 `relocations_x86_64`, and one file like it for each further machine, fill in the addresses that instructions hold.
 """
+
+from weft.codegen.objects.link import link
+from weft.codegen.objects.write_elf import Part, Symbol, write_object
+
+__all__ = ["Part", "Symbol", "link", "write_object"]

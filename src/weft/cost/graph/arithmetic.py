@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def multiply_cycles(products: float, bits: int, target: Target) -> float:

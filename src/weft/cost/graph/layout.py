@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from weft.cost.graph.arithmetic import filled_part, multiply_cycles
-from weft.targets.target import Target
+from weft.targets import Target
 
 PACKING_CYCLES: Final = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores."""

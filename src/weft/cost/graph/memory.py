@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 L2_SHARE: Final = 0.7
 """The part of the second-level cache that data which is used together may fill, to be found there again."""

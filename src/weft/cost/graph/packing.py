@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 """By the vectors in a row of a panel, what each of them takes: the fewer there are, the more of the time goes into loads."""

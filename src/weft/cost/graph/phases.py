@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from weft.targets.target import Target
+from weft.targets import Target
 
 SCATTER_CYCLES: Final = 7.5
 """Cycles for each element that is moved to the image of its phase, or back: neighbours go to different images."""

@@ -14,7 +14,7 @@ from math import prod
 from typing import Final
 
 from weft.cost.graph.memory import L2_SHARE, spill_cycles, streaming_cycles
-from weft.targets.target import Target
+from weft.targets import Target
 
 TILES: Final = (2, 3, 4)
 """Sizes of output tiles to choose from; six saves little more for 3 x 3 taps, at ten times the error."""

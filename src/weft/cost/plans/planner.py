@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step
 from weft.support.errors import ScheduleError
-from weft.targets.target import Target
+from weft.targets import Target
 
 Candidates: TypeAlias = Callable[[Target], Iterable[Candidate[D]]]
 """The alternatives of one choice on a machine, each with its cost; at least one, each of them right."""

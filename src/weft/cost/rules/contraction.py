@@ -14,7 +14,7 @@ from math import gcd
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 LOAD_PRESSURE = 0.25
 """The part of a load's cycles that shows even when arithmetic covers them: cache misses and late operands."""

@@ -9,7 +9,7 @@ from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.gemv import ROWS, is_far
 from weft.cost.rules.k_blocking import is_deep
-from weft.targets.target import Target
+from weft.targets import Target
 
 ROWS_SPEED = 24 / 14
 """How much faster memory is read in rows side by side than in tiles of columns."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 ROWS = 8
 """Rows read side by side: 4 of them read 21 GB/s from memory, 8 and 16 read 24, tiles of columns 14."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 @dataclass(frozen=True)

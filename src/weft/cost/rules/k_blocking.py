@@ -11,7 +11,7 @@ from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.parallel import wanted_tasks
-from weft.targets.target import Target
+from weft.targets import Target
 
 PANEL_SHARE = 0.35
 """The part of the second-level cache that a panel may fill in a block of the reduction: sums and rows of A follow."""

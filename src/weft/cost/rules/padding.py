@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 LEAST_SHARE = 0.04
 """The part of the products that must be with padding for leaving these out to be worth the code."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 TASKS_PER_CORE = 4
 """Pieces that a core should get at least, so that uneven pieces even out."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.contraction import NEAR_ROWS, shares_panels
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.parallel import enough_tasks
-from weft.targets.target import Target
+from weft.targets import Target
 
 L2_SHARE = 0.25
 """The part of the second-level cache that the intermediate results of a row may fill."""

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 
 from weft.cost.plans.plan import Candidate, Decision
-from weft.targets.target import Target
+from weft.targets import Target
 
 MOST_STATEMENTS = 288
 """The combinations of taps and results that a tile may be written out as; beyond, only the window's last axis is."""

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from weft.codegen.backends import backend_facts
+from weft.codegen import backend_facts
 from weft.driver.cache.code_cache import Cache, digest
 from weft.driver.cache.source_hash import source_hash
 from weft.driver.options import CompileOptions
 from weft.support.registry import added_names
-from weft.targets.target import Target
+from weft.targets import Target
 
 Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from weft.driver.cache.code_cache import Entry, read_checked
 from weft.driver.options import CompileOptions
 from weft.support.errors import ArtifactError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def describe(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from weft.codegen.objects.write_elf import Part, Symbol, write_object
+from weft.codegen.objects import Part, Symbol, write_object
 from weft.driver.export.c_header import c_name, header_text
 from weft.native import _rt, header_files, include_folders, source_files
 from weft.runtime.artifact import artifact_header

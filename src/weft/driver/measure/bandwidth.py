@@ -14,8 +14,7 @@ from weft.driver.function import NativeFunction
 from weft.loop import PREFETCH, parse_program
 from weft.native import _rt
 from weft.support.errors import InputError
-from weft.targets.registry import host
-from weft.targets.target import Target
+from weft.targets import Target, host
 
 VECTORS: Final = 4
 """Vectors read in each step, each combined into a result of its own: more than ports times latency."""

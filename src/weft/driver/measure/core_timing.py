@@ -11,7 +11,7 @@ from weft.driver.measure.bandwidth import ReadBandwidth
 from weft.driver.measure.peak import Peak
 from weft.loop import parse_program
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 STEPS: Final = 40_000
 """Iterations of a timed call: about half a millisecond."""

@@ -19,9 +19,7 @@ from weft.driver.measure.peak import Peak
 from weft.driver.progress import Progress
 from weft.support.dtypes import DType, bf16, f32, u8
 from weft.support.errors import LoweringError
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run, host
-from weft.targets.target import Target
+from weft.targets import LEVELS, Target, can_run, cpu, host
 
 ROUNDS: Final = 3
 """How often everything is measured, one after the other; the best counts, for a disturbance only ever lowers a rate."""

@@ -15,11 +15,18 @@ from typing import Any, Final
 
 from weft.driver.measure.bandwidth import ReadBandwidth
 from weft.driver.measure.core_timing import cycles_per_second, fma_latency, fma_rate, loads_rate
-from weft.targets.cores import WIDE, KnownCore, unmeasured_core
-from weft.targets.cpu import LEVELS, cpu
-from weft.targets.registry import can_run
-from weft.targets.target import Target
-from weft.targets.this_machine import cache_sizes, cpuinfo, processor_name
+from weft.targets import (
+    LEVELS,
+    WIDE,
+    KnownCore,
+    Target,
+    cache_sizes,
+    can_run,
+    cpu,
+    cpuinfo,
+    processor_name,
+    unmeasured_core,
+)
 
 CACHE_SAMPLE: Final = 16 << 20
 DRAM_BYTES: Final = 96 << 20

@@ -14,8 +14,7 @@ from weft.driver.function import NativeFunction
 from weft.loop import parse_program
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
 from weft.support.errors import InputError
-from weft.targets.registry import host
-from weft.targets.target import Target
+from weft.targets import Target, host
 
 CHAINS: Final = {16: 12, 32: 16}
 """Independent sums by the number of registers: more than latency times ports of any core, fewer than there are registers."""

@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.codegen.backend import Image
-from weft.codegen.toolchain import compile_program, link_here
+from weft.codegen import Image, compile_program, link_here
 from weft.driver.build import Compilation
 from weft.driver.entry import entry_program, place_constants
 from weft.driver.progress import Progress, Span
@@ -21,7 +20,7 @@ from weft.ir import Const, Expr
 from weft.loop import Address, Call, Param, Seq, Stmt, View, parse_program
 from weft.native import _rt
 from weft.support.errors import InputError, RuntimeFailure
-from weft.targets.target import Target
+from weft.targets import Target
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 KernelCall: TypeAlias = tuple[_rt.Image, int, Sequence[Bytes]]

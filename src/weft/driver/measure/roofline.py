@@ -20,7 +20,7 @@ from weft.driver.progress import Progress
 from weft.graph import Constant, Group
 from weft.ir import Const
 from weft.lower import expand_math
-from weft.targets.target import Target
+from weft.targets import Target
 from weft.te import to_program
 
 NEAR: Final = 0.75

@@ -31,7 +31,7 @@ from weft.graph.layout.pbqp import Edge, solve
 from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
 from weft.ir import Const, as_expr
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 _PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
 """The alternatives: plain, plain and packed, in blocks, in blocks and unpacked."""

@@ -15,7 +15,7 @@ from math import prod
 from weft.cost import FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles
 from weft.graph.core.graph import Node
 from weft.ops import cut_in_tiles, mixed_sizes, points_of, sized
-from weft.targets.target import Target
+from weft.targets import Target
 
 TAPS = (2, 3, 4)
 """Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""

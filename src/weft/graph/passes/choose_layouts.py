@@ -20,7 +20,7 @@ from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.ops import Operator
 from weft.support.dtypes import DType
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def choose_layouts(graph: Graph, target: Target, *, by_winograd: bool = True) -> Graph:

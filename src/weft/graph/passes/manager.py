@@ -23,7 +23,7 @@ from weft.support.errors import (
 )
 from weft.support.knobs import Switches
 from weft.support.passes import Language, Pass, PassManager, Report
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 @dataclass(frozen=True)

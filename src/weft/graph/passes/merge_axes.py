@@ -14,7 +14,7 @@ from typing import Any
 from weft.cost import LONG_ROW
 from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def merge_axes(graph: Graph, target: Target) -> Graph:

@@ -22,7 +22,7 @@ from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.targets.target import Target
+from weft.targets import Target
 from weft.te import is_narrow
 
 

@@ -32,7 +32,7 @@ from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def _simplify_calls(graph: Graph, context: GraphContext) -> Graph:

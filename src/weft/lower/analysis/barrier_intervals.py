@@ -22,7 +22,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_threads
 from weft.support.errors import LoweringError
-from weft.targets.scopes import Sight, sight_of
+from weft.targets import Sight, sight_of
 
 
 @dataclass(eq=False)

@@ -27,7 +27,7 @@ from weft.ir import (
 from weft.loop import For, bound_vars
 from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, meet, position, within
 from weft.lower.analysis.grid_shape import axis_of
-from weft.targets.scopes import Sight, sight_of
+from weft.targets import Sight, sight_of
 
 Indices = tuple[Expr, ...]
 

@@ -57,7 +57,7 @@ from weft.loop import (
     sub_statements,
 )
 from weft.lower.stmt_rewriter import BoundedRewriter, Steps, Visited, map_functions, size_bounds
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def pad_register_tiles(program: Program, target: Target) -> Program:

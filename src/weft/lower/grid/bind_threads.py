@@ -37,8 +37,7 @@ from weft.lower.analysis.barrier_intervals import accesses, thread_extents, tree
 from weft.lower.analysis.grid_shape import BLOCKS, axis_of, is_over_blocks, is_over_threads
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.support.errors import LoweringError
-from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target
+from weft.targets import Sight, Target, sight_of
 
 
 def bind_threads(program: Program, target: Target) -> Program:

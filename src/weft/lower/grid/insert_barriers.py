@@ -43,8 +43,7 @@ from weft.lower.analysis.grid_shape import THREADS, is_over_blocks
 from weft.lower.analysis.thread_conflicts import conflicts, open_axes
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions, size_bounds
 from weft.support.errors import LoweringError
-from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target
+from weft.targets import Sight, Target, sight_of
 
 
 def insert_barriers(program: Program, target: Target) -> Program:

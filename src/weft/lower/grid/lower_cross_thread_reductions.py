@@ -46,7 +46,7 @@ from weft.loop import (
 from weft.lower.analysis.barrier_intervals import thread_extents
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def lower_cross_thread_reductions(program: Program, target: Target) -> Program:

@@ -18,8 +18,7 @@ from weft.loop import Address, Alloc, Buffer, For, Load, Program, Stmt, Store, V
 from weft.lower.analysis.grid_shape import axis_of, is_over_blocks
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.support.errors import LoweringError
-from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target
+from weft.targets import Sight, Target, sight_of
 
 
 def share_buffers(program: Program, target: Target) -> Program:

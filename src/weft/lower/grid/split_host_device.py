@@ -33,8 +33,7 @@ from weft.lower.analysis.grid_shape import axis_of, is_over_blocks
 from weft.lower.loops.outline_tasks import captured
 from weft.lower.stmt_rewriter import StmtRewriter, Visited
 from weft.support.errors import LoweringError
-from weft.targets.scopes import Sight, sight_of
-from weft.targets.target import Target
+from weft.targets import Sight, Target, sight_of
 
 
 @dataclass(frozen=True)

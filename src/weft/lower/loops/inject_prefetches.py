@@ -51,7 +51,7 @@ from weft.loop import (
     without_notes,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def inject_prefetches(program: Program, target: Target) -> Program:

@@ -23,7 +23,7 @@ from weft.loop import Alloc, For, If, LoopKind, Program, Seq, Stmt, Store, renam
 from weft.lower.analysis.cut_points import Cut, Digit, best_cut, digits_of, length_of, range_of
 from weft.lower.analysis.guard_conditions import Guards, assume, stores_in, uses_registers
 from weft.lower.stmt_rewriter import BoundedRewriter, Steps, extent_bounds, map_functions, size_bounds
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def partition_loops(program: Program, target: Target) -> Program:

@@ -57,7 +57,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.guard_conditions import Guards, assume, stores_in, uses_registers
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def specialize_remainders(program: Program, target: Target) -> Program:

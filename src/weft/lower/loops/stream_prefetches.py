@@ -39,7 +39,7 @@ from weft.loop import (
     sub_statements,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, extent_bounds, map_functions, size_bounds
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def stream_prefetches(program: Program, target: Target) -> Program:

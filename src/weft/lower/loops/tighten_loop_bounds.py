@@ -13,7 +13,7 @@ from weft.ir import TRUE, Const, Expr, Le, Lt, all_of, conjuncts, index
 from weft.loop import Alloc, Buffer, For, If, LoopKind, Program, buffers_of, statements, stores
 from weft.lower.analysis.guard_conditions import uses_registers
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def tighten_loop_bounds(program: Program, target: Target) -> Program:

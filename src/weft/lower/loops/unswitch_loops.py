@@ -29,7 +29,7 @@ from weft.loop import (
 )
 from weft.lower.analysis.guard_conditions import Guards, stores_in
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def unswitch_loops(program: Program, target: Target) -> Program:

@@ -71,7 +71,7 @@ from weft.lower.stmt_rewriter import (
     size_bounds,
 )
 from weft.support.errors import LoweringError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def vectorize(program: Program, target: Target) -> Program:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from weft.loop import Program
 from weft.lower.math.expand import expand
 from weft.lower.stmt_rewriter import map_functions
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def expand_math(program: Program, target: Target) -> Program:

@@ -49,7 +49,7 @@ from weft.loop import (
 from weft.lower.stmt_rewriter import StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
 from weft.lower.units.unit_effects import UnitAccess, touches, unit_of
 from weft.support.errors import LoweringError
-from weft.targets.target import Target
+from weft.targets import Target
 
 Queue: TypeAlias = tuple[int, int]
 """From one unit to another, by their numbers in the target's list."""

@@ -54,7 +54,7 @@ from weft.loop import (
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
 from weft.lower.units.unit_effects import only_unit, written_by
 from weft.support.errors import LoweringError
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def inject_virtual_threads(program: Program, target: Target) -> Program:

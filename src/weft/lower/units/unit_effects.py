@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from weft.ir import ONE, Expr, Var, substitute
 from weft.loop import Address, Buffer, Call, Stmt, Store, addresses_touched, loads, statements
-from weft.targets.instructions.known_instructions import INTRINSICS
-from weft.targets.records import Unit
-from weft.targets.target import Target
+from weft.targets import Target, Unit
+from weft.targets.instructions import INTRINSICS
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.loop import Alloc, Block, Buffer, Function, Stmt, sub_statements
 from weft.schedule.cursors.state import refuse
-from weft.targets.scopes import SIGHTS
+from weft.targets import SIGHTS
 
 
 def check_scope_name(scope: str) -> None:

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from weft.ir import Binary, Bounds, Const, Expr, Var, free_vars, index, linear_terms, simplify, substitute
 from weft.loop import Block, Buffer, For, Load, Store
-from weft.targets.instructions.tensor_intrinsic import ORDINARY, TensorIntrinsic
+from weft.targets.instructions import ORDINARY, TensorIntrinsic
 
 
 class Mismatch(Exception):

@@ -21,7 +21,7 @@ from weft.schedule.rules.cpu.small_transform import schedule_transforms
 from weft.schedule.rules.cpu.window import schedule_window
 from weft.schedule.rules.cpu.winograd_batch import schedule_winograd_batch
 from weft.schedule.schedule import Schedule
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def schedule_program(program: Program, machine: Target, choose: Choose = cheapest) -> Schedule:

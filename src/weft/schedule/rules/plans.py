@@ -8,7 +8,7 @@ from typing import Any
 from weft.cost import Candidate, Choosing, Plan, Question, cheapest
 from weft.loop import Program
 from weft.schedule.rules.choose import carry_out
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def plans(program: Program, machine: Target) -> Iterator[Plan]:

@@ -20,7 +20,7 @@ from weft.ir import DIVISIONS, Apply, Broadcast, Const, Expr, Node, Select, Var
 from weft.loop import Address, Buffer, For, Load
 from weft.support.dtypes import DType
 from weft.support.errors import LoweringError
-from weft.targets.target import Target
+from weft.targets import Target
 
 Handler = Callable[..., Operand]
 H = TypeVar("H", bound=Handler)

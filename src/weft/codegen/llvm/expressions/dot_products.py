@@ -9,7 +9,7 @@ from weft.codegen.llvm.core.emitter import Emitter, emits
 from weft.codegen.llvm.core.ir_types import register_type
 from weft.ir import Dot
 from weft.support.dtypes import DType, bf16, f32, i8, i16, i32, u8
-from weft.targets.target import Target
+from weft.targets import Target
 
 Kind = tuple[DType, DType, DType]
 

@@ -20,7 +20,7 @@ from weft.graph.layout.winograd_error import LARGEST_ERROR, SAMPLES, sampled_err
 from weft.graph.layout.winograd_plans import good_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 LARGEST_TAPS = 3
 """More taps in a tile of four would need more points than keep the error small."""

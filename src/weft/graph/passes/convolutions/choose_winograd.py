@@ -21,7 +21,7 @@ from weft.graph.layout.winograd_error import LARGEST_ERROR, phase_weight, sample
 from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def choose_winograd(graph: Graph, target: Target) -> Graph:

@@ -19,7 +19,7 @@ from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
-from weft.targets.target import Target
+from weft.targets import Target
 
 PHASES_FIRST = (0, 3, 5, 1, 2, 4)
 PHASES_LAST = (0, 3, 4, 1, 5, 2)

@@ -20,7 +20,7 @@ from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
 from weft.graph.rewriting.rewriter import Inputs
 from weft.ir import ONE, Const, Expr, as_expr
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def lower_transposed_convolutions(graph: Graph, target: Target, evaluator: Evaluator, *, blocks: bool = True) -> Graph:

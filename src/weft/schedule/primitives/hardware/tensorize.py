@@ -14,8 +14,7 @@ from weft.schedule.cursors.tree import block_path, bounds_on, replace, the_block
 from weft.schedule.legality.instruction_matching import Mismatch, match, nest_of
 from weft.schedule.rewriting.nest_to_block import enclose
 from weft.schedule.rewriting.place_instruction import instruction
-from weft.targets.instructions.known_instructions import INTRINSICS
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.targets.instructions import INTRINSICS, TensorIntrinsic
 
 
 @primitive

@@ -42,7 +42,7 @@ from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.access_region import at_loops
 from weft.schedule.rules.block_facts import block_of, contraction_of
 from weft.schedule.schedule import Schedule
-from weft.targets.target import Target
+from weft.targets import Target
 
 
 def fuse_panel_loops(
