@@ -1,7 +1,7 @@
 """No cycle count, share of a cache or budget is written down above `cost/`: passes and rules ask, they do not know.
 
-A number here is a constant of a module, in capitals, or a fraction in a function. Those that say nothing about a machine (limits
-of search and of memory while compiling, axes, names' lengths) are listed by their file; the list may only shrink.
+A number here is a constant of a module, in capitals, or a fraction in a function. Limits of search and of memory while compiling
+stand in `cost/effort.py`, too. Numbers about none of these are listed by file, with the reason; the list may only shrink.
 """
 
 from __future__ import annotations
@@ -25,38 +25,20 @@ HARMLESS: Final = frozenset({0, 0.5, 1, 2, 1000.0})
 """Neutral elements, halves, sides, and the milliseconds of a second."""
 
 ALLOWED: Final[dict[str, int]] = {
-    "graph/builder/constants.py": 1,
-    "graph/composites/resize.py": 1,
-    "graph/composites/sampling.py": 1,
-    "graph/composites/sequences.py": 1,
-    "graph/composites/slicing.py": 1,
-    "graph/core/fold_budget.py": 2,
-    "graph/core/printer.py": 1,
-    "graph/core/saved_graph.py": 1,
-    "graph/fusion/groups.py": 1,
-    "graph/fusion/node_facts.py": 1,
-    "graph/layout/assign_layouts.py": 1,
-    "graph/layout/winograd_error.py": 3,
-    "graph/layout/winograd_plans.py": 1,
-    "graph/memory/best_fit.py": 3,
-    "graph/memory/order_groups.py": 2,
-    "graph/passes/convolutions/choose_transposed_winograd.py": 1,
-    "graph/passes/convolutions/lower_dilated_convolutions.py": 2,
-    "graph/passes/convolutions/lower_volume_convolutions.py": 1,
-    "graph/passes/eliminate_common_subexpressions.py": 1,
-    "graph/passes/fold_constants.py": 2,
-    "graph/passes/fold_scale_and_shift.py": 1,
-    "graph/passes/guard_indices.py": 1,
-    "graph/rewriting/known_ranges.py": 1,
-    "schedule/legality/iteration_domain.py": 1,
-    "schedule/legality/loop_kinds.py": 1,
-    "schedule/rules/cpu/horizontal_reduction.py": 1,
-    "schedule/rules/cpu/skip_padding.py": 1,
-    "schedule/rules/cpu/sliding_window.py": 2,
-    "schedule/rules/cpu/small_transform.py": 1,
-    "schedule/rules/cpu/vectorize_axis.py": 1,
+    "graph/builder/constants.py": 1,  # elements shown in a message
+    "graph/composites/sampling.py": 1,  # the default coefficient of cubic interpolation
+    "graph/composites/slicing.py": 1,  # an index that means the end
+    "graph/core/printer.py": 1,  # elements printed
+    "graph/fusion/groups.py": 1,  # letters of a name
+    "graph/fusion/node_facts.py": 1,  # alignment of buffers, which the runtime's allocator promises
+    "graph/layout/assign_layouts.py": 1,  # an enumeration
+    "graph/layout/winograd_error.py": 3,  # a bound of rounding errors, how it is sampled, and the least divisor
+    "graph/layout/winograd_plans.py": 1,  # the windows that the method is implemented for
+    "graph/passes/convolutions/choose_transposed_winograd.py": 1,  # the same
+    "graph/passes/convolutions/lower_dilated_convolutions.py": 2,  # orders of axes
+    "graph/passes/convolutions/lower_volume_convolutions.py": 1,  # an order of axes
 }
-"""How many numbers a file has."""
+"""How many numbers a file has, none of which is about a machine or the compiler's own effort."""
 
 
 def is_number(node: ast.AST, *, fractions_only: bool = False) -> bool:

@@ -61,7 +61,7 @@ def test_chains_of_constants_take_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_what_is_beyond_the_budget_is_computed_when_the_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold_budget, "FLOOR", 3 << 12)
+    monkeypatch.setattr(fold_budget, "LEAST_FOLDED_BYTES", 3 << 12)
     nodes = [n for k in range(4) for n in twice("Add")(f"c{k}", f"c{k + 1}")] + [node("Mul", ["x", "c4"], ["v1"])]
     c = np.arange(4096, dtype=np.float32)
     made = weft.build(model_of(nodes, "v1", [tensor("x", [4096])], constants={"c0": c}))

@@ -54,7 +54,7 @@ def test_symbolic_sizes_and_requirements_whatever_their_names(tmp_path: Path) ->
 
 
 def test_constants_beyond_the_limit_keep_their_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_graph, "KEPT_BYTES", 64)
+    monkeypatch.setattr(saved_graph, "SAVED_CONSTANTS", 64)
     g = Graph()
     x = g.input("x", (16,), bf16)
     small = g.constant(np.arange(16).astype(bf16.numpy), "small")

@@ -6,8 +6,14 @@ of one machine.
 
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
-    LONG_BORDER, MOST_REMAINDERS, MOST_STREAMS, MOST_UNSWITCHED, SHORTEST_CUT_VECTOR, SMALL_PART,
-    SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget,
+    LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
+    SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget,
+)
+from weft.cost.effort import (
+    CONDITION_ROUNDS, FOLDED_TIMES_CONSTANTS, KEPT_LOOP_PROOFS, LARGEST_COMPARED_CONSTANT,
+    LARGEST_CONDITION_TABLE, LARGEST_FOLDED_GROWTH, LARGEST_SAMPLED_DIMENSION, LEAST_FOLDED_BYTES,
+    MOST_SEQUENCE_STEPS, ORDER_BEAMS, ORDER_STEPS, PLACEMENT_EXCHANGES, PLACEMENT_IMPROVEMENTS,
+    PLACEMENT_PAIRS, RANGE_DEPTH, SAVED_CONSTANTS, SCALED_PIECE, SMALLEST_DEFERRED,
 )
 from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, LARGEST_RECOMPUTATION, LONG_ROW
 from weft.cost.graph.channel_blocks import group_blocks, input_block, output_block
@@ -24,7 +30,7 @@ from weft.cost.graph.layout import (
 )
 from weft.cost.graph.packing import FEWEST_ROWS_REARRANGED, PANEL_VECTORS, least_packed_rows, panel_width
 from weft.cost.rules.padding import SkipPadding, padding_plans
-from weft.cost.rules.parallel import Parallel, enough_tasks, parallel_plans
+from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import are_phases_apart, is_worth_phases
 from weft.cost.plans.plan import Candidate, Decision, Plan, Step, parse_plan
 from weft.cost.plans.planner import Candidates, Choose, Choosing, Following, Planner, Question, cheapest
@@ -33,32 +39,40 @@ from weft.cost.rules.prefetch import (
     prefetch_step_plans,
 )
 from weft.cost.program import cost_of, predict_cycles
-from weft.cost.rules.reduction import Accumulators, accumulator_plans
+from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumulator_plans
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.rules.window import (
-    Borders, Slide, WindowProblem, WindowTile, WriteOut, border_plans, window_tile_plans, write_out_plans,
+    LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
+    border_plans, window_tile_plans, write_out_plans,
 )
 from weft.cost.graph.winograd import (
-    FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles, winograd_panel,
+    FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles,
+    winograd_panel,
 )
 
 __all__ = [
-    "FALLBACK_SIZE", "FEWEST_ROWS_REARRANGED", "FEWEST_TILES", "GAIN", "LARGEST_GROUP", "LARGEST_POWER",
-    "LARGEST_RECOMPUTATION", "LONG_BORDER", "LONG_ROW", "MIXED_GAIN", "MOST_REMAINDERS", "MOST_STREAMS",
-    "MOST_UNSWITCHED", "PANEL_VECTORS", "SHORTEST_CUT_VECTOR", "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES",
-    "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
-    "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv", "ImageProblem", "Inline",
-    "KBlocks", "Layer", "LoopNest", "OnePass", "Order", "OrderProblem", "Parallel", "Plan", "Planner", "Prefetch",
-    "PrefetchSteps", "Question", "RowBlock", "Rule", "SharePatches", "SkipPadding", "Slide", "Step", "StreamProblem",
-    "Tile", "TileProblem", "Tiling", "WindowProblem", "WindowTile", "WriteOut", "accumulator_plans",
-    "are_phases_apart", "blocked_cycles", "border_plans", "bytes_of", "bytes_touched", "cheapest", "code_budget",
-    "cost_of", "depth_plans", "depthwise_cycles", "direct_cycles", "direct_part", "elements", "enough_tasks",
-    "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "inline_plans",
-    "input_block", "is_worth_phases", "k_block_plans", "least_packed_rows", "multiply_cycles", "nests",
-    "one_pass_plans", "order_plans", "output_block", "packing_cycles", "padding_plans", "panel_width",
-    "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans",
-    "prefetch_step_plans", "rearrangement_plans", "row_block_plans", "size_of", "step_along", "tile_cycles",
-    "tile_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "CONDITION_ROUNDS", "FALLBACK_SIZE", "FEWEST_ROWS_REARRANGED", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
+    "GAIN", "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
+    "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_RECOMPUTATION", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES",
+    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ROW", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
+    "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
+    "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
+    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER", "SMALL_PART",
+    "TILES", "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose", "Choosing",
+    "CodeBudget", "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv",
+    "ImageProblem", "Inline", "KBlocks", "Layer", "LoopNest", "OnePass", "Order", "OrderProblem", "Parallel",
+    "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "RowBlock", "Rule", "SharePatches", "SkipPadding",
+    "Slide", "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "WindowProblem", "WindowTile", "WriteOut",
+    "accumulator_plans", "are_phases_apart", "blocked_cycles", "border_plans", "bytes_of", "bytes_touched",
+    "cheapest", "code_budget", "cost_of", "depth_plans", "depthwise_cycles", "direct_cycles", "direct_part",
+    "elements", "enough_tasks", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks",
+    "grouped_cycles", "inline_plans", "input_block", "is_worth_phases", "k_block_plans", "least_packed_rows",
+    "multiply_cycles", "nests", "one_pass_plans", "order_plans", "output_block", "packing_cycles", "padding_plans",
+    "panel_width", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "predict_cycles",
+    "prefetch_plans", "prefetch_step_plans", "rearrangement_plans", "row_block_plans", "size_of", "step_along",
+    "tile_cycles", "tile_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel",
+    "write_out_plans",
 ]

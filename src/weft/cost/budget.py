@@ -31,6 +31,12 @@ MOST_UNSWITCHED: Final = 2
 UNROLLED_VECTORS: Final = 8
 """Vectors that a vectorised loop may be written out as; a longer run stays a loop."""
 
+MOST_LOOP_VECTORS: Final = 4
+"""Vectors that one vectorised loop may span; it is written out in full."""
+
+MOST_UNROLLED_CHOICES: Final = 8
+"""The values of a digit that selects among formulas for each of which the body may be written out."""
+
 MOST_STREAMS: Final = 8
 """Runs of memory that one step prefetches side by side."""
 

@@ -7,10 +7,11 @@ import pytest
 from tests.graph.checks import apply_pass, constant, ops, random_array, scalar
 from tests.graph.oracle import Oracle
 
+from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph import Constant, Graph, eliminate_dead_code, print_graph
 from weft.graph.core.graph import Deferred
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
-from weft.graph.passes.fold_constants import DEFERRED, LARGEST_GROWTH, fold_constants
+from weft.graph.passes.fold_constants import fold_constants
 from weft.support.dtypes import f32
 
 
@@ -105,7 +106,7 @@ def test_what_is_not_folded(kind: str) -> None:
     if kind == "parameter":
         y = g.add("sqrt", [g.parameter(np.ones(3, np.float32), "p")])
     elif kind == "growth":
-        y = g.add("expand", [scalar(g, 1.0)], shape=(LARGEST_GROWTH,))
+        y = g.add("expand", [scalar(g, 1.0)], shape=(LARGEST_FOLDED_GROWTH,))
     else:
         g.input("x", (g.dim("n"),), f32)
         y = g.add("expand", [scalar(g, 1.0)], shape=(g.dim("n"),))
@@ -122,7 +123,7 @@ def test_large_results_may_be_deferred() -> None:
     made = apply_pass(g, lambda h: fold_constants(h, oracle, defer=True), exact=True)
     folded = made.nodes[0].inputs[1]
     assert isinstance(folded, Deferred)
-    assert folded.nbytes >= DEFERRED
+    assert folded.nbytes >= SMALLEST_DEFERRED
     room = np.zeros(folded.extents, np.float32)
     folded.write(room)
     np.testing.assert_array_equal(room, -c.array.T.reshape(4, -1))

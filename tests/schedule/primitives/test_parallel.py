@@ -8,6 +8,7 @@ import pytest
 from tests.schedule.programs import blur, matmul, recurrence, rows, stencil, symbolic_matmul
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
+from weft.cost import KEPT_LOOP_PROOFS
 from weft.loop import Buffer, Function, parse_program
 from weft.schedule import Schedule, the_loop
 from weft.schedule.cursors.tree import Path
@@ -53,7 +54,7 @@ def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -
         return checked(fn, path, private)
 
     monkeypatch.setattr(loop_kinds, "_checked_independent", counted)
-    full = {(number,): () for number in range(loop_kinds._LEGAL_LIMIT - 1)}  # what was found before makes no difference
+    full = {(number,): () for number in range(KEPT_LOOP_PROOFS - 1)}  # what was found before makes no difference
     monkeypatch.setattr(loop_kinds, "_LEGAL", full)
     s = Schedule(matmul().program)
     i, j, k = s.loops(s.block("C"))

@@ -15,6 +15,9 @@ from weft.targets import Target
 TASKS_PER_CORE = 4
 """Pieces that a core should get at least, so that uneven pieces even out."""
 
+MANY_INDICES = 1 << 14
+"""Indices from which on they are checked row by row, so that threads share the rows."""
+
 
 @dataclass(frozen=True)
 class Parallel(Decision):

@@ -11,6 +11,9 @@ from weft.targets import Target
 MOST_VECTORS = 8
 """The largest number of accumulators: enough to hide the latency of an addition."""
 
+SHORTEST_REDUCTION = 3
+"""The smallest number of values that are worth a vector."""
+
 
 @dataclass(frozen=True)
 class Accumulators(Decision):

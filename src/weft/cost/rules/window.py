@@ -16,6 +16,12 @@ MOST_STATEMENTS = 288
 MOST_COPIES = 1300
 """The most such combinations with a copy of the tile for each of the places where borders are met."""
 
+MOST_WINDOW_TAPS = 128
+"""Windows of more elements are not worth a rule of their own: their reduction is long enough to be a contraction's."""
+
+LONGEST_WINDOW_STRIDE = 4
+"""Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
+
 MIDDLE = 2
 """How many times the tiles at the ends of an axis all of them must be, for those between to be told apart from these."""
 

@@ -46,7 +46,7 @@ def recurrent_layer(
     """Returns the outputs of all steps, and for each state of *cell* its value after the last.
 
     *x* is [time, batch, features], *lengths* [batch]; the outputs are [time, directions, batch, hidden] and the states
-    [directions, batch, hidden]. Raises `ModelError` for a symbolic number of steps, and for one above `MOST_STEPS`.
+    [directions, batch, hidden]. Raises `ModelError` for a symbolic number of steps, and for one above `MOST_SEQUENCE_STEPS`.
     """
     made = [_run(b, d, x, cell, lengths) for d in directions]
     finals = [stack(b, [states[k] for _, states in made], 0) for k in range(len(directions[0].initial))]

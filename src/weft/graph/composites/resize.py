@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from weft.cost import LARGEST_SAMPLED_DIMENSION
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
@@ -15,9 +16,6 @@ from weft.ir import Const, Expr, ExprLike, as_expr
 from weft.ops import COORDINATES, same_size, simplify_size
 from weft.support.dtypes import f32
 from weft.te import is_narrow
-
-LARGEST_TABLE: Final = 1 << 22
-"""Elements of a dimension up to which it is worked out while importing where each is sampled."""
 
 WHOLE: Final = (0.0, 1.0)
 """The part of a dimension that is sampled, unless it is cropped."""
@@ -62,9 +60,10 @@ def resample_axis(
     if not old.value:
         b.fail(f"dimension {d} of {x!r} can't be resampled: it is empty")
     longest = max(int(new.value), int(old.value) if how.antialias else 0)  # each element is averaged over, then
-    if longest > LARGEST_TABLE:
+    if longest > LARGEST_SAMPLED_DIMENSION:
         b.fail(
-            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; {LARGEST_TABLE} are the most"
+            f"resampling dimension {d} of {x!r}, along {longest} elements, is not supported; "
+            f"{LARGEST_SAMPLED_DIMENSION} are the most"
         )
     axis = Axis(int(old.value), int(new.value), scale or int(new.value) / int(old.value), *part)
     at = coordinates_of(axis, how.coordinates)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
+from weft.cost import MOST_SEQUENCE_STEPS
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.ir import Const, Expr
-
-MOST_STEPS: Final = 1024
-"""Steps up to which a sequence or a loop is written out."""
 
 
 def steps_of(b: Builder, size: Expr, example: str) -> int:
@@ -20,8 +17,8 @@ def steps_of(b: Builder, size: Expr, example: str) -> int:
     """
     if not isinstance(size, Const):
         b.fail("the length of its sequence is symbolic", f"give it a number: shapes={example}")
-    if not 0 < int(size.value) <= MOST_STEPS:
-        b.fail(f"a sequence of {size.value} steps is not supported; {MOST_STEPS} is the longest")
+    if not 0 < int(size.value) <= MOST_SEQUENCE_STEPS:
+        b.fail(f"a sequence of {size.value} steps is not supported; {MOST_SEQUENCE_STEPS} is the longest")
     return int(size.value)
 
 

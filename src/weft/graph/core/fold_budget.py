@@ -6,13 +6,8 @@ Forty nodes that each join a constant to itself make a terabyte of one element.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
-FLOOR: Final = 1 << 28
-"""Bytes that folding may make of any model."""
-
-TIMES_CONSTANTS: Final = 16
-"""The same, in bytes of the constants of the model itself: weights are converted, transposed, scaled, and packed."""
+from weft.cost import FOLDED_TIMES_CONSTANTS, LEAST_FOLDED_BYTES
 
 
 class FoldBudget:
@@ -24,7 +19,7 @@ class FoldBudget:
     def begin(self, constants: Iterable[int]) -> None:
         """Sets the budget by the bytes of the model's *constants*, the first time that it is called."""
         if self._left is None:
-            self._left = max(FLOOR, TIMES_CONSTANTS * sum(constants))
+            self._left = max(LEAST_FOLDED_BYTES, FOLDED_TIMES_CONSTANTS * sum(constants))
 
     def take(self, nbytes: int) -> bool:
         """Tells whether a result of *nbytes* may be made, and counts it."""

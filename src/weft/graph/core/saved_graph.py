@@ -1,7 +1,7 @@
 """Graphs in files: a NumPy archive (.npz) of the constants' elements and of one JSON text for all else.
 
 Nothing in such a file is executed when it is read. Every value has a number in the text, and every symbolic size one of its own,
-so that names may be any. Constants beyond `KEPT_BYTES` are kept by shape and type alone, and read back as random elements.
+so that names may be any. Constants beyond `SAVED_CONSTANTS` are kept by shape and type alone, and read back as random elements.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.graph import Attribute, Constant, Graph, Guard, Node, Parameter, Requirement, Value
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
 from weft.support.dtypes import DType, parse_dtype
 from weft.support.errors import ParseError
-
-KEPT_BYTES: Final = 1 << 28
-"""The bytes of constants whose elements a file holds; those that come after are described."""
 
 _TEXT: Final = "graph"
 
@@ -82,7 +80,7 @@ class _Writer:
 
     def constant(self, c: Constant) -> list[Any]:
         key = None
-        if self.kept + c.nbytes <= KEPT_BYTES:
+        if self.kept + c.nbytes <= SAVED_CONSTANTS:
             key = f"c{len(self.arrays)}"
             self.arrays[key] = np.ascontiguousarray(c.array).reshape(-1).view(np.uint8)
             self.kept += c.nbytes

@@ -10,17 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from weft.cost import PLACEMENT_EXCHANGES, PLACEMENT_IMPROVEMENTS, PLACEMENT_PAIRS
 from weft.graph.core.graph import Value
 from weft.ir import Expr
-
-IMPROVEMENTS = 8
-"""How often an order is changed for the better before the next is tried."""
-
-EXCHANGES = 60
-"""How many exchanges of two buffers are tried on the best order."""
-
-EFFORT = 1_000_000
-"""Pairs of buffers looked at while improving: bounds the time that large graphs take."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +54,14 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 def place(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]:
     """Returns the offset of each buffer and the bytes that all take; the same for the same buffers every time."""
     bound = most_live(buffers)
-    tries = min(IMPROVEMENTS, EFFORT // max(1, len(buffers) ** 2))
+    tries = min(PLACEMENT_IMPROVEMENTS, PLACEMENT_PAIRS // max(1, len(buffers) ** 2))
     best = _Placement(sorted(buffers, key=_ORDERS[0]))
     for key in _ORDERS:
         found = _improved(sorted(buffers, key=key), tries, bound)
         best = min(best, found, key=lambda p: p.total)
         if best.total == bound:
             return best.offsets, best.total
-    best = _exchanged(best, min(EXCHANGES, EFFORT // max(1, len(buffers) ** 2)), bound)
+    best = _exchanged(best, min(PLACEMENT_EXCHANGES, PLACEMENT_PAIRS // max(1, len(buffers) ** 2)), bound)
     return best.offsets, best.total
 
 

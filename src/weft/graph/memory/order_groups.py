@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.cost import ORDER_BEAMS, ORDER_STEPS
 from weft.graph.core.graph import Value
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.buffer_size import buffer_size
 from weft.graph.memory.in_place import can_take_over, outside
 from weft.ir import ONE
-
-BEAMS = (32, 4, 1)
-"""How many sets of groups are followed at a time: as many as can be in a short time."""
-
-EFFORT = 12_000
-"""How often a group is put after a set, for one width of the beam: bounds the time that large graphs take."""
 
 
 def order_groups(fused: FusedGraph) -> FusedGraph:
@@ -32,7 +27,7 @@ def order_groups(fused: FusedGraph) -> FusedGraph:
     before = costs.peak(range(len(fused.groups)))
     if before == costs.bound():
         return fused
-    order = next((found for width in BEAMS if (found := _search(costs, width))), None)
+    order = next((found for width in ORDER_BEAMS if (found := _search(costs, width))), None)
     if order is None or costs.peak(order) >= before:
         return fused
     return FusedGraph(fused.graph, tuple([fused.groups[k] for k in order]), fused.aliases)
@@ -133,7 +128,7 @@ def _search(costs: _Costs, width: int) -> tuple[int, ...] | None:
     for _ in costs.needs:
         found: dict[int, _State] = {}
         tried += sum(len(s.ready) for s in beam)
-        if tried > EFFORT:
+        if tried > ORDER_STEPS:
             return None
         for s in beam:
             for k in s.ready:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.cost import LARGEST_COMPARED_CONSTANT
 from weft.graph.core.graph import Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.core.type_text import attribute_text
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-
-SMALL = 4096
-"""Constants of up to so many bytes are compared by their contents; larger ones are alike only if they are one array."""
 
 
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
@@ -44,5 +42,5 @@ class _Constants:
             return c
         if isinstance(c, Deferred):
             return c
-        contents = c.array.tobytes() if c.nbytes <= SMALL else id(c.array)
+        contents = c.array.tobytes() if c.nbytes <= LARGEST_COMPARED_CONSTANT else id(c.array)
         return self.first.setdefault((c.type, contents), c)

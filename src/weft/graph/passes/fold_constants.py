@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.fusion.groups import symbols_in
 from weft.graph.fusion.node_facts import is_rename
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
-
-LARGEST_GROWTH = 1 << 20
-"""Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
-
-DEFERRED = 1 << 8
-"""Bytes from which on a result is rather computed once, where it is needed: nobody waits for its code, and it is not held."""
 
 
 def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -> Graph:
@@ -41,7 +36,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
             return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
         if not graph.fold_budget.take(_bytes(node)):
             return None
-        if defer and len(node.outputs) == 1 and _bytes(node) >= DEFERRED:
+        if defer and len(node.outputs) == 1 and _bytes(node) >= SMALLEST_DEFERRED:
             return [_deferred(node, given, evaluator)]
         results = evaluator.evaluate(node.operator, _arrays(given), node.keywords)
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
@@ -70,7 +65,7 @@ def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
     if node.operator.prepares:
         return False
     before = sum(v.nbytes for v in given if v is not None)
-    return _bytes(node) > (LARGEST_GROWTH if node.operator.keeps_operand else 2 * before + LARGEST_GROWTH)
+    return _bytes(node) > (LARGEST_FOLDED_GROWTH if node.operator.keeps_operand else 2 * before + LARGEST_FOLDED_GROWTH)
 
 
 def _bytes(node: Node) -> int:

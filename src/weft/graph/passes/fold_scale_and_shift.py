@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from weft.cost import SCALED_PIECE
 from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Add, Binary, Const, Div, Mul, Sub, as_expr
@@ -25,9 +26,6 @@ from weft.te import is_narrow
 
 WEIGHT, BIAS = 1, 2
 """Where a contraction takes its weight and its bias."""
-
-PIECE = 1 << 14
-"""Elements of a weight that are scaled at once."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ def _scale(made: Node, w: Array, scale: Array, out: Array) -> None:
     """Writes a weight times *scale*, computed in double and rounded once, a piece that fits a cache at a time."""
     view, factor = _lined_up(made, w, scale)
     scaled = out.reshape(view.shape)
-    rows = max(1, PIECE * len(view) // max(1, view.size))
+    rows = max(1, SCALED_PIECE * len(view) // max(1, view.size))
     for begin in range(0, len(view), rows):
         piece = slice(begin, begin + rows)
         scaled[piece] = view[piece].astype(np.float64) * (factor[piece] if len(factor) > 1 else factor)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from weft.cost import MANY_INDICES
 from weft.graph.core.graph import Constant, Graph, Guard, Node, Parameter, Value
 from weft.graph.core.type_text import dim_text
 from weft.graph.fusion.node_facts import facts_of
@@ -27,9 +28,6 @@ from weft.support.errors import ModelError
 
 Condition: TypeAlias = tuple[Value, bool]
 """A scalar, and what it must be for a node to matter."""
-
-LARGE = 1 << 14
-"""Indices from which on they are looked at row by row, so that threads share the rows."""
 
 NONE: frozenset[Condition] = frozenset()
 
@@ -144,7 +142,7 @@ def _reduced(
 
 
 def _is_large(v: Value) -> bool:
-    return v.static_shape is not None and v.static_shape[0] > 1 and prod(v.static_shape) >= LARGE
+    return v.static_shape is not None and v.static_shape[0] > 1 and prod(v.static_shape) >= MANY_INDICES
 
 
 def _check_known(graph: Graph, node: Node, v: Constant, found: IndexRange) -> None:

@@ -12,16 +12,14 @@ from typing import Final
 
 import numpy as np
 
+from weft.cost import RANGE_DEPTH
 from weft.graph.core.graph import Constant, Node, Parameter, Value
 from weft.graph.fusion.node_facts import facts_of
 from weft.ir import ZERO, Const, Expr, index
 from weft.ops import Limits, product
 
-DEEPEST: Final = 32
-"""Nodes that are looked through, one after another."""
 
-
-def known_range(v: Value, depth: int = DEEPEST) -> Limits | None:
+def known_range(v: Value, depth: int = RANGE_DEPTH) -> Limits | None:
     """Returns the least and the greatest integer that *v* can hold, which may depend on symbolic sizes; None if unknown."""
     if isinstance(v, Constant):
         return None if isinstance(v, Parameter) or not v.dtype.is_int or not v.size else _extremes(v)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from weft.cost import CONDITION_ROUNDS
 from weft.ir import (
     INDEX,
     ONE,
@@ -39,9 +40,6 @@ from weft.ir import (
 )
 from weft.loop import Block, For
 from weft.schedule.cursors.rebind import conjuncts
-
-_ROUNDS = 3
-"""How often each condition is asked for the ranges of its loops: a range that is cut may let another condition cut more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def _cut(loops: dict[Var, tuple[Expr, Expr]], conditions: Sequence[Expr], bounds
         if isinstance(b, Const) and isinstance(n, Const)
     }
     first = dict(ends)
-    for _ in range(_ROUNDS):
+    for _ in range(CONDITION_ROUNDS):
         before = dict(ends)
         for p in slacks:
             _tighten(p, ends, bounds)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final
 
+from weft.cost import KEPT_LOOP_PROOFS
 from weft.ir import ONE, ZERO, Const, Expr, Var, free_vars, linear_terms, prove, substitute
 from weft.loop import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt, buffers_of, map_stmts
 from weft.schedule.cursors.state import Illegal, LoopRef, called, refuse
@@ -66,7 +67,7 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     if known is not None:
         return list(known)
     needed = _checked_independent(fn, loop_path(fn, loop), private)
-    if len(_LEGAL) >= _LEGAL_LIMIT:
+    if len(_LEGAL) >= KEPT_LOOP_PROOFS:
         _LEGAL.pop(next(iter(_LEGAL)), None)  # the oldest: those of the program at hand are asked for again
     _LEGAL[key] = tuple(needed)
     return needed
@@ -74,8 +75,6 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
 
 _LEGAL: Final[dict[tuple[tuple[Param, ...], Stmt, Var, bool], tuple[Buffer, ...]]] = {}
 """What loops were found to need that may run in any order: each step asks anew for all that it has rebuilt."""
-
-_LEGAL_LIMIT: Final = 64
 
 
 @lru_cache(maxsize=16)

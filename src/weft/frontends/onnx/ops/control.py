@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto
 
+from weft.cost import MOST_SEQUENCE_STEPS
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
-from weft.graph.composites.sequences import MOST_STEPS, element, stack, steps_of
+from weft.graph.composites.sequences import element, stack, steps_of
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
 
@@ -57,7 +58,7 @@ def _bound(c: Call, names: list[str], given: list[Operand]) -> dict[str, Operand
     return dict(zip(names, given, strict=True))
 
 
-@translates("Loop", limits=f"loops whose number of iterations is not constant, or above {MOST_STEPS}")
+@translates("Loop", limits=f"loops whose number of iterations is not constant, or above {MOST_SEQUENCE_STEPS}")
 def loop(c: Call) -> Results:
     """A loop, written out."""
     body: GraphProto = c.attributes["body"]
@@ -68,8 +69,8 @@ def loop(c: Call) -> Results:
     rows: list[list[Operand]] = []
     step = 0
     while go_on and (limit is None or step < limit):
-        if step >= MOST_STEPS:
-            c.fail(f"it runs for more than {MOST_STEPS} iterations")
+        if step >= MOST_SEQUENCE_STEPS:
+            c.fail(f"it runs for more than {MOST_SEQUENCE_STEPS} iterations")
         given = [CompileTimeConstant(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
         condition, *made = c.subgraph(body, _bound(c, names, given))
         states = made[: len(states)]
@@ -82,7 +83,7 @@ def loop(c: Call) -> Results:
     return *states, *[stack(c, [row[k] for row in rows], 0) for k in range(scans)]
 
 
-@translates("Scan", limits=f"sequences of symbolic length, or longer than {MOST_STEPS}; operator set 8")
+@translates("Scan", limits=f"sequences of symbolic length, or longer than {MOST_SEQUENCE_STEPS}; operator set 8")
 def scan(c: Call) -> Results:
     """A loop over the elements of sequences, written out."""
     if c.opset < 9:

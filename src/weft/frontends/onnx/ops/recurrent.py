@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from weft.cost import MOST_SEQUENCE_STEPS
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
-from weft.graph.composites.sequences import MOST_STEPS, element, equal_split
+from weft.graph.composites.sequences import element, equal_split
 
 _DEFAULTS: Final[dict[str, tuple[str, dict[str, float]]]] = {
     "Relu": ("relu", {}),
@@ -36,7 +37,7 @@ _RANKS: Final = {
 """The dimensions that each input has."""
 
 
-_LIMITS: Final = f"symbolic sequence lengths, and those above {MOST_STEPS}"
+_LIMITS: Final = f"symbolic sequence lengths, and those above {MOST_SEQUENCE_STEPS}"
 
 
 @translates("RNN", limits=_LIMITS)

@@ -16,16 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from weft.cost import FALLBACK_SIZE, Accumulators, Planner, accumulator_plans
+from weft.cost import FALLBACK_SIZE, SHORTEST_REDUCTION, Accumulators, Planner, accumulator_plans
 from weft.ir import Var
 from weft.loop import Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, reads_along, reduce_axes, uses_axis
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
-
-SHORTEST = 3
-"""The smallest number of values that are worth a vector."""
 
 
 def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner) -> None:
@@ -36,7 +33,9 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
     """
     first, last = _contiguous(s, ref, loops)
     sizes = [s.extent(f) or FALLBACK_SIZE for f in loops]
-    if prod(sizes[first : last + 1]) < SHORTEST:  # elements further apart, one by one, are still better than one sum
+    if (
+        prod(sizes[first : last + 1]) < SHORTEST_REDUCTION
+    ):  # elements further apart, one by one, are still better than one sum
         first = last = max(range(len(loops)), key=sizes.__getitem__)
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     for start in range(first, last + 1):
@@ -54,7 +53,7 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
 
 def _width(ref: BlockRef, extent: int, lanes: int, p: Planner) -> tuple[int, int] | None:
     """Returns how many partial results there are of *extent* elements, and how many of them are one vector; None for too few."""
-    if extent < SHORTEST:
+    if extent < SHORTEST_REDUCTION:
         return None
     lanes = min(lanes, 1 << (extent - 1).bit_length())
     return lanes * p.decide(ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m)).vectors, lanes

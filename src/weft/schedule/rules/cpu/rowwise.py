@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.cost import FALLBACK_SIZE, OnePass, Planner, bytes_of, elements, one_pass_plans
+from weft.cost import (
+    FALLBACK_SIZE,
+    MOST_LOOP_VECTORS,
+    SHORTEST_REDUCTION,
+    OnePass,
+    Planner,
+    bytes_of,
+    elements,
+    one_pass_plans,
+)
 from weft.ir import free_vars
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -22,10 +31,10 @@ from weft.schedule.rules.block_facts import (
     reduce_axes,
     spatial_axes,
 )
-from weft.schedule.rules.cpu.horizontal_reduction import SHORTEST, reduce_horizontally
+from weft.schedule.rules.cpu.horizontal_reduction import reduce_horizontally
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.sliding_window import sliding_axes
-from weft.schedule.rules.cpu.vectorize_axis import MAX_VECTORS, reduce_in_vectors, vectorize_last
+from weft.schedule.rules.cpu.vectorize_axis import reduce_in_vectors, vectorize_last
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -142,10 +151,10 @@ def _schedule_in_row(s: Schedule, ref: BlockRef, depth: int, p: Planner) -> None
     if not loops:
         return
     if is_tileable(s, ref):
-        if prod([s.extent(f) or FALLBACK_SIZE for f in loops[: -len(reduce_axes(block))]]) <= MAX_VECTORS * lanes:
+        if prod([s.extent(f) or FALLBACK_SIZE for f in loops[: -len(reduce_axes(block))]]) <= MOST_LOOP_VECTORS * lanes:
             s.set_scope(ref, "register")
         reduce_in_vectors(s, ref, loops, lanes)
     elif not is_reduction(block):
-        vectorize_last(s, loops, lanes, shortest=SHORTEST)
+        vectorize_last(s, loops, lanes, shortest=SHORTEST_REDUCTION)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)

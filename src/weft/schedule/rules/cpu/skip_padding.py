@@ -19,7 +19,7 @@ from math import prod
 
 import numpy as np
 
-from weft.cost import FALLBACK_SIZE, Planner, SkipPadding, enough_tasks, padding_plans
+from weft.cost import FALLBACK_SIZE, LARGEST_CONDITION_TABLE, Planner, SkipPadding, enough_tasks, padding_plans
 from weft.ir import Binary, Const, Expr, Var, conjuncts, free_vars, post_order, substitute
 from weft.loop import AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -28,9 +28,6 @@ from weft.schedule.legality.einsum import chooses_zero
 from weft.schedule.legality.placement import sole_reader, writers
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, spatial_axes
 from weft.schedule.schedule import Schedule
-
-LARGEST_TABLE = 1 << 14
-"""Points at which a condition is looked at; where there are more, borders are a small part of an image."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def _share(conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> float | None
             left = [c for c in left if c not in more]
             used.update(v for c in more for v in free_vars(c))
         box = {v: n for v, n in sizes.items() if v in used}
-        if prod(box.values()) > LARGEST_TABLE:
+        if prod(box.values()) > LARGEST_CONDITION_TABLE:
             return None
         share *= float(np.logical_and.reduce([_table(c, box) for c in group]).mean())
     return share

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.cost import elements, size_of
+from weft.cost import LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, elements, size_of
 from weft.ir import ONE, Const, Expr, free_vars, linear_terms
 from weft.loop import Axis, Block
 from weft.schedule.rules.block_facts import inputs_of, reduce_axes, spatial_axes, uses_axis
-
-MOST_TAPS = 128
-"""Windows of more elements are not worth a rule of their own: their reduction is long enough to be a contraction's."""
-
-LONGEST_STRIDE = 4
-"""Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ def sliding_axes(block: Block) -> list[SlidingAxis]:
     Those along which windows are of one element count for the last axis alone, where strides matter to vectors.
     """
     reduced = reduce_axes(block)
-    if not all(isinstance(a.extent, Const) for a in reduced) or not 1 < elements(reduced) <= MOST_TAPS:
+    if not all(isinstance(a.extent, Const) for a in reduced) or not 1 < elements(reduced) <= MOST_WINDOW_TAPS:
         return []
     spatial = spatial_axes(block)
     for load in inputs_of(block):
@@ -75,7 +69,7 @@ def is_strided_along(block: Block) -> bool:
     Its vectors are picked from others. Several results of one reduction, such as a maximum and its place, are not for this rule.
     """
     last = spatial_axes(block)[-1:]
-    found = [m for m in sliding_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_STRIDE]
+    found = [m for m in sliding_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_WINDOW_STRIDE]
     return (
         bool(found)
         and len({r.buffer for r in block.writes}) == 1

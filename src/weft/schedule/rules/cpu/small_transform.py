@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.cost import Planner, elements, size_of
+from weft.cost import MOST_UNROLLED_CHOICES, Planner, elements, size_of
 from weft.ir import Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var, free_vars, post_order
 from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -33,9 +33,6 @@ class RadixDigit:
 
 Choices = dict[Var, RadixDigit]
 """The axes that a formula chooses by."""
-
-LARGEST = 8
-"""More values than this are not worth writing out."""
 
 
 def schedule_transforms(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[BlockRef]:
@@ -90,7 +87,7 @@ def choices_of(block: Block) -> Choices:
             chosen = _chosen(n.cond.a, extents)
             if chosen is not None:
                 found[chosen[0]] = chosen[1]
-    return {v: digit for v, digit in found.items() if digit.size <= LARGEST}
+    return {v: digit for v, digit in found.items() if digit.size <= MOST_UNROLLED_CHOICES}
 
 
 def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, RadixDigit] | None:

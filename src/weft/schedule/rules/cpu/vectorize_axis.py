@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FALLBACK_SIZE
+from weft.cost import FALLBACK_SIZE, MOST_LOOP_VECTORS
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, reduce_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
-
-MAX_VECTORS = 4
-"""How many machine vectors one vectorised loop may span."""
 
 
 def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: int | None = None) -> list[LoopRef]:
@@ -23,7 +20,7 @@ def vectorize_last(s: Schedule, loops: Sequence[LoopRef], lanes: int, shortest: 
     extent = s.extent(last)
     if extent is not None and extent < (lanes // 2 + 1 if shortest is None else shortest):
         return list(loops)
-    if extent is not None and (extent <= lanes or (extent % lanes == 0 and extent <= MAX_VECTORS * lanes)):
+    if extent is not None and (extent <= lanes or (extent % lanes == 0 and extent <= MOST_LOOP_VECTORS * lanes)):
         return outer if _vectorize(s, last) else list(loops)
     rest, piece = s.split(last, [None, lanes])
     _vectorize(s, piece)
@@ -38,8 +35,8 @@ def reduce_in_vectors(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], lane
     count = len(reduce_axes(block_of(s, ref)))
     spatial, reduced = loops[:-count], loops[-count:]
     *outer, last = spatial
-    if (s.extent(last) or FALLBACK_SIZE) > lanes * MAX_VECTORS or s.extent(last) is None:
-        rest, last = s.split(last, [None, lanes * MAX_VECTORS])
+    if (s.extent(last) or FALLBACK_SIZE) > lanes * MOST_LOOP_VECTORS or s.extent(last) is None:
+        rest, last = s.split(last, [None, lanes * MOST_LOOP_VECTORS])
         outer.append(rest)
     s.reorder([*outer, *reduced, last])
     start = s.decompose_reduction(ref, reduced[0])

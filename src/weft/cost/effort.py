@@ -1,0 +1,63 @@
+"""How much work and memory the compiler itself may spend: limits of what it searches, tabulates, writes out and folds.
+
+None of them is a fact of a machine that runs a model; a larger one costs time or memory while compiling, and no result changes
+but by how good it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ORDER_BEAMS: Final = (32, 4, 1)
+"""The widths of the beam search over orders of groups: the widest that stays within `ORDER_STEPS` counts."""
+
+ORDER_STEPS: Final = 12_000
+"""The extensions of a partial order that one width of the beam may try."""
+
+PLACEMENT_IMPROVEMENTS: Final = 8
+"""How often best fit moves the buffers that end highest to the front, before the next order is tried."""
+
+PLACEMENT_EXCHANGES: Final = 60
+"""The exchanges of two buffers that are tried on the best placement."""
+
+PLACEMENT_PAIRS: Final = 1_000_000
+"""Pairs of buffers that placing them may compare."""
+
+LEAST_FOLDED_BYTES: Final = 1 << 28
+"""Bytes that constant folding may make of any model."""
+
+FOLDED_TIMES_CONSTANTS: Final = 16
+"""The same, as a multiple of the model's own constants: weights are converted, transposed, scaled, and packed."""
+
+LARGEST_FOLDED_GROWTH: Final = 1 << 20
+"""Bytes by which the result of a folded call may exceed its operands: an expanded scalar is better left to the kernel."""
+
+SMALLEST_DEFERRED: Final = 1 << 8
+"""Bytes from which on a folded result is computed when it is first needed, so that no one waits for its code."""
+
+LARGEST_COMPARED_CONSTANT: Final = 4096
+"""Bytes up to which constants are compared by contents; larger ones are equal only if they are one array."""
+
+SCALED_PIECE: Final = 1 << 14
+"""Elements of a weight that are scaled at once while folding: the temporaries stay in cache."""
+
+SAVED_CONSTANTS: Final = 1 << 28
+"""Bytes of constants whose elements a saved graph holds; later ones are described by shape and type."""
+
+RANGE_DEPTH: Final = 32
+"""Nodes that are looked through, one after another, for the range of a value."""
+
+MOST_SEQUENCE_STEPS: Final = 1024
+"""Steps up to which a sequence or a loop is unrolled into nodes."""
+
+LARGEST_SAMPLED_DIMENSION: Final = 1 << 22
+"""Elements of a dimension up to which an importer tabulates where each of them is sampled."""
+
+CONDITION_ROUNDS: Final = 3
+"""How often each condition of a block may tighten the ranges of its loops: a tighter range may let another condition cut more."""
+
+KEPT_LOOP_PROOFS: Final = 64
+"""Loops whose independence of iterations is remembered."""
+
+LARGEST_CONDITION_TABLE: Final = 1 << 14
+"""Points at which a condition is evaluated to learn what part of an image is padding; in larger images the border is small."""
