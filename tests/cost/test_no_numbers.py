@@ -30,7 +30,6 @@ ALLOWED: Final[dict[str, int]] = {
     "graph/composites/slicing.py": 1,  # an index that means the end
     "graph/core/printer.py": 1,  # elements printed
     "graph/fusion/groups.py": 1,  # letters of a name
-    "graph/fusion/node_facts.py": 1,  # alignment of buffers, which the runtime's allocator promises
     "graph/layout/assign_layouts.py": 1,  # an enumeration
     "graph/layout/winograd_error.py": 3,  # a bound of rounding errors, how it is sampled, and the least divisor
     "graph/layout/winograd_plans.py": 1,  # the windows that the method is implemented for

@@ -10,7 +10,7 @@ from hashlib import sha256
 import onnx
 
 from weft.codegen.llvm.ir_module import llvm_text
-from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, plan_calls
+from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, plan_calls, values_in_place
 from weft.driver.entry import entry_program, place_constants
 from weft.driver.kernel import lower_kernel
 from weft.driver.options import CompileOptions
@@ -46,17 +46,18 @@ def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
     """Yields each distinct kernel of *model* in the order of their first calls, and the entry program at the end."""
     options = CompileOptions()
     fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), options)
+    in_place = values_in_place(fused, options)
     names: dict[str, str] = {}
     workspaces: dict[str, tuple[int, ...]] = {}
     count: Counter[str] = Counter()
-    for key, request in kernel_requests(fused, options).items():
+    for key, request in kernel_requests(fused, options, in_place).items():
         made = lower_kernel(request, target)
         count[request.name] += 1
         names[key] = f"{request.name}.{count[request.name]}"
         workspaces[key] = made.workspaces
         loops = canonical_text(request.program)
         yield Stages(names[key], loops, made.scheduled, made.readable, sha256(made.source.text.encode()).hexdigest())
-    plan = plan_calls(fused, workspaces, options)
+    plan = plan_calls(fused, workspaces, options, in_place)
     entry = entry_program(fused, plan, place_constants(fused), names)
     text = llvm_text(entry, target)
     yield Stages("entry", "", "", print_program(entry), sha256(text.encode()).hexdigest())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from weft.loop import ALIGNMENT as ALIGNMENT  # of scratch memory, of the arena and of the frame's arrays
+
 PARALLEL_FOR: Final = 0
 """Offset in the context of `i32 (ctx, i32 (ctx, args, begin, end) task, args, i64 n)`."""
 ARENA: Final = 8
@@ -28,9 +30,6 @@ OUT_OF_MEMORY: Final = 2
 TENSOR_BYTES: Final = 24
 TENSOR_SHAPE: Final = 8
 """Offset in a tensor descriptor {data, shape, i32 ndim, i32 dtype} of the pointer to its i64 sizes."""
-
-ALIGNMENT: Final = 64
-"""Of scratch memory, of the arena and of the frame's arrays."""
 
 
 def assert_id(message: str) -> int:

@@ -11,23 +11,7 @@ from functools import cached_property
 from math import prod
 
 from weft.cost.sizes import size_of
-from weft.ir import (
-    Add,
-    Cast,
-    Const,
-    Expr,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mul,
-    Neg,
-    Sub,
-    Var,
-    free_vars,
-    post_order,
-    substitute,
-)
+from weft.ir import Const, Expr, FloorDiv, FloorMod, RangesOrZero, Var, free_vars, post_order, substitute
 from weft.loop import Block, Buffer, For, LoopKind, Stmt, Store, loads, stores, sub_statements
 
 
@@ -59,9 +43,9 @@ class LoopAccess:
 
     def stride(self, level: Level) -> int:
         """Returns how many elements further one iteration of *level* goes, from the first to the second."""
-        here = [interval(i, {}) for i in self.indices]
-        there = [interval(i, {level.var: (level.scale, level.scale)}) for i in self.indices]
-        return sum((b[0] - a[0]) * s for a, b, s in zip(here, there, self.strides, strict=True))
+        here, there = RangesOrZero({}), RangesOrZero({level.var: (level.scale, level.scale)})
+        steps = [there.ends_of(i)[0] - here.ends_of(i)[0] for i in self.indices]
+        return sum(step * s for step, s in zip(steps, self.strides, strict=True))
 
     def uses(self, level: Level) -> bool:
         """Tells whether an iteration of *level* goes to other elements."""
@@ -72,9 +56,9 @@ class LoopAccess:
         ranges: dict[Var, tuple[int, int]] = {}
         for level in inside:
             ranges[level.var] = (0, ranges.get(level.var, (0, 0))[1] + (level.extent - 1) * level.scale)
-        widths = []
+        widths, moving = [], RangesOrZero(ranges)
         for i, s in zip(self.indices, self.buffer.shape, strict=True):
-            lo, hi = interval(i, ranges)
+            lo, hi = moving.ends_of(i)
             widths.append(max(1, min(hi - lo + 1, size_of(s))))
         return _lines(widths, [size_of(s) for s in self.buffer.shape], self.buffer.dtype.bytes, line)
 
@@ -151,45 +135,14 @@ def _digits(loop: For, exprs: Sequence[Expr]) -> list[Level]:
     return made[::-1]
 
 
-def interval(e: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, int]:
-    """Returns the least and the greatest value of an index; variables that *ranges* lacks are 0, what is unknown too."""
-    if isinstance(e, Const):
-        return int(e.value), int(e.value)
-    if isinstance(e, Var):
-        return ranges.get(e, (0, 0))
-    if isinstance(e, Cast | Neg):
-        lo, hi = interval(e.children()[0], ranges)  # type: ignore[arg-type]
-        return (-hi, -lo) if isinstance(e, Neg) else (lo, hi)
-    if not isinstance(e, Add | Sub | Mul | FloorDiv | FloorMod | Min | Max):
-        return 0, 0
-    a, b = interval(e.a, ranges), interval(e.b, ranges)
-    if isinstance(e, Add):
-        return a[0] + b[0], a[1] + b[1]
-    if isinstance(e, Sub):
-        return a[0] - b[1], a[1] - b[0]
-    if isinstance(e, Mul):
-        products = [x * y for x in a for y in b]
-        return min(products), max(products)
-    if isinstance(e, Min | Max):
-        choose = min if isinstance(e, Min) else max
-        return choose(a[0], b[0]), choose(a[1], b[1])
-    return _divided(a, b[0], isinstance(e, FloorMod))
-
-
 def changes(e: Expr, level: Level) -> bool:
     """Tells whether the iterations of *level* give *e* different values."""
     if level.extent < 2 or level.var not in free_vars(e):
         return False
     values = [k * level.scale for k in sorted({0, 1, 2, level.extent - 1}) if k < level.extent]
-    return len({interval(e, {level.var: (v, v)}) for v in values}) > 1  # at points: `v % 8` stands still from 0 to 8
-
-
-def _divided(a: tuple[int, int], by: int, is_rest: bool) -> tuple[int, int]:
-    if by <= 0:
-        return 0, 0
-    if not is_rest:
-        return a[0] // by, a[1] // by
-    return (a[0] % by, a[1] % by) if a[0] // by == a[1] // by else (0, by - 1)
+    return (
+        len({RangesOrZero({level.var: (v, v)}).of(e) for v in values}) > 1
+    )  # at points: `v % 8` stands still from 0 to 8
 
 
 def _lines(widths: Sequence[int], shape: Sequence[int], element: int, line: int) -> int:

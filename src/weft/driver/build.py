@@ -100,10 +100,11 @@ def build(
         fused = fuse_graph(optimized, chosen)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
-        requests = kernel_requests(fused, chosen, choose)
+        in_place = values_in_place(fused, chosen)
+        requests = kernel_requests(fused, chosen, in_place, choose)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock)
         clock.begin("link")
-        plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen)
+        plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         code = link_code(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), code, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan)
@@ -152,15 +153,26 @@ def fuse_graph(graph: Graph, options: CompileOptions) -> FusedGraph:
     return put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
 
 
-def plan_calls(fused: FusedGraph, workspaces: Mapping[str, tuple[int, ...]], options: CompileOptions) -> MemoryPlan:
+def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:
+    """Returns the outputs of kernels that take over an input's memory, with that input."""
+    return find_in_place(fused) if options.shares_memory else {}
+
+
+def plan_calls(
+    fused: FusedGraph,
+    workspaces: Mapping[str, tuple[int, ...]],
+    options: CompileOptions,
+    in_place: Mapping[Value, Value],
+) -> MemoryPlan:
     """Returns the places of all values and *workspaces* (bytes, by the key of a kernel's group) in one arena."""
-    return plan_memory(fused, in_place=options.shares_memory, reuse=options.uses(MEMORY), workspaces=workspaces)
+    return plan_memory(fused, in_place=in_place, reuse=options.uses(MEMORY), workspaces=workspaces)
 
 
-def kernel_requests(fused: FusedGraph, options: CompileOptions, choose: Choose = cheapest) -> dict[str, KernelRequest]:
-    """Returns what is asked of each distinct kernel, by its group's key."""
-    taken = find_in_place(fused) if options.shares_memory else {}
-    shared = {g.key for g in fused.groups if any(v in taken for v in g.outputs)}
+def kernel_requests(
+    fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
+) -> dict[str, KernelRequest]:
+    """Returns what is asked of each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
+    shared = {g.key for g in fused.groups if any(v in in_place for v in g.outputs)}
     parallel = options.uses(PARALLEL)
     return {
         g.key: KernelRequest(

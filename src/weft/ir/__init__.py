@@ -4,7 +4,9 @@ from weft.ir.affine.assume import assume
 from weft.ir.affine.iter_map import IterMap, detect_iter_map
 from weft.ir.affine.iter_sum import Fused, Source, Split
 from weft.ir.affine.prove import extremes, linear_terms, prove
+from weft.ir.affine.ranges import Ends, hull
 from weft.ir.bounds.bounds import EMPTY, Bounds
+from weft.ir.bounds.ranges import RangesOrZero
 from weft.ir.bounds.polynomial import Monomial, Poly, poly_to_expr, plus, poly_of
 from weft.ir.expr import EXPRESSIONS
 from weft.ir.expr.base import INDEX, Expr, ExprLike, Value, Var
@@ -54,6 +56,7 @@ __all__ = [
     "Const",
     "Div",
     "Dot",
+    "Ends",
     "Eq",
     "Expr",
     "ExprLike",
@@ -78,6 +81,7 @@ __all__ = [
     "Plan",
     "Poly",
     "Ramp",
+    "RangesOrZero",
     "Reinterpret",
     "Rules",
     "Select",
@@ -107,6 +111,7 @@ __all__ = [
     "eq",
     "extremes",
     "free_vars",
+    "hull",
     "identifier",
     "index",
     "is_reserved",

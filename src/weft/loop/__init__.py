@@ -2,7 +2,7 @@
 
 from weft.loop.alpha_equivalence import is_same
 from weft.loop.canonical import canonical_text
-from weft.loop.buffer import Buffer
+from weft.loop.buffer import ALIGNMENT, Buffer
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
@@ -18,6 +18,7 @@ from weft.loop.notes import (
 )
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_function, print_program, print_stmt
+from weft.loop.places import StmtPlace, meet
 from weft.loop.regions import block_regions, make_block, touched_regions
 from weft.loop.verifier import verify
 from weft.loop.visit import (
@@ -26,13 +27,13 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
+    "ALIGNMENT", "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
     "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread",
     "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load",
-    "LoopKind", "MayAlias", "Note", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "Store",
+    "LoopKind", "MayAlias", "Note", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "StmtPlace", "Store",
     "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched",
     "block_regions", "bound_vars", "buffers_of", "canonical_text", "declare_effects", "effects_of",
-    "find_note", "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write",
+    "find_note", "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write", "meet",
     "own_exprs", "parse_program", "prefetch", "print_function", "print_program", "print_stmt", "rename_fresh",
     "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store", "stores",
     "sub_statements", "touched_regions", "verify", "with_buffers", "with_note", "without_moot_notes",

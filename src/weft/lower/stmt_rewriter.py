@@ -8,6 +8,8 @@ down after it is the scope of that sub-statement:
         body = yield s.body
         self.depth = outer
         return rebuilt(s, body)
+
+A class that defines `default` has it called for each kind of statement that it has no method for.
 """
 
 from __future__ import annotations
@@ -47,7 +49,19 @@ class StmtRewriter:
     _methods: ClassVar[dict[type[Stmt], Callable[[Any, Any], Visited]]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls._methods = {t: getattr(cls, f"visit_{t.__name__.lower()}") for t in _KINDS}
+        cls._methods = {t: cls._method(f"visit_{t.__name__.lower()}") for t in _KINDS}
+
+    @classmethod
+    def _method(cls, name: str) -> Callable[[Any, Any], Visited]:
+        """Returns the method *name* if a subclass has it, else `default` if one has that, else this class' method."""
+        below = cls.__mro__[: cls.__mro__.index(StmtRewriter)]
+        chosen = name if any(name in c.__dict__ for c in below) or cls.default is StmtRewriter.default else "default"
+        method: Callable[[Any, Any], Visited] = getattr(cls, chosen)
+        return method
+
+    def default(self, s: Stmt) -> Visited:
+        """Rewrites a statement of a kind that the subclass has no method for."""
+        raise NotImplementedError
 
     def rewrite(self, root: Stmt) -> Stmt:
         """Returns *root* rewritten; the very same object where nothing changes."""

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.graph.checks import constant, one_output, random_inputs
 from tests.graph.oracle import run_graph, run_planned
 
-from weft.graph import Graph, MemoryPlan, Place, Value, dim_text, fuse, plan_memory
-from weft.graph.fusion.node_facts import ALIGNMENT
+from weft.graph import Graph, MemoryPlan, Place, Value, dim_text, find_in_place, fuse, plan_memory
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.ir import ONE, Const
+from weft.loop import ALIGNMENT
 from weft.ops import TensorType
 from weft.support.dtypes import f32
 
@@ -20,7 +20,7 @@ from weft.support.dtypes import f32
 def planned(graph: Graph, *, in_place: bool = False) -> MemoryPlan:
     """Plans the memory of *graph* and runs it in that memory."""
     fused = fuse(graph)
-    plan = plan_memory(fused, in_place=in_place)
+    plan = plan_memory(fused, in_place=find_in_place(fused) if in_place else None)
     inputs = random_inputs(graph)
     for a, b in zip(run_graph(graph, inputs), run_planned(fused, plan, inputs), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.schedule.programs import stencil
 from tests.schedule.running import check, loop, same_results
 
+from weft.ir import conjuncts
 from weft.loop import parse_program, print_program
 from weft.lower.buffers.place_allocations import place_allocations
 from weft.schedule import Schedule, blocks_in
-from weft.schedule.cursors.rebind import conjuncts
 
 
 def test_what_a_guard_leaves_out_is_not_computed() -> None:

@@ -13,7 +13,7 @@ from tests.replay.machines import MACHINES
 
 from weft.codegen.interp import run
 from weft.cost import Choosing, cheapest, parse_plan
-from weft.driver.build import fuse_graph, kernel_requests, optimize_graph
+from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, values_in_place
 from weft.driver.kernel import KernelRequest, lower_kernel
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
@@ -33,8 +33,9 @@ MODELS: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
 
 
 def requests(model: onnx.ModelProto, target: Target) -> Iterator[KernelRequest]:
-    fused = fuse_graph(optimize_graph(to_graph(model), target, CompileOptions(), cache=None), CompileOptions())
-    yield from kernel_requests(fused, CompileOptions()).values()
+    options = CompileOptions()
+    fused = fuse_graph(optimize_graph(to_graph(model), target, options, cache=None), options)
+    yield from kernel_requests(fused, options, values_in_place(fused, options)).values()
 
 
 @pytest.mark.parametrize("level", MACHINES)

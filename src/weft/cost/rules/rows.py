@@ -10,7 +10,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.parallel import enough_tasks
 from weft.targets import Target
 
-L2_SHARE = 0.25
+ROW_L2_SHARE = 0.25
 """The part of the second-level cache that the intermediate results of a row may fill."""
 
 
@@ -24,7 +24,7 @@ class OnePass(Decision):
 
 def one_pass_plans(rows: Sequence[int], touched: int, target: Target) -> Iterator[Candidate[OnePass]]:
     """Yields both choices for loops over *rows* and intermediate results of *touched* bytes, with the cycles of reading them."""
-    pays = enough_tasks(rows, target) and touched / prod(rows) <= target.caches.l2 * L2_SHARE
+    pays = enough_tasks(rows, target) and touched / prod(rows) <= target.caches.l2 * ROW_L2_SHARE
     yield Candidate(OnePass(pays), touched / target.caches.l2_speed)
     yield Candidate(OnePass(not pays), touched / target.caches.l3_speed)
 

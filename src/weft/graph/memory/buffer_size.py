@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.graph.core.graph import Value
 from weft.graph.core.type_text import dim_text
-from weft.graph.fusion.node_facts import ALIGNMENT
 from weft.ir import ONE, Const, Expr, Mul
+from weft.loop import ALIGNMENT
 
 
 def buffer_size(v: Value) -> tuple[int, Expr]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from weft.graph.core.graph import Node, Value
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
-from weft.graph.fusion.node_facts import ALIGNMENT
 from weft.graph.memory.in_place import outside
+from weft.loop import ALIGNMENT
 from weft.ops import OPERATORS
 
 LEAST_SHARE = 2

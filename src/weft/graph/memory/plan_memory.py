@@ -15,7 +15,7 @@ from weft.graph.core.type_text import dim_text, type_text
 from weft.graph.fusion.groups import FusedGraph
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.graph.memory.buffer_size import buffer_size
-from weft.graph.memory.in_place import find_in_place, last_reads
+from weft.graph.memory.in_place import last_reads
 from weft.ir import ZERO, Expr, index
 from weft.ops import TensorType
 from weft.support.dtypes import u8
@@ -75,18 +75,18 @@ class MemoryPlan:
 def plan_memory(
     fused: FusedGraph,
     *,
-    in_place: bool = False,
+    in_place: Mapping[Value, Value] | None = None,
     reuse: bool = True,
     workspaces: Mapping[str, Sequence[int]] | None = None,
 ) -> MemoryPlan:
     """Returns the plan for the groups of *fused*, run in order.
 
-    Model outputs, inputs and constants live outside the arena. With *in_place*, outputs take over memory as `find_in_place`
-    says. Without *reuse*, every buffer keeps its memory from the first step to the last. *workspaces* has, by the groups' keys,
-    the bytes of each buffer that a kernel needs besides its inputs and outputs.
+    Model outputs, inputs and constants live outside the arena. *in_place* are the outputs that take over the memory of
+    other values, as `find_in_place` says. Without *reuse*, every buffer keeps its memory from the first step to the last.
+    *workspaces* has, by the groups' keys, the bytes of each buffer that a kernel needs besides its inputs and outputs.
     """
     locations = _fixed_locations(fused)
-    reused = find_in_place(fused) if in_place else {}
+    reused = dict(in_place or {})
     working = _workspaces(fused, workspaces or {})
     lifetimes = _lifetimes(fused, locations, reused)
     lifetimes += [Lifetime(v, *buffer_size(v), step, step) for step, values in working.items() for v in values]

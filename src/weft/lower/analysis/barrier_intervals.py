@@ -12,6 +12,7 @@ from weft.loop import (
     For,
     If,
     Stmt,
+    StmtPlace,
     Store,
     View,
     addresses_touched,
@@ -26,31 +27,12 @@ from weft.targets import Sight, sight_of
 
 
 @dataclass(eq=False)
-class ThreadSpot:
+class ThreadSpot(StmtPlace):
     """A statement where it stands, with its number in pre-order, as `StmtRewriter.visit` meets it."""
 
-    stmt: Stmt
-    parent: ThreadSpot | None
     child: int
     number: int
-    depth: int
     children: list[ThreadSpot] = field(default_factory=list)
-
-    def above(self) -> Iterator[ThreadSpot]:
-        """Yields this spot and those around it, innermost first."""
-        spot: ThreadSpot | None = self
-        while spot is not None:
-            yield spot
-            spot = spot.parent
-
-    def below(self, outer: ThreadSpot | None) -> list[ThreadSpot]:
-        """Returns the spots from just inside *outer* down to this one."""
-        chain: list[ThreadSpot] = []
-        for p in self.above():
-            if p is outer:
-                break
-            chain.append(p)
-        return chain[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,22 +55,12 @@ def tree(root: Stmt) -> list[ThreadSpot]:
     stack: list[tuple[Stmt, ThreadSpot | None, int]] = [(root, None, 0)]
     while stack:
         s, parent, child = stack.pop()
-        spot = ThreadSpot(s, parent, child, len(spots), parent.depth + 1 if parent else 0)
+        spot = ThreadSpot(s, parent, parent.depth + 1 if parent else 0, child, len(spots))
         spots.append(spot)
         if parent is not None:
             parent.children.append(spot)
         stack += [(k, spot, n) for n, k in reversed(list(enumerate(sub_statements(s))))]
     return spots
-
-
-def meet(a: ThreadSpot, b: ThreadSpot) -> ThreadSpot:
-    """Returns the innermost spot around both."""
-    while a is not b:
-        if a.depth >= b.depth and a.parent is not None:
-            a = a.parent
-        elif b.parent is not None:
-            b = b.parent
-    return a
 
 
 def thread_extents(root: Stmt) -> dict[str, int]:
@@ -105,7 +77,7 @@ def thread_extents(root: Stmt) -> dict[str, int]:
 
 def position(spot: ThreadSpot, axis: str) -> Expr | None:
     """Returns which thread along *axis* runs *spot*; None if no loop around says so."""
-    for p in spot.above():
+    for p in spot.outwards():
         if isinstance(p.stmt, For) and axis_of(p.stmt) == axis:
             return p.stmt.var - p.stmt.begin if p.stmt.begin is not ZERO else p.stmt.var
     return None

@@ -23,12 +23,14 @@ from weft.loop import (
     Region,
     Seq,
     Stmt,
+    StmtPlace,
     Store,
     TensorInstruction,
     View,
     While,
     bound_vars,
     find_note,
+    meet,
     own_exprs,
     statements,
     sub_statements,
@@ -38,14 +40,11 @@ from weft.lower.stmt_rewriter import extent_bounds, size_bounds
 Values = dict[Node, Node]
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A statement where it stands: equal statements in two places are two places. `order` is its number in pre-order."""
+@dataclass(eq=False)
+class Place(StmtPlace):
+    """A statement where it stands, sub-statement number `child` of the one around it; `order` is its number in pre-order."""
 
-    stmt: Stmt
-    parent: Place | None
-    child: int  # which sub-statement of the parent it is
-    depth: int
+    child: int
     order: int
     start: Bounds
 
@@ -54,13 +53,6 @@ class Place:
         """The ranges of the loop variables inside the statement."""
         outer = self.parent.bounds if self.parent else self.start
         return extent_bounds(outer, self.stmt) if isinstance(self.stmt, For) else outer
-
-    def above(self) -> Iterator[Place]:
-        """Yields the places around this one, innermost first."""
-        place = self.parent
-        while place is not None:
-            yield place
-            place = place.parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +89,7 @@ def find_uses(function: Function) -> Uses:
     order = 0
     while stack:
         s, parent, child, values = stack.pop()
-        place = Place(s, parent, child, parent.depth + 1 if parent else 0, order, start)
+        place = Place(s, parent, parent.depth + 1 if parent else 0, child, order, start)
         order += 1
         if isinstance(s, Alloc):
             found.of[s.buffer] = []
@@ -219,22 +211,10 @@ def common_place(uses: list[Use]) -> Place:
     return common
 
 
-def meet(a: Place, b: Place) -> Place:
-    """Returns the innermost place that holds both."""
-    while a is not b:
-        if a.depth >= b.depth and a.parent is not None:
-            a = a.parent
-        elif b.parent is not None:
-            b = b.parent
-    return a
-
-
 def vars_between(outer: Place | None, inner: Place) -> list[Var]:
     """Returns the variables bound from *outer* (itself excluded) down to *inner*, outermost first."""
     found: list[Var] = []
-    for p in (inner, *inner.above()):
-        if p is outer:
-            break
+    for p in reversed(inner.below(outer)):
         if not isinstance(p.stmt, Block):
             found += bound_vars(p.stmt)
     return found[::-1]
@@ -242,4 +222,4 @@ def vars_between(outer: Place | None, inner: Place) -> list[Var]:
 
 def is_conditional(outer: Place, inner: Place) -> bool:
     """Answers whether *inner* may be skipped, or repeated unpredictably, when *outer* runs."""
-    return any(isinstance(p.stmt, If | While) for p in inner.above() if p.depth > outer.depth)
+    return any(isinstance(p.stmt, If | While) for p in inner.outwards() if p is not inner and p.depth > outer.depth)

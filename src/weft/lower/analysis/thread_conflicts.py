@@ -24,8 +24,8 @@ from weft.ir import (
     simplify,
     substitute,
 )
-from weft.loop import For, bound_vars
-from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, meet, position, within
+from weft.loop import For, bound_vars, meet
+from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, position, within
 from weft.lower.analysis.grid_shape import axis_of
 from weft.targets import Sight, sight_of
 
@@ -62,7 +62,7 @@ def conflicts(
 def open_axes(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None, axes: Mapping[str, int]) -> dict[str, int]:
     """Returns the axes of *axes* along which the two may be different threads: those that no loop around both is over."""
     common = _common(a, b, carrier)
-    decided = {axis_of(p.stmt) for p in common.above()} if common is not None else set()
+    decided = {axis_of(p.stmt) for p in common.outwards()} if common is not None else set()
     return {x: n for x, n in axes.items() if x not in decided and n > 1}
 
 

@@ -15,28 +15,16 @@ the new indices speak of the loops around a block.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Const, Expr, Node, Var, free_vars, index, map_nodes, post_order, prove, simplify
-from weft.loop import (
-    Address,
-    Alloc,
-    Block,
-    Buffer,
-    Call,
-    For,
-    Function,
-    Load,
-    Program,
-    Stmt,
-    Store,
-    View,
-    replace_in_notes,
-)
+from weft.ir import ONE, ZERO, Bounds, Const, Ends, Expr, Var, free_vars, hull, index, post_order, simplify
+from weft.loop import Address, Alloc, Block, Buffer, Call, Function, Program, Stmt, View
+from weft.lower.access_rewriter import Access, AccessRewriter
 from weft.lower.analysis.buffer_accesses import Place, Use, Uses, find_uses, vars_between
 from weft.lower.buffers.lower_blocks import dissolve
 from weft.lower.buffers.place_allocations import relaxed
-from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, map_functions, size_bounds
+from weft.lower.stmt_rewriter import Steps, map_functions, size_bounds
 
 
 def compact_buffers(program: Program) -> Program:
@@ -98,31 +86,17 @@ def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> l
     ends = [relaxed(u, alloc) for u in uses]
     result: list[tuple[Expr, Expr]] = []
     for d, size in enumerate(buffer.shape):
-        found: tuple[Expr, Expr] | None = None
+        found: Ends | None = None
         for k, e in enumerate(ends):
             one = None if e[d] is None else (e[d][0], e[d][1])  # type: ignore[index]
-            found = one if k == 0 else _union(found, one, alloc.bounds)
+            found = one if k == 0 else hull(found, one, alloc.bounds)
             if found is None:
                 break
         result.append(_range(found, size, alloc.bounds, outer))
     return result
 
 
-def _union(a: tuple[Expr, Expr] | None, b: tuple[Expr, Expr] | None, bounds: Bounds) -> tuple[Expr, Expr] | None:
-    if a is None or b is None:
-        return None
-    low, high = _first(a[0], b[0], bounds), _first(b[1], a[1], bounds)
-    if low is None or high is None:
-        return None
-    return low, (b[1] if high is a[1] else a[1])
-
-
-def _first(a: Expr, b: Expr, bounds: Bounds) -> Expr | None:
-    """Returns the smaller of two indices, if it is known which one that is."""
-    return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None
-
-
-def _range(ends: tuple[Expr, Expr] | None, size: Expr, bounds: Bounds, outer: set[Var]) -> tuple[Expr, Expr]:
+def _range(ends: Ends | None, size: Expr, bounds: Bounds, outer: set[Var]) -> tuple[Expr, Expr]:
     """Returns the base and the width between *ends*; the whole dimension where that is no less, or varies with a loop."""
     whole = (ZERO, size)
     if ends is None:
@@ -139,39 +113,21 @@ def _range(ends: tuple[Expr, Expr] | None, size: Expr, bounds: Bounds, outer: se
     return base, width
 
 
-class _Compact(StmtRewriter):
+class _Compact(AccessRewriter):
     """Replaces the planned buffers, once blocks are gone."""
 
     def __init__(self, plans: dict[Buffer, Plan], bounds: Bounds) -> None:
+        super().__init__(bounds)
         self.plans = plans
         self.made = {b: plan.buffer for b, plan in plans.items()}
-        self.bounds = bounds
-        self.memo: dict[Node, Node] = {}
 
-    def expr(self, e: Expr) -> Expr:
-        return map_nodes(e, self._access, memo=self.memo)
+    def moved(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Access | None:
+        plan = self.plans.get(buffer)
+        return None if plan is None else (plan.buffer, plan.moved(indices, self.bounds))
 
-    def _access(self, n: Node) -> Node | None:
-        if isinstance(n, Load | Address) and n.buffer in self.plans:
-            plan = self.plans[n.buffer]
-            return type(n)(plan.buffer, plan.moved(n.indices, self.bounds))
-        return None
-
-    def visit_for(self, s: For) -> Steps:
-        begin, extent = self.expr(s.begin), self.expr(s.extent)
-        outer, memo = self.bounds, self.memo
-        self.bounds, self.memo = extent_bounds(outer, s), {}
-        body = yield s.body
-        self.bounds, self.memo = outer, memo
-        return For(s.var, begin, extent, s.kind, body, replace_in_notes(s.notes, self.made))
+    def renamed(self) -> Mapping[Buffer, Buffer]:
+        return self.made
 
     def visit_alloc(self, s: Alloc) -> Steps:
         body = yield s.body
-        return Alloc(self.plans[s.buffer].buffer if s.buffer in self.plans else s.buffer, body)
-
-    def visit_store(self, s: Store) -> Visited:
-        made = Store(s.buffer, self.exprs(s.indices), self.expr(s.value), None if s.mask is None else self.expr(s.mask))
-        plan = self.plans.get(s.buffer)
-        return (
-            made if plan is None else Store(plan.buffer, plan.moved(made.indices, self.bounds), made.value, made.mask)
-        )
+        return Alloc(self.made.get(s.buffer, s.buffer), body)

@@ -11,11 +11,13 @@ A view of the same type as its source is resolved into indices of the source.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Node, Var, as_ramp, map_nodes, simplify
-from weft.loop import Address, Alloc, Buffer, For, Function, Load, Program, Store, View, replace_in_notes
-from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds, size_bounds
+from weft.ir import ONE, ZERO, Bounds, Expr, Var, as_ramp, simplify
+from weft.loop import Alloc, Buffer, Function, Program, View
+from weft.lower.access_rewriter import Access, AccessRewriter
+from weft.lower.stmt_rewriter import Steps, size_bounds
 
 
 def flatten_buffers(program: Program) -> Program:
@@ -64,13 +66,12 @@ def flat_buffer(b: Buffer) -> Flat:
     return Flat(buffer, ZERO, tuple([simplify(s) for s in b.row_major_strides()]))
 
 
-class _Flatten(StmtRewriter):
-    """Carries the flat form of each buffer in scope, and the ranges of the loops."""
+class _Flatten(AccessRewriter):
+    """Carries the flat form of each buffer in scope."""
 
     def __init__(self, function: Function) -> None:
-        self.bounds = size_bounds(function)
+        super().__init__(size_bounds(function))
         self.flat = {p: flat_buffer(p) for p in function.params if isinstance(p, Buffer)}
-        self.memo: dict[Node, Node] = {}
 
     def run(self, f: Function) -> Function:
         """Returns the function with flat parameters and a flat body."""
@@ -78,23 +79,12 @@ class _Flatten(StmtRewriter):
         params = tuple([p if isinstance(p, Var) else self.flat[p].buffer for p in f.params])
         return f if body is f.body and params == f.params else Function(f.name, params, body, f.notes)
 
-    def expr(self, e: Expr) -> Expr:
-        return map_nodes(e, self._access, memo=self.memo)
+    def moved(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Access:
+        flat = self.flat[buffer]
+        return flat.buffer, flat.at(indices, self.bounds)
 
-    def _access(self, n: Node) -> Node | None:
-        if isinstance(n, Load | Address):
-            flat = self.flat[n.buffer]
-            return type(n)(flat.buffer, flat.at(n.indices, self.bounds))
-        return None
-
-    def visit_for(self, s: For) -> Steps:
-        begin, extent = self.expr(s.begin), self.expr(s.extent)
-        outer, memo = self.bounds, self.memo
-        self.bounds, self.memo = extent_bounds(outer, s), {}
-        body = yield s.body
-        self.bounds, self.memo = outer, memo
-        notes = replace_in_notes(s.notes, {b: flat.buffer for b, flat in self.flat.items()}) if s.notes else ()
-        return For(s.var, begin, extent, s.kind, body, notes)
+    def renamed(self) -> Mapping[Buffer, Buffer]:
+        return {b: flat.buffer for b, flat in self.flat.items()}
 
     def visit_alloc(self, s: Alloc) -> Steps:
         flat = self.flat[s.buffer] = flat_buffer(s.buffer)
@@ -110,8 +100,3 @@ class _Flatten(StmtRewriter):
         self.flat[s.buffer] = own
         body = yield s.body
         return View(own.buffer, source.buffer, source.offset + offset, body)
-
-    def visit_store(self, s: Store) -> Visited:
-        flat = self.flat[s.buffer]
-        indices = flat.at(self.exprs(s.indices), self.bounds)
-        return Store(flat.buffer, indices, self.expr(s.value), None if s.mask is None else self.expr(s.mask))

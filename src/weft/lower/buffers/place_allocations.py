@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.ir import ONE, ZERO, Bounds, Expr, Var, extremes, free_vars, prove, reads_memory, substitute
-from weft.loop import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, seq, without_moot_notes
+from weft.loop import Alloc, Block, Buffer, For, Function, Program, Seq, Stmt, While, meet, seq, without_moot_notes
 from weft.lower.analysis.buffer_accesses import (
     Place,
     Use,
@@ -24,7 +24,6 @@ from weft.lower.analysis.buffer_accesses import (
     common_place,
     find_uses,
     is_conditional,
-    meet,
     vars_between,
 )
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
@@ -73,7 +72,7 @@ def _part_below(place: Place, ancestor: Place) -> int:
 def innermost_legal(buffer: Buffer, uses: list[Use], alloc: Place) -> Place:
     """Returns the innermost place that may hold the allocation of *buffer*, with all its *uses*."""
     target = common_place(uses)
-    inside = [p for p in reversed([*target.above()]) if p.depth > alloc.depth]
+    inside = target.below(alloc)[:-1]
     if not any(isinstance(p.stmt, For | While | Block) for p in inside):
         return target
     covers = [[w.reduced for w in uses if _covers(buffer, w, r)] for r in uses if r.reads]

@@ -36,9 +36,10 @@ from weft.loop import (
     Store,
     View,
     While,
+    meet,
     seq,
 )
-from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, accesses, meet, thread_extents, tree, within
+from weft.lower.analysis.barrier_intervals import ThreadAccess, ThreadSpot, accesses, thread_extents, tree, within
 from weft.lower.analysis.grid_shape import THREADS, is_over_blocks
 from weft.lower.analysis.thread_conflicts import conflicts, open_axes
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions, size_bounds
@@ -123,7 +124,7 @@ class _Plan:
         for a, b in product(found, found):
             around = meet(a.spot, b.spot)
             in_turn = a.spot.number < b.spot.number and not _excludes(around, a.spot, b.spot)
-            carriers = [p for p in around.above() if _is_serial(p.stmt) and not _is_own(a, p)]
+            carriers = [p for p in around.outwards() if _is_serial(p.stmt) and not _is_own(a, p)]
             for carrier in [None, *carriers] if in_turn else carriers:
                 if conflicts(a, b, carrier, self.axes, self.bounds):
                     steps = carrier is not None and isinstance(carrier.stmt, For)
@@ -255,7 +256,7 @@ def _level(d: Dependence) -> ThreadSpot:
         return spot
     spot = meet(d.source.spot, d.sink.spot)
     while not isinstance(spot.stmt, Seq) and spot.children and spot is not d.sink.spot:
-        spot = next(p for p in spot.children if p in set(d.sink.spot.above()))
+        spot = next(p for p in spot.children if p in set(d.sink.spot.outwards()))
     return spot
 
 
@@ -269,7 +270,7 @@ def _size(level: ThreadSpot) -> int:
 
 def _part_of(spot: ThreadSpot, level: ThreadSpot) -> ThreadSpot | None:
     """Returns the part of *level* that holds *spot*; None for what is around the level."""
-    above = set(spot.above())
+    above = set(spot.outwards())
     return next((p for p in _parts(level) if p in above), None)
 
 

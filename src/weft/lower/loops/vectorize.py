@@ -34,11 +34,7 @@ from weft.ir import (
 )
 from weft.loop import (
     Alloc,
-    Assert,
-    Block,
     Buffer,
-    Call,
-    Eval,
     For,
     Function,
     If,
@@ -48,8 +44,6 @@ from weft.loop import (
     Program,
     Stmt,
     Store,
-    View,
-    While,
     for_,
     loads,
     own_exprs,
@@ -295,23 +289,7 @@ class _Body(StmtRewriter):
             )
         return Store(buffer, (i,), value, None)
 
-    def _refuse(self, s: Stmt) -> Visited:
+    visit_seq = StmtRewriter.visit_seq
+
+    def default(self, s: Stmt) -> Visited:
         raise NotVectorizable
-
-    def visit_while(self, s: While) -> Visited:
-        return self._refuse(s)
-
-    def visit_view(self, s: View) -> Visited:
-        return self._refuse(s)
-
-    def visit_block(self, s: Block) -> Visited:
-        return self._refuse(s)
-
-    def visit_call(self, s: Call) -> Visited:
-        return self._refuse(s)
-
-    def visit_assert(self, s: Assert) -> Visited:
-        return self._refuse(s)
-
-    def visit_eval(self, s: Eval) -> Visited:
-        return self._refuse(s)

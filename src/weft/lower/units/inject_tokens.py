@@ -30,10 +30,8 @@ from weft.ir import ONE, Bounds, Expr, index, prove, simplify
 from weft.loop import (
     POP_TOKEN,
     PUSH_TOKEN,
-    Assert,
     Buffer,
     Call,
-    Eval,
     For,
     Function,
     If,
@@ -117,26 +115,14 @@ class _Items(StmtRewriter):
     def __init__(self, change: Callable[[Stmt], Stmt]) -> None:
         self.change = change
 
-    def visit_for(self, s: For) -> Visited:
+    def default(self, s: Stmt) -> Visited:
         return self.change(s)
 
-    def visit_while(self, s: While) -> Visited:
-        return self.change(s)
-
-    def visit_if(self, s: If) -> Visited:
-        return self.change(s)
-
-    def visit_store(self, s: Store) -> Visited:
-        return self.change(s)
-
-    def visit_call(self, s: Call) -> Visited:
-        return self.change(s)
-
-    def visit_assert(self, s: Assert) -> Visited:
-        return self.change(s)
-
-    def visit_eval(self, s: Eval) -> Visited:
-        return self.change(s)
+    visit_let = StmtRewriter.visit_let
+    visit_alloc = StmtRewriter.visit_alloc
+    visit_view = StmtRewriter.visit_view
+    visit_seq = StmtRewriter.visit_seq
+    visit_block = StmtRewriter.visit_block
 
 
 class _Inject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from weft.ir import ONE, TRUE, And, Bounds, Expr, Var, all_of, free_vars, prove, simplify, substitute
+from weft.ir import ONE, TRUE, Bounds, Expr, Var, all_of, free_vars, prove, simplify, substitute
 from weft.loop import Alloc, Block, For, Seq, Stmt, sub_statements
 from weft.schedule.cursors.state import refuse
 from weft.schedule.cursors.tree import with_child
@@ -57,16 +57,3 @@ def conjunction(conditions: list[Expr], bounds: Bounds) -> Expr:
 def uses(e: Expr, var: Var) -> bool:
     """Tells whether *e* mentions *var*."""
     return any(v is var for v in free_vars(e))
-
-
-def conjuncts(e: Expr) -> list[Expr]:
-    """Returns the conditions that *e* is the conjunction of; none for `true`."""
-    found: list[Expr] = []
-    stack = [e]
-    while stack:
-        c = stack.pop()
-        if isinstance(c, And):
-            stack += [c.b, c.a]
-        elif c is not TRUE:
-            found.append(c)
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from weft.ir import ONE, Bounds, Expr, Var, free_vars
 from weft.loop import (
@@ -19,6 +18,7 @@ from weft.loop import (
     Region,
     Seq,
     Stmt,
+    StmtPlace,
     Store,
     seq,
     sub_statements,
@@ -29,30 +29,14 @@ Path = tuple[Stmt, ...]
 """Statements from the root down to the one meant, each the child of the one before."""
 
 
-class _Place(NamedTuple):
-    """A statement in its place; `up` is that of the statement around it."""
-
-    stmt: Stmt
-    up: _Place | None
-
-    def path(self) -> Path:
-        """Returns the path from the root to the statement."""
-        found: list[Stmt] = []
-        place: _Place | None = self
-        while place is not None:
-            found.append(place.stmt)
-            place = place.up
-        return tuple(found[::-1])
-
-
 class _Places:
     """Where loops, blocks and allocations are under *root*: a program is asked for many of them before it changes."""
 
     def __init__(self, root: Stmt) -> None:
-        self._first: dict[object, _Place] = {}  # by the loop's variable, the block's name, the buffer
+        self._first: dict[object, StmtPlace] = {}  # by the loop's variable, the block's name, the buffer
         self._paths: dict[object, Path] = {}
         in_order: list[For | Block] = []
-        stack = [_Place(root, None)]
+        stack = [StmtPlace(root, None, 0)]
         while stack:
             place = stack.pop()
             s = place.stmt
@@ -61,14 +45,15 @@ class _Places:
                 self._first.setdefault(s.var if isinstance(s, For) else s.name, place)
             elif isinstance(s, Alloc):
                 self._first.setdefault(s.buffer, place)
-            stack += [_Place(c, place) for c in s.bodies()[::-1]]
+            depth = place.depth + 1
+            stack += [StmtPlace(c, place, depth) for c in s.bodies()[::-1]]
         self.loops_and_blocks = tuple(in_order)
 
     def path(self, of: object) -> Path | None:
         """Returns the path to the first loop of a variable, block of a name or allocation of a buffer."""
         found = self._paths.get(of)
         if found is None and of in self._first:
-            found = self._paths[of] = self._first[of].path()
+            found = self._paths[of] = tuple([p.stmt for p in self._first[of].below(None)])
         return found
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import ONE, ZERO, Bounds, Const, Expr, Var, extremes, free_vars, prove, simplify, substitute
+from weft.ir import ONE, ZERO, Bounds, Const, Ends, Expr, Var, extremes, free_vars, hull, prove, simplify, substitute
 from weft.loop import Block, Buffer, For, Range, Stmt
 from weft.schedule.cursors.tree import Path, bind_loop, loops_on, paths, regions_of
 from weft.schedule.legality.iteration_domain import domain_of
 from weft.schedule.legality.predicate_bounds import limits
 
 Box = tuple[Range, ...]
-Ends = tuple[Expr, Expr]
 
 
 def touched(root: Stmt, buffer: Buffer, bounds: Bounds, symbols: Sequence[Var], *, writes: bool) -> Box | None:
@@ -30,7 +29,7 @@ def touched(root: Stmt, buffer: Buffer, bounds: Bounds, symbols: Sequence[Var], 
             continue
         for region in regions_of(block.writes if writes else block.reads, buffer):
             found = [_ends(path, r, bounds) for r in region.ranges]
-            ends = found if ends is None else [_union(a, b, bounds) for a, b in zip(ends, found, strict=True)]
+            ends = found if ends is None else [hull(a, b, bounds) for a, b in zip(ends, found, strict=True)]
     if ends is None:
         return None
     return tuple([_range(e, size, bounds, symbols) for e, size in zip(ends, buffer.shape, strict=True)])
@@ -83,20 +82,6 @@ def _ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> 
             end = limit.last
     known = all(v in bounds.ranges for e in (begin, end) for v in free_vars(e))
     return (begin, end) if known else None
-
-
-def _union(a: Ends | None, b: Ends | None, bounds: Bounds) -> Ends | None:
-    """Returns the ends that span both, if it is known which is the smaller and which the larger."""
-    if a is None or b is None:
-        return None
-    low, high = _smaller(a[0], b[0], bounds), _smaller(b[1], a[1], bounds)
-    if low is None or high is None:
-        return None
-    return low, (b[1] if high is a[1] else a[1])
-
-
-def _smaller(a: Expr, b: Expr, bounds: Bounds) -> Expr | None:
-    return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None
 
 
 def _range(ends: Ends | None, size: Expr, bounds: Bounds, symbols: Sequence[Var]) -> Range:

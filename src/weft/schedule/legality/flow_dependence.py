@@ -22,6 +22,7 @@ from weft.ir import (
     Monomial,
     Poly,
     Var,
+    conjuncts,
     detect_iter_map,
     extremes,
     free_vars,
@@ -46,7 +47,6 @@ from weft.loop import (
     own_exprs,
     statements,
 )
-from weft.schedule.cursors.rebind import conjuncts
 from weft.schedule.cursors.state import refuse
 from weft.schedule.cursors.tree import Path, bounds_on, loops_on, outer_blocks, paths, the_block
 from weft.schedule.legality.access_region import at_loops, ends_over

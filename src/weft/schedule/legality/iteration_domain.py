@@ -29,6 +29,7 @@ from weft.ir import (
     Poly,
     Var,
     all_of,
+    conjuncts,
     detect_iter_map,
     free_vars,
     index,
@@ -39,7 +40,6 @@ from weft.ir import (
     substitute,
 )
 from weft.loop import Block, For
-from weft.schedule.cursors.rebind import conjuncts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from weft.ir import (
     Const,
     Expr,
     Var,
+    conjuncts,
     extremes,
     free_vars,
     index,
@@ -21,7 +22,6 @@ from weft.ir import (
     substitute,
 )
 from weft.loop import Block, For, Function
-from weft.schedule.cursors.rebind import conjuncts
 from weft.schedule.cursors.state import refuse
 from weft.schedule.cursors.tree import Path, bounds_on, loops_on, the_block
 from weft.schedule.legality.bijection import instance_map, reduces_all

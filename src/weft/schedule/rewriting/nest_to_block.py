@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Var, ceil_div, extremes, free_vars, simplify, substitute
+from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Var, ceil_div, conjuncts, extremes, free_vars, simplify, substitute
 from weft.loop import Axis, AxisKind, Block, For, Function, Stmt, for_, make_block
 from weft.schedule.cursors.loop_nest import fresh_block_name
-from weft.schedule.cursors.rebind import conjuncts
 from weft.schedule.cursors.state import LoopRef, refuse
 from weft.schedule.cursors.tree import bounds_on, loop_path, replace, the_loop
 

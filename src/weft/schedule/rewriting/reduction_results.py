@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir import Expr, Var, all_of, substitute
+from weft.ir import Expr, Var, all_of, conjuncts, substitute
 from weft.loop import Axis, AxisKind, Block, For, Stmt, Thread
-from weft.schedule.cursors.rebind import conjuncts, uses
+from weft.schedule.cursors.rebind import uses
 from weft.schedule.cursors.state import refuse
 from weft.schedule.cursors.tree import Path, loops_on, the_block
 from weft.schedule.legality.placement import reduce_loops

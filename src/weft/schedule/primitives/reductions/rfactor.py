@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.ir import Expr, Node, Var, all_of, map_nodes, select, substitute
+from weft.ir import Expr, Node, Var, all_of, conjuncts, map_nodes, select, substitute
 from weft.loop import Axis, AxisKind, Block, Buffer, For, Function, Load, Stmt, Store, for_, make_block, seq
 from weft.schedule.cursors.loop_nest import fresh_block_name
 from weft.schedule.cursors.primitive import primitive
-from weft.schedule.cursors.rebind import conjuncts, uses
+from weft.schedule.cursors.rebind import uses
 from weft.schedule.cursors.state import BlockRef, Change, LoopRef, called, refuse
 from weft.schedule.cursors.tree import Path, add_alloc, block_path, blocks_in, loops_on, replace, the_block, the_loop
 from weft.schedule.legality.associativity import Combination, assign, assignments, combination_of
