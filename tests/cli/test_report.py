@@ -32,7 +32,7 @@ def test_the_page(cli: Cli) -> None:
     assert re.fullmatch(r"wrote mlp.html: [\d.]+ KiB; open it in a browser\n", done.out)
     found = facts("mlp.html")
     assert found["title"] == "mlp"
-    assert found["inputs"] == ["x: f32[1, 24]"]  # a size that is open and not given is 1
+    assert found["inputs"] == ["x: f32[1, 24]"]  # a dynamic dimension that is not given is 1
     assert all(k["timing"]["seconds"] >= 0 for k in found["kernels"])
 
 

@@ -35,7 +35,7 @@ BUG: Final = "report it with the command and what it prints with -v"
 app = typer.Typer(
     name="weft",
     cls=lazy_group(COMMANDS),
-    help="Weft compiles trained models to fast code with nothing behind it.",
+    help="Weft compiles trained models to fast code that needs no framework to run.",
     epilog="Begin with: weft demo. The shell completes commands and options after: weft --install-completion",
     no_args_is_help=True,
     **LOOKS,
@@ -55,7 +55,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Weft compiles trained models to fast code with nothing behind it."""
+    """Weft compiles trained models to fast code that needs no framework to run."""
 
 
 def main() -> None:

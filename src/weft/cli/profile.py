@@ -79,7 +79,7 @@ class Profiled(Opened):
     def __init__(
         self, path: Path, asked: CommandOptions, threads: int | None, arrays: Arrays, wish: ProfileOptions
     ) -> None:
-        """Compiles a model for the inputs in *arrays*; what is open then has size 1, as with `--random`."""
+        """Compiles a model for the inputs in *arrays*; dynamic dimensions then have size 1, as with `--random`."""
         if is_artifact(path):
             raise InputError(
                 f"{path} is compiled: its kernels can't be told apart", hint="profile the model it was made from"

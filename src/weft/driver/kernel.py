@@ -41,7 +41,7 @@ class KernelRequest:
     *tensors* gives the inputs and the outputs when asked; *sizes* are the symbolic sizes; *source* says which nodes of the
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
-    With *lift*, the kernel takes the memory it works in from its caller, between the outputs and the sizes (`Kernel.workspaces`).
+    With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
     It is scheduled by *plan* where that is given, else by the candidates that *choose* takes.
     """
 

@@ -47,7 +47,7 @@ class Package:
     block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
     number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
     made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
-    is the bytes that a call works in, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
+    is the bytes of a call's workspace, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
     `notes` say how the model was made, by key. `source` is the code as text where a backend writes it as such; there is no
     image then until that text is compiled.
     """

@@ -203,7 +203,7 @@ def test_open_sizes_have_no_static_memory(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         export_c(package_of(NETWORKS["digits"](), "c"), tmp_path / "net.c")
     assert str(error.value) == (
-        "C source has memory of fixed size, and batch is open\n  hint: give sizes, such as --shape batch=1"
+        "C source has memory of fixed size, but the dimension batch is dynamic\n  hint: give sizes, such as --shape batch=1"
     )
 
 

@@ -48,7 +48,7 @@ def test_indices_are_no_work_and_unread_rows_are_not_moved() -> None:
 
 
 def test_open_sizes_are_refused() -> None:
-    with pytest.raises(InputError, match="the work is not known while n is open"):
+    with pytest.raises(InputError, match="the work is not known while the dimension n is dynamic"):
         work("def f(x: f32[n], n: i64):\n    for i in range(0, n):\n        x[i] = f32(1)\n")
 
 
@@ -79,7 +79,7 @@ def test_profiled_kernels_compute_the_model(name: str) -> None:
 
 def test_open_models_are_refused() -> None:
     opened = build(mlp().SerializeToString())
-    with pytest.raises(InputError, match=r"^the size batch is open"):
+    with pytest.raises(InputError, match=r"^the dimension batch is dynamic"):
         Profiler(opened, {"x": np.zeros((2, 24), np.float32)})
 
 

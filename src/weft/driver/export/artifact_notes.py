@@ -54,5 +54,5 @@ def options_text(options: CompileOptions) -> str:
 
 
 def arena_bytes(plan: MemoryPlan) -> int | None:
-    """Returns the bytes that a call works in; None where that depends on its shapes."""
+    """Returns the bytes of a call's workspace; None where that depends on its shapes."""
     return int(plan.size.value) if isinstance(plan.size, Const) else None

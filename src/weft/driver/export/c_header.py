@@ -101,7 +101,7 @@ def _row(spec: TensorSpec) -> str:
 
 
 def _call(package: Package, name: str) -> str:
-    """Returns a function that calls the model: open sizes, inputs, outputs, in order."""
+    """Returns a function that calls the model: dynamic dimensions, inputs, outputs, in order."""
     taken: set[str] = set()
     sizes = {d: c_name(d, taken) for s in package.inputs for d in s.shape if isinstance(d, str)}
     ins = [c_name(s.name, taken) for s in package.inputs]
@@ -110,7 +110,7 @@ def _call(package: Package, name: str) -> str:
     params += [f"const {C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
     params += [f"{C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.outputs, outs, strict=True)]
     lines = [
-        "/* Calls the model: open sizes, inputs, outputs, which have room for all that their shapes say. Returns a weft_status,",
+        "/* Calls the model: dynamic dimensions, inputs, outputs of the shapes that the names say. Returns a weft_status,",
         " * which weft_explain puts into words. */",
         f"static inline int32_t {name}_run(weft_ctx *ctx, {', '.join(params)}) {{",
     ]

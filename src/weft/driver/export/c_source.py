@@ -27,7 +27,7 @@ _WORDS_OF_A_LINE: Final = 5
 def export_c(package: Package, path: Path) -> list[Path]:
     """Writes *path*, a header beside it, and the weights as a third file if they are large; returns the files.
 
-    Raises `ToolchainError` for a model that was compiled for another target than C, `InputError` for one with open sizes.
+    Raises `ToolchainError` for a model that was compiled for another target than C, `InputError` for one with dynamic dimensions.
     """
     check_package(package, path)
     name = c_name(path.stem)
@@ -50,10 +50,10 @@ def check_package(package: Package, path: Path) -> None:
         )
     if package.denormals == "flush":
         raise InputError("C source can't flush denormals", hint="let the program around it set the processor's mode")
-    open_sizes = sorted({d for s in (*package.inputs, *package.outputs) for d in s.shape if isinstance(d, str)})
-    if open_sizes or package.arena is None:
+    dynamic = sorted({d for s in (*package.inputs, *package.outputs) for d in s.shape if isinstance(d, str)})
+    if dynamic or package.arena is None:
         raise InputError(
-            f"C source has memory of fixed size, and {', '.join(open_sizes) or 'a size'} is open",
+            f"C source has memory of fixed size, but the dimension {', '.join(dynamic) or 'of a workspace'} is dynamic",
             hint="give sizes, such as --shape batch=1",
         )
 
@@ -116,12 +116,12 @@ static void weft_give(weft_ctx *ctx, void *memory) {{
 
 
 def _scratch_bytes(source: str) -> int:
-    """Returns no less than all scratch memory that is in use at a time; raises `InputError` where its size is open."""
+    """Returns no less than all scratch memory that is in use at a time; raises `InputError` where its size is dynamic."""
     total = 0
     for size, item in _ALLOC.findall(source):
         if not size.isdigit():
             raise InputError(
-                "C source has memory of fixed size, and a kernel works in memory of open size", hint="fix all sizes"
+                "C source has memory of fixed size, but the workspace of a kernel is dynamic", hint="fix all sizes"
             )
         total += -(-int(size) * int(item) // 8) * 8
     return total

@@ -217,7 +217,7 @@ def _weights(made: Compilation) -> Any:
 
 def _static(e: Expr) -> int:
     if not isinstance(e, Const):
-        raise InputError(f"the size {dim_text(e)} is open", hint="fix the sizes of the model's inputs")
+        raise InputError(f"the dimension {dim_text(e)} is dynamic", hint="fix the sizes of the model's inputs")
     return int(e.value)
 
 

@@ -72,6 +72,7 @@ def _operations(e: Expr, seen: set[Node]) -> int:
 def _constant(e: Expr) -> int:
     if not isinstance(e, Const):
         raise InputError(
-            f"the work is not known while {dim_text(e)} is open", hint="fix the sizes of the model's inputs"
+            f"the work is not known while the dimension {dim_text(e)} is dynamic",
+            hint="fix the sizes of the model's inputs",
         )
     return int(e.value)

@@ -104,7 +104,7 @@ def plan_memory(
 
 
 def _workspaces(fused: FusedGraph, needed: Mapping[str, Sequence[int]]) -> dict[int, tuple[Value, ...]]:
-    """Returns values that stand for what the kernels work in, by step."""
+    """Returns values that stand for the workspaces of kernels, by step."""
     return {
         step: tuple([Value(f"{g.name}_workspace", TensorType((index(n),), u8)) for n in needed[g.key]])
         for step, g in enumerate(fused.groups)

@@ -4,7 +4,7 @@
         padded = alloc("global", f32[4096])  ->       ...
         ...
 
-Only the entry function's own: what a task allocates, each thread needs for itself. Buffers of open size stay where they are.
+Only the entry function's own: what a task allocates, each thread needs for itself. Buffers of dynamic size stay where they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def lift_scratch_buffers(program: Program) -> tuple[Program, tuple[Buffer, ...]]
 
 
 def size_of(buffer: Buffer) -> int | None:
-    """Returns the bytes of a buffer; None for one of open size."""
+    """Returns the bytes of a buffer; None for one of dynamic size."""
     size = buffer.dtype.bytes
     for extent in buffer.shape:
         if not isinstance(extent, Const):

@@ -108,7 +108,7 @@ const weft_spec *weft_output(const weft_model *model, int32_t number);
 const char *weft_note(const weft_model *model, const char *key);
 int32_t weft_note_at(const weft_model *model, int32_t number, const char **key, const char **text); /* 0 past the end */
 
-/* The bytes that a call works in, beside inputs, outputs and weights; -1 where that depends on the inputs' shapes. */
+/* The bytes of a call's workspace, beside inputs, outputs and weights; -1 where that depends on the inputs' shapes. */
 int64_t weft_arena_bytes(const weft_model *model);
 
 const char *weft_dtype_name(int32_t dtype); /* such as "f32"; "?" for none */
