@@ -50,8 +50,8 @@ def sources(*roots: Path) -> list[Path]:
 
 
 def flat_folders() -> Iterator[str]:
-    """Yields the folders with more than `FLAT` modules side by side."""
-    for folder in sorted({p.parent for p in sources()}):
+    """Yields the folders of the package and of its tests with more than `FLAT` modules side by side."""
+    for folder in sorted({p.parent for p in sources(SRC, ROOT / "tests")}):
         count = len([p for p in folder.glob("*.py") if p.name != "__init__.py"])
         if count > FLAT:
             yield f"{folder.relative_to(ROOT)}: {count}"

@@ -37,5 +37,5 @@ def test_what_is_orphaned() -> None:
     used, left, gone = (
         TESTS / "goldens" / m / f"{n}.txt" for m, n in (("goldens", "a"), ("goldens", "b"), ("no", "a"))
     )
-    other = TESTS / "schedule" / "primitives" / "goldens" / "split" / "a.txt"
+    other = TESTS / "schedule" / "primitives" / "loops" / "goldens" / "split" / "a.txt"
     assert orphans({used, left, gone, other}, {used}, {here}) == sorted([left, gone])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from tests.codegen.interp.test_threads import REVERSED, launch
+from tests.driver.results.test_guards import CASES as INDICES
 from tests.driver.test_errors import CALLS, MODELS, graph, node
-from tests.driver.test_guards import CASES as INDICES
 from tests.models import mlp
 from tests.schedule.programs import matmul
 

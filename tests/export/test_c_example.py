@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tests.driver.test_guards import CASES as INDICES
+from tests.driver.results.test_guards import CASES as INDICES
 from tests.export.conftest import EXAMPLE, OPEN, RT, SANITIZERS, STRICT, Library, Saved, Saver, build, compilers
 from tests.frontends.onnx.nodes import float_inputs, model_of, node
 from tests.models import BUILDERS

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
-from tests.driver.bombs import model_of, tensor
+from tests.driver.budgets.bombs import model_of, tensor
 from tests.frontends.onnx.test_expansion import call, doubling, function, loops, nested
 from tests.frontends.onnx.test_fields import damage
 from tests.frontends.onnx.test_read import external

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
-from tests.driver.bombs import model_of, tensor
+from tests.driver.budgets.bombs import model_of, tensor
 from tests.frontends.onnx.test_read import external, message, rewrite
 
 DAMAGED = "\n  hint: the file is damaged: export or download it again"

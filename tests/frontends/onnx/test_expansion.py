@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
-from tests.driver.bombs import OPSET, model_of, tensor
+from tests.driver.budgets.bombs import OPSET, model_of, tensor
 
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from tests.schedule.compiling import HERE, check_compiled
-from tests.schedule.primitives.test_prefetch import hints
+from tests.schedule.primitives.storage.test_prefetch import hints
 from tests.schedule.programs import Case, matmul
 
 from weft.codegen.llvm.object_code import assembly

@@ -42,28 +42,30 @@ def _lower(file: str, old: str, new: str, idea: str, *tests: str) -> Mutant:
 SCHEDULE: Final = (
     _schedule(
         "legality/bijection", "return found is not None and found.bijective", "return found is not None",
-        "instances that run twice, or never, pass for a bijection", "primitives/reverse_compute_at", "legality/polyhedral",
+        "instances that run twice, or never, pass for a bijection", "primitives/placement/reverse_compute_at",
+        "legality/polyhedral",
     ),
     _schedule(
         "legality/bijection", "return made is not None and made.surjective", "return True",
-        "a reduction over a part passes for the whole", "primitives/compute_at", "primitives/compute_root",
+        "a reduction over a part passes for the whole", "primitives/placement/compute_at", "primitives/placement/compute_root",
     ),
     _schedule(
         "legality/bijection", "return not mixed_loops(path) and all(z is ZERO for z in at_zero)", "return True",
-        "a reduction may run its first instance late", "primitives/reorder", "primitives/reverse_compute_at",
-        "primitives/decompose_reduction",
+        "a reduction may run its first instance late", "primitives/loops/reorder", "primitives/placement/reverse_compute_at",
+        "primitives/reductions/decompose_reduction",
     ),
     _schedule(
         "legality/flow_dependence", "            and self._is_full(written, known)\n", "",
-        "a box with holes counts as written", "primitives/parallel", "primitives/compute_at", "random",
+        "a box with holes counts as written", "primitives/loops/parallel", "primitives/placement/compute_at", "random",
     ),
     _schedule(
         "legality/flow_dependence", "            and self._is_unguarded(written, needs)\n", "",
-        "what a guard leaves out counts as written", "primitives/parallel", "primitives/compute_at", "random",
+        "what a guard leaves out counts as written", "primitives/loops/parallel", "primitives/placement/compute_at", "random",
     ),
     _schedule(
         "legality/flow_dependence", "    return not any(v in outer for b in combined for v in free_vars(b))", "    return True",
-        "a sum counts as finished before its loop ends", "primitives/reverse_compute_at", "primitives/compute_at", "random",
+        "a sum counts as finished before its loop ends", "primitives/placement/reverse_compute_at",
+        "primitives/placement/compute_at", "random",
     ),
     _schedule(
         "legality/flow_dependence", "        is_before(w.path, read.path)\n        and is_finished", "        is_finished",
@@ -71,16 +73,16 @@ SCHEDULE: Final = (
     ),
     _schedule(
         "legality/flow_dependence", "prove(first[1] < second[0], bounds)", "prove(first[1] <= second[0], bounds)",
-        "boxes that share an end count as disjoint", "primitives/parallel", "primitives/reorder", "random",
+        "boxes that share an end count as disjoint", "primitives/loops/parallel", "primitives/loops/reorder", "random",
     ),
     _schedule(
         "legality/flow_dependence", "return most // step * step < least", "return most // step * step <= least",
-        "indices that meet once in a while count as taking turns", "primitives/reorder", "primitives/parallel",
+        "indices that meet once in a while count as taking turns", "primitives/loops/reorder", "primitives/loops/parallel",
     ),
     _schedule(
         "legality/flow_dependence", " or self._reads_nothing_beyond(c, needs)",
         " or not any(v in self.vars for v in free_vars(c))",
-        "what a guard leaves out of an iteration counts as padding", "primitives/reorder", "primitives/parallel",
+        "what a guard leaves out of an iteration counts as padding", "primitives/loops/reorder", "primitives/loops/parallel",
         "legality/polyhedral",
     ),
     _schedule(
@@ -95,34 +97,34 @@ SCHEDULE: Final = (
     ),
     _schedule(
         "legality/output_dependence", "    return apart and all(_is_fed(", "    return apart or all(_is_fed(",
-        "a copy that moves may leave readers to what others wrote", "primitives/compute_root", "legality/polyhedral",
+        "a copy that moves may leave readers to what others wrote", "primitives/placement/compute_root", "legality/polyhedral",
     ),
     _schedule(
         "legality/output_dependence", "return once and is_bijective(before, other.path) and _is_fed(",
         "return once or _is_fed(",
-        "updates may move away from a start in another iteration", "primitives/compute_at",
+        "updates may move away from a start in another iteration", "primitives/placement/compute_at",
     ),
     _schedule(
         "legality/placement", "        if not is_finished(path, path[: common_length(path, read.path)]):", "        if False:",
-        "a sum that is read as far as it is may move", "primitives/compute_root",
+        "a sum that is read as far as it is may move", "primitives/placement/compute_root",
     ),
     _schedule(
         "primitives/reductions/decompose_reduction", "(is_before(own.path, other.path) and covers_read(fn, own, other))",
         "is_before(own.path, other.path)",
-        "results may be started before what was left in them is read", "primitives/decompose_reduction",
+        "results may be started before what was left in them is read", "primitives/reductions/decompose_reduction",
     ),
     _schedule(
         "legality/loop_kinds", "later = {target.var: target.var + ONE}", "later = {target.var: target.var + ONE + ONE}",
-        "iterations that reach into the next one count as apart", "primitives/parallel",
+        "iterations that reach into the next one count as apart", "primitives/loops/parallel",
     ),
     _schedule(
         "legality/loop_kinds", "if axis.kind is not AxisKind.SPATIAL and any(", "if axis.kind is AxisKind.OPAQUE and any(",
-        "a loop that a sum runs over may be parallel", "primitives/parallel", "primitives/vectorize",
+        "a loop that a sum runs over may be parallel", "primitives/loops/parallel", "primitives/loops/vectorize",
     ),
     _schedule(
         "legality/loop_kinds", "v in indices and is_injective_in_loop(fn, write.path, target, v) for v in axes",
         "v in indices for v in axes",
-        "iterations that write the same elements count as apart", "primitives/parallel", "legality/polyhedral",
+        "iterations that write the same elements count as apart", "primitives/loops/parallel", "legality/polyhedral",
     ),
     _schedule(
         "legality/loop_carried", "any(w.path != r.path or not _is_told(fn, w, r, target) for w in",
@@ -131,53 +133,54 @@ SCHEDULE: Final = (
     ),
     _schedule(
         "legality/reaching_writes", "    if not is_before(w.path, new):", "    if is_before(new, w.path) and False:",
-        "a block may move before what it reads is made", "primitives/compute_at", "primitives/reverse_compute_at",
-        "primitives/compute_inline", "random",
+        "a block may move before what it reads is made", "primitives/placement/compute_at",
+        "primitives/placement/reverse_compute_at", "primitives/placement/compute_inline", "random",
     ),
     _schedule(
         "legality/reaching_writes", "        if found.own_reads or any(w.path != first.path for w in found.writes):",
         "        if found.own_reads:",
-        "values that are written twice count as unchanging", "primitives/compute_at", "primitives/compute_inline",
+        "values that are written twice count as unchanging", "primitives/placement/compute_at",
+        "primitives/placement/compute_inline",
         "random", "legality/polyhedral",
     ),
     _schedule(
         "legality/access_region", "width = simplify(ends[1] - ends[0] + ONE, bounds)",
         "width = simplify(ends[1] - ends[0], bounds)",
-        "the box that is needed lacks its last element", "primitives/compute_at", "primitives/rolling_buffer",
+        "the box that is needed lacks its last element", "primitives/placement/compute_at", "primitives/storage/rolling_buffer",
     ),
     _schedule(
         "legality/predicate_bounds", "    exact = prove(high - low < k, bounds)", "    exact = True",
-        "a guard counts as cutting exactly", "primitives/parallel", "primitives/compute_at", "random",
+        "a guard counts as cutting exactly", "primitives/loops/parallel", "primitives/placement/compute_at", "random",
     ),
     _schedule(
         "rewriting/index_map", "    if made is None or not made.bijective:", "    if made is None:",
-        "a layout may put two elements in one place", "primitives/pack", "primitives/transform_layout",
+        "a layout may put two elements in one place", "primitives/storage/pack", "primitives/storage/transform_layout",
     ),
     _schedule(
         "rewriting/layout_change", "select(layout.is_inside(old, bounds), value(old), const(pad, target.dtype))", "value(old)",
-        "padding is read beyond the source", "primitives/pack", "legality/found_by_fuzzing",
+        "padding is read beyond the source", "primitives/storage/pack", "legality/found_by_fuzzing",
     ),
     _schedule(
         "primitives/loops/split", "guard = TRUE if prove(inside, bounds) else inside", "guard = TRUE",
-        "a split that does not divide runs too far", "primitives/split", "primitives/tile",
+        "a split that does not divide runs too far", "primitives/loops/split", "primitives/loops/tile",
     ),
     _schedule(
         "primitives/loops/fuse", "var // below if f is nest[0] else (var // below) % f.extent", "var // below",
-        "an inner position is not taken modulo its extent", "primitives/fuse",
+        "an inner position is not taken modulo its extent", "primitives/loops/fuse",
     ),
     _schedule(
         "primitives/loops/reorder", "kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}", "kinds = {AxisKind.OPAQUE}",
-        "the steps of a scan may change places", "primitives/reorder", "random",
+        "the steps of a scan may change places", "primitives/loops/reorder", "random",
     ),
     _schedule(
         "primitives/hardware/software_pipeline", "return moving[0], int(step.value) * (distance + 1)",
         "return moving[0], int(step.value) * distance",
-        "a pipeline has one place too few", "primitives/software_pipeline",
+        "a pipeline has one place too few", "primitives/hardware/software_pipeline",
     ),
     _schedule(
         "primitives/storage/rolling_buffer", "if int(step.value) >= int(needed.extent.value):",
         "if int(step.value) > int(needed.extent.value):",
-        "a window that moves by its own length is kept", "primitives/rolling_buffer",
+        "a window that moves by its own length is kept", "primitives/storage/rolling_buffer",
     ),
 )  # fmt: skip
 
@@ -208,17 +211,17 @@ LOWER: Final = (
         "the border before the long part is lost", "passes/partition_loops", "random",
     ),
     _lower(
-        "buffers/compact_buffers", "return a if a is b or prove(a <= b, bounds) else b if prove(b <= a, bounds) else None",
-        "return a",
+        "buffers/compact_buffers", "found = one if k == 0 else hull(found, one, alloc.bounds)",
+        "found = one if k == 0 else found",
         "of two parts of a buffer only the first is kept", "passes/buffers", "random",
     ),
     _lower(
         "buffers/expand_double_buffers", "turn = (s.var - s.begin) % index(2)", "turn = (s.var - s.begin) % index(3)",
-        "a third place that there is no memory for", "schedule/primitives/double_buffer",
+        "a third place that there is no memory for", "schedule/primitives/storage/double_buffer",
     ),
     _lower(
         "buffers/flatten_buffers", "size = size + (s - ONE) * stride", "size = size + (s - ONE - ONE) * stride",
-        "memory with strides is too short", "schedule/primitives/storage_align", "passes/buffers",
+        "memory with strides is too short", "schedule/primitives/storage/storage_align", "passes/buffers",
     ),
     _lower(
         "loops/unswitch_loops", "if c.dtype.lanes == 1 and bound.isdisjoint(free_vars(c)) and not reads_memory(c)",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 from tests.cli.commands import Cli
-from tests.driver.bombs import chain, compile_apart, model_of, tensor, twice
+from tests.driver.budgets.bombs import chain, compile_apart, model_of, tensor, twice
 
 import weft
 

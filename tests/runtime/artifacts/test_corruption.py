@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.conftest import HERE, RT, STRICT_C, FlatImage, tool
+from tests.runtime.conftest import RT, STRICT_C, FlatImage, tool
 from tests.runtime.test_model import affine
 
 from weft.native import _rt, source_files
@@ -56,7 +56,7 @@ def test_every_truncation_is_refused(artifact: Path) -> None:
 def fuzz(artifact: Path, folder: Path, mutations: int) -> str:
     """Loads mutations of an artifact, most with their checksums made right again, in a process that notices any misstep."""
     program = folder / "fuzz"
-    sources = [HERE / "fuzz_load.c", *source_files()]
+    sources = [Path(__file__).parent / "fuzz_load.c", *source_files()]
     tool("gcc", *STRICT_C, *SANITIZED, f"-I{RT}", *sources, "-pthread", "-o", program)
     done = subprocess.run([program, artifact, str(mutations)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
-from tests.driver.bombs import chain, compile_apart, model_of, tensor, twice
+from tests.driver.budgets.bombs import chain, compile_apart, model_of, tensor, twice
 
 import weft
 from weft.frontends.onnx.importer import from_onnx
