@@ -74,6 +74,12 @@ def test_a_backend_is_one_folder_and_a_line_in_the_table() -> None:
     ]
 
 
+def test_a_machine_is_a_line_in_the_table() -> None:
+    assert source_files(FOLDER / "add_a_machine.md") == ["src/weft/targets/cores.py"]
+    (diff,) = [b for b in blocks(FOLDER / "add_a_machine.md") if b.language == "diff"]
+    assert len(patched(diff).splitlines()) == len((ROOT / diff.file).read_text().splitlines()) + 1
+
+
 def test_an_added_line_stands_after_the_line_before_it() -> None:
     (page,) = [p for p in PAGES if p.stem == "add_a_graph_pass"]
     (diff,) = [b for b in blocks(page) if b.language == "diff"]
