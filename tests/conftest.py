@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -32,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.config.stash.setdefault(COLLECTED, []).append(item)
+
+
+def pytest_collection_finish() -> None:
+    """Spares Python's collector the tests themselves and the modules that they import: it goes through them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def golden_path(node: pytest.Item) -> Path:

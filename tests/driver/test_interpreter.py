@@ -1,14 +1,15 @@
-"""`tuned_for_compiling`: compilations of several threads may overlap in any order."""
+"""Settings of the interpreter while compiling: compilations of several threads may overlap in any order."""
 
 from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
-from weft.driver.python_settings import OBJECTS, PATIENCE, tuned_for_compiling
+from weft.driver.python_settings import OBJECTS, PATIENCE, collecting_new_objects, tuned_for_compiling
 
 FOUND = ((700, 10, 10), 0.005)
 
@@ -62,3 +63,51 @@ def test_who_switches_more_often_is_left_alone() -> None:
     with tuned_for_compiling():
         assert sys.getswitchinterval() == before
     assert sys.getswitchinterval() == before
+
+
+class Cycle:
+    """An object that refers to itself, so that only the collector frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture
+def _thawed() -> Iterator[None]:
+    """Whoever runs the tests may have frozen what there is."""
+    frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    yield
+    if frozen:
+        gc.freeze()
+
+
+@pytest.mark.usefixtures("_thawed")
+def test_only_what_the_block_drops_is_collected_at_its_end() -> None:
+    before = weakref.ref(Cycle())
+    with collecting_new_objects():
+        inside = weakref.ref(Cycle())
+        assert gc.get_freeze_count() > 0
+    assert inside() is None
+    assert before() is not None
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert before() is None
+
+
+@pytest.mark.usefixtures("_thawed")
+def test_who_has_frozen_objects_keeps_them_so() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with collecting_new_objects():
+        inside = weakref.ref(Cycle())
+    assert inside() is None
+    assert gc.get_freeze_count() == frozen
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_thawed")
+def test_an_error_gives_the_objects_back() -> None:
+    with pytest.raises(KeyError), collecting_new_objects():
+        raise KeyError
+    assert gc.get_freeze_count() == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from weft.driver.calibrate import target_here
 from weft.driver.check_target import check_runs_here
 from weft.driver.options import CompileOptions, check_options, check_shapes
 from weft.driver.progress import Progress
+from weft.driver.python_settings import collecting_new_objects
 from weft.runtime.model import Model
 from weft.runtime.package import Denormals, Package
 from weft.support.arguments import check_bool, check_threads
@@ -90,14 +90,14 @@ def compile_package(
     """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
     request = CompileRequest(model, target, options, shapes)
     if cache is None:
-        return _collected(_build(request, None, progress))
+        return _build(request, None, progress)
     found = _find(request, cache)
     if found is not None:
         return found
     key = claim_key(model, target, options, shapes)
     with cache.claim("model", key, partial(_tell, progress)) if key is not None else Claim() as claim:
         found = _find(request, cache) if claim.waited else None
-        return found if found is not None else _collected(_build(request, cache, progress))
+        return found if found is not None else _build(request, cache, progress)
 
 
 class CompileRequest(NamedTuple):
@@ -121,14 +121,17 @@ def _tell(progress: Progress | None) -> None:
         progress("wait", 0, 1)
 
 
-def _collected(made: Package) -> Package:
-    """Returns *made*; a graph's nodes and values refer to one another: only now are the weights that were read let go."""
-    gc.collect()
-    return made
-
-
 def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
     """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
+
+    A graph's nodes and values refer to one another: the weights that were read are let go when those are collected.
+    """
+    with collecting_new_objects():
+        return _made(wanted, cache, progress)
+
+
+def _made(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
+    """Compiles a model, and keeps its package.
 
     What operators from outside of Weft compute is no part of the key: models with such are not kept, though their kernels are.
     """

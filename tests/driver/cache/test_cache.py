@@ -14,7 +14,7 @@ from tests.models import mlp
 
 import weft
 from weft.driver.cache.cache_folder import NAME, TAG
-from weft.driver.cache.code_cache import Cache, CacheWarning, default_cache
+from weft.driver.cache.code_cache import _KNOWN_SIZES, Cache, CacheWarning, default_cache
 
 KEY = "0" * 40
 
@@ -95,6 +95,7 @@ def test_the_least_recently_used_go_first(folder: Path) -> None:
 
 def test_a_new_process_counts_what_is_there(folder: Path) -> None:
     for n in range(5):
+        _KNOWN_SIZES.clear()
         Cache(folder, limit=200).put("kernel", key(n), bytes(60))
         os.utime(folder / f"kernel-{key(n)}", ns=(n, n))
     assert sorted(entries(folder)) == [f"kernel-{key(3)}", f"kernel-{key(4)}"]
@@ -179,3 +180,19 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert default_cache().folder == tmp_path / ".cache" / "weft" / NAME
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where there is no home
     assert default_cache().folder == Path(tempfile.gettempdir()) / f"{NAME}-{os.getuid()}"
+
+
+def test_a_process_looks_at_all_entries_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    shrink = Cache.shrink
+
+    def counted(self: Cache) -> int:
+        looks.append(shrink(self))
+        return looks[-1]
+
+    monkeypatch.setattr(Cache, "shrink", counted)
+    for n in range(4):
+        Cache(folder).put("kernel", key(n), bytes(60))
+    assert looks == [60 + 32]
+    Cache(folder, limit=300).put("kernel", key(4), bytes(60))
+    assert looks == [60 + 32, 3 * (60 + 32)]

@@ -32,6 +32,11 @@ DIGEST: Final = hashlib.sha256().digest_size
 
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d+)?) *([KMGT]?)(i?B?)", re.IGNORECASE)
 
+_KNOWN_SIZES: Final[dict[Path, int]] = {}
+"""The bytes of all entries in a folder, as far as this process knows, so that it looks at all of them once."""
+
+_SIZES_LOCK: Final = threading.Lock()
+
 T = TypeVar("T")
 
 
@@ -60,8 +65,6 @@ class Cache:
         self.folder = folder
         self.limit = limit
         self._usable = True
-        self._size: int | None = None  # of all entries, as far as this process knows; None before it looked
-        self._lock = threading.Lock()
 
     def path(self, kind: str, key: str) -> Path:
         """Returns the file of an entry, whether or not it exists."""
@@ -161,11 +164,11 @@ class Cache:
 
     def _grow(self, path: Path) -> None:
         """Counts a new entry, and makes room when the entries outgrow the limit."""
-        with self._lock:
-            if self._size is not None and path.exists():
-                self._size += path.stat().st_size
-            if self._size is None or self._size > self.limit:
-                self._size = self.shrink()
+        with _SIZES_LOCK:
+            known = _KNOWN_SIZES.get(self.folder)
+            if known is not None and path.exists():
+                known += path.stat().st_size
+            _KNOWN_SIZES[self.folder] = known if known is not None and known <= self.limit else self.shrink()
 
     def shrink(self) -> int:
         """Removes the least recently used entries until the rest fit the limit; returns the bytes that they take."""
