@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.native import PARTS
-
 HERE = Path(__file__).parent
-RT, SYSTEM = (Path(str(files("weft.native") / part)) for part in PARTS)
+RT = Path(str(files("weft.native") / "rt"))
+NATIVE = RT.parent
 
 STRICT_C = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror"]
 FLAT_C = [  # no symbol from outside: no stack guard, no table of addresses, no loop turned into a call of memcpy

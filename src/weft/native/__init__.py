@@ -1,6 +1,7 @@
-"""The native runtime in C99: `rt/` is freestanding, `system/` is what it takes from an operating system (threads, how many).
+"""The native runtime in C99: `rt/` runs models, `load/` reads artifacts, `system/` is what they take from an operating system.
 
-`cpp/` is its wrapper for C++17, `py/` its Python binding.
+`rt/` and `load/` are freestanding; threads, and how many there are, are in `system/`. `measure/` times kernels, and is no part of
+a program that runs models. `cpp/` is the wrapper for C++17, `py/` the Python binding.
 
 Programs in C and C++ find it with `python -m weft.native --includes --sources`, as options for a compiler.
 """
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 _HERE = Path(__file__).resolve().parent
-PARTS: Final = ("rt", "system")
+PARTS: Final = ("rt", "load", "system")
 """The folders of the runtime's C files; the headers are in the first."""
 
 

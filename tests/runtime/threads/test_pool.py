@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from tests.runtime.conftest import RT, STRICT_C, SYSTEM, FlatImage, tool
+from tests.runtime.conftest import FlatImage
 
 from weft.native import _rt
 
@@ -186,27 +186,3 @@ def test_pool_works_in_a_forked_child_and_in_its_parent(flat: FlatImage, tmp_pat
 def test_threads_are_bounded_by_the_processors() -> None:
     assert _rt.threads(0) == _rt.threads(1 << 20) == _rt.cpus() >= 1
     assert _rt.threads(1) == 1
-
-
-def test_freestanding_build_needs_only_its_port(tmp_path: Path) -> None:
-    flags = [*STRICT_C, "-fno-pie", "-ffreestanding", "-DWEFT_FREESTANDING"]
-    objects = []
-    for source in sorted(RT.glob("*.c")):
-        objects.append(tmp_path / f"{source.stem}.o")
-        tool("gcc", *flags, "-c", source, "-o", objects[-1])
-    tool("ld", "-r", *objects, "-o", tmp_path / "all.o")
-    undefined = {line.split()[-1] for line in tool("nm", "-u", tmp_path / "all.o").splitlines()}
-    assert undefined <= {"weft_port_alloc", "weft_port_free", "memcpy", "memset"}
-
-
-def test_files_of_the_system_part_are_empty_without_one(tmp_path: Path) -> None:
-    """A program without an operating system may compile every file of the folder that it was given."""
-    for source in sorted(SYSTEM.glob("*.c")):
-        flags = [*STRICT_C, "-Wpedantic", "-ffreestanding", "-DWEFT_FREESTANDING", f"-I{RT}"]
-        tool("gcc", *flags, "-c", source, "-o", tmp_path / "part.o")
-        assert tool("nm", tmp_path / "part.o") == ""
-
-
-@pytest.mark.parametrize(("part", "most"), [(RT, 1500), (SYSTEM, 500)], ids=["core", "system"])
-def test_runtime_stays_small(part: Path, most: int) -> None:
-    assert sum(len(path.read_text().splitlines()) for path in part.iterdir()) <= most

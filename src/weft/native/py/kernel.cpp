@@ -1,47 +1,31 @@
 // Calls and times bare kernels: int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...).
-#include <ctime>
 #include <deque>
 #include <utility>
 
 #include "binding.h"
-
-// More than a kernel has: arguments that it does not take are passed in vain.
-static constexpr size_t FEW_ARGUMENTS = 16, MOST_ARGUMENTS = 128;
-using Kernel = void (*)();
-
-template <size_t... I> static int32_t invoke(Kernel kernel, weft_ctx *ctx, const int64_t *a, std::index_sequence<I...>) {
-    return reinterpret_cast<int32_t (*)(weft_ctx *, decltype(static_cast<int64_t>(I))...)>(kernel)(ctx, a[I]...);
-}
+#include "measure.h"
 
 // One kernel with its arguments, ready to be called again and again.
 struct Bound {
     nb::object image;
-    Kernel kernel;
-    size_t count;
-    int64_t a[MOST_ARGUMENTS] = {};
-    weft_ctx ctx;
+    weft_call call{};
     std::vector<Pinned> pinned;
 
     Bound(nb::object blob, int64_t offset, nb::sequence buffers, const std::vector<int64_t> &scalars,
           int32_t threads, nb::handle constants, int64_t arena_bytes)
-        : image(mapped(blob)), kernel(nb::cast<const Image &>(image).entry<Kernel>(offset)),
-          count(nb::len(buffers) + scalars.size()) {
-        size_t n = 0;
-        if (count > MOST_ARGUMENTS) throw nb::value_error("a kernel takes at most 128 arguments");
+        : image(mapped(blob)) {
+        size_t n = 0, count = nb::len(buffers) + scalars.size();
+        if (count > WEFT_MOST_ARGUMENTS) throw nb::value_error("a kernel takes at most 128 arguments");
+        call.kernel = nb::cast<const Image &>(image).entry<weft_kernel>(offset);
+        call.count = static_cast<int32_t>(count);
         pinned.reserve(count + 1);
-        for (nb::handle buffer : buffers) a[n++] = reinterpret_cast<int64_t>(pin(buffer));
-        for (int64_t scalar : scalars) a[n++] = scalar;
-        weft_ctx_init(&ctx, constants.is_none() ? nullptr : pin(constants), threads);
-        if (weft_ctx_reserve(&ctx, arena_bytes) != WEFT_OK) throw std::bad_alloc();
+        for (nb::handle buffer : buffers) call.arguments[n++] = reinterpret_cast<int64_t>(pin(buffer));
+        for (int64_t scalar : scalars) call.arguments[n++] = scalar;
+        weft_ctx_init(&call.ctx, constants.is_none() ? nullptr : pin(constants), threads);
+        if (weft_ctx_reserve(&call.ctx, arena_bytes) != WEFT_OK) throw std::bad_alloc();
     }
     Bound(const Bound &) = delete;
-    ~Bound() { weft_ctx_free_arena(&ctx); }
-
-    // Few arguments, as nearly all kernels have, cost few pushes: what is timed may take a microsecond.
-    int32_t operator()() {
-        if (count <= FEW_ARGUMENTS) return invoke(kernel, &ctx, a, std::make_index_sequence<FEW_ARGUMENTS>());
-        return invoke(kernel, &ctx, a, std::make_index_sequence<MOST_ARGUMENTS>());
-    }
+    ~Bound() { weft_ctx_free_arena(&call.ctx); }
 
   private:
     // Arrays of dtypes outside of the buffer protocol (bfloat16) are pinned as plain bits.
@@ -53,21 +37,15 @@ struct Bound {
     }
 };
 
-static int64_t now_ns(clockid_t clock) {
-    timespec t;
-    clock_gettime(clock, &t);
-    return static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec;
-}
-
 static void call(nb::object image, int64_t offset, nb::sequence buffers, const std::vector<int64_t> &scalars,
                  int32_t threads, nb::handle constants, int64_t arena_bytes) {
     Bound bound(image, offset, buffers, scalars, threads, constants, arena_bytes);
     int32_t status;
     {
         nb::gil_scoped_release release;
-        status = bound();
+        status = weft_call_run(&bound.call);
     }
-    if (status != WEFT_OK) raise_failed(status, "kernel", bound.ctx);
+    if (status != WEFT_OK) raise_failed(status, "kernel", bound.call.ctx);
 }
 
 // The processor time of this thread is blind to what else the machine does; of several threads it sees only one.
@@ -76,19 +54,20 @@ static std::vector<double> time_kernel(nb::object image, int64_t offset, nb::seq
                                        int32_t threads, nb::handle constants, int64_t arena_bytes) {
     if (repeats < 0 || number < 1) throw nb::value_error("repeats is at least 0, and number at least 1");
     Bound bound(image, offset, buffers, scalars, threads, constants, arena_bytes);
-    clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    int32_t clock = threads > 1 ? WEFT_WALL_TIME : WEFT_PROCESSOR_TIME;
     std::vector<double> samples(static_cast<size_t>(repeats));
-    int32_t status;
+    int32_t status, failed;
     {
         nb::gil_scoped_release release;
-        status = bound();  // warms the caches, and shows whether the kernel fails
+        weft_call *one = &bound.call;
+        status = weft_call_run(one);  // warms the caches, and shows whether the kernel fails
         for (size_t i = 0; status == WEFT_OK && i < samples.size(); i++) {
-            int64_t start = now_ns(clock);
-            for (int32_t j = 0; j < number; j++) status |= bound();
-            samples[i] = static_cast<double>(now_ns(clock) - start) / number;
+            int64_t stamps[2];
+            status = weft_measure(&one, 1, number, clock, 0, stamps, &failed);
+            samples[i] = static_cast<double>(stamps[1] - stamps[0]) / number;
         }
     }
-    if (status != WEFT_OK) raise_failed(status, "kernel", bound.ctx);
+    if (status != WEFT_OK) raise_failed(status, "kernel", bound.call.ctx);
     return samples;
 }
 
@@ -98,33 +77,23 @@ static std::vector<std::vector<int64_t>> time_in_turn(nb::sequence calls, int32_
                                                       bool processor_time) {
     if (repeats < 0) throw nb::value_error("repeats is at least 0");
     std::deque<Bound> kernels;
+    std::vector<weft_call *> in_turn;
     for (nb::handle call : calls) {
         auto [image, offset, buffers] = nb::cast<std::tuple<nb::object, int64_t, nb::sequence>>(call);
-        kernels.emplace_back(image, offset, buffers, std::vector<int64_t>(), threads, nb::none(), 0).ctx.flush = flush;
+        Bound &bound = kernels.emplace_back(image, offset, buffers, std::vector<int64_t>(), threads, nb::none(), 0);
+        bound.call.ctx.flush = flush;
+        in_turn.push_back(&bound.call);
     }
-    clockid_t clock = processor_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    int32_t clock = processor_time ? WEFT_PROCESSOR_TIME : WEFT_WALL_TIME, count = static_cast<int32_t>(in_turn.size());
     std::vector<std::vector<int64_t>> times(static_cast<size_t>(repeats));
-    for (auto &stamps : times) stamps.resize(kernels.size() + 1);
-    const Bound *failed = nullptr;
-    int32_t status = WEFT_OK;
+    for (auto &stamps : times) stamps.resize(in_turn.size() + 1);
+    int32_t status = WEFT_OK, failed = -1;
     {
         nb::gil_scoped_release release;
-        uint64_t before = weft_denormals_begin(flush);
-        for (auto stamps = times.begin(); stamps != times.end() && failed == nullptr; ++stamps) {
-            int64_t *stamp = stamps->data();
-            *stamp++ = now_ns(clock);
-            for (Bound &kernel : kernels) {
-                int32_t found = kernel();
-                *stamp++ = now_ns(clock);
-                if (found == WEFT_OK) continue;
-                status = found;
-                failed = &kernel;
-                break;
-            }
-        }
-        weft_denormals_end(before);
+        for (auto stamps = times.begin(); stamps != times.end() && status == WEFT_OK; ++stamps)
+            status = weft_measure(in_turn.data(), count, 1, clock, flush, stamps->data(), &failed);
     }
-    if (failed != nullptr) raise_failed(status, "kernel", failed->ctx);
+    if (status != WEFT_OK) raise_failed(status, "kernel", in_turn[static_cast<size_t>(failed)]->ctx);
     return times;
 }
 

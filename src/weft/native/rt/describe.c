@@ -35,6 +35,24 @@ const weft_spec *weft_output(const weft_model *model, int32_t number) {
   return number < 0 || number >= model->outputs ? NULL : &model->specs[model->inputs + number];
 }
 
+const char *weft_check_at(const weft_model *m, int32_t number, uint32_t *check) {
+  const uint8_t *row = m->tables + PAIR_ROW * (int64_t)number;
+  *check = weft_u32_at(row);
+  return (const char *)m->header + weft_u32_at(row + 4);
+}
+
+const char *weft_feature_at(const weft_model *m, int32_t number) {
+  return (const char *)m->header + weft_u32_at(m->tables + PAIR_ROW * (int64_t)m->checks + 4 * (int64_t)number);
+}
+
+int32_t weft_note_at(const weft_model *m, int32_t number, const char **key, const char **text) {
+  const uint8_t *row = m->tables + PAIR_ROW * ((int64_t)m->checks + number) + 4 * (int64_t)m->features;
+  if (number < 0 || number >= m->notes) return 0;
+  *key = (const char *)m->header + weft_u32_at(row);
+  *text = (const char *)m->header + weft_u32_at(row + 4);
+  return 1;
+}
+
 const char *weft_note(const weft_model *model, const char *key) {
   const char *found, *text;
   for (int32_t i = 0; weft_note_at(model, i, &found, &text); i++)

@@ -13,6 +13,7 @@ typedef struct prefix {
 } prefix;
 
 #define PREFIX_BYTES 136
+#define PAIR_ROW 8    /* bytes of a row of two numbers in the tables of a header */
 #define FLAG_FLUSH 1u /* of a prefix: denormals are taken for zero */
 
 /* Little-endian numbers, on any machine: compilers make one load of these. */

@@ -7,7 +7,6 @@
 #define PAGE 4096
 #define TENSOR_ROW 12
 #define DIM_ROW 12
-#define PAIR_ROW 8
 
 static int32_t inconsistent(weft_error *error) {
   return weft_fail(error, WEFT_DAMAGED, "the file was altered: what it says of itself is impossible", NULL, NULL);
@@ -135,22 +134,4 @@ int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, 
   if (!describe(m, p) || !texts_are_inside(m, p)) return inconsistent(error);
   status = check_machine(m, error);
   return status != WEFT_OK ? status : check_features(m, error);
-}
-
-const char *weft_check_at(const weft_model *m, int32_t number, uint32_t *check) {
-  const uint8_t *row = m->tables + PAIR_ROW * (int64_t)number;
-  *check = weft_u32_at(row);
-  return (const char *)m->header + weft_u32_at(row + 4);
-}
-
-const char *weft_feature_at(const weft_model *m, int32_t number) {
-  return (const char *)m->header + weft_u32_at(m->tables + PAIR_ROW * (int64_t)m->checks + 4 * (int64_t)number);
-}
-
-int32_t weft_note_at(const weft_model *m, int32_t number, const char **key, const char **text) {
-  const uint8_t *row = m->tables + PAIR_ROW * ((int64_t)m->checks + number) + 4 * (int64_t)m->features;
-  if (number < 0 || number >= m->notes) return 0;
-  *key = (const char *)m->header + weft_u32_at(row);
-  *text = (const char *)m->header + weft_u32_at(row + 4);
-  return 1;
 }
