@@ -1,4 +1,4 @@
-"""Loop programs: what tensor expressions become, what schedules rewrite, and what backends emit."""
+"""Loop programs: tensor expressions are lowered to them, schedules rewrite them, and backends emit code for them."""
 
 from weft.loop.alpha_equivalence import is_same
 from weft.loop.canonical import canonical_text

@@ -1,4 +1,4 @@
-"""The parts of the loop language's parser that statements are made of: accesses, regions, types and parameters."""
+"""The part of the loop language's parser below statements: accesses, regions, types and parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.loop.printer import extent_of
 
 
 class AccessParser(ExprParser):
-    """Reads expressions that access buffers, and what declares them. `scope` explains the names that are visible."""
+    """Reads expressions that access buffers, and the declarations of buffers. `scope` maps the visible names."""
 
     scope: dict[str, Any]
 

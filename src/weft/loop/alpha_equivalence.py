@@ -12,7 +12,7 @@ from weft.support.errors import VerifyError
 
 Comparable: TypeAlias = Program | Function | Node
 _Pair: TypeAlias = tuple[Any, Any, Any, Any]
-"""Two things to compare, and the innermost statements that they are parts of."""
+"""Two nodes or buffers to compare, and the innermost statements that contain them."""
 _SHOWN: Final = 8  # lines of a statement that an error shows
 
 
@@ -35,7 +35,7 @@ class _Comparison:
         return None
 
     def is_alike(self, a: Any, b: Any, in_a: Any, in_b: Any) -> bool:
-        """Compares two things apart from their parts, which it pushes to be compared next."""
+        """Compares two nodes without their parts, which it pushes to be compared next."""
         if type(a) is not type(b):
             return False
         if isinstance(a, tuple):

@@ -13,7 +13,7 @@ REGISTER: Final = "register"
 """The scope of values that must live in registers."""
 
 ALIGNMENT: Final = 64
-"""Bytes that memory for a buffer begins at a multiple of: a cache line, and the width of the widest vectors."""
+"""The alignment of a buffer's memory in bytes: a cache line, and the width of the widest vectors."""
 
 _SERIAL = itertools.count()
 

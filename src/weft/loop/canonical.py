@@ -34,7 +34,7 @@ class _Writer:
         return "\n".join([*self.lines, f"def {f.name!r}({params}) {self.field(f.body)} {self.field(f.notes)}"])
 
     def visit(self, root: Node | Buffer) -> None:
-        """Writes *root* after all that it is made of."""
+        """Writes *root* after its parts."""
         stack: list[Node | Buffer] = [root]
         while stack:
             n = stack[-1]
@@ -70,7 +70,7 @@ class _Writer:
 
 
 def parts(n: Node | Buffer) -> list[Node | Buffer]:
-    """Returns the nodes and buffers that *n* is directly made of, variables that it binds included."""
+    """Returns the direct parts of *n*, nodes and buffers, variables that it binds included."""
     if isinstance(n, Buffer):
         return [*n.shape, *(n.strides or ())]
     if isinstance(n, Var):

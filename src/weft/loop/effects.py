@@ -1,4 +1,4 @@
-"""What callees do to the machine, declared once: the memory that they read and write, who waits at them, tokens.
+"""The effects of callees, declared once: the memory that they read and write, the threads that they synchronise, tokens.
 
     effects_of(prefetch(A, at))             nothing: a hint
     effects_of(Call("weft.barrier", ()))    all threads of a block wait
@@ -28,7 +28,7 @@ class Waits(StrEnum):
 
 
 class Token(StrEnum):
-    """What is done to the queue of tokens between two units, whose numbers are the arguments."""
+    """Whether a call puts a token into the queue between two units, whose numbers are its arguments, or takes one out."""
 
     PUSH = "push"
     POP = "pop"
@@ -36,7 +36,7 @@ class Token(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """What a call does; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes."""
+    """The effects of a call; *reads* and *writes* are the numbers of the arguments whose memory it reads and writes."""
 
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ class Effects:
 
     @property
     def is_hint(self) -> bool:
-        """Whether the call does nothing that a program could tell."""
+        """Whether the call has no observable effect."""
         return not (self.reads or self.writes or self.orders)
 
 
@@ -64,12 +64,12 @@ _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
 
 
 def declare_effects(callee: str, effects: Callable[[], Effects]) -> None:
-    """Declares what a callee does; *effects* is called when that is first asked for."""
+    """Declares the effects of a callee; *effects* is called when they are first asked for."""
     _DECLARED[callee] = effects
 
 
 def effects_of(call: Call) -> Effects | None:
-    """Returns what *call* does; None where that is not declared: it may do anything."""
+    """Returns the effects of *call*; None where they are not declared: it may do anything."""
     found = _DECLARED.get(call.callee)
     if found is None or isinstance(found, Effects):
         return found
@@ -78,20 +78,20 @@ def effects_of(call: Call) -> Effects | None:
 
 
 def is_hint(s: Stmt) -> bool:
-    """Answers whether *s* is a call that does nothing that the program could tell."""
+    """Answers whether *s* is a call without observable effect."""
     known = effects_of(s) if isinstance(s, Call) else None
     return known is not None and known.is_hint
 
 
 def addresses_touched(call: Call) -> tuple[list[Address], list[Address]]:
-    """Returns the addresses through which *call* reads and writes; of an undeclared one, all that it is given."""
+    """Returns the addresses through which *call* reads and writes; of an undeclared one, all of its address arguments."""
     known, given = effects_of(call), [(n, a) for n, a in enumerate(call.args) if isinstance(a, Address)]
     read = [a for n, a in given if known is None or n in known.reads]
     return read, [a for n, a in given if known is None or n in known.writes]
 
 
 def may_write(root: Stmt, buffers: Collection[Buffer]) -> bool:
-    """Answers whether *root* may change what is in one of *buffers*: by a store, or a call that does so or is undeclared."""
+    """Answers whether *root* may write to one of *buffers*: by a store, or a call that writes it or is undeclared."""
     for s in statements(root) if buffers else ():
         if isinstance(s, Store) and s.buffer in buffers:
             return True

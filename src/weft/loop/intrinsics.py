@@ -1,4 +1,4 @@
-"""The callees that are known without a declaration: what they do to the machine, and that they compute nothing."""
+"""The callees that every target knows: prefetches, tokens and barriers, which have effects but compute no value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.loop.nodes import Address, Call
 
 PREFETCH: Final = "weft.prefetch"
 """Called with the address of an element that will be read, which may lie outside of its buffer, and the level of cache, counted
-from 1, that it is to be brought into: the first for what is read soon."""
+from 1, that it is to be brought into: the first for an element that is read soon."""
 
 PUSH_TOKEN: Final = "weft.push_token"
 """Called with the numbers of two units of the target: when the first has run all of its instructions before, it puts a token into

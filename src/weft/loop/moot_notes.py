@@ -1,6 +1,6 @@
-"""Which notes still mean something: a note names buffers that its loop can see; what no longer does is moot.
+"""Removes moot notes: those that name a buffer that is no longer in scope at their loop.
 
-A step that removes a buffer, or moves its allocation out of a loop's sight, leaves such notes behind:
+A step that removes a buffer, or moves its allocation out of a loop's scope, leaves such notes behind:
 
     for i in range(0, 8, prefetch=(T, 1)):              for i in range(0, 8):
         B[i] = A[i]                               ->        B[i] = A[i]
@@ -18,7 +18,7 @@ from weft.loop.visit import map_stmts, statements
 def is_moot(note: Note, loop: For, visible: frozenset[Buffer]) -> bool:
     """Answers whether *note* names a buffer that is neither *visible* around *loop* nor declared in it.
 
-    A buffer of two places is declared in the loop.
+    A double buffer is declared in the loop.
     """
     named = buffers_in(note)
     if not named or (not isinstance(note, DoubleBuffer) and visible.issuperset(named)):

@@ -8,7 +8,7 @@ A `Program` is a set of functions; a function's body is one statement. The gramm
             | Call(callee, args) | Assert(cond, message) | Eval(value) | Seq(body...)
 
 A *block* is a unit of computation that a schedule moves as a whole: its body speaks of its own axes only, and
-`bindings` say, in terms of the loops around it, which instance runs (Feng et al., "TensorIR", 2023, section 3). Loops are known
+`bindings` give the instance that runs in terms of the loops around it (Feng et al., "TensorIR", 2023, section 3). Loops are known
 by their variable and blocks by their name, so a reference stays good while the program is rewritten.
 """
 
@@ -80,10 +80,10 @@ class LoopKind(StrEnum):
 
 
 class AxisKind(StrEnum):
-    """What a block's axis may be reordered with.
+    """The kinds of a block's axes, which decide how its instances may be reordered.
 
     Instances along *spatial* axes write different elements; along *reduce* axes they combine into one by a
-    commutative reducer; along an *ordered* axis each must follow the one before; *opaque* says nothing.
+    commutative reducer; along an *ordered* axis each must follow the one before; of an *opaque* axis nothing is known.
     """
 
     SPATIAL = "spatial"
@@ -208,7 +208,7 @@ class Block(Stmt):
     """A unit of computation: *axes* bound to *bindings*, run where *predicate* holds.
 
     *body* (and *init*, which starts a reduction before its first instance) use no loop variable of the surroundings, only
-    the axes. *reads* and *writes* bound what the body touches. Invariant: as many bindings as axes.
+    the axes. *reads* and *writes* bound the elements that the body accesses. Invariant: as many bindings as axes.
     """
 
     name: str

@@ -17,7 +17,7 @@ class NoteParser(AccessParser):
     """Reads notes by the fields of their classes; a keyword of no class is a note of the user's."""
 
     def notes(self, keywords: Sequence[ast.keyword], body: Stmt = NOTHING) -> tuple[Note, ...]:
-        """Reads the notes of what has the *body*; they may name the buffers that are declared in it, too."""
+        """Reads the notes of the statement that has this *body*; they may also name buffers declared in the body."""
         return tuple([n for k in keywords for n in self._notes(k, body)])
 
     def _notes(self, k: ast.keyword, body: Stmt) -> Iterator[Note]:

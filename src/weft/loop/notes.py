@@ -32,7 +32,7 @@ THREAD_AXES: Final = (
 
 
 class Place(StrEnum):
-    """What a note may stand on."""
+    """The constructs that a note may stand on."""
 
     LOOP = "loop"
     BLOCK = "block"
@@ -60,7 +60,7 @@ class Note(Node):
         return not self.is_repeatable or getattr(self, self.__match_args__[0]) == getattr(other, self.__match_args__[0])
 
     def problem(self) -> str | None:
-        """Says what is wrong with the values of the fields; None if nothing is."""
+        """Returns an error message if the fields have invalid values, else None."""
         return None
 
     def __repr__(self) -> str:
@@ -77,13 +77,13 @@ class Thread(Note):
     axis: str
 
     def problem(self) -> str | None:
-        """Refuses what is no axis of a grid."""
+        """Refuses a name that is no axis of a grid."""
         return None if self.axis in THREAD_AXES else f"{self.axis!r} is no thread axis"
 
 
 @node
 class Prefetch(Note):
-    """A loop asks in each iteration for what it reads of *buffer* in the iteration *distance* later."""
+    """Each iteration of a loop prefetches the elements of *buffer* that the iteration *distance* later reads."""
 
     key = "prefetch"
     places = (Place.LOOP,)
@@ -98,7 +98,7 @@ class Prefetch(Note):
 
 @node
 class DoubleBuffer(Note):
-    """The iterations of a loop use two places for *buffer* in turn; it is allocated in the loop."""
+    """The iterations of a loop alternate between two copies of *buffer*, which is allocated in the loop."""
 
     key = "double_buffer"
     places = (Place.LOOP,)
@@ -117,14 +117,14 @@ class TensorInstruction(Note):
 
 @node
 class CrossThread(Note):
-    """A block combines what the threads along *axis* have: lowering makes a tree of it."""
+    """A block reduces the values of the threads along *axis*: lowering makes a tree reduction of it."""
 
     key = "cross_thread"
     places = (Place.BLOCK,)
     axis: str
 
     def problem(self) -> str | None:
-        """Refuses what is no axis of the threads of a block."""
+        """Refuses a name that is no axis of the threads of a block."""
         is_one = self.axis in THREAD_AXES and self.axis.startswith("threadIdx")
         return None if is_one else f"{self.axis!r} is no axis of the threads of a block"
 
@@ -155,7 +155,7 @@ class Export(Note):
 
 @node
 class MayAlias(Note):
-    """The buffers that a function is given may share memory."""
+    """The buffers that a function is given may alias."""
 
     key = "may_alias"
     places = (Place.FUNCTION,)
@@ -163,7 +163,7 @@ class MayAlias(Note):
 
 @node
 class Entry(Note):
-    """A function is the entry *kind* of a model; *args* say, for each parameter, what it is given (see `codegen.entry_spec`)."""
+    """A function is the entry *kind* of a model; *args* name, for each parameter, its argument (see `codegen.entry_spec`)."""
 
     key = "entry"
     places = (Place.FUNCTION,)

@@ -1,6 +1,6 @@
 """Reads the text form of loop programs, with Python's own parser; `loop.printer` writes it.
 
-Suites are lexical scopes: a name may be bound again in another suite. A block without `reads` or `writes` gets what is
+Suites are lexical scopes: a name may be bound again in another suite. The regions of a block without `reads` or `writes` are
 derived from its body. A name in a parameter's shape that is no parameter is a symbolic size, found from the arrays.
 """
 
@@ -49,7 +49,7 @@ _AXES: Final = {k.value: k for k in AxisKind}
 
 
 class LoopParser(NoteParser):
-    """Reads statements. `scope` explains the names that are visible where it reads."""
+    """Reads statements. `scope` maps the names that are visible at the current position."""
 
     def suite(self, body: Sequence[ast.stmt]) -> Stmt:
         """Reads the statements of a suite, in a scope of their own."""
@@ -124,7 +124,7 @@ class LoopParser(NoteParser):
         return self.make(s, lambda: Store(buffer, indices, written, condition))
 
     def binding(self, call: ast.Call, name: str) -> tuple[Var | Buffer, Binding]:
-        """Reads what a name is bound to, and returns it with the statement that binds it."""
+        """Reads the value that a name is bound to, and returns it with the statement that binds it."""
         match call:
             case ast.Call(ast.Name("let"), [at], []):
                 value = self.expr(at)
@@ -205,7 +205,7 @@ class LoopParser(NoteParser):
         return Function(name, params, self.suite(f.body), notes)
 
     def decorator(self, at: ast.expr, name: str) -> tuple[str, tuple[Note, ...]]:
-        """Reads `@function("name", key=value)`, which carries what `def` cannot."""
+        """Reads `@function("name", key=value)`: a name that is no identifier, and notes."""
         match at:
             case ast.Call(ast.Name("function"), args, keywords) if len(args) <= 1:
                 return (self.text(args[0]) if args else name), self.notes(keywords)
@@ -219,7 +219,7 @@ _HELP: Final = (
 
 
 class _Header:
-    """The lines at the top of a block that say what it reads, writes and carries, and its `init`."""
+    """The lines at the top of a block: its regions, its notes and its `init`."""
 
     def __init__(self, parser: LoopParser, body: list[ast.stmt]) -> None:
         self.reads: tuple[Region, ...] | None = None
@@ -248,7 +248,7 @@ class _Header:
 
 
 def parse_program(text: str) -> Program:
-    """Reads a program; raises `ParseError` with line and column, and what was expected there."""
+    """Reads a program; raises `ParseError` with line, column and the expected syntax."""
     parser = LoopParser(text, {})
     module = python_syntax(text, "exec")
     if not module.body:

@@ -1,4 +1,4 @@
-"""Statements where they stand: equal statements are one object, so that a place is told by the way down to it."""
+"""Places of statements: equal statements are one object, so that a place is identified by the path from the root to it."""
 
 from __future__ import annotations
 

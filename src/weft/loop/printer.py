@@ -163,7 +163,7 @@ class StmtPrinter:
         _STATEMENTS[type(s)](self, s, depth)
 
     def binding(self, s: Let | Alloc | View) -> tuple[str, str]:
-        """Returns the name that *s* binds, and the text of what it is bound to."""
+        """Returns the name that *s* binds, and the text of its value."""
         if isinstance(s, Let):
             value = f"let({self.value(s.value)})"
             return self.names.of(s.var), value
@@ -366,7 +366,7 @@ def print_program(program: Program, mark: Node | None = None) -> str:
 
 
 def excerpt(f: Function, mark: Node | None, around: int = 12) -> str:
-    """Returns the text of a function, with *mark* marked; of a long one, its head and what is around the mark."""
+    """Returns the text of a function, with *mark* marked; of a long one, its head and the lines around the mark."""
     lines = print_function(f, mark).splitlines()
     marked = [k for k, line in enumerate(lines) if line.endswith(MARK)] or [0]
     shown = {k for m in marked for k in range(m - around, m + around + 1)} | set(range(3))

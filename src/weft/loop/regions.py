@@ -1,10 +1,10 @@
-"""What a block reads and writes, derived from its body.
+"""The regions that a block reads and writes, derived from its body.
 
-A block's regions speak of its axes only. An index that uses loops inside the body is widened to all the values that it can
-take there, if their number is a constant; any other that the axes do not determine, to the whole dimension.
+A block's regions depend on its axes only. An index that uses loops inside the body is widened to the range of values that it
+takes there, if their number is a constant; any other index that the axes do not determine, to the whole dimension.
 
-A reduction's update reads what it writes. With an `init`, that read is part of the reduction and is not listed; without
-one, the block depends on what was there before, and the read is listed.
+A reduction's update reads the element that it writes. With an `init`, that read is part of the reduction and is not listed;
+without one, the block depends on the element's previous value, and the read is listed.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def block_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Region
 
 
 def touched_regions(body: Stmt, init: Stmt | None = None) -> tuple[Regions, Regions, Regions]:
-    """Returns what *body* and *init* read and write themselves, and the buffers that they pass on by their address.
+    """Returns the regions that *body* and *init* read and write themselves, and the buffers whose addresses they pass to callees.
 
-    What happens to those is for whoever makes the block to declare; unless told, it is taken that they are read and written.
+    The maker of the block declares how those are accessed; by default they count as read and written.
     """
     parts = [body] if init is None else [body, init]
     inner = _Inner(parts)
@@ -132,7 +132,7 @@ class _Inner:
         return Range(found[0], width) if isinstance(width, Const) else whole
 
     def outside(self, regions: Iterable[Region]) -> Regions:
-        """Drops the regions of the block's own buffers, and repetitions."""
+        """Drops the regions of the block's own buffers, and duplicates."""
         return tuple(dict.fromkeys(r for r in regions if r.buffer not in self.buffers))
 
 

@@ -1,4 +1,4 @@
-"""What every loop program must satisfy; `verify` raises `VerifyError` naming the statement that does not.
+"""The invariants of loop programs; `verify` raises `VerifyError` naming the statement that breaks one.
 
 A *flat* program, as backends take it, has no blocks, only one-dimensional dense buffers, no parallel or vectorized loops, and
 bound loops in kernels only.
@@ -42,7 +42,7 @@ from weft.support.errors import VerifyError
 
 
 def verify(program: Program, flat: bool = False) -> None:
-    """Raises `VerifyError` for the first thing that is wrong with *program*, which must be *flat* if asked for."""
+    """Raises `VerifyError` for the first broken invariant of *program*, which must be *flat* if asked for."""
     if not program.functions:
         raise VerifyError("a program has at least one function")
     functions: dict[str, Function] = {}
@@ -55,7 +55,7 @@ def verify(program: Program, flat: bool = False) -> None:
 
 
 class _Verifier:
-    """Walks one function with what is in scope."""
+    """Walks one function, keeping track of the names in scope."""
 
     def __init__(self, function: Function, functions: Mapping[str, Function], flat: bool) -> None:
         self.f = function
@@ -96,7 +96,7 @@ class _Verifier:
         self.walk()
 
     def walk(self) -> None:
-        """Visits every statement, with its names in scope while what is inside it is visited."""
+        """Visits every statement, with the names that it binds in scope inside it."""
         stack: list[tuple[Stmt, bool]] = [(self.f.body, False)]
         while stack:
             s, done = stack.pop()
@@ -112,7 +112,7 @@ class _Verifier:
             stack += [(k, False) for k in reversed(sub_statements(s))]
 
     def enter(self, s: Stmt) -> None:
-        """Brings what *s* binds into scope; a block hides all other variables but parameters."""
+        """Brings the variables and buffers that *s* binds into scope; a block hides all other variables but parameters."""
         for v in bound_vars(s):
             self.require(v not in self.bound, f"the variable {v.name} is bound twice")
             self.bound.add(v)
@@ -128,7 +128,7 @@ class _Verifier:
             _check_regions(self, s)
 
     def leave(self, s: Stmt) -> None:
-        """Takes what *s* binds out of scope."""
+        """Takes the variables and buffers that *s* binds out of scope."""
         self.vars.difference_update(bound_vars(s))
         if isinstance(s, Alloc | View):
             self.buffers.discard(s.buffer)
@@ -136,7 +136,7 @@ class _Verifier:
             self.vars = self.hidden.pop(s)
 
     def expressions(self, exprs: Iterable[Expr]) -> None:
-        """Verifies that what expressions use is in scope, and of a type that they can use."""
+        """Verifies that the variables and buffers that expressions use are in scope, and of valid types."""
         seen: set[Node] = set()
         for root in exprs:
             for n in post_order(root):
@@ -263,7 +263,7 @@ def _block(v: _Verifier, s: Block) -> None:
 
 
 def _check_regions(v: _Verifier, s: Block) -> None:
-    """Verifies the declared regions, and that they do not evidently miss what the body touches."""
+    """Verifies the declared regions, and that they do not evidently miss elements that the body accesses."""
     for r in (*s.reads, *s.writes):
         v.uses(r.buffer)
         v.require(len(r.ranges) == r.buffer.rank, f"a region of {r.buffer.name} has {len(r.ranges)} dimensions")

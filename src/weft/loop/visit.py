@@ -1,4 +1,4 @@
-"""Walking and rebuilding statements: what schedules, lowering passes and the verifier have in common."""
+"""Walking and rebuilding statements, for schedules, lowering passes and the verifier."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bound_vars(s: Stmt) -> tuple[Var, ...]:
 
 
 def map_stmts(root: Stmt, change: Callable[[Stmt], Stmt | None]) -> Stmt:
-    """Rebuilds *root* bottom-up, giving each statement (with its new children) to *change*; None keeps it.
+    """Rebuilds *root* bottom-up, passing each statement (with its new children) to *change*; None keeps it.
 
     Expressions are not walked, so this costs far less than `map_nodes`.
     """

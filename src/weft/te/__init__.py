@@ -1,4 +1,4 @@
-"""Tensor expressions: what an operator computes, as index formulas; the compiler owns the loops."""
+"""Tensor expressions: an operator's results as index formulas; the loops are the compiler's choice."""
 
 from weft.te.classification import OpClass, access_class, classify
 from weft.te.extern import Extern, extern, whole

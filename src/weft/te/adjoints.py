@@ -1,4 +1,4 @@
-"""What one formula contributes to the adjoints of the tensors that it reads: instance by instance, before it is summed.
+"""The contributions of one formula to the adjoints of the tensors that it reads: one for each instance, before they are summed.
 
 A sum passes its own adjoint on to each term. A maximum passes it on to the term that won, the first among equals. Of any other
 reducer, each value is combined with the reduction of all the others, and the derivative of that is taken: correct for every
@@ -35,7 +35,7 @@ class Contribution:
 def contributions(
     op: Compute, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]
 ) -> Iterator[Contribution]:
-    """Yields what *op*, whose outputs have the adjoints *heads*, adds to those of the tensors that are *wanted*."""
+    """Yields the contributions of *op*, whose outputs have the adjoints *heads*, to those of the tensors that are *wanted*."""
     reads = [r for r in op.reads if r.dtype.is_float and wanted(r.tensor)]
     if not reads:
         return
@@ -67,7 +67,7 @@ def _change(v: Expr, r: Read, head: Expr) -> Expr | None:
 
 
 def _terms(op: Compute, heads: Sequence[Adjoint | None]) -> tuple[Sequence[Expr], Expr]:
-    """Returns the values whose derivatives count, one for each output, and the condition under which they do."""
+    """Returns the values to be differentiated, one for each output, and the condition under which they contribute."""
     r = op.reduction
     if r is None:
         return op.values, TRUE

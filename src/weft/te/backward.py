@@ -1,4 +1,4 @@
-"""From the adjoints of results back to those of what they are computed from: reverse mode over operations."""
+"""From the adjoints of results back to those of the tensors they are computed from: reverse mode over operations."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from weft.te.tensor import Compute, Operation, Tensor, topological
 
 Key: TypeAlias = tuple[Operation, int]
 Rule: TypeAlias = Callable[[Operation, Sequence[Adjoint | None], Callable[[Tensor], bool]], Iterable[Contribution]]
-"""Gives what an operation, whose outputs have certain adjoints, adds to those of the tensors that are wanted."""
+"""Gives the contributions of an operation, from the adjoints of its outputs, to the adjoints of the tensors that are wanted."""
 
 
 def key_of(t: Tensor) -> Key:
-    """Returns what tells a tensor from all others."""
+    """Returns the key that identifies a tensor."""
     return t.op, t.index
 
 
@@ -46,7 +46,7 @@ def reading(t: Tensor) -> Adjoint:
 def formula_rule(
     op: Operation, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]
 ) -> Iterable[Contribution]:
-    """Gives what a formula contributes; refuses any other operation."""
+    """Gives the contributions of a formula; refuses any other operation."""
     if not isinstance(op, Compute):
         raise GradientError(f"there is no gradient of {op.name}, which is not a formula", hint="compute it by formulas")
     return contributions(op, heads, wanted)
@@ -62,8 +62,8 @@ def backward(
 ) -> list[Tensor | None]:
     """Returns the adjoints of *targets*, given those of some results; None for one that no result depends on.
 
-    Unless it goes *through* the targets, nothing is passed on from them to what they are computed from. What the *constants*
-    depend on does not matter.
+    Unless *through* is set, no adjoint flows from a target to the tensors that it is computed from. The inputs of *constants*
+    get no adjoints through them.
     """
     state = _Backward(heads, targets, {t.op for t in constants})
     for op in reversed(state.order):
@@ -116,7 +116,7 @@ class _Backward:
 
 
 def _total(t: Tensor, head: Adjoint | None, added: Sequence[Contribution]) -> Tensor:
-    """Defines the adjoint of *t*: what it is given, and what its readers contribute."""
+    """Defines the adjoint of *t*: the sum of its given adjoint and the contributions of its readers."""
     names = [v.name for v in t.op.axes] if isinstance(t.op, Compute) else [f"i{d}" for d in range(t.rank)]
     element = [Var(n) for n in names]
     name, kept = f"d_{t.name}", wide(t.dtype)
@@ -135,7 +135,7 @@ def _total(t: Tensor, head: Adjoint | None, added: Sequence[Contribution]) -> Te
 
 
 def _bounds(t: Tensor, element: Sequence[Var], added: Sequence[Contribution]) -> Bounds:
-    """Returns what is known of the indices of an element, and of sizes, which are at least one."""
+    """Returns the bounds of the indices of an element, and of sizes, which are at least one."""
     bounds = EMPTY
     for e in (*t.shape, *[e for c in added for e in c.variables.values()]):
         for size in free_vars(e):
@@ -146,7 +146,7 @@ def _bounds(t: Tensor, element: Sequence[Var], added: Sequence[Contribution]) ->
 
 
 def gathered(c: Contribution, element: Sequence[Var], bounds: Bounds) -> Expr | Reduction:
-    """Returns the sum of what all instances add to *element*: a reduction, unless there is only one instance at most."""
+    """Returns the sum of the contributions of all instances to *element*: a reduction, unless there is at most one instance."""
     found = preimage(c.indices, element, c.variables, bounds)
     value = simplify(substitute(c.value, found.values), found.bounds)
     conditions = [simplify(substitute(k, found.values), found.bounds) for k in conjuncts(c.where)]

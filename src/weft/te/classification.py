@@ -1,4 +1,4 @@
-"""What kind of computation an operation is, read off its formula: the basis of fusion and of schedule rules.
+"""The fusion class of an operation, derived from its formula: the basis of fusion and of schedule rules.
 
 The classes are those of Chen et al., "TVM" (OSDI 2018), section 3: *injective* (every output element reads one element of each
 input), *reduction*, *complex-out-fusable* (a contraction, to whose output element-wise work can be fused), *opaque*.
@@ -24,7 +24,7 @@ class OpClass(IntEnum):
 
 
 def classify(op: Operation) -> OpClass:
-    """Returns the class of one operation, the hardest of what its accesses are."""
+    """Returns the class of one operation: the hardest to fuse among those of its accesses."""
     if not isinstance(op, Compute):
         return OpClass.OPAQUE
     if op.reduction is not None:
@@ -65,7 +65,7 @@ def _uses(read: Read, axes: set[Var]) -> bool:
 
 
 def is_elementwise(op: Operation, of: Tensor) -> bool:
-    """Tells whether *op* reads *of* only at its own index, so that it can be computed where *of* is."""
+    """Tells whether *op* reads *of* only at its own index, so that it can be computed at the loops of *of*."""
     if not isinstance(op, Compute) or op.reduction is not None:
         return False
     return all(r.indices == op.axes for r in op.reads if r.tensor is of)

@@ -3,7 +3,8 @@
     derivative(x[i] * exp(x[i]), x[i], seed)       is       seed * exp(x[i]) + x[i] * (seed * exp(x[i]))
 
 A row takes the expression and the tangents of its operands, of which None stands for zero, and returns its tangent. Where a
-function has no derivative, as `abs` at zero, it is that of one side, or zero. What is no float, and what rounds, has none.
+function has no derivative, as `abs` at zero, it is that of one side, or zero. Operands that are no floats, and functions that
+round, have none.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def derivative(root: Expr, of: Expr, seed: Expr) -> Tangent:
 
 
 def _is_smooth(e: Expr) -> bool:
-    """Tells whether the value of *e* may change with its operands' values little by little."""
+    """Tells whether the value of *e* may change continuously with the values of its operands."""
     return e.dtype.is_float and not isinstance(e, _LEAVES)
 
 

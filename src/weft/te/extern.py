@@ -1,4 +1,4 @@
-"""Tensors that statements compute instead of a formula: `extern`, for what index formulas cannot say.
+"""Tensors that statements compute instead of a formula: `extern`, for computations that index formulas cannot express.
 
     def body(ins, outs):
         return Call("sort_rows", (whole(ins[0]), whole(outs[0])))
@@ -6,8 +6,8 @@
     (sorted_rows,) = extern([(n, m)], [A], body, [f32], "sorted", functions=[sort_rows])
 
 The statements are one block, which reads all of its inputs and writes all of its outputs: those are its declared effects, and
-nothing else is looked at. Schedules never take it apart or move it. What it calls is a function of the program, given as
-*functions*, or a symbol of another object file: such a program can be exported and linked, and interpreted with a library, but
+nothing else is looked at. Schedules never take it apart or move it. Its callees are functions of the program, given as
+*functions*, or symbols of another object file: such a program can be exported and linked, and interpreted with a library, but
 not compiled within this process, where kernels have no undefined symbols.
 """
 
@@ -109,7 +109,7 @@ def extern_block(op: Extern, buffers: Buffers) -> Stmt:
     for b in buffers_of(body):
         if b not in ins and b not in outs and b not in local:
             raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
-    own = [r.buffer for r in touched_regions(body)[0] if r.buffer in outs]  # what it has written and reads again
+    own = [r.buffer for r in touched_regions(body)[0] if r.buffer in outs]  # read after written
     reads = tuple([full_region(b) for b in dict.fromkeys([*ins, *own])])
     writes = tuple([full_region(b) for b in outs])
     axis = Axis(Var("v"), ONE, AxisKind.OPAQUE)

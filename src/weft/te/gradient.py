@@ -1,4 +1,4 @@
-"""`gradient`: how a result changes with what it is computed from, as tensor expressions again.
+"""`gradient`: the derivatives of a result by tensors that it is computed from, as tensor expressions again.
 
     C = compute((n, m), lambda i, j: sum_(A[i, k] * B[k, j], [k]), "C")
     dA, dB = gradient(C, [A, B], head=dC)
@@ -8,8 +8,8 @@ defines
     dA[i, k] = sum over j of dC[i, j] * B[k, j]
     dB[k, j] = sum over i of A[i, k] * dC[i, j]
 
-Reverse mode: from the output back to the inputs, each tensor's *adjoint* is the sum of what its readers contribute. A reader's
-instance adds to the element that it reads; `te.inverse` turns that round, so that each element sums over the instances that read
+Reverse mode: from the output back to the inputs, each tensor's *adjoint* is the sum of its readers' contributions. A reader's
+instance adds to the element that it reads; `te.inverse` inverts that, so that each element sums over the instances that read
 it, in parallel and without atomic operations (Li et al., "Differentiable programming for image processing and deep learning in
 Halide", SIGGRAPH 2018, section 4). The result is made of formulas like any other: it can be scheduled, fused, and differentiated
 again.
@@ -31,8 +31,9 @@ from weft.te.tensor import Operation, Tensor, compute
 def gradient(output: Tensor, inputs: Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
     """Returns, for each of *inputs*, the gradient of `sum(head * output)` by it, of its shape and type.
 
-    *head* has the output's shape and type; it is all ones if it is left out. The gradient of what *output* does not depend on
-    is zero. Raises `GradientError` where a formula on the way has no derivative, and for tensors that are not of floats.
+    *head* has the output's shape and type; it is all ones if it is left out. The gradient by a tensor that
+    *output* does not depend on is zero. Raises `GradientError` where a formula on the way has no derivative, and for tensors that
+    are not of floats.
     """
     for t in (output, *inputs):
         if not t.dtype.is_float:
@@ -60,5 +61,5 @@ def _zeros(t: Tensor) -> Tensor:
 
 
 def _rule(op: Operation, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]) -> Iterable[Contribution]:
-    """Returns what *op* contributes to the adjoints of the tensors that it reads."""
+    """Returns the contributions of *op* to the adjoints of the tensors that it reads."""
     return scan_contributions(op, heads, wanted) if isinstance(op, Scan) else formula_rule(op, heads, wanted)

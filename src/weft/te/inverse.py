@@ -1,17 +1,17 @@
-"""Where an element is read: the instances of a formula whose access touches a given element, solved for their indices.
+"""Inverts accesses: solves for the indices of the instances of a formula that read a given element.
 
     x[2 * i + k]   at element e          i = (e - k) // 2, for each k, where (e - k) % 2 == 0 and 0 <= i < n
     x[i // 6, i % 6]   at (e, f)         i = 6 * e + f
     x[i // 2]   at e                     i = 2 * e + r, for each r in 0 .. 1
     x[t[i]]   at e                       each i where t[i] == e
 
-It turns "each instance adds to the element it reads" into "each element sums what the instances that read it add", which needs
+It turns "each instance adds to the element it reads" into "each element sums over the instances that read it", which needs
 no atomic operations. The idea is that of Li et al., "Differentiable programming for image processing and deep learning in
 Halide" (SIGGRAPH 2018), section 4.
 
-How it is solved. Variables under `//` and `%` are taken apart into digits, so that all that is left is linear. An equation whose
+How it is solved. Variables under `//` and `%` are split into digits, which makes the equations linear. An equation whose
 scales are those of a mixed radix gives all of its digits at once; of any other, one variable is computed from the others, which
-stay free. What is not linear stays a condition.
+stay free. An equation that is not linear becomes a condition.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Term:
     reversed: bool
 
     def count(self, value: Expr) -> Expr:
-        """Returns the variable for what the equation counts, and the other way round."""
+        """Converts between the variable and its count in the equation: the same, or counted down from the last value."""
         return self.extent - ONE - value if self.reversed else value
 
 
@@ -92,7 +92,7 @@ Method: TypeAlias = Callable[[Expr, list[_Term]], dict[_Term, Expr] | None]
 
 
 class _System:
-    """Equations between what is known and what is not; *steps* are the solutions, in the order in which they came."""
+    """A system of equations in known and unknown variables; *steps* are the solutions, in the order in which they were found."""
 
     def __init__(self, variables: Mapping[Var, Expr], bounds: Bounds) -> None:
         self.bounds = bounds
@@ -100,7 +100,7 @@ class _System:
         self.unknown: dict[Var, Expr] = {}  # extents
         self.steps: list[tuple[Var, Expr]] = []
         self.equations: list[Equation] = []
-        self.definitions: list[Equation] = []  # of the names that sums were given
+        self.definitions: list[Equation] = []  # of the names given to sums
         self.guards: list[Expr] = []
         for v, extent in variables.items():
             self.steps.append((v, ZERO if extent is ONE else self._new(v.name, extent)))
@@ -173,7 +173,7 @@ class _System:
         return [index(n) for n in sizes] if exact and len(sizes) > 1 else []
 
     def _learn(self, v: Var, value: Expr) -> None:
-        """Records what *v* is, and puts it into the equations."""
+        """Records the solution of *v*, and substitutes it in the equations."""
         self.unknown.pop(v, None)
         self.steps.append((v, value))
         for equations in (self.equations, self.definitions):
@@ -260,7 +260,7 @@ class _System:
         return {pivot: left // pivot.scale}
 
     def result(self) -> Preimage:
-        """Returns the solution; what is still unknown is free."""
+        """Returns the solution; variables that are still unknown are free."""
         known: dict[Var, Expr] = {}
         for v, value in reversed(self.steps):
             known[v] = simplify(substitute(value, known), self.bounds)
@@ -270,7 +270,7 @@ class _System:
 
 
 _SYMBOLIC: Final = 1 << 40
-"""What a symbolic extent is taken to be when the largest is sought."""
+"""The assumed value of a symbolic extent in comparisons for the largest."""
 
 
 def _divided(e: Node) -> tuple[Var, Expr] | None:

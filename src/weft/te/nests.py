@@ -1,4 +1,4 @@
-"""The loop nest of one operation, and the buffers of tensors: what all kinds of operations share when they become loops."""
+"""The loop nest of one operation, and the buffers of tensors: shared by all kinds of operations when they become loops."""
 
 from __future__ import annotations
 

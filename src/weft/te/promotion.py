@@ -1,4 +1,4 @@
-"""Tensors of 16-bit floats as formulas that compute in float32 see them.
+"""Reads of tensors of 16-bit floats, promoted to float32 for formulas that compute in float32.
 
 x = placeholder((n,), f16, "x")
 w = Widened.of(x)

@@ -7,7 +7,7 @@
 
 A *state* is a tensor whose first dimension is time. Its *initial* steps are given, as many as a step looks back; each later
 step is the *update* formula at that time. Between the states and the updates there may be other formulas, with time as their
-first dimension, too: they belong to the step. What does not depend on a state is computed before the scan, once.
+first dimension, too: they belong to the step. Tensors that do not depend on a state are computed before the scan, once.
 
 After TVM's `te.scan` (Chen et al., "TVM", OSDI 2018, section 4.1).
 """
@@ -56,7 +56,7 @@ class Scan(Operation):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The initial steps, and what the formulas of a step read from outside it."""
+        """The initial steps, and the tensors from outside that the formulas of a step read."""
         inside: set[Operation] = {*self.step, *[s.placeholder.op for s in self.states]}
         read = [t for op in self.step for t in op.inputs if t.op not in inside]
         return tuple(dict.fromkeys([*[s.init for s in self.states], *read]))
@@ -112,7 +112,7 @@ def _refuse(message: str, hint: str | None = None) -> NoReturn:
 
 
 def _check_states(states: Sequence[State]) -> None:
-    """Refuses states whose parts are not what they must be, or do not fit one another."""
+    """Refuses states whose parts are invalid, or do not fit one another."""
     for role, tensors in (("placeholder", [s.placeholder for s in states]), ("update", [s.update for s in states])):
         if len(set(tensors)) != len(tensors):
             _refuse(f"two states of a scan have the same {role}")

@@ -1,12 +1,12 @@
 """The gradient of a recurrence: backwards through time.
 
 Once all steps of the states are known, a step is a formula like any other, computed for all steps at once: its *unrolled* form
-reads the states, delayed, as inputs. What is left in order is how adjoints flow from a step to those before it:
+reads the states, delayed, as inputs. Only the flow of adjoints from a step to those before it is sequential:
 
-    adjoint of the update at step t  =  what the result at t is given  +  what the steps that look back at t pass on
+    adjoint of the update at step t  =  given adjoint of the result at t  +  contributions of the steps that look back at t
 
 That is a scan again, with time running backwards. Its states are the adjoints of the delayed states. When they are known, the
-adjoints of all that a step reads from outside are sums over all steps at once: for a layer's weights, one matrix product.
+adjoints of the tensors that a step reads from outside are sums over all steps at once: for a layer's weights, one matrix product.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Lag: TypeAlias = tuple[int, int]
 def scan_contributions(
     op: Scan, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]
 ) -> Iterator[Contribution]:
-    """Yields what a recurrence, whose results have the adjoints *heads*, adds to those of the tensors that are *wanted*."""
+    """Yields the terms that a recurrence with results of adjoints *heads* adds to the adjoints of the *wanted* tensors."""
     step = _Unrolled(op)
     flow = _Flow(step, heads)
     outside = [t for t in op.inputs if t.dtype.is_float and wanted(t)]
@@ -96,7 +96,7 @@ class _Unrolled:
 
 
 class _Flow:
-    """How adjoints flow back through time: *passed* is what each step passes on to the states that it looks back at."""
+    """The flow of adjoints back through time: *passed* has each step's contributions to the states that it looks back at."""
 
     def __init__(self, step: _Unrolled, heads: Sequence[Adjoint | None]) -> None:
         self.step = step
@@ -136,7 +136,7 @@ class _Flow:
         return [lag for number, lag in self.passed if number == k]
 
     def _passed(self, k: int, lag: int, step: Expr, inner: Sequence[Expr]) -> Expr:
-        """Returns what *step* passes on to the state that it sees *lag* steps back; nothing if it comes after the last."""
+        """Returns the contribution of *step* to the state that it reads *lag* steps back; zero if it comes after the last."""
         return self.passed[k, lag][(self._turned(step), *inner)]
 
     def _turned(self, step: Expr) -> Expr:
@@ -144,7 +144,7 @@ class _Flow:
         return self.count + index(self.longest - 1) - step
 
     def _total(self, k: int) -> Tensor | None:
-        """Returns the adjoint of an update at all steps, once it is known what they pass on; None if it is zero."""
+        """Returns the adjoint of an update at all steps, once the steps' contributions are known; None if it is zero."""
         head, lags = self.given[k], self._lags(k)
         if head is None and not lags:
             return None
@@ -159,7 +159,7 @@ class _Flow:
         return compute(self.step.shape(k), fn, f"d_{self.step.update(k).name}")
 
     def _one_step(self, unknown: Mapping[int, Tensor]) -> dict[Lag, Tensor]:
-        """Returns what steps pass on, in terms of adjoints of their updates, those that are *unknown* by placeholders."""
+        """Returns the contributions of steps in terms of their updates' adjoints, the *unknown* ones as placeholders."""
         heads: list[tuple[Tensor, Adjoint]] = []
         for k in range(len(self.given)):
             head = unknown.get(k) or self._total(k)
@@ -170,7 +170,7 @@ class _Flow:
         return {lag: made for lag, made in zip(delayed, found, strict=True) if made is not None}
 
     def _through_time(self, unknown: Mapping[int, Tensor], passed: Mapping[Lag, Tensor]) -> dict[Lag, Tensor]:
-        """Returns what steps pass on, by a scan in which time runs backwards."""
+        """Returns the contributions of steps, by a scan in which time runs backwards."""
         if not passed:
             return {}
         steps = simplify(self.count + index(self.longest))
@@ -204,7 +204,7 @@ def _zeros(shape: Sequence[Expr], like: Tensor) -> Tensor:
 
 
 class _Turned:
-    """Formulas with time as their first axis, as they are when it runs backwards; *of* has those that are made already."""
+    """Formulas with time as their first axis, rewritten for time running backwards; *of* caches those that are made already."""
 
     def __init__(self, steps: Expr, turn: Callable[[Expr], Expr]) -> None:
         self.steps = steps
@@ -212,7 +212,7 @@ class _Turned:
         self.of: dict[Key, Tensor] = {}
 
     def tensor(self, t: Tensor) -> Tensor:
-        """Returns *t*, and all that it needs of what depends on the turned tensors, turned."""
+        """Returns *t* reversed in time, with the tensors that it reads and that depend on the reversed ones."""
         for op in topological([t]):
             if isinstance(op, Compute) and key_of(op.outputs[0]) not in self.of:
                 if any(key_of(x) in self.of for x in op.inputs):

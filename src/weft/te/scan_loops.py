@@ -10,8 +10,8 @@ becomes
             with block("h", vt=ordered(T - 1, t), vi=spatial(n, i)):
                 h[vt + 1, vi] = h[vt, vi] + X[vt + 1, vi]
 
-What a step computes on the way has a buffer with a row for each step, of which lowering keeps one. It depends on other steps
-only through the states, so its blocks' time axes are spatial; the blocks that write a state are ordered in time. An update that
+An intermediate tensor of a step has a buffer with a row for each step, of which lowering keeps one. It depends on other steps
+only through the states, so its block's time axis is spatial; the blocks that write a state are ordered in time. An update that
 is a reduction has a buffer of its own, too, so that it can be scheduled like any other, and is then copied to the state.
 """
 

@@ -26,7 +26,7 @@ Body: TypeAlias = "Expr | Reduction | tuple[Expr, ...]"
 
 
 class Operation:
-    """What makes one or several tensors, mostly of one shape."""
+    """The producer of one or several tensors, mostly of one shape."""
 
     name: str
     shape: tuple[Expr, ...]
@@ -95,7 +95,7 @@ class Compute(Operation):
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """The expression of each output; under a reduction, what is reduced."""
+        """The expression of each output; of a reduction, the values that it reduces."""
         return self.body.values if isinstance(self.body, Reduction) else self.body
 
     @property
@@ -232,7 +232,7 @@ def compute_many(shape: Iterable[ExprLike], fn: Callable[..., Any], name: str = 
 
 
 def topological(outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> list[Operation]:
-    """Returns the operations that *outputs* need, each after those it reads, but not what *given* ones are made by."""
+    """Returns the operations that *outputs* need, each after those it reads, but not the producers of *given* tensors."""
     before = {t.op for t in given}
     done: dict[Operation, None] = {}
     stack: list[tuple[Operation, bool]] = [(t.op, False) for t in reversed(list(outputs))]

@@ -12,7 +12,7 @@ from weft.ir.simplifier.simplify import Simplifier
 
 
 def assume(cond: Expr, bounds: Bounds) -> Bounds:
-    """Returns *bounds* narrowed by what *cond* says of single variables; the rest of it is forgotten.
+    """Returns *bounds* narrowed by the limits that *cond* sets for single variables; its other conditions are ignored.
 
     Each conjunct `a < b`, `a <= b` or `a == b` of indices bounds the variable that was bound last, in terms of the others:
     `io*4 + ii < n` makes the upper end of ii `min(its old end, n - io*4 - 1)`.
@@ -44,7 +44,7 @@ def _learn(p: Poly, bounds: Bounds) -> Bounds:
 
 
 def _closure(found: set[Var], bounds: Bounds) -> set[Var]:
-    """Returns the variables *found* and all that the ends of their ranges speak of."""
+    """Returns the variables *found* and, transitively, those that the ends of their ranges mention."""
     pending = list(found)
     while pending:
         ends = bounds.ranges.get(pending.pop(), ())

@@ -1,4 +1,4 @@
-"""Is a block visited exactly once for each of its instances? The bijection analysis of loops to a block's axes.
+"""The bijection analysis of the map from loops to a block's axes: does each instance of the block run exactly once?
 
 Each binding is normalised to `base + sum(scale * ((source // lower) % extent))` by `ir.affine.iter_sum`. The map is bijective iff
 the digits taken of each source tile it, and the scales of each axis are those of a mixed radix.
@@ -25,7 +25,7 @@ __all__ = ["AxisMap", "Fused", "IterMap", "Split", "detect_iter_map"]
 
 @dataclass(frozen=True, slots=True)
 class AxisMap:
-    """What one axis is bound to: `base + sum(scale * digit)`, the loops it depends on, and whether it runs over its extent."""
+    """The binding of one axis: `base + sum(scale * digit)`, the loops it depends on, and whether it covers the axis's extent."""
 
     terms: tuple[tuple[Expr, Split], ...]
     base: Expr
@@ -35,7 +35,7 @@ class AxisMap:
 
 @dataclass(frozen=True, slots=True)
 class IterMap:
-    """A map from loop iterations to instances of a block; when in doubt it is called none of the three.
+    """A map from loop iterations to instances of a block; a property that cannot be proved is taken not to hold.
 
     *bijective*: each instance runs once; *surjective*: at least once; *injective*: at most once, and there may be iterations that
     miss the axes' extents.
@@ -56,7 +56,7 @@ def detect_iter_map(
 ) -> IterMap | None:
     """Analyses the map from *loops* (extents, in order of nesting; each counts from 0) to axes by their *bindings*.
 
-    Iterations are those for which *predicate* holds; *bounds* tells of the other variables. None if a binding is not
+    Only iterations where *predicate* holds count; *bounds* has the ranges of the other variables. None if a binding is not
     quasi-affine, or if the predicate does more than bound sums of loops.
     """
     memo = bounds.memo_for("iteration map")
@@ -93,7 +93,7 @@ def _detect(
 def _read(
     bindings: Sequence[Expr], loops: Mapping[Var, Expr], predicate: Expr, bounds: Bounds
 ) -> tuple[Reader, list[DigitSum]] | None:
-    """Returns the sum of digits that each of *bindings* is, and who has read them.
+    """Returns each of *bindings* as a sum of digits, with the reader that parsed them.
 
     None for loops whose extents depend on one another, bindings that are not quasi-affine, and other predicates than limits.
     """
@@ -122,7 +122,7 @@ def _axis(s: DigitSum, extent: Poly, reader: Reader) -> AxisMap:
 
 
 def _is_positional(s: DigitSum, reader: Reader) -> bool:
-    """Answers whether each scale exceeds all that the smaller ones add up to, so that a value tells its digits."""
+    """Answers whether each scale exceeds the largest sum of the terms of smaller scale, so that a value determines its digits."""
     rest = list(s.terms)
     top: Poly = {}
     while rest:
@@ -180,7 +180,7 @@ class _Uses:
         return all(self._tiles(source, digits) for source, digits in self.by_source.items())
 
     def are_distinct(self) -> bool:
-        """Answers whether the used digits of each source tell its value."""
+        """Answers whether the used digits of each source determine its value."""
         return all(self._tiles(source, digits, may_exceed=True) for source, digits in self.by_source.items())
 
     def _tiles(self, source: Source, digits: list[Split], *, may_exceed: bool = False) -> bool:

@@ -1,8 +1,8 @@
-"""The bijection analysis of loops of constant sizes to sums of them with constant scales, which most maps are.
+"""The bijection analysis for loops of constant extents and bindings that are sums of loops with constant scales: the common case.
 
     i = io*4 + ii        for io in range(3), ii in range(4)      bijective to an axis of 12
 
-It answers as `ir.affine.iter_map` does in general, by whole numbers instead of polynomials.
+It gives the same answers as `ir.affine.iter_map`, which handles all maps, but computes with integers instead of polynomials.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Terms: TypeAlias = tuple[tuple[int, Var], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The terms `scale * loop` and the base of each axis, whether it runs over its extent, and what kind of map they make."""
+    """For each axis its terms `scale * loop`, its base and whether they cover its extent; and the kind of the map."""
 
     axes: tuple[tuple[Terms, int, bool], ...]
     bijective: bool
@@ -33,7 +33,7 @@ class Verdict:
 def judge(
     bindings: Sequence[Expr], loops: Mapping[Var, Expr], predicate: Expr, axis_extents: Sequence[Expr]
 ) -> Verdict | None:
-    """Returns the verdict on a map of constants; None where a loop counts down, or anything else is in the way."""
+    """Returns the verdict on a map of constants; None where a loop counts down, or the map is of another form."""
     sizes = {v: int(e.value) for v, e in loops.items() if type(e) is Const and int(e.value) > 0}
     if predicate is not TRUE or len(sizes) < len(loops):
         return None
@@ -90,7 +90,7 @@ def _radix(upward: Sequence[tuple[int, Var]], sizes: Mapping[Var, int]) -> int |
 
 
 def _is_positional(upward: Sequence[tuple[int, Var]], sizes: Mapping[Var, int]) -> bool:
-    """Answers whether each scale exceeds all that the smaller ones add up to, so that a value tells its digits."""
+    """Answers whether each scale exceeds the largest sum of the terms of smaller scale, so that a value determines its digits."""
     top = 0
     for scale, v in upward:
         if scale <= top:

@@ -51,7 +51,7 @@ class NotAffine(Exception):
 
 
 def loops_of(source: Source) -> frozenset[Var]:
-    """Returns the loops that a source is made of."""
+    """Returns the loops of which a source is composed."""
     if isinstance(source, Var):
         return frozenset((source,))
     return frozenset(v for _, d in source.terms for v in loops_of(d.source))

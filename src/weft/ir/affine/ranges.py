@@ -1,4 +1,4 @@
-"""Ranges of indices whose ends are expressions, and what spans two of them."""
+"""Ranges of indices whose ends are expressions, and the hull of two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about the variables of an expression, and the interval that follows for any expression of them."""
+"""Known ranges of the variables of an expression, and the interval that follows for any expression of them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Bounds:
         return made
 
     def with_range(self, var: Var, lo: Expr | None, hi: Expr | None) -> Bounds:
-        """Returns an environment in which *var* has another range but keeps its place among those that are bound."""
+        """Returns an environment in which *var* has another range, at the same position in the order of binding."""
         made = Bounds()
         made.ranges = {**self.ranges, var: (lo, hi)}
         made.order = {v: k for k, v in enumerate(made.ranges)}
@@ -160,7 +160,7 @@ def _comparison(decide: Callable[[Interval, Interval], Interval]) -> _Handler:
 
 
 def _fit(found: Interval, dtype: DType) -> Interval:
-    """Of `i32` overflow is taken not to happen, so its limits may be met with; narrower and unsigned types wrap."""
+    """Overflow of `i32` is taken not to happen, so the result is clipped to its limits; narrower and unsigned types wrap."""
     if dtype.kind == "int" and dtype.bits >= 32:
         return found
     return iv.wrap(found, dtype)

@@ -1,4 +1,4 @@
-"""Constant folding in the operand's own type: what NumPy computes for the reference meaning of each operator."""
+"""Constant folding in the operand's own type, by the operator's reference meaning in NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def constant_value(e: Expr) -> Value | None:
 
 
 def fold_constants(e: Expr) -> Expr:
-    """Computes an operator whose operands are constants; whatever else, or has no defined value, is returned as it is."""
+    """Computes an operator whose operands are constants; any other node, or one with no defined value, is returned as it is."""
     kids = e.children()
     values = [constant_value(k) if isinstance(k, Expr) else None for k in kids]
     if not values or None in values or isinstance(e, Const | Broadcast):

@@ -1,4 +1,4 @@
-"""Interval arithmetic over the integers: what is known of a value that lies between two constants.
+"""Interval arithmetic over the integers: bounds of a value by two constants.
 
 Moore, "Interval Analysis" (1966), for the operators of `ir.expr.expr`. An end of None is unbounded. A function here is given
 non-empty intervals and returns one that holds every value the operator can take; division by zero has no value.
@@ -63,7 +63,7 @@ def _range(dtype: DType) -> Interval:
 
 
 def wrap(value: Interval, dtype: DType) -> Interval:
-    """Returns *value* if *dtype* holds it, else all of *dtype*: what is left of a result that may have wrapped."""
+    """Returns *value* if *dtype* holds all of it, else the whole range of *dtype*, as the result may have wrapped."""
     limits = of_type(dtype)
     return value if value.is_within(limits) else limits
 

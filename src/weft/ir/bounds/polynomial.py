@@ -18,7 +18,7 @@ Monomial: TypeAlias = tuple[Expr, ...]
 Poly: TypeAlias = dict[Monomial, int]
 
 _FUEL: Final = 512
-"""Nodes of one sum that are looked through, those of its products included; what lies beyond is an atom."""
+"""Nodes of one sum that are visited, those of its products included; a part beyond this limit is kept as an atom."""
 
 _FACTOR: Final = 4
 """Fuel that a factor of a product takes: it may be a sum of products in its turn."""
@@ -41,7 +41,7 @@ def poly_of(e: Expr) -> Poly:
 
 
 class _Fuel:
-    """What is left for reading one expression: as a tree it may be exponentially larger than as a graph of shared nodes."""
+    """The number of nodes that may still be visited: as a tree, an expression may be exponentially larger than as a graph."""
 
     __slots__ = ("left",)
 

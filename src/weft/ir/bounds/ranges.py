@@ -10,9 +10,9 @@ from weft.ir.expr.base import Expr, Var
 
 
 class RangesOrZero(Bounds):
-    """An environment in which some variables have constant ranges, and all others, and whatever is read, are 0.
+    """An environment in which some variables have constant ranges; all other variables, and all loaded values, count as 0.
 
-    It answers how far an index moves, for cost models; a proof can't be built on it.
+    It estimates how far an index moves, for cost models; it is not sound for proofs.
     """
 
     __slots__ = ("moving",)

@@ -29,7 +29,7 @@ CHOICES: Final = (
     "Python decides if, and, or, not, min, max and a < b < c while the formula is built; write select(c, a, b), minimum(a, b), "
     "maximum(a, b), a & b, a | b, ~a or all_of([...]), and test for an absent expression by `is None`"
 )
-"""What to write in place of Python's own choices, which would be made before there are values."""
+"""The functions to use in place of Python's `and`, `min` and the like, which would be evaluated when the expression is built."""
 
 BUILDERS: Final[dict[str, Callable[[Expr, ExprLike], Expr]]] = {}
 """Builds the node of each of Python's operators, by symbol; filled in by `ir.expr.build`, which knows the node classes."""

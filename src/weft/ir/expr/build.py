@@ -1,6 +1,6 @@
 """Building expressions: constants, operators with their operands broadcast and folded, and the functions users call.
 
-Only the index arithmetic that schedules and lowering make all the time is folded here; the simplifier does the rest.
+Only frequent index arithmetic of schedules and lowering is folded here; the simplifier does the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from weft.support.dtypes import DType, bool_
 from weft.support.errors import TypeMismatch
 
 _WRAPS: Final = 1 << 63
-"""Index values from here on wrap."""
+"""Index values from here on are out of range and wrap."""
 
 E = TypeVar("E", bound=Expr)
 
@@ -71,7 +71,7 @@ def index(value: int) -> Const:
 
 
 _SMALL: Final = {value: Const(value, INDEX) for value in range(-64, 1025)}
-"""Index constants that come and go all the time; these stay."""
+"""Frequent index constants, kept alive so that they are not built again and again."""
 
 
 ZERO: Final = index(0)
@@ -106,7 +106,7 @@ def binary(cls: type[Binary], a: Expr, b: ExprLike) -> Expr:
 
 
 def _fold_index(cls: type[Binary], a: Expr, b: Expr) -> Expr:
-    """Folds what index arithmetic makes all the time: two constants, and the identities of + - * // with 0 and 1."""
+    """Folds the frequent cases of index arithmetic: two constants, and the identities of + - * // with 0 and 1."""
     if a.dtype is not INDEX or b.dtype is not INDEX:
         return cls(a, b)
     if isinstance(a, Const) and isinstance(b, Const):

@@ -6,7 +6,7 @@ tuple of these), or an object of a class that declares itself a leaf:
     class Buffer:
         __leaf__ = "identity"        # equal only to itself; "value" where it has an equality and a hash of its own
 
-Whatever can't be told apart by these rules is refused: a field taken for a leaf by mistake would hide the nodes in it from every
+A field that these rules do not classify is refused: a field taken for a leaf by mistake would hide the nodes in it from every
 walker.
 """
 
@@ -25,7 +25,7 @@ _VALUES: Final = (str, int, float, bool, Enum, NoneType, EllipsisType)
 
 
 class Kind(StrEnum):
-    """What a field of a node holds."""
+    """The kind of value that a field of a node holds."""
 
     NODE = "node"
     MAYBE = "maybe"
@@ -101,7 +101,7 @@ def _leaf(hint: Hint) -> str | None:
 
 
 def _is_value(hint: Hint) -> bool:
-    """Answers whether all that *hint* allows are leaves."""
+    """Answers whether all values that *hint* allows are leaves."""
     origin, args = _parts(hint)
     if origin in (Union, UnionType, tuple):
         return all(map(_is_value, args))

@@ -18,16 +18,17 @@ import numpy as np
 from weft.support.dtypes import DType
 
 Operands: TypeAlias = Literal["floats", "integers", "numbers", "bools"]
-"""What an intrinsic takes; numbers are floats and integers."""
+"""The operand types of an intrinsic; numbers are floats and integers."""
 
 
 @dataclass(frozen=True)
 class Intrinsic:
     """A pure function: its arity, its meaning on NumPy values, and whether it answers a bool.
 
-    `unlikely` is its operand, a bool that seldom holds: where it chooses (`Select`), a backend may skip what no lane chooses.
-    `watched(x, low, high)` is `min(max(x, low), high)`, seldom another than *x*; a backend may tell its caller where it is, and
-    may do so in vain.
+    `unlikely` returns its operand, a bool that is rarely true: of a `Select` on it, a backend may skip the operand that no lane
+    chooses.
+    `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
+    it differs, and such a report may be a false alarm.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which expressions depend on what is in memory: those with a node of a class that is a load."""
+"""Which expressions depend on the contents of memory: those with a node of a class that is a load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weft.ir.expr.node import Node
 
 
 def reads_memory(e: Expr) -> bool:
-    """Tells whether *e* depends on what is in memory; each node remembers it."""
+    """Tells whether *e* depends on the contents of memory; each node caches the answer."""
     stack: list[Node] = [e]
     while stack:
         n = stack[-1]
@@ -24,7 +24,7 @@ def reads_memory(e: Expr) -> bool:
     return _remembered(e)
 
 
-_remember = Node.reads_memory.__set__  # type: ignore[attr-defined]  # nodes are immutable but for what is remembered of them
+_remember = Node.reads_memory.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
 
 
 def _remembered(n: Node) -> bool:

@@ -27,7 +27,7 @@ def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> N
     """Drops the entry of a node that has died.
 
     Threads may build nodes side by side. An entry is only ever added by `setdefault`, which is atomic, and only ever removed by
-    its own call of this function, so that a key has one node at a time; who finds a dead entry waits for this call.
+    its own call of this function, so that a key has one node at a time; a thread that finds a dead entry waits for this call.
     (*table* is bound here because module globals are gone when the last nodes die, at exit.)
     """
     if table.get(dead.key) is dead:
@@ -37,7 +37,7 @@ def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> N
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    `variables` is where `rewrite.free_vars` keeps what it found, `reads_memory` where `memory_reads.reads_memory` does.
+    The slot `variables` caches the result of `rewrite.free_vars`, the slot `reads_memory` that of `memory_reads.reads_memory`.
     """
 
     __slots__ = ("__weakref__", "reads_memory", "variables")
@@ -45,9 +45,9 @@ class Node:
     node_fields: ClassVar[dict[str, Field]] = {}
     """The fields of a class made by `node`, by name."""
     is_body: ClassVar[bool] = False
-    """Whether `bodies()` of the node that holds a node of this class gives it: so with statements."""
+    """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
     is_load: ClassVar[bool] = False
-    """Whether the node's value is what is in memory."""
+    """Whether the node's value is read from memory."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""

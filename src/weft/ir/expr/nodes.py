@@ -1,4 +1,4 @@
-"""Constants, conversions, selection, vectors and applied functions: the expressions that are no operator of two operands."""
+"""Constants, conversions, selection, vectors and applied functions: all expressions but the binary operators."""
 
 from __future__ import annotations
 

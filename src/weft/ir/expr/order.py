@@ -9,7 +9,7 @@ from weft.ir.expr.node import Node
 
 Key: TypeAlias = tuple[Any, ...]
 
-_LAST: Final = 1 << 62  # sorts what has no variable behind all that has
+_LAST: Final = 1 << 62  # sorts expressions without variables behind those with variables
 _DEPTH: Final = 24  # of structure that keys compare; keys of deeper trees are equal below it
 _LIMIT: Final = 50_000
 _MEMO: Final[dict[Node, tuple[Key, int]]] = {}

@@ -77,9 +77,9 @@ def rewrite(root: N, rules: Rules, *, fuel: int = 1_000_000, memo: dict[Node, No
 
 
 def map_nodes(root: N, change: Callable[[Node], Node | None], *, memo: dict[Node, Node] | None = None) -> N:
-    """Rebuilds *root* bottom-up, giving each node (with its new children) once to *change*; None keeps the node.
+    """Rebuilds *root* bottom-up, passing each node (with its new children) once to *change*; None keeps the node.
 
-    A memo that holds a node already stops the walk there.
+    The walk does not descend into nodes that *memo* holds already.
     """
     done: dict[Node, Node] = {} if memo is None else memo
     stack: list[Node] = [root]
@@ -137,7 +137,7 @@ def post_order(root: Node) -> Iterator[Node]:
 
 
 def is_small(root: Node, most: int) -> bool:
-    """Answers whether *root*, with all that is shared written out, has *most* nodes at most: it may have exponentially many."""
+    """Answers whether *root* has at most *most* nodes as a tree, with shared nodes repeated: there may be exponentially many."""
     stack, count = [root], 0
     while stack and count <= most:
         count += 1
@@ -162,7 +162,7 @@ def _variables_of(root: Expr) -> tuple[Var, ...]:
 
 
 def _find_variables(root: Node) -> None:
-    """Lets *root*, and each node under it, remember its variables."""
+    """Caches the variables of *root*, and of each node under it."""
     stack: list[Node] = [root]
     while stack:
         n = stack[-1]
@@ -182,7 +182,7 @@ def _is_known(n: Node) -> bool:
     return type(n) is Var or hasattr(n, "variables")
 
 
-_remember = Node.variables.__set__  # type: ignore[attr-defined]  # nodes are immutable but for what is remembered of them
+_remember = Node.variables.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
 
 
 def _variables(n: Node) -> tuple[Var, ...]:

@@ -1,7 +1,7 @@
-"""The laws that the simplifier applies one row at a time: everything but sums, digits and comparisons of exact integers.
+"""The rewrite rules of the simplifier, a row each: all laws but those of sums, digits and comparisons of exact integers.
 
 A row belongs to a kind of operand type. "int" rows hold for all integers, "exact" ones only where overflow does not
-happen, "wrapping" ones are needed only where it does, since an engine covers them elsewhere; "float" ones hold to the last
+happen, "wrapping" ones are needed only where it does, since polynomials cover them elsewhere; "float" ones hold to the last
 bit, signed zeros and NaN included (a NaN's payload and sign aside).
 """
 

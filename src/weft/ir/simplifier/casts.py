@@ -1,4 +1,4 @@
-"""Conversions that can be left out: a value that passes unchanged through a wider type needs no stop there."""
+"""Removes redundant conversions: a value that a wider type holds unchanged need not be converted to it in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRECISION: Final = {f16: 11, bf16: 8, f32: 24, f64: 53}
 
 
 def fewer_casts(n: Cast, bounds: Bounds) -> Expr | None:
-    """Returns *n* without a conversion that changes no value; None if each is needed.
+    """Returns *n* without a conversion that changes no value; None if all are needed.
 
     i32(i16(u8 x)) -> i32(x)        f16(f32(f16 x)) -> x        u8(u16(i32 x)) -> u8(x)
     """

@@ -1,4 +1,4 @@
-"""Canonical comparisons of exact integers: decided where the bounds decide them, else freed of what both sides share."""
+"""Canonical comparisons of exact integers: decided where the bounds decide them, else without the terms that both sides share."""
 
 from __future__ import annotations
 

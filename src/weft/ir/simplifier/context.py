@@ -1,4 +1,4 @@
-"""What the parts of the simplifier ask of one another, so that none of them imports the whole."""
+"""The interface through which the parts of the simplifier call one another, so that none of them imports the whole."""
 
 from __future__ import annotations
 

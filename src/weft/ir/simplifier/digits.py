@@ -1,4 +1,4 @@
-"""Puts sums of digits back together: `x // c * c + x % c` is x again, and two neighbouring digits are one."""
+"""Recombines digits in sums: `x // c * c + x % c` becomes x, and two adjacent digits of a value become one."""
 
 from __future__ import annotations
 

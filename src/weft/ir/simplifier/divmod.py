@@ -1,4 +1,4 @@
-"""Canonical forms of `//` and `%`: digits `(x // lower) % extent`, with all that divides evenly taken out.
+"""Canonical forms of `//` and `%`: digits `(x // lower) % extent`, with multiples of the divisor taken out.
 
 Everything here rests on a few facts, for integers and a positive divisor c:
     (q*c + r) // c = q + r // c                     (q*c + r) % c = r % c

@@ -155,7 +155,7 @@ def variables(p: Poly, ctx: Context) -> Iterator[Var]:
 
 
 def _vars_of(atom: Expr, ctx: Context) -> frozenset[Var]:
-    """Returns the variables of *atom*; those of its parts are remembered, as deep atoms share theirs."""
+    """Returns the variables of *atom*; those of its parts are cached, as deep atoms share them."""
     memo: dict[Node, frozenset[Var]] = ctx.bounds.memo_for("variables")
     stack: list[Node] = [atom]
     while stack:

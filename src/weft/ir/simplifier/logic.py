@@ -19,7 +19,7 @@ Part: TypeAlias = tuple[Expr, Poly | None]
 
 
 def tidied(n: And | Or, ctx: Context) -> Expr | None:
-    """Returns *n* without conditions that follow from others, guards before what they guard; None if nothing changes.
+    """Returns *n* without conditions implied by others, guards before the conditions that they guard; None if nothing changes.
 
     i < 5 and i < 8 -> i < 5        i < 5 or i < 8 -> i < 8        i < 5 and 7 < i -> false
     """
@@ -41,7 +41,7 @@ def tidied(n: And | Or, ctx: Context) -> Expr | None:
 
 
 def _with(p: Part, kept: list[Part], cls: type[And | Or]) -> list[Part]:
-    """Adds *p* in place of the first condition that it makes redundant: what follows may rely on that one as a guard."""
+    """Adds *p* in place of the first condition that it makes redundant: later conditions may rely on that one as a guard."""
     weaker = [k for k, q in enumerate(kept) if _is_redundant(q, p, cls)]
     if not weaker:
         return [*kept, p]

@@ -96,7 +96,7 @@ def constants(names: str) -> list[Pat]:
 
 
 def fold(p: Pat) -> Pat:
-    """On a right side: the value of *p*, which is made of constants, computed in their type."""
+    """On a right side: the value of *p*, an expression of constants, computed in their type."""
     return Pat("fold", kids=(p,))
 
 

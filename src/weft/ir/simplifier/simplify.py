@@ -1,8 +1,8 @@
 """The simplifier: `simplify(e, bounds)` returns the canonical form of an expression under known bounds.
 
 Sums and products of exact integers become ordered polynomials, `//` and `%` digits of them, comparisons are decided where
-the bounds decide them, and everything else is rewritten by the rows of `ir.simplifier.algebra`. What is canonical already is
-returned as the same object.
+the bounds decide them, and everything else is rewritten by the rows of `ir.simplifier.algebra`. An expression that is canonical
+already is returned as the same object.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Simplifier:
         return found
 
     def _needs_no_watch(self, n: Apply) -> bool:
-        """Answers whether *n* watches a scalar that certainly is between the limits it is held to."""
+        """Answers whether *n* is a `watched` scalar that certainly lies between its limits."""
         return n.fn == "watched" and n.dtype.lanes == 1 and self._is_between(*n.args)
 
     def _is_between(self, x: Expr, low: Expr, high: Expr) -> bool:

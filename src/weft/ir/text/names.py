@@ -23,11 +23,11 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that it would like to have."""
+        """The preferred name."""
 
 
 class Names:
-    """Gives each thing, when first asked for it, a name of its own: the one it has, or that with `_1`, `_2` ..."""
+    """Assigns each thing a unique name at its first use: its own name, or that with `_1`, `_2` ..."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._of: dict[Named, str] = {}

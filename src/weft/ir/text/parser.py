@@ -47,7 +47,7 @@ from weft.support.dtypes import DType, bool_, f32
 from weft.support.errors import ParseError, TypeMismatch
 
 Plan: TypeAlias = tuple[Sequence[ast.expr], Callable[..., Expr]]
-"""The operands to read first, and what to build of them."""
+"""The operands to read first, and the function that builds a node of them."""
 
 _BINARY: Final[dict[type[ast.operator], type[Binary]]] = {
     ast.Add: Add,
@@ -117,7 +117,7 @@ class ExprParser:
             raise self.error(at, e.message, e.hint) from None
 
     def plan(self, at: ast.expr) -> Plan:
-        """Decides what *at* means, before its operands are read."""
+        """Decides which node *at* stands for, before its operands are read."""
         match at:
             case ast.Constant():
                 return (), lambda: self.literal(at, None)

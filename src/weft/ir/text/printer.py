@@ -1,7 +1,7 @@
 """Text of expressions: Python syntax, with only the parentheses that are needed; `ir.text.parser` reads it back.
 
 A plain integer is an `i64`, a plain float an `f32`; other constants name their type, as in `i32(3)`. Floats are written with
-the fewest digits that read back as the same value. What Python has no operator for is written as a call:
+the fewest digits that read back as the same value. An operation that Python has no operator for is written as a call:
 `min(a, b)`, `select(c, a, b)`, `f32(x)` (a cast), `ramp(b, s, 16)`, `exp(x)`.
 """
 
@@ -62,7 +62,7 @@ class ExprPrinter:
         return memo[e]
 
     def shortened(self, made: Text) -> Text:
-        """Returns what stands for *made*, which is too long."""
+        """Returns the text to be written in place of *made*, which is too long."""
         raise TooLong
 
     def operand(self, e: Node, least: int) -> str:
@@ -103,7 +103,7 @@ _WRITERS: Final[dict[type[Node], Writer]] = {}
 
 
 def writes(*types: type[Node]) -> Callable[[W], W]:
-    """Registers the decorated function as what writes nodes of *types* and their subclasses."""
+    """Registers the decorated function as the printer of nodes of *types* and their subclasses."""
 
     def add(writer: W) -> W:
         _WRITERS.update(dict.fromkeys(types, writer))
@@ -181,7 +181,7 @@ _ALIKE: Final = (6, 7)  # + - and * / // % associate to the left among themselve
 def _left_level(e: Binary) -> int:
     """The level from which a left operand needs no parentheses.
 
-    Python's `& ^ | << >>` bind each differently, and its comparisons chain, so there only the same operator may stand bare.
+    Python's `& ^ | << >>` differ in precedence, and its comparisons chain, so only the same operator needs no parentheses.
     """
     if e.precedence in _ALIKE or (type(e.a) is type(e) and not isinstance(e, Comparison)):
         return e.precedence
