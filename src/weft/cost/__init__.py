@@ -43,6 +43,7 @@ from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumula
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
+from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
 from weft.cost.rules.window import (
     LONGEST_WINDOW_STRIDE, MOST_WINDOW_TAPS, Borders, Slide, WindowProblem, WindowTile, WriteOut,
     border_plans, window_tile_plans, write_out_plans,
@@ -60,19 +61,19 @@ __all__ = [
     "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
-    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER", "SMALL_PART",
-    "TILES", "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose", "Choosing",
-    "CodeBudget", "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv",
+    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
+    "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose",
+    "Choosing", "CodeBudget", "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv",
     "ImageProblem", "Inline", "KBlocks", "Layer", "LoopNest", "OnePass", "Order", "OrderProblem", "Parallel",
     "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "RowBlock", "Rule", "SharePatches", "SkipPadding",
     "Slide", "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "WindowProblem", "WindowTile", "WriteOut",
     "accumulator_plans", "are_phases_apart", "blocked_cycles", "border_plans", "bytes_of", "bytes_touched",
     "cheapest", "code_budget", "cost_of", "depth_plans", "depthwise_cycles", "direct_cycles", "direct_part",
     "elements", "enough_tasks", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks",
-    "grouped_cycles", "inline_plans", "input_block", "is_worth_phases", "k_block_plans", "least_packed_rows",
-    "multiply_cycles", "nests", "one_pass_plans", "order_plans", "output_block", "packing_cycles", "padding_plans",
-    "panel_width", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "predict_cycles",
-    "prefetch_plans", "prefetch_step_plans", "rearrangement_plans", "row_block_plans", "size_of", "step_along",
-    "tile_cycles", "tile_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel",
-    "write_out_plans",
+    "grouped_cycles", "inline_plans", "input_block", "is_gathered", "is_transposed", "is_worth_phases",
+    "k_block_plans", "least_packed_rows", "multiply_cycles", "nests", "one_pass_plans", "order_plans",
+    "output_block", "packing_cycles", "padding_plans", "panel_width", "parallel_plans", "parse_plan",
+    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
+    "rearrangement_plans", "row_block_plans", "size_of", "step_along", "tile_cycles", "tile_plans",
+    "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

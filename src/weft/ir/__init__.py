@@ -22,7 +22,7 @@ from weft.ir.expr.dot import Dot, dot
 from weft.ir.expr.intrinsics import INTRINSICS
 from weft.ir.expr.memory_reads import reads_memory
 from weft.ir.expr.node import Node, node
-from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select
+from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.expr.rewrite import Rules, free_vars, is_small, map_nodes, mentions, post_order, rewrite, substitute
 from weft.ir.simplifier.ramps import as_ramp
 from weft.ir.simplifier.simplify import simplify
@@ -85,6 +85,7 @@ __all__ = [
     "Reinterpret",
     "Rules",
     "Select",
+    "Shuffle",
     "ShiftLeft",
     "ShiftRight",
     "Source",

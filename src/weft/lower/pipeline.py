@@ -27,6 +27,7 @@ from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.specialize_remainders import specialize_remainders
 from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
+from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
 from weft.lower.loops.unroll_loops import unroll_loops
 from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.lower.loops.vectorize import vectorize
@@ -60,6 +61,7 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("outline_tasks", alone(outline_tasks)),  # divisions before a parallel loop become arguments of its task
     Pass("hoist_allocations", alone(hoist_allocations)),  # to the top of a task, which is a function by now
     Pass("inject_tokens", inject_tokens),  # the units' instructions are in their final order
+    Pass("transpose_strided_loads", transpose_strided_loads),  # writes loops out, which all before keep short
     Pass("expand_math", expand_math),  # last: shared parts would be written out many times in printed programs
 )
 """The passes for processors, and for units beside them."""

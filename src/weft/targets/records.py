@@ -13,7 +13,8 @@ class Isa:
     source text for the compiler of whatever machine runs it. `native` names the functions of `ir.expr.intrinsics` that the
     machine computes itself; all others are expanded before code generation. `masked_memory` tells whether vectors are loaded
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
-    those for vectors and no instructions to make.
+    those for vectors and no instructions to make. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles
+    are one cheap instruction.
     """
 
     triple: str = ""
@@ -24,6 +25,7 @@ class Isa:
     fma: bool = False
     masked_memory: bool = False
     mask_registers: bool = False
+    shuffle_bytes: int = 16
     native: frozenset[str] = frozenset()
     language: str = ""
 

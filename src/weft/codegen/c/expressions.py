@@ -156,6 +156,17 @@ def chosen(f: Writer, dtype: DType, mask: str, a: str, b: str) -> Vector:
     return Vector(f"(({f.vector_type(dtype)})((({bits}){a} & {name}) | (({bits}){b} & ~{name})))")
 
 
+@writes(ir.Shuffle)
+def _shuffle(f: Writer, e: ir.Shuffle) -> Value:
+    """Picks lanes of two vectors: by one instruction or a few where C's compiler has shuffles, and they are whole."""
+    if is_whole(f, e.dtype) and e.dtype is e.a.dtype:
+        numbers = f.vector_type(DType("int", e.dtype.bits, e.dtype.lanes))
+        picks = ", ".join([str(p) for p in e.picks])
+        return f.named(e.dtype, Vector(f"WEFT_SHUFFLE({numbers}, {vector(f, e.a)}, {vector(f, e.b)}, {picks})"))
+    given = (*lanes(f, e.a), *lanes(f, e.b))
+    return tuple([given[p] for p in e.picks])
+
+
 @writes(ir.Reinterpret)
 def _reinterpret(f: Writer, e: ir.Reinterpret) -> Value:
     if e.a.dtype.lanes == e.dtype.lanes:

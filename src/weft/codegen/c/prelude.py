@@ -27,6 +27,11 @@ HEAD: Final = """#include <stdbool.h>
 #else
 #define WEFT_UNROLL(n)
 #endif
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+#define WEFT_SHUFFLE(numbers, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define WEFT_SHUFFLE(numbers, a, b, ...) __builtin_shuffle(a, b, (numbers){__VA_ARGS__})
+#endif
 #ifndef WEFT_EXPORT
 #define WEFT_EXPORT
 #endif

@@ -35,6 +35,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "h_converted": vectors.converted,
     "h_applied": vectors.applied,
     "h_dot": dot,
+    "h_shuffle": vectors.shuffle,
     "np": np,
 }
 """What the generated source calls."""
@@ -311,6 +312,12 @@ def _apply(t: ExprTranslator, e: ir.Apply) -> str:
     if e.args[0].dtype.is_float:
         return t.assign(f"h_plain({fn}({args}), {t.dtype(e.dtype)})")
     return _wrapped(t, e, f"int({fn}({args}))")
+
+
+@_writes(ir.Shuffle)
+def _shuffle(t: ExprTranslator, e: ir.Shuffle) -> str:
+    a, b = t.source.known[e.a], t.source.known[e.b]
+    return t.assign(f"h_shuffle({a}, {b}, {list(e.picks)})")
 
 
 @_writes(Dot)

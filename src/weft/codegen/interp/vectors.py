@@ -23,6 +23,12 @@ def ramp(base: int, step: int, dtype: DType) -> Array:
     return made
 
 
+def shuffle(a: Array, b: Array, picks: list[int]) -> Array:
+    """Returns the lanes *picks* of *a* followed by *b*."""
+    made: Array = np.concatenate((a, b))[picks]
+    return made
+
+
 def gather(source: Array, indices: tuple[Index, ...], mask: Array | None) -> Array:
     """Loads one element of *source*, itself a scalar or a vector, for each lane of the indices.
 

@@ -15,6 +15,7 @@ from weft.codegen.llvm.expressions import (
     integer_division,
     native_functions,
     operators,
+    shuffles,
 )
 from weft.codegen.llvm.memory import addresses, loads
 from weft.codegen.llvm.statements.calls import is_task, param_type, quoted, signature, task_wrapper
@@ -34,6 +35,7 @@ EMITTERS: Final = (
     loads,
     native_functions,
     operators,
+    shuffles,
 )
 """The modules that register how each kind of expression is emitted, when they are imported."""
 

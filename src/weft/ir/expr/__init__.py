@@ -10,7 +10,7 @@ from weft.ir.expr.build import (
     maximum, minimum, ne, select,
 )
 from weft.ir.expr.dot import Dot, dot
-from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select
+from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 
 EXPRESSIONS = frozenset(c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Expr))
 """The classes of scalar expressions; layers above add nodes of their own, which not every program may hold."""
@@ -53,6 +53,7 @@ __all__ = [
     "Ramp",
     "Reinterpret",
     "Select",
+    "Shuffle",
     "ShiftLeft",
     "ShiftRight",
     "Sub",

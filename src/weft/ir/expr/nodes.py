@@ -123,6 +123,25 @@ class Broadcast(Expr):
 
 
 @node
+class Shuffle(Expr):
+    """The lanes *picks* of the vector *a* followed by the vector *b*."""
+
+    __derived__ = ("dtype",)
+    a: Expr
+    b: Expr
+    picks: tuple[int, ...]
+
+    def derive(self) -> tuple[DType]:
+        """Returns the operands' type with a lane for each pick; raises `TypeMismatch` for picks that they do not have."""
+        lanes = self.a.dtype.lanes
+        if self.a.dtype is not self.b.dtype or lanes == 1:
+            raise TypeMismatch(f"a shuffle takes two vectors of one type, not {self.a.dtype} and {self.b.dtype}")
+        if len(self.picks) < 2 or not all(0 <= p < 2 * lanes for p in self.picks):
+            raise TypeMismatch(f"a shuffle of {self.a.dtype} picks two or more of {2 * lanes} lanes, not {self.picks}")
+        return (self.a.dtype.with_lanes(len(self.picks)),)
+
+
+@node
 class Apply(Expr):
     """A pure function of `ir.expr.intrinsics` applied to operands of one type."""
 

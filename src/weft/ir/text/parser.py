@@ -41,7 +41,7 @@ from weft.ir.expr.binary import (
 from weft.ir.expr.build import const
 from weft.ir.expr.dot import Dot
 from weft.ir.expr.intrinsics import INTRINSICS
-from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select
+from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.text.names import type_named
 from weft.support.dtypes import DType, bool_, f32
 from weft.support.errors import ParseError, TypeMismatch
@@ -178,6 +178,10 @@ class ExprParser:
             if fn == "broadcast":
                 return args[:-1], lambda x: Broadcast(x, lanes)
             return args[:-1], lambda base, stride: Ramp(base, stride, lanes)
+        if fn == "shuffle":
+            self.arity(at, fn, args[:2], 2)
+            picks = tuple([self.lane(p) for p in args[2:]])
+            return args[:2], lambda a, b: Shuffle(a, b, picks)
         if fn in _CALLS:
             arity, make = _CALLS[fn]
             self.arity(at, fn, args, arity)
@@ -212,6 +216,12 @@ class ExprParser:
         if isinstance(at, ast.Constant) and type(at.value) is int and at.value > 0:
             return at.value
         raise self.error(at, f"expected a positive number of lanes, not `{ast.unparse(at)}`")
+
+    def lane(self, at: ast.expr) -> int:
+        """Reads the number of a lane."""
+        if isinstance(at, ast.Constant) and type(at.value) is int:
+            return at.value
+        raise self.error(at, f"expected the number of a lane, not `{ast.unparse(at)}`")
 
     def literal(self, at: ast.expr, dtype: DType | None) -> Expr:
         """Reads a number (or a string for nan and inf) as a constant of *dtype*, by default i64, f32 or bool."""

@@ -17,7 +17,7 @@ from weft.ir.expr.base import INDEX, Expr, Var
 from weft.ir.expr.binary import Binary, Comparison
 from weft.ir.expr.dot import Dot
 from weft.ir.expr.node import Node
-from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select
+from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.expr.rewrite import is_small
 from weft.ir.text.names import Names
 from weft.support.dtypes import DType, f32, f64
@@ -232,6 +232,11 @@ def _ramp(e: Ramp, p: ExprPrinter) -> Text:
 @writes(Broadcast)
 def _broadcast(e: Broadcast, p: ExprPrinter) -> Text:
     return p.call("broadcast", e.value, e.lanes)
+
+
+@writes(Shuffle)
+def _shuffle(e: Shuffle, p: ExprPrinter) -> Text:
+    return p.call("shuffle", e.a, e.b, *e.picks)
 
 
 @writes(Apply)

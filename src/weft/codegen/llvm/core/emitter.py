@@ -52,18 +52,6 @@ class Memory:
     align: int = 1
 
 
-@dataclass(slots=True)
-class Unrolled:
-    """An unrolled loop whose body is being emitted: the iteration, and the region that all iterations share."""
-
-    loop: For
-    begin: int
-    extent: int
-    position: int
-    level: int
-    straight: bool | None = None  # whether all of the body is run whenever it is entered; found out when asked
-
-
 @dataclass(frozen=True)
 class Signature:
     """What a caller must know of a function: its symbol, the LLVM types of its parameters, whether it is a task."""
@@ -98,7 +86,6 @@ class Emitter:
         self.signatures = signatures
         self.build = Builder()
         self.buffers: dict[Buffer, Memory] = {}
-        self.unrolled: list[Unrolled] = []
         self.numbers_registers: dict[For, bool] = {}  # loops that were asked whether their variable does
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1

@@ -87,13 +87,6 @@ def is_literal(text: str) -> bool:
     return text[0] != "%"
 
 
-def lanes_on(mask: str | None, lanes: int) -> list[bool] | None:
-    """Returns which of its *lanes* a mask lets through; None if that is not known before it runs."""
-    if mask is None or is_true(mask) or is_false(mask):
-        return [mask is None or is_true(mask)] * lanes
-    return None if not is_literal(mask) else [x == "i1 true" for x in mask.strip("<>").split(", ")]
-
-
 def is_true(text: str) -> bool:
     """Tells whether a bool operand is known to hold, in every lane."""
     return text in ("true", "splat (i1 true)")

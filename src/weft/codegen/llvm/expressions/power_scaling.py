@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from weft.codegen.llvm.core.emitter import Emitter
 from weft.codegen.llvm.core.ir_types import register_type
-from weft.codegen.llvm.memory.addresses import shuffle
+from weft.codegen.llvm.expressions.shuffles import shuffle
 from weft.support.dtypes import DType
 
 

@@ -112,14 +112,6 @@ def suffix(dtype: DType) -> str:
     return f"v{dtype.lanes}{short}"
 
 
-def shuffle(f: Emitter, dtype: DType, a: str, b: str | None, picks: list[int]) -> str:
-    """Returns the lanes *picks* of *a* followed by *b*; -1 leaves a lane undefined."""
-    kind = register_type(dtype)
-    mask = ", ".join(["i32 poison" if p < 0 else f"i32 {p}" for p in picks])
-    second = "poison" if b is None else b
-    return f.build.pure(f"shufflevector {kind} {a}, {kind} {second}, <{len(picks)} x i32> <{mask}>", a, second)
-
-
 def gather_key(memory: Memory, dtype: DType, index: Lanes, mask: str | None) -> str:
     """Returns what a gather is remembered by."""
     parts = [memory.offset.plus(index.base.times(dtype.element.bytes)), index.step]

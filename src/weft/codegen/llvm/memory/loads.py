@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from weft.codegen.llvm.core.affine_operands import Affine, Lanes, Operand
 from weft.codegen.llvm.core.emitter import Emitter, Memory, emits
 from weft.codegen.llvm.core.ir_types import memory_type, register_type
+from weft.codegen.llvm.expressions.shuffles import shuffle
 from weft.codegen.llvm.memory.addresses import (
     contiguous,
     flat_index,
@@ -18,25 +19,19 @@ from weft.codegen.llvm.memory.addresses import (
     remember,
     remembered,
     remembered_load,
-    shuffle,
     step_of,
     suffix,
 )
-from weft.codegen.llvm.memory.gather_transposes import transpose_tile
+from weft.cost import SHUFFLED_STRIDE
 from weft.ir import INDEX, Const
 from weft.loop import Buffer, Load
 from weft.support.dtypes import DType
-
-MAX_STRIDE = 4
-"""Vector loads with a stride up to this are made of contiguous loads and shuffles; beyond it, of a gather."""
 
 
 @emits(Load, lazy=True)
 def load(f: Emitter, e: Load) -> Operand:
     """Emits a load: plain, contiguous, broadcast, shuffled or gathered, and only in the lanes that the mask allows."""
     memory, index = memory_of(f, e.buffer), flat_index(f, e.buffer, e.indices)
-    if isinstance(index, Lanes) and f.unrolled and needs_gather(index):
-        transpose_tile(f, e.indices[0], memory, e.dtype, index, f.mask)
     made = load_at(f, memory, e.buffer.dtype, index, None if is_in_registers(e.buffer, index) else f.mask)
     return Affine(0, {made: 1}) if e.dtype is INDEX else made
 
@@ -76,7 +71,7 @@ def load_at(f: Emitter, memory: Memory, element: DType, index: Affine | Lanes, m
     if mask is None and step == -1:
         last = index.base.plus(Affine(1 - index.count)).times(size)
         return shuffle(f, dtype, contiguous(f, memory, dtype, last, None), None, list(range(index.count))[::-1])
-    if step is not None and 1 < step <= MAX_STRIDE:
+    if step is not None and 1 < step <= SHUFFLED_STRIDE:
         return strided(f, memory, dtype, index, step, mask)
     return gather(f, memory, dtype, index, mask)
 
@@ -121,12 +116,6 @@ def _spread(f: Emitter, mask: str, lanes: int, places: Sequence[tuple[int, int]]
     chosen = ", ".join([f"i32 {lane if behind == 0 and lane < lanes else lanes}" for lane, behind in places])
     flags = f"<{lanes} x i1>"
     return f.build.pure(f"shufflevector {flags} {mask}, {flags} zeroinitializer, <{lanes} x i32> <{chosen}>", mask)
-
-
-def needs_gather(index: Lanes) -> bool:
-    """Tells whether lanes so far apart are gathered one by one."""
-    step = step_of(index)
-    return step is None or not -1 <= step <= MAX_STRIDE
 
 
 def gather(f: Emitter, memory: Memory, dtype: DType, index: Lanes, mask: str | None) -> str:

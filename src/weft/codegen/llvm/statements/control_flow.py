@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from weft.codegen import abi
 from weft.codegen.llvm.core.affine_operands import Affine
-from weft.codegen.llvm.core.emitter import Emitter, Memory, Unrolled
+from weft.codegen.llvm.core.emitter import Emitter, Memory
 from weft.codegen.llvm.core.ir_types import memory_type
 from weft.codegen.llvm.expressions.conversions import convert
 from weft.codegen.llvm.memory.addresses import memory_of
@@ -94,13 +94,8 @@ def _indexes_registers(f: Emitter, s: For, extent: int) -> bool:
 
 def _unrolled(f: Emitter, s: For, begin: Affine, extent: int) -> None:
     """Emits the iterations one after another, with the loop's variable as a constant in each."""
-    first = begin.constant if begin.is_constant else 0
-    frame = Unrolled(s, first, extent, 0, f.build.level, None if begin.is_constant else False)
-    f.unrolled.append(frame)
     for i in range(extent):
-        frame.position = i
         _iteration(f, s, begin.plus(Affine(i)))
-    f.unrolled.pop()
 
 
 def _iteration(f: Emitter, s: For, value: Affine) -> None:
