@@ -15,6 +15,7 @@ from tests.cli.test_main import WEFT, on_a_terminal
 
 import weft
 from weft.cli import console
+from weft.cost import Layout, parse_plan
 from weft.driver.options import CompileOptions
 from weft.loop import parse_program, print_program
 
@@ -201,3 +202,13 @@ def test_a_kernel_that_there_is_not(cli: Cli, option: str) -> None:
     done = cli("inspect", "conv.onnx", option, "2", "-O", "1")
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: there is no kernel 2\n  hint: the kernels are\n    1 conv2d_relu\n"
+
+
+def test_the_plan_of_the_graph(cli: Cli) -> None:
+    head, *lines = cli("inspect", "conv.onnx", "--plan", "graph", "--full").out.splitlines()
+    assert head.startswith("# graph ")
+    plan = parse_plan("\n".join(lines))
+    assert any(isinstance(step.decision, Layout) for step in plan.steps)
+    assert any(line.startswith("#   ") and " x  Layout(" in line for line in lines)
+    facts = json.loads(cli("inspect", "conv.onnx", "--plan", "graph", "--json").out)["plan"]
+    assert [d["chosen"] for d in facts["decisions"]] == [str(step.decision) for step in plan.steps]

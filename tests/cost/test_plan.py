@@ -81,7 +81,7 @@ def test_a_plan_of_another_program_is_refused() -> None:
         Following(PLAN).decide("*", Rule, lambda _: [])
     assert str(raised.value) == (
         "the plan is of another program: Rule of * is to be decided, and its step 1 is `*: VectorLength(bits=512)`\n"
-        "  hint: make the plan anew: `weft inspect MODEL --plan KERNEL` prints the one of a kernel"
+        "  hint: make the plan anew: `weft inspect MODEL --plan KERNEL` prints a kernel's, `--plan graph` the graph's"
     )
     two = Following(Plan((Step("a", Parallel(1)), Step("b", Parallel(2)))))
     assert two.decide("x", Parallel, lambda _: []) == Parallel(1)

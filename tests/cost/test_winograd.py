@@ -56,4 +56,4 @@ def test_what_fits_the_second_level_streams_from_nowhere() -> None:
 
 
 def test_panels_of_weights_are_two_vectors_or_all_there_are() -> None:
-    assert [winograd_panel(n, WIDE) for n in (5, 16, 20, 64)] == [16, 16, 32, 32]
+    assert [winograd_panel(n, WIDE.lanes(32)) for n in (5, 16, 20, 64)] == [16, 16, 32, 32]

@@ -11,6 +11,7 @@ from tests.graph.checks import one_output, ops
 from tests.graph.oracle import run_graph
 from tests.support.ulps import ulps_off
 
+from weft.cost import Choosing
 from weft.graph import Constant, Graph, Value, simplify_calls
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.pack_matrices import pack_matrices
@@ -121,6 +122,6 @@ def test_products_with_factors(dtype: DType) -> None:
         w = g.constant(np.full((64, 4), 100.0).astype(dtype.numpy))
         return g.add("gemm", [x, w, g.constant(np.full(4, 7.0).astype(dtype.numpy))], alpha=0.01, beta=0.1)
 
-    found, y = after(scaled, lambda g: pack_matrices(g, cpu("sse4")), a, dtype)
+    found, y = after(scaled, lambda g: pack_matrices(g, Choosing(cpu("sse4"))), a, dtype)
     assert found == ["gemm"]
     assert ulps_off(y, np.full((3, 4), 6400.7), dtype).max() <= 1

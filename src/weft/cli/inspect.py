@@ -33,6 +33,9 @@ PLAN_LINES = "weft.cli.plan_text:plan_lines"
 PLAN_FACTS = "weft.cli.plan_text:plan_facts"
 """The text of plans, which needs the compiler."""
 
+GRAPH = "graph"
+"""What `--plan` shows the decisions about the graph for; a kernel of that name is shown by its number."""
+
 KERNEL = "KERNEL"
 """How `--schedule`, `--plan` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
 
@@ -48,7 +51,12 @@ def inspect(
         str | None, typer.Option("--schedule", metavar=KERNEL, help="A kernel's loops, and the steps to them.")
     ] = None,
     plan: Annotated[
-        str | None, typer.Option("--plan", metavar=KERNEL, help="A kernel's decisions, the runners-up and their costs.")
+        str | None,
+        typer.Option(
+            "--plan",
+            metavar=KERNEL,
+            help="A kernel's decisions, or the graph's (\"graph\"), the runners-up and their costs.",
+        ),
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Do not truncate lines (redirected output never is).")] = False,
@@ -92,12 +100,14 @@ class _Chosen:
     ) -> None:
         self.made, self.graph, self.kernels, self.memory = made, graph, kernels, memory
         self.schedule = None if schedule is None else _kernel(made, schedule)
-        self.plan = None if plan is None else _kernel(made, plan)
+        self.graph_plan = plan == GRAPH
+        self.plan = None if plan is None or self.graph_plan else _kernel(made, plan)
         self.asm = None if asm is None else _kernel(made, asm)
 
     def __bool__(self) -> bool:
         """Tells whether anything is."""
-        return any((self.graph, self.kernels, self.memory, self.schedule, self.plan, self.asm))
+        shown = (self.graph, self.kernels, self.memory, self.schedule, self.graph_plan, self.plan, self.asm)
+        return any(shown)
 
     def show(self, *, short: bool) -> None:
         """Prints it; lines are kept within the terminal if it is to be *short*."""
@@ -114,6 +124,8 @@ class _Chosen:
                 _print([SHORTENED], short)
             print_text(readable_program(program, out.width) if short else program)
             _print(["# made by", *self.schedule.trace.splitlines()], short)
+        if self.graph_plan:
+            _print([f"# graph {self.made.fused.graph.name}", *resolve(PLAN_LINES)(self.made.choices)], short)
         if self.plan is not None:
             _print([_head(self.made, self.plan), *resolve(PLAN_LINES)(self._questions(self.plan))], short)
         if self.asm is not None:
@@ -136,6 +148,8 @@ class _Chosen:
         if self.schedule is not None:
             k = self.schedule
             found["schedule"] = {"kernel": k.name, "program": k.scheduled, "trace": k.trace, "flat": k.flat}
+        if self.graph_plan:
+            found["plan"] = {"graph": made.fused.graph.name, "decisions": resolve(PLAN_FACTS)(made.choices)}
         if self.plan is not None:
             found["plan"] = {"kernel": self.plan.name, "decisions": resolve(PLAN_FACTS)(self._questions(self.plan))}
         if self.asm is not None:

@@ -15,7 +15,7 @@ from weft.cost.effort import (
     MOST_SEQUENCE_STEPS, ORDER_BEAMS, ORDER_STEPS, PLACEMENT_EXCHANGES, PLACEMENT_IMPROVEMENTS,
     PLACEMENT_PAIRS, RANGE_DEPTH, SAVED_CONSTANTS, SCALED_PIECE, SMALLEST_DEFERRED,
 )
-from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, LARGEST_RECOMPUTATION, LONG_ROW
+from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, Recompute, recomputation_plans
 from weft.cost.graph.channel_blocks import group_blocks, input_block, output_block
 from weft.cost.rules.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
@@ -24,16 +24,17 @@ from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, step_a
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
+from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
-    Convolution, Form, blocked_cycles, depthwise_cycles, grouped_cycles, packing_cycles, plain_cycles,
+    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, grouped_cycles, packing_cycles, plain_cycles,
     unfused_cycles,
 )
-from weft.cost.graph.packing import FEWEST_ROWS_REARRANGED, PANEL_VECTORS, least_packed_rows, panel_width
+from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
-from weft.cost.graph.phases import are_phases_apart, is_worth_phases
-from weft.cost.plans.plan import Candidate, Decision, Plan, Step, parse_plan
-from weft.cost.plans.planner import Candidates, Choose, Choosing, Following, Planner, Question, cheapest
+from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
+from weft.cost.plans.plan import Candidate, Decision, Plan, Step, parse_plan, subject_of
+from weft.cost.plans.planner import Candidates, Choose, Choosing, Following, Planner, Question, by_cost, cheapest
 from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans,
@@ -49,31 +50,34 @@ from weft.cost.rules.window import (
     border_plans, window_tile_plans, write_out_plans,
 )
 from weft.cost.graph.winograd import (
-    FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles,
+    DIRECT, FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, Winograd, direct_cycles, direct_part, winograd_cycles,
     winograd_panel,
 )
 
 __all__ = [
-    "CONDITION_ROUNDS", "FALLBACK_SIZE", "FEWEST_ROWS_REARRANGED", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
-    "GAIN", "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
-    "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_RECOMPUTATION", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES",
-    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ROW", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
+    "CONDITION_ROUNDS", "DIRECT", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "GAIN",
+    "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
+    "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES",
+    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
     "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
-    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
-    "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accumulators", "Borders", "Candidate", "Candidates", "Choose",
-    "Choosing", "CodeBudget", "Convolution", "Decision", "DepthProblem", "Following", "Form", "FusePanels", "Gemv",
-    "ImageProblem", "Inline", "KBlocks", "Layer", "LoopNest", "OnePass", "Order", "OrderProblem", "Parallel",
-    "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "RowBlock", "Rule", "SharePatches", "SkipPadding",
-    "Slide", "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "WindowProblem", "WindowTile", "WriteOut",
-    "accumulator_plans", "are_phases_apart", "blocked_cycles", "border_plans", "bytes_of", "bytes_touched",
-    "cheapest", "code_budget", "cost_of", "depth_plans", "depthwise_cycles", "direct_cycles", "direct_part",
-    "elements", "enough_tasks", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks",
-    "grouped_cycles", "inline_plans", "input_block", "is_gathered", "is_transposed", "is_worth_phases",
-    "k_block_plans", "least_packed_rows", "multiply_cycles", "nests", "one_pass_plans", "order_plans",
-    "output_block", "packing_cycles", "padding_plans", "panel_width", "parallel_plans", "parse_plan",
-    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
-    "rearrangement_plans", "row_block_plans", "size_of", "step_along", "tile_cycles", "tile_plans",
-    "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SMALLEST_DEFERRED",
+    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accumulators", "Borders",
+    "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget", "Convolution", "Decision", "DepthProblem",
+    "DilationPhases", "Following", "Form", "FusePanels", "Gemv", "ImageProblem", "Inline", "KBlocks", "Layer",
+    "Layout", "LoopNest", "MergeAxes", "OnePass", "Order", "OrderProblem", "Panel", "Parallel", "Plan",
+    "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "RightOperand", "RowBlock", "Rule",
+    "SharePatches", "SkipPadding", "Slide", "Step", "StreamProblem", "Tile", "TileProblem", "Tiling",
+    "TransposedPhases", "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans",
+    "blocked_cycles", "border_plans", "by_cost", "bytes_of", "bytes_touched", "cheapest", "code_budget",
+    "cost_of", "depth_plans", "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "elements",
+    "enough_tasks", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
+    "inline_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "merge_plans",
+    "multiply_cycles", "nests", "one_pass_plans", "order_plans", "output_block", "packing_cycles",
+    "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
+    "predict_cycles", "prefetch_plans", "prefetch_step_plans", "rearrangement_plans", "recomputation_plans",
+    "right_operand_plans", "row_block_plans", "size_of", "step_along", "subject_of", "tile_cycles",
+    "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
+    "winograd_panel", "write_out_plans",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from weft.codegen import Code, Image, compile_program, link
-from weft.cost import Choose, cheapest
+from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
@@ -51,6 +51,7 @@ from weft.targets import Target, needed_flags
 class Compilation:
     """Everything that compiling a model makes, for those who want to look; `package` is what runs.
 
+    `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out.
     `kernels` are those of the groups of `fused`, by the groups' keys, and `requests` what they were made from; `seconds` is what
     each stage took; `files` are those that the model was read from; `spans` tell when each stage, and each step of each kernel
     that was not in the cache, was done.
@@ -63,6 +64,8 @@ class Compilation:
     requests: Mapping[str, KernelRequest]
     package: Package
     target: Target
+    graph_plan: Plan
+    choices: tuple[Question, ...]
     seconds: Mapping[str, float] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     spans: tuple[Span, ...] = ()
@@ -81,11 +84,13 @@ def build(
     cache: Cache | None = None,
     progress: Progress | None = None,
     choose: Choose = cheapest,
+    graph_plan: Plan | None = None,
 ) -> Compilation:
     """Compiles *model* and returns all that is made on the way; only its kernels are taken from *cache*, where it has them.
 
-    The arguments are as in `weft.compile`; a model may also be a `Graph`. Its kernels are scheduled by the decisions that
-    *choose* takes: the cheapest of the candidates, unless a tuner chooses.
+    The arguments are as in `weft.compile`; a model may also be a `Graph`. Wherever there is a choice, for the graph (layouts,
+    algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
+    *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
@@ -95,9 +100,11 @@ def build(
         source, files = read_model(model, shapes)
         hashes = pool.submit(hash_files, files)
         clock.begin("optimize")
-        optimized = optimize_graph(source, machine, chosen, cache, pool)
+        planner = Choosing(machine, choose) if graph_plan is None else Following(graph_plan)
+        optimized = optimize_graph(source, machine, chosen, cache, pool, planner)
         clock.begin("plan")
-        fused = fuse_graph(optimized, chosen)
+        fused = fuse_graph(optimized, chosen, planner)
+        planner.finish()
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         in_place = values_in_place(fused, chosen)
@@ -111,7 +118,20 @@ def build(
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
     spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
-    return Compilation(source, fused, plan, kernels, requests, package, machine, clock.seconds, files, spans)
+    return Compilation(
+        source,
+        fused,
+        plan,
+        kernels,
+        requests,
+        package,
+        machine,
+        planner.plan,
+        tuple(planner.questions),
+        clock.seconds,
+        files,
+        spans,
+    )
 
 
 def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
@@ -127,13 +147,21 @@ def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path,
 
 
 def optimize_graph(
-    graph: Graph, target: Target, options: CompileOptions, cache: Cache | None, pool: Executor | None = None
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    cache: Cache | None,
+    pool: Executor | None = None,
+    planner: Planner | None = None,
 ) -> Graph:
-    """Returns *graph* after the passes that the options ask for; code that computes constants is compiled in *pool*."""
+    """Returns *graph* after the passes that the options ask for; code that computes constants is compiled in *pool*.
+
+    Choices are put to *planner*, or the cheapest are taken.
+    """
     if options.verify:
         verify_graph(graph)
     evaluator = NativeEvaluator(evaluation_target(target), cache, verify=options.verify, pool=pool)
-    return optimize(graph, target, evaluator, options, verify=options.verify)
+    return optimize(graph, target, evaluator, options, planner=planner, verify=options.verify)
 
 
 def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Future[_rt.Block]:
@@ -147,9 +175,9 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
     return pool.submit(packed)
 
 
-def fuse_graph(graph: Graph, options: CompileOptions) -> FusedGraph:
+def fuse_graph(graph: Graph, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
     """Returns an optimized graph cut into kernels, in the order in which they run."""
-    fused = fuse(graph, merge=options.uses(FUSION))
+    fused = fuse(graph, planner, merge=options.uses(FUSION))
     return put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
 
 

@@ -12,7 +12,7 @@ from tests.frontends.onnx.nodes import float_inputs, floats, int64s, model_of, n
 
 import weft
 from weft.cost import Layer
-from weft.graph.layout.winograd_plans import good_plans
+from weft.graph.layout.winograd_plans import winograd_plans
 from weft.targets import cpu
 
 LONG = 1 << 33
@@ -52,11 +52,11 @@ def test_long_axes(name: str) -> None:
 def test_plans_of_a_long_image() -> None:
     """The ways to cut an image for Winograd's method: each length once, so many fewer than there are rows."""
     target = cpu("avx512")
-    plans = {size: good_plans(Layer(1, size, 32, 64, 64, 3, 576, (1, 1), 16), target) for size in (1000, 100_000)}
+    plans = {size: winograd_plans(Layer(1, size, 32, 64, 64, 3, 576, (1, 1), 16), target) for size in (1000, 100_000)}
     for size, found in plans.items():
         for tile in (2, 4):
             rows = -(-size // tile)
-            tried = {p.patch[1] for p in found if p.tile == tile and p.patch[2] == -(-32 // tile)}
+            tried = {p.patch[1] for c in found if (p := c.decision).tile == tile and p.patch[2] == -(-32 // tile)}
             assert tried <= {-(-rows // n) for n in range(1, rows + 1)}
             assert len(tried) <= 2 * rows**0.5 + 1
-    assert plans[1000]
+    assert len(plans[1000]) > 1

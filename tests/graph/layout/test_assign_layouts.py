@@ -8,6 +8,7 @@ from tests.graph.oracle import Oracle
 from tests.graph.passes.test_choose_layouts import conv
 from tests.support.machines import SERVER
 
+from weft.cost import Choosing
 from weft.graph import Graph
 from weft.graph.layout.assign_layouts import nodes_in_blocks
 from weft.graph.passes.choose_layouts import choose_layouts
@@ -19,7 +20,7 @@ FOUR = cpu("sse4")
 
 
 def layouts(graph: Graph) -> Graph:
-    return fold_constants(choose_layouts(graph, FOUR), Oracle())
+    return fold_constants(choose_layouts(graph, Choosing(FOUR)), Oracle())
 
 
 def test_what_two_layouts_read_is_moved_once() -> None:
@@ -47,7 +48,7 @@ def test_a_convolution_too_small_to_move_for_stays_plain() -> None:
     g = Graph()
     y = conv(g, g.input("x", (1, 4, 16, 16), f32), 4, 1)
     graph = one_output(g, y)
-    assert nodes_in_blocks(graph, FOUR) == set()
+    assert nodes_in_blocks(graph, Choosing(FOUR)) == set()
 
 
 @pytest.mark.parametrize(("count", "size", "blocked"), [(1, 14, False), (8, 14, True), (8, 16, False)])
@@ -57,7 +58,7 @@ def test_pointwise_convolutions_in_rows_as_long_as_rows_fill_vectors(count: int,
     y = g.input("x", (1, 64, size, size), f32)
     for _ in range(count):
         y = g.add("relu", [conv(g, y, 64, 1)])
-    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), SERVER)) == blocked
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), Choosing(SERVER))) == blocked
 
 
 def test_all_of_a_network_with_few_kinds_of_edges() -> None:
@@ -93,7 +94,7 @@ def test_depthwise_convolutions_in_narrow_rows(
     y = depthwise = conv(g, y, 128, group=128, stride=stride)
     y = conv(g, y, 128) if between else y
     assert (
-        depthwise.producer in nodes_in_blocks(one_output(g, y), SERVER if level == "avx512" else cpu(level))
+        depthwise.producer in nodes_in_blocks(one_output(g, y), Choosing(SERVER if level == "avx512" else cpu(level)))
     ) == blocked
 
 
@@ -105,7 +106,7 @@ def test_a_depthwise_convolution_alone(size: int, channels: int, stride: int, bl
     g = Graph()
     y = conv(g, g.input("x", (1, channels, size, size), f32), channels, 7, group=channels, stride=stride)
     graph = one_output(g, y)
-    assert (nodes_in_blocks(graph, SERVER) == {y.producer}) == blocked
+    assert (nodes_in_blocks(graph, Choosing(SERVER)) == {y.producer}) == blocked
 
 
 @pytest.mark.parametrize(("made", "blocked"), [(18, False), (64, True)])
@@ -113,7 +114,7 @@ def test_groups_in_rows_where_they_fill_no_blocks(made: int, blocked: bool) -> N
     """Nine of sixteen channels of a block are less than the 45 of 48 elements of a row."""
     g = Graph()
     y = conv(g, g.input("x", (1, 64, 45, 45), f32), made, 5, group=2)
-    assert (nodes_in_blocks(one_output(g, y), SERVER) == {y.producer}) == blocked
+    assert (nodes_in_blocks(one_output(g, y), Choosing(SERVER)) == {y.producer}) == blocked
 
 
 @pytest.mark.parametrize(
@@ -131,12 +132,12 @@ def test_a_convolution_in_rows_where_these_fill_vectors(made: int, width: int, b
     """A single layer, which has to be moved to be in blocks; one block of channels is slow, and so are ends of rows."""
     g = Graph()
     y = conv(g, g.input("x", (1, 48, 20, width), f32), made, 5)
-    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), SERVER)) == blocked
+    assert any(n.op == "conv2d" for n in nodes_in_blocks(one_output(g, y), Choosing(SERVER))) == blocked
 
 
 def test_winograds_method_is_a_reason_for_blocks() -> None:
     """Rows of 32 fill their vectors as well as 64 channels do."""
     g = Graph()
     graph = one_output(g, conv(g, g.input("x", (1, 64, 32, 32), f32), 64))
-    assert nodes_in_blocks(graph, SERVER, by_winograd=True)
-    assert not nodes_in_blocks(graph, SERVER, by_winograd=False)
+    assert nodes_in_blocks(graph, Choosing(SERVER), by_winograd=True)
+    assert not nodes_in_blocks(graph, Choosing(SERVER), by_winograd=False)

@@ -9,16 +9,18 @@ import pytest
 from tests.graph.checks import constant
 from tests.graph.machines import WIDE
 
-from weft.cost import Layer
+from weft.cost import Layer, Winograd, winograd_cycles
 from weft.cost.graph.winograd import SKIPPED
 from weft.graph import Graph, Node
-from weft.graph.layout.winograd_plans import Plan, good_plans, part_of_whole
+from weft.graph.layout.winograd_plans import part_of_whole, tile_sizes, tiling_of, winograd_plans
 from weft.support.dtypes import f32
 from weft.targets import Target
 
 
-def best(layer: Layer, target: Target, others: int = 0) -> Plan | None:
-    return next(iter(good_plans(layer, target, others)), None)
+def best(layer: Layer, target: Target, others: int = 0) -> Winograd | None:
+    """The cheapest plan; None for the direct computation."""
+    found = winograd_plans(layer, target, others)[0].decision
+    return None if found.is_direct else found
 
 
 def layer(size: int, inputs: int, outputs: int) -> Layer:
@@ -29,7 +31,7 @@ def layer(size: int, inputs: int, outputs: int) -> Layer:
 def test_weights_that_come_from_memory_count() -> None:
     large = Layer(1, 14, 14, 512, 256, 2, 128 * 9, (2, 2), 16)  # 13 MB of transformed weights for 49 tiles
     small = Layer(1, 28, 28, 256, 128, 2, 64 * 9, (2, 2), 16)
-    assert best(small, WIDE) == Plan(4, (1, 7, 7))
+    assert best(small, WIDE) == Winograd(4, (1, 7, 7))
     assert best(large, WIDE, others=40 << 20) is None
 
 
@@ -53,24 +55,24 @@ def test_tiles_are_mixed_where_they_would_overhang() -> None:
     def sizes(n: int, channels: int) -> set[tuple[int, int]]:
         plan = best(layer(n, channels, channels), WIDE.having(l3=256 << 20))
         assert plan is not None
-        return plan.sizes(layer(n, channels, channels))
+        return tile_sizes(plan, layer(n, channels, channels))
 
     assert sizes(14, 256) == {(4, 4), (4, 3), (3, 4), (3, 3)}
     assert sizes(16, 256) == {(4, 4)}
     assert sizes(8, 16) == {(4, 4)}
-    mixed = [p for n in range(3, 40) for p in good_plans(layer(n, 128, 128), WIDE) if p.mixed]
+    mixed = [c.decision for n in range(3, 40) for c in winograd_plans(layer(n, 128, 128), WIDE) if c.decision.mixed]
     assert mixed
-    assert all(min(n for size in p.sizes(layer(p.patch[1] * p.tile - 1, 128, 128)) for n in size) > 1 for p in mixed)
+    assert all(
+        min(n for size in tile_sizes(p, layer(p.patch[1] * p.tile - 1, 128, 128)) for n in size) > 1 for p in mixed
+    )
 
 
 def test_products_that_wait_for_weights_gain_nothing_from_fewer_tiles() -> None:
     near, far = WIDE.having(l3=256 << 20), WIDE.having(l3=1 << 20, memory_speed=0.5)
-    whole = Plan(4, (1, 4, 4))
-    ratios = [
-        replace(whole, mixed=True).cycles(shape, t) / whole.cycles(shape, t)
-        for t in (near, far)
-        for shape in [layer(14, 256, 256)]
-    ]
+    whole, shape = Winograd(4, (1, 4, 4)), layer(14, 256, 256)
+    plans = (replace(whole, mixed=True), whole)
+    cycles = [[winograd_cycles(shape, tiling_of(p, shape), t) for p in plans] for t in (near, far)]
+    ratios = [mixed / even for mixed, even in cycles]
     assert ratios[0] < 0.95 < ratios[1]
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
 from tests.graph.oracle import Oracle
 
-from weft.cost import group_blocks, input_block, output_block
+from weft.cost import Choosing, group_blocks, input_block, output_block
 from weft.cost.graph.channel_blocks import group_block
 from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.choose_layouts import choose_layouts
@@ -31,7 +31,7 @@ def conv(
 
 
 def layouts(graph: Graph) -> Graph:
-    return fold_constants(choose_layouts(graph, FOUR), Oracle())
+    return fold_constants(choose_layouts(graph, Choosing(FOUR)), Oracle())
 
 
 def built(build: Callable[[Graph, Value], Value], channels: int = 8, width: int = 6) -> Graph:
@@ -194,7 +194,7 @@ UNBLOCKED: dict[str, Callable[[Graph, Value], Value]] = {
 @pytest.mark.parametrize("what", UNBLOCKED)
 def test_what_has_no_blocked_form_is_kept(what: str) -> None:
     g = built(UNBLOCKED[what])
-    assert choose_layouts(g, FOUR) is g
+    assert choose_layouts(g, Choosing(FOUR)) is g
 
 
 def test_few_channels_are_computed_along_rows() -> None:
@@ -217,7 +217,7 @@ def test_other_ranks_are_kept() -> None:
             "conv2d", [g.input("x", (1, 8, 6), f32), constant(g, 8, 8, 3)], strides=(1,), pads=(0, 0), dilations=(1,)
         ),
     )
-    assert choose_layouts(g, FOUR) is g
+    assert choose_layouts(g, Choosing(FOUR)) is g
 
 
 def test_batch_and_places_may_be_symbolic() -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops
 from tests.graph.oracle import Oracle
 
-from weft.cost import Layer, Tiling, winograd_cycles
+from weft.cost import Choosing, Layer, Tiling, winograd_cycles
 from weft.graph import Constant, Graph, optimize
-from weft.graph.layout.winograd_plans import good_plans
+from weft.graph.layout.winograd_plans import winograd_plans
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd, phase_error
 from weft.support.dtypes import f32
@@ -43,7 +43,8 @@ def of_size(size: int, inputs: int, outputs: int) -> Layer:
 
 
 def best_tile(layer: Layer, target: Target, others: int = 0) -> int | None:
-    return next((p.tile for p in good_plans(layer, target, others)), None)
+    best = winograd_plans(layer, target, others)[0].decision
+    return None if best.is_direct else best.tile
 
 
 def transposed(
@@ -58,7 +59,7 @@ def transposed(
 
 
 def choose(graph: Graph) -> Graph:
-    return choose_transposed_winograd(choose_layouts(graph, FOUR), FOUR)
+    return choose_transposed_winograd(choose_layouts(graph, Choosing(FOUR)), Choosing(FOUR))
 
 
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(4, 2, 1), (3, 2, 1), (5, 2, 2), (6, 3, 0)])

@@ -9,6 +9,7 @@ import pytest
 from tests.graph.checks import apply_pass, constant, ops, random_array
 from tests.graph.machines import WIDE
 
+from weft.cost import Choosing
 from weft.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
@@ -30,8 +31,8 @@ def convolution(kernel: int, stride: int, channels: int = 16, size: int = 16) ->
 
 @pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (2, 1), (4, 1), (3, 2), (4, 2), (5, 2), (7, 2), (5, 3)])
 def test_it_means_the_same(kernel: int, stride: int) -> None:
-    blocked = choose_layouts(convolution(kernel, stride), FOUR)
-    found = ops(apply_pass(blocked, lambda g: choose_winograd(g, FOUR)))
+    blocked = choose_layouts(convolution(kernel, stride), Choosing(FOUR))
+    found = ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
     if (kernel, stride) in {(3, 1), (4, 1), (4, 2)}:
         assert "conv2d_winograd" in found
     assert ("split_weight_phases" in found) == ("conv2d_winograd" in found and stride > 1)
@@ -39,22 +40,22 @@ def test_it_means_the_same(kernel: int, stride: int) -> None:
 
 @pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (1, 2), (9, 1), (2, 2)])
 def test_windows_of_other_sizes_stay(kernel: int, stride: int) -> None:
-    blocked = choose_layouts(convolution(kernel, stride), FOUR)
-    assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, FOUR)))
+    blocked = choose_layouts(convolution(kernel, stride), Choosing(FOUR))
+    assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
 
 
 def test_a_smaller_tile_is_taken_where_a_larger_one_errs(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = choose_layouts(convolution(3, 1, channels=64, size=32), WIDE)
+    graph = choose_layouts(convolution(3, 1, channels=64, size=32), Choosing(WIDE))
     tiles = []
     for limit in (2e-5, 4e-7, 1e-9):
         monkeypatch.setattr("weft.graph.passes.convolutions.choose_winograd.LARGEST_ERROR", limit)
-        chosen = choose_winograd(graph, WIDE).nodes
+        chosen = choose_winograd(graph, Choosing(WIDE)).nodes
         tiles.append([n.attribute("tile") for n in chosen if n.op == "conv2d_winograd"])
     assert tiles == [[4], [2], []]
 
 
 def test_tiles_of_several_sizes_mean_the_same() -> None:
-    graph = choose_layouts(convolution(3, 1, channels=64, size=14), FOUR)
-    made = apply_pass(graph, lambda g: choose_winograd(g, FOUR))
+    graph = choose_layouts(convolution(3, 1, channels=64, size=14), Choosing(FOUR))
+    made = apply_pass(graph, lambda g: choose_winograd(g, Choosing(FOUR)))
     [node] = [n for n in made.nodes if n.op == "conv2d_winograd"]
     assert node.attribute("mixed")

@@ -8,6 +8,7 @@ import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops
 from tests.graph.machines import WIDE
 
+from weft.cost import Choosing
 from weft.graph import Graph
 from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dilated_convolutions
 from weft.support.dtypes import f32
@@ -32,7 +33,9 @@ def built(size: tuple[int, int], channels: int = 256, kernel: int = 3, images: A
     ],
 )
 def test_phases_are_images(size: Any, dilations: Any, pads: Any) -> None:
-    made = apply_pass(built(size, dilations=dilations, pads=pads), lambda g: lower_dilated_convolutions(g, WIDE))
+    made = apply_pass(
+        built(size, dilations=dilations, pads=pads), lambda g: lower_dilated_convolutions(g, Choosing(WIDE))
+    )
     [convolution] = [n for n in made.nodes if n.op == "conv2d"]
     assert set(convolution.attribute("dilations")) == {1}
     assert int(str(convolution.output.shape[0])) == dilations[0] * dilations[1]
@@ -40,7 +43,7 @@ def test_phases_are_images(size: Any, dilations: Any, pads: Any) -> None:
 
 def test_a_batch_of_unknown_size() -> None:
     g = built((12, 12), images="n", dilations=(2, 2), pads=(2, 2, 2, 2))
-    assert ops(apply_pass(g, lambda g: lower_dilated_convolutions(g, WIDE))).count("transpose") == 2
+    assert ops(apply_pass(g, lambda g: lower_dilated_convolutions(g, Choosing(WIDE)))).count("transpose") == 2
 
 
 @pytest.mark.parametrize(
@@ -58,4 +61,4 @@ def test_a_batch_of_unknown_size() -> None:
 )
 def test_others_are_kept(other: dict[str, Any]) -> None:
     g = built(**{"dilations": (2, 2), "pads": (2, 2, 2, 2), **other})
-    assert lower_dilated_convolutions(g, WIDE) is g
+    assert lower_dilated_convolutions(g, Choosing(WIDE)) is g

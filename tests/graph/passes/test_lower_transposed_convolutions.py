@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.graph.checks import apply_pass, constant, one_output, ops
 from tests.graph.oracle import Oracle
 
+from weft.cost import Choosing
 from weft.graph import Graph
 from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.support.dtypes import f32
@@ -20,7 +21,7 @@ FOUR = cpu("sse4")
 
 
 def lower(graph: Graph, *, blocks: bool = True) -> Graph:
-    return lower_transposed_convolutions(graph, FOUR, Oracle(), blocks=blocks)
+    return lower_transposed_convolutions(graph, Choosing(FOUR), Oracle(), blocks=blocks)
 
 
 def transposed(

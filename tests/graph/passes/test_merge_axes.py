@@ -8,6 +8,7 @@ import pytest
 from tests.graph.checks import apply_pass, one_output, ops
 from tests.graph.oracle import Oracle
 
+from weft.cost import Choosing
 from weft.graph import Graph, optimize, print_graph
 from weft.graph.passes.merge_axes import merge_axes
 from weft.support.dtypes import f32
@@ -22,7 +23,7 @@ def reduced(op: str, shape: tuple[int, ...], **attributes: Any) -> Graph:
 
 
 def test_text_before_and_after() -> None:
-    made = apply_pass(reduced("reduce_max", (6, 7, 5), axes=(0,)), lambda g: merge_axes(g, AVX512))
+    made = apply_pass(reduced("reduce_max", (6, 7, 5), axes=(0,)), lambda g: merge_axes(g, Choosing(AVX512)))
     assert print_graph(made) == (
         "graph main(x: f32[6, 7, 5]) -> (y):\n"
         "  reshape: f32[6, 35] = reshape(x, shape=(6, 35))\n"
@@ -43,7 +44,7 @@ MERGED: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 @pytest.mark.parametrize("what", MERGED)
 def test_merged(what: str) -> None:
     op, shape, attributes = MERGED[what]
-    made = apply_pass(reduced(op, shape, **attributes), lambda g: merge_axes(g, AVX512))
+    made = apply_pass(reduced(op, shape, **attributes), lambda g: merge_axes(g, Choosing(AVX512)))
     assert ops(made) == ["reshape", op, "reshape"]
 
 
@@ -61,7 +62,7 @@ KEPT: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 def test_others_are_kept(what: str) -> None:
     op, shape, attributes = KEPT[what]
     g = reduced(op, shape, **attributes)
-    assert merge_axes(g, AVX512) is g
+    assert merge_axes(g, Choosing(AVX512)) is g
 
 
 def test_in_the_pipeline() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.graph.checks import apply_pass, constant, one_output, ops, scalar
 from tests.graph.oracle import Oracle
 
-from weft.cost.graph.packing import panel_width
+from weft.cost import Choosing, panel_plans
 from weft.graph import Graph, Value, print_graph
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.pack_matrices import pack_matrices
@@ -22,7 +22,7 @@ FOUR = cpu("sse4")
 
 
 def packed(graph: Graph) -> Graph:
-    return fold_constants(pack_matrices(graph, FOUR), Oracle())
+    return fold_constants(pack_matrices(graph, Choosing(FOUR)), Oracle())
 
 
 def built(build: Callable[[Graph, Value], Value], *shape: int) -> Graph:
@@ -36,7 +36,9 @@ def gemm(g: Graph, x: Value, rows: int, columns: int, c: Value | None = None, **
 
 
 def test_panel_width() -> None:
-    widths = [panel_width(n, 16) for n in (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)]
+    widths = [
+        panel_plans(n, 16)[0].decision.columns for n in (2, 10, 16, 17, 32, 48, 80, 96, 100, 128, 768, 1000, 2600)
+    ]
     assert widths == [2, 16, 16, 32, 32, 48, 48, 48, 64, 64, 64, 64, 64]
 
 

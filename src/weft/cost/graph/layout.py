@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from weft.cost.graph.arithmetic import filled_part, multiply_cycles
+from weft.cost.plans.plan import Decision
 from weft.targets import Target
 
 PACKING_CYCLES: Final = 8.0
@@ -40,6 +41,14 @@ REMAINDER_POWER: Final = 0.5
 
 LONGEST_STRIDE: Final = 2
 """The longest stride at which elements of a row are picked from vectors as fast as channels are packed."""
+
+
+@dataclass(frozen=True)
+class Layout(Decision):
+    """Whether a node computes on channels in blocks."""
+
+    question = "the layout that a node computes in"
+    blocks: bool
 
 
 class Form(Enum):

@@ -6,8 +6,12 @@ The figures were fitted on one core of a server of Intel's Emerald Rapids kind a
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
 VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
@@ -26,18 +30,40 @@ FEWEST_ROWS_REARRANGED: Final = 4
 """The same for a matrix that is rearranged anyhow, which packing then does on the way."""
 
 
-def panel_width(columns: int, lanes: int) -> int:
-    """Returns the columns in a panel: so many vectors that all panels, padding included, take least; or a power of two."""
+@dataclass(frozen=True)
+class Panel(Decision):
+    """How many columns a panel of a packed matrix has."""
+
+    question = "the width of a matrix's panels"
+    columns: int
+
+
+@dataclass(frozen=True)
+class RightOperand(Decision):
+    """The form in which a product reads its right-hand matrix: "panels", "rows" as it is, or "untransposed" as it was before."""
+
+    question = "the form of a product's right-hand matrix"
+    form: str
+
+
+def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
+    """Returns the widths of panels, by what all of them take, padding included; few columns have panels of a power of two."""
     if columns <= lanes:
-        return 1 << (columns - 1).bit_length()
-    return lanes * min(VECTOR_TIMES, key=lambda v: -(-columns // (v * lanes)) * v * VECTOR_TIMES[v])
+        return [Candidate(Panel(1 << (columns - 1).bit_length()), 1.0)]
+    return by_cost(
+        [Candidate(Panel(lanes * v), -(-columns // (v * lanes)) * v * VECTOR_TIMES[v]) for v in VECTOR_TIMES]
+    )
 
 
-def least_packed_rows(row_bytes: int, target: Target, *, rearranged: bool) -> int:
-    """Returns how many rows the left operand must have for a right one, whose rows have *row_bytes*, to be worth packing.
+def right_operand_plans(
+    forms: Collection[str], rows: int | None, row_bytes: int, target: Target, *, rearranged: bool
+) -> list[Candidate[RightOperand]]:
+    """Returns the choices among *forms* for a left operand of *rows*, None for many, and a right one whose rows have *row_bytes*.
 
-    Where the right operand is *rearranged* to that order only, packing replaces that.
+    Where the right operand is *rearranged* to that order only, packing replaces that. Costs are relative to that of panels.
     """
-    if rearranged:
-        return FEWEST_ROWS_REARRANGED
-    return FEWEST_ROWS if row_bytes % target.caches.set_period else FEWEST_ROWS_PAGES_APART
+    fewest = FEWEST_ROWS if row_bytes % target.caches.set_period else FEWEST_ROWS_PAGES_APART
+    least = FEWEST_ROWS_REARRANGED if rearranged else fewest
+    many = 2 * FEWEST_ROWS if rows is None else rows
+    costs = {"panels": 1.0, "rows": many / least, "untransposed": many / least * many / FEWEST_ROWS_REARRANGED}
+    return by_cost([Candidate(RightOperand(form), cost) for form, cost in costs.items() if form in forms])

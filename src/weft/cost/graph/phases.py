@@ -8,9 +8,12 @@ server of Intel's Emerald Rapids kind, 2026-11-21 (docs/design/0022).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
 SCATTER_CYCLES: Final = 7.5
@@ -23,15 +26,37 @@ INTERLEAVE_CYCLES: Final = 2.0
 """Cycles for each element that is interleaved with those of the other phases."""
 
 
-def is_worth_phases(direct: float, phases: float, moved: int) -> bool:
-    """Tells whether a convolution of *direct* cycles is better made one of *phases* cycles by moving *moved* elements."""
-    return phases + moved * SCATTER_CYCLES < PHASES_GAIN * direct
+@dataclass(frozen=True)
+class DilationPhases(Decision):
+    """Whether the phases of a dilated convolution are made images of their own."""
+
+    question = "the phases of a dilation"
+    apart: bool
 
 
-def are_phases_apart(
+def dilation_plans(direct: float, phases: float, moved: int) -> list[Candidate[DilationPhases]]:
+    """Returns both choices for a convolution of *direct* cycles that moving *moved* elements makes one of *phases* cycles.
+
+    Phases that are computed directly as well take no less than the whole.
+    """
+    apart = min(phases, direct) + moved * SCATTER_CYCLES
+    return by_cost(
+        [Candidate(DilationPhases(apart=False), PHASES_GAIN * direct), Candidate(DilationPhases(apart=True), apart)]
+    )
+
+
+@dataclass(frozen=True)
+class TransposedPhases(Decision):
+    """Whether the phases of a transposed convolution are computed apart, in channel blocks, or as channels of one convolution."""
+
+    question = "the phases of a transposed convolution"
+    apart: bool
+
+
+def transposed_plans(
     sizes: Sequence[int], strides: Sequence[int], channels: int, depth: int, bits: int, target: Target
-) -> bool:
-    """Tells whether the phases of a transposed convolution are better computed apart, in channel blocks, than interleaved.
+) -> list[Candidate[TransposedPhases]]:
+    """Returns both choices: phases that are computed apart, in channel blocks, and such as are interleaved.
 
     *sizes* are those of its output, *strides* the number of phases in each dimension; each output is a sum of *depth* products.
     Together, phases are computed of positions, too, that only some of them have; but their *channels* fill vectors together.
@@ -40,4 +65,10 @@ def are_phases_apart(
     apart = prod(-(-n // s) for n, s in zip(sizes, strides, strict=True)) * phases * -(-channels // lanes)
     together = prod(-(-n // s) + 1 for n, s in zip(sizes, strides, strict=True)) * -(-channels * phases // lanes)
     step = depth / max(1, target.core.fma_per_cycle)
-    return apart * step <= together * step + prod(sizes) * channels * INTERLEAVE_CYCLES
+    interleaved = together * step + prod(sizes) * channels * INTERLEAVE_CYCLES
+    return by_cost(
+        [
+            Candidate(TransposedPhases(apart=True), apart * step),
+            Candidate(TransposedPhases(apart=False), interleaved),
+        ]
+    )

@@ -14,6 +14,7 @@ from math import prod
 from typing import Final
 
 from weft.cost.graph.memory import L2_SHARE, spill_cycles, streaming_cycles
+from weft.cost.plans.plan import Decision
 from weft.targets import Target
 
 TILES: Final = (2, 3, 4)
@@ -58,6 +59,27 @@ FEWEST_TILES: Final = 12
 
 WEIGHT_VECTORS: Final = 2
 """Vectors of output channels in a panel of transformed weights: so few that a register tile has many rows."""
+
+
+@dataclass(frozen=True)
+class Winograd(Decision):
+    """The size of the tiles of outputs, and a patch of (images, rows, columns) of tiles that goes through all stages at a time.
+
+    Some tiles of a *mixed* cut have a row or a column less. A tile of one output is the direct computation.
+    """
+
+    question = "a convolution's algorithm: the tiles of Winograd's method, or directly, output by output"
+    tile: int
+    patch: tuple[int, int, int]
+    mixed: bool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the method is not used."""
+        return self.tile == 1
+
+
+DIRECT: Final = Winograd(tile=1, patch=(1, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -162,10 +184,9 @@ def direct_part(inside: float) -> float:
     return inside + SKIPPED * (1 - inside)
 
 
-def winograd_panel(outputs: int, target: Target) -> int:
-    """Returns how many output channels a panel of transformed weights has.
+def winograd_panel(outputs: int, lanes: int) -> int:
+    """Returns how many output channels a panel of transformed weights has, for vectors of *lanes* elements.
 
     Each vector of weights is then used by all rows of a tile as it arrives, which takes as long as the next one is under way.
     """
-    lanes = target.lanes(32)
     return min(WEIGHT_VECTORS * lanes, -(-outputs // lanes) * lanes)

@@ -11,6 +11,7 @@ program in the order in which they are made, one line each, and reads back from 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, fields
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -44,6 +45,11 @@ class Candidate(Generic[D]):
 
 PROGRAM: Final = "*"
 """The subject of decisions about a program as a whole."""
+
+
+def subject_of(name: str) -> str:
+    """Returns *name*, which may hold any characters, as the subject of a line of a plan."""
+    return re.sub(r"[^\w./-]+", "_", name) or "_"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step
 from weft.support.errors import ScheduleError
@@ -21,6 +21,16 @@ Candidates: TypeAlias = Callable[[Target], Iterable[Candidate[D]]]
 
 Choose: TypeAlias = Callable[[Sequence[Candidate[Any]]], Candidate[Any]]
 """Chooses one of the candidates of a question."""
+
+Accept: TypeAlias = Callable[[D], bool]
+"""Tells whether a decision may stand: a test that takes too long for all candidates, and some candidate passes."""
+
+SolveJointly: TypeAlias = "Callable[[Target, Choose], Sequence[Question]]"
+"""Puts questions whose costs depend on one another: after each answer, the candidates left are those that fit the answers."""
+
+_MAKE_ANEW: Final = (
+    "make the plan anew: `weft inspect MODEL --plan KERNEL` prints a kernel's, `--plan graph` the graph's"
+)
 
 CLEARLY = 0.999
 """The part of a cost that a cheaper candidate must stay below to be preferred to one before it."""
@@ -33,6 +43,11 @@ def cheapest(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
         if c.cycles < best.cycles * CLEARLY:
             best = c
     return best
+
+
+def by_cost(candidates: Iterable[Candidate[D]]) -> list[Candidate[D]]:
+    """Returns the candidates by their cycles, so that the cheapest is the first; of equals the one that was named first."""
+    return sorted(candidates, key=lambda c: c.cycles)
 
 
 @dataclass(frozen=True)
@@ -55,8 +70,25 @@ class Planner(ABC):
     """Answers the questions of the rules."""
 
     @abstractmethod
-    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
-        """Returns the decision of *kind* about *subject*."""
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D], accept: Accept[D] = lambda _: True) -> D:
+        """Returns the decision of *kind* about *subject*, one that *accept* holds for."""
+
+    @abstractmethod
+    def decide_jointly(self, subjects: Sequence[str], kind: type[D], solve: SolveJointly) -> list[D]:
+        """Returns the decisions of *kind* about *subjects*, whose costs depend on one another: *solve* puts their questions."""
+
+    @property
+    @abstractmethod
+    def plan(self) -> Plan:
+        """The decisions: those so far, or those that are followed."""
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """The choices as they were put, where candidates were asked for."""
+        return ()
+
+    def finish(self) -> None:  # noqa: B027  (only a plan that is followed has an end)
+        """Raises `ScheduleError` if there are decisions that nobody asked for."""
 
     @cached_property
     def vector_bits(self) -> int:
@@ -88,14 +120,31 @@ class Choosing(Planner):
     def __init__(self, machine: Target, choose: Choose = cheapest) -> None:
         self.machine = machine
         self.choose = choose
-        self.questions: list[Question] = []
+        self._questions: list[Question] = []
 
-    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
-        """Returns the candidate that `choose` takes."""
+    @property
+    def questions(self) -> Sequence[Question]:
+        """The choices as they were put."""
+        return self._questions
+
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D], accept: Accept[D] = lambda _: True) -> D:
+        """Returns the candidate that `choose` takes, of those that are accepted."""
         found = tuple(candidates(self.machine))
         chosen = self.choose(found)
-        self.questions.append(Question(subject, found, chosen))
-        decision = chosen.decision
+        while not accept(chosen.decision):
+            found = tuple([c for c in found if c is not chosen])
+            chosen = self.choose(found)
+        return self._noted(Question(subject, found, chosen), kind)
+
+    def decide_jointly(self, subjects: Sequence[str], kind: type[D], solve: SolveJointly) -> list[D]:
+        """Returns the candidates that `choose` takes as *solve* asks for them."""
+        questions = solve(self.machine, self.choose)
+        assert [q.subject for q in questions] == list(subjects)
+        return [self._noted(q, kind) for q in questions]
+
+    def _noted(self, question: Question, kind: type[D]) -> D:
+        self._questions.append(question)
+        decision = question.chosen.decision
         assert isinstance(decision, kind)
         return decision
 
@@ -113,18 +162,33 @@ class Following(Planner):
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self._plan = plan
         self._next = 0
         self._subjects: dict[str, str] = {PROGRAM: PROGRAM}
 
-    def decide(self, subject: str, kind: type[D], candidates: Candidates[D]) -> D:
-        """Returns the plan's next decision; raises `ScheduleError` where that is about something else."""
+    @property
+    def plan(self) -> Plan:
+        """The plan that is followed."""
+        return self._plan
+
+    def decide(self, subject: str, kind: type[D], candidates: Candidates[D], accept: Accept[D] = lambda _: True) -> D:
+        """Returns the plan's next decision; raises `ScheduleError` where that is about something else, or not accepted."""
+        decision = self._next_of(subject, kind)
+        if not accept(decision):
+            raise ScheduleError(f"the plan's `{subject}: {decision}` may not stand here", hint=_MAKE_ANEW)
+        return decision
+
+    def decide_jointly(self, subjects: Sequence[str], kind: type[D], solve: SolveJointly) -> list[D]:
+        """Returns the plan's next decisions, one for each of *subjects*."""
+        return [self._next_of(subject, kind) for subject in subjects]
+
+    def _next_of(self, subject: str, kind: type[D]) -> D:
         step = self.plan.steps[self._next] if self._next < len(self.plan.steps) else None
         if step is None or not self._is_of(step, subject) or not isinstance(step.decision, kind):
             found = f"its step {self._next + 1} is `{step}`" if step is not None else "it ends before that"
             raise ScheduleError(
                 f"the plan is of another program: {kind.__name__} of {subject} is to be decided, and {found}",
-                hint="make the plan anew: `weft inspect MODEL --plan KERNEL` prints the one of a kernel",
+                hint=_MAKE_ANEW,
             )
         self._next += 1
         return step.decision
@@ -140,5 +204,5 @@ class Following(Planner):
         if self._next < len(self.plan.steps):
             raise ScheduleError(
                 f"the plan is of another program: nothing asks for its step {self._next + 1}, `{self.plan.steps[self._next]}`",
-                hint="make the plan anew: `weft inspect MODEL --plan KERNEL` prints the one of a kernel",
+                hint=_MAKE_ANEW,
             )

@@ -9,9 +9,9 @@ these, a contraction takes in what only rearranges the operand of which it reads
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import inf, prod
 
-from weft.cost import LARGEST_GROUP, LARGEST_RECOMPUTATION
+from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
 from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
@@ -21,12 +21,13 @@ from weft.ops import OPERATORS
 from weft.te import OpClass
 
 
-def fuse(graph: Graph, *, merge: bool = True) -> FusedGraph:
+def fuse(graph: Graph, planner: Planner | None = None, *, merge: bool = True) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
-    Without *merge*, each node is a group of its own.
+    Without *merge*, each node is a group of its own. *planner* decides what is computed several times; without one, what is
+    cheapest.
     """
-    fusion = _Fusion(_with_copied_outputs(graph))
+    fusion = _Fusion(_with_copied_outputs(graph), planner)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
@@ -39,8 +40,9 @@ def fuse(graph: Graph, *, merge: bool = True) -> FusedGraph:
 class _Fusion:
     """Disjoint sets of nodes while they grow; `anchor` is the reduction or contraction of a set, if it has one."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, planner: Planner | None) -> None:
         self.graph = graph
+        self.planner = planner
         self.users = graph.users()
         self.above = post_dominators(graph, self.users)
         offsets = {n: view_offset(n) for n in graph.nodes}
@@ -88,8 +90,19 @@ class _Fusion:
         inner = [n for n in path if n is not end]
         if not all(self.is_injective(n) and n not in self.anchor and len(n.outputs) == 1 for n in inner):
             return
-        if self._can_end(end, {node, *inner}) and not any(_grows(node.output, n.output) for n in path):
+        if self._can_end(end, {node, *inner}) and self._may_repeat(
+            node, max(_times(node.output, n.output) for n in path)
+        ):
             self._merge(end, [node, *inner])
+
+    def _may_repeat(self, node: Node, times: float) -> bool:
+        """Tells whether each element of *node* may be computed so many *times*."""
+        if times <= 1 or times == inf:
+            return times <= 1
+        plans = recomputation_plans(times)
+        if self.planner is None:
+            return plans[0].decision.fuse
+        return self.planner.decide(subject_of(node.output.name), Recompute, lambda _: plans).fuse
 
     def _can_end(self, end: Node, path: set[Node]) -> bool:
         """Tells whether *end* may compute what it reads of *path*: it is injective, or reduces it."""
@@ -137,12 +150,13 @@ class _Fusion:
         return FusedGraph(self.graph, tuple(groups), aliases)
 
 
-def _grows(before: Value, after: Value) -> bool:
-    """Tells whether computing *before* inside the loops of *after* would repeat it for many elements."""
+def _times(before: Value, after: Value) -> float:
+    """Returns how many times each element of *before* is computed inside the loops of *after*; infinity for unknown sizes."""
     if before.static_shape is not None and after.static_shape is not None:
-        return 1 < prod(before.static_shape) * LARGEST_RECOMPUTATION < prod(after.static_shape)
+        return prod(after.static_shape) / max(1, prod(before.static_shape))
     pairs = zip(reversed(before.shape), reversed(after.shape), strict=False)
-    return before.rank < after.rank or any(a is ONE and b is not ONE for a, b in pairs)
+    grows = before.rank < after.rank or any(a is ONE and b is not ONE for a, b in pairs)
+    return inf if grows else 1.0
 
 
 def _with_copied_outputs(graph: Graph) -> Graph:

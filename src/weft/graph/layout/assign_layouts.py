@@ -8,12 +8,20 @@ says what each takes, `pbqp` solves it.
 
 from __future__ import annotations
 
-from math import inf, prod
+from collections.abc import Collection
+from math import inf, isfinite, prod
+from typing import TypeAlias
 
 from weft.cost import (
+    Candidate,
+    Choose,
     Convolution,
     Form,
+    Layout,
+    Planner,
+    Question,
     blocked_cycles,
+    by_cost,
     depthwise_cycles,
     group_blocks,
     grouped_cycles,
@@ -22,13 +30,14 @@ from weft.cost import (
     output_block,
     packing_cycles,
     plain_cycles,
+    subject_of,
     unfused_cycles,
 )
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.channel_blocks import fills_up, is_pointwise
-from weft.graph.layout.pbqp import Edge, solve
-from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
+from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve
+from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.ir import Const, as_expr
 from weft.support.dtypes import f32
 from weft.targets import Target
@@ -39,16 +48,25 @@ _PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
 _IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
 
 
-def nodes_in_blocks(graph: Graph, target: Target, *, by_winograd: bool = True) -> set[Node]:
+def nodes_in_blocks(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> set[Node]:
     """Returns the nodes to compute in channel blocks; sizes that are not known count as one.
 
-    Convolutions in blocks may be those *by_winograd*, where that takes less.
+    Convolutions in blocks may be those *by_winograd*, where that takes less. *planner* decides node by node, each time by what
+    the layouts of all other nodes then cost at best; any nodes may be computed in blocks.
     """
-    problem = _Problem(graph, target, by_winograd)
-    chosen = solve(problem.costs, problem.edges)
-    return {
-        v.producer for v, k in zip(problem.values, chosen, strict=True) if k in _IN_BLOCKS and v.producer is not None
-    }
+    asked = [n for n in graph.nodes if _has_blocked_form(n)]
+    subjects = [subject_of(n.output.name) for n in asked]
+
+    def solve_jointly(machine: Target, choose: Choose) -> list[Question]:
+        answers = _Problem(graph, machine, by_winograd).answers(asked, choose)
+        return [Question(s, *answers[n]) for s, n in zip(subjects, asked, strict=True)]
+
+    decided = planner.decide_jointly(subjects, Layout, solve_jointly)
+    return {n for n, layout in zip(asked, decided, strict=True) if layout.blocks}
+
+
+_Answer: TypeAlias = "tuple[tuple[Candidate[Layout], ...], Candidate[Layout]]"
+"""The candidates for a node, and the one that was taken."""
 
 
 class _Problem:
@@ -69,6 +87,25 @@ class _Problem:
         for v in graph.outputs:
             if v in self.numbers:
                 self.costs[self.numbers[v]][_BLOCKED] = inf
+
+    def answers(self, asked: Collection[Node], choose: Choose) -> dict[Node, _Answer]:
+        """Returns what *choose* takes for each node of *asked*, of what its costs and the answers before it leave."""
+        found: dict[Node, _Answer] = {}
+        open_nodes = set(asked)
+
+        def pick(k: int, costs: Costs) -> int:
+            node = self.values[k].producer
+            if node not in open_nodes:
+                return pick_cheapest(k, costs)
+            kinds = {Layout(blocks=False): costs[:_BLOCKED], Layout(blocks=True): costs[_BLOCKED:]}
+            every = by_cost([Candidate(layout, float(c.min())) for layout, c in kinds.items()])
+            candidates = tuple([c for c in every if isfinite(c.cycles)]) or (every[0],)
+            chosen = choose(candidates)
+            found[node] = candidates, chosen
+            return pick_cheapest(k, kinds[chosen.decision]) + (_BLOCKED if chosen.decision.blocks else 0)
+
+        solve(self.costs, self.edges, pick)
+        return found
 
     def _costs(self, v: Value) -> list[float]:
         """Returns the cycles of each alternative of *v*, its computation included."""
@@ -137,8 +174,7 @@ class _Problem:
         blocks = input_block(w.extents[1], lanes), output_block(w.extents[0], lanes)
         direct = part_of_whole(n, image[2:], made[2:], w.extents[2:])
         layer = layer_of((made[0], made[2], made[3]), w.extents, n.attribute("strides"), *blocks, direct)
-        plans = [] if layer is None else good_plans(layer, self.target)
-        return inf if layer is None or not plans else plans[0].cycles(layer, self.target)
+        return inf if layer is None else best_by_winograd(layer, self.target)
 
 
 def _convolution(n: Node) -> Convolution:

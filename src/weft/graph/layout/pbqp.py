@@ -18,19 +18,36 @@ Costs = npt.NDArray[np.float64]
 Edge = tuple[int, int]
 
 
-def solve(nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequence[float]]]) -> list[int]:
-    """Returns the alternative chosen for each node.
+Pick = Callable[[int, Costs], int]
+"""Chooses an alternative of a node by what each of them costs with all that the choices before it leave open."""
+
+
+def pick_cheapest(node: int, costs: Costs) -> int:
+    """Returns the cheapest alternative, of equals the first."""
+    return int(np.argmin(costs))
+
+
+def solve(
+    nodes: Sequence[Sequence[float]],
+    edges: Mapping[Edge, Sequence[Sequence[float]]],
+    pick: Pick = pick_cheapest,
+) -> list[int]:
+    """Returns the alternative chosen for each node, as *pick* takes them one after another.
 
     *nodes* has the cost of each alternative, infinite for one that is not allowed; *edges* that of each pair of alternatives of
     its two nodes, the first node's down. Ties go to the alternative named first.
     """
-    return _Reduction(nodes, edges).solve()
+    return _Reduction(nodes, edges, pick).solve()
 
 
 class _Reduction:
     """The nodes that are left, and how to choose for those that are gone once their neighbours have chosen."""
 
-    def __init__(self, nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequence[float]]]) -> None:
+    def __init__(
+        self, nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequence[float]]], pick: Pick
+    ) -> None:
+        self.pick = pick
+        self.chosen = [0] * len(nodes)
         self.costs: list[Costs] = [np.array(c, float) for c in nodes]
         self.matrices: list[dict[int, Costs]] = [{} for _ in nodes]
         for (a, b), m in edges.items():
@@ -52,10 +69,9 @@ class _Reduction:
             self._remove(n, around)
             left.discard(n)
             ready += [k for k in around if self._degree(k) <= 2]
-        chosen = [0] * len(self.costs)
         for n, costs_given in reversed(self.decisions):
-            chosen[n] = int(np.argmin(costs_given(chosen)))
-        return chosen
+            self.chosen[n] = self.pick(n, costs_given(self.chosen))
+        return self.chosen
 
     def _degree(self, n: int) -> int:
         return len(self.matrices[n])
@@ -71,8 +87,11 @@ class _Reduction:
         for k in around:
             del self.matrices[k][n]
         if len(around) > 2:
-            best = own + sum((m + self.costs[k]).min(axis=1) for k, m in matrices.items())
-            own = np.where(np.arange(len(own)) == np.argmin(best), own, np.inf)
+            chosen = self.pick(n, own + sum((m + self.costs[k]).min(axis=1) for k, m in matrices.items()))
+            self.chosen[n] = chosen
+            for k, m in matrices.items():
+                self.costs[k] = self.costs[k] + m[chosen]
+            return
         self.decisions.append((n, lambda chosen: own + sum(m[:, chosen[k]] for k, m in matrices.items())))
         if len(around) == 1:
             [(k, m)] = matrices.items()
@@ -80,7 +99,3 @@ class _Reduction:
         elif len(around) == 2:
             (a, ma), (b, mb) = matrices.items()
             self._join(a, b, (own[:, None, None] + ma[:, :, None] + mb[:, None, :]).min(axis=0))
-        else:
-            chosen = int(np.argmin(own))
-            for k, m in matrices.items():
-                self.costs[k] = self.costs[k] + m[chosen]

@@ -1,4 +1,4 @@
-"""The plans of Winograd's method for a convolution, and those that are cheaper than computing it directly.
+"""The plans of Winograd's method for a convolution, among them to compute it directly, and what each takes.
 
 A plan is a size of tiles, and a patch of them that goes through all stages at a time: small tiles waste less at the edge, large
 ones save more multiplications; small patches stay in the second-level cache, large ones read the weights less often.
@@ -8,11 +8,25 @@ ones save more multiplications; small patches stay in the second-level cache, la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from math import prod
+from math import inf, prod
 
-from weft.cost import FEWEST_TILES, GAIN, MIXED_GAIN, TILES, Layer, Tiling, direct_cycles, direct_part, winograd_cycles
+from weft.cost import (
+    DIRECT,
+    FEWEST_TILES,
+    GAIN,
+    MIXED_GAIN,
+    TILES,
+    Candidate,
+    Layer,
+    Tiling,
+    Winograd,
+    by_cost,
+    direct_cycles,
+    direct_part,
+    winograd_cycles,
+)
 from weft.graph.core.graph import Node
 from weft.ops import cut_in_tiles, mixed_sizes, points_of, sized
 from weft.targets import Target
@@ -21,36 +35,22 @@ TAPS = (2, 3, 4)
 """Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a layer is computed: tiles of *tile* x *tile* outputs, and a patch of (images, rows, columns) of tiles at a time.
+def tile_sizes(plan: Winograd, layer: Layer) -> set[tuple[int, int]]:
+    """Returns the rows and columns of outputs that the tiles of *plan* have."""
+    if not plan.mixed:
+        return {(plan.tile, plan.tile)}
+    return set(product(mixed_sizes(layer.height, plan.tile), mixed_sizes(layer.width, plan.tile)))
 
-    Some of *mixed* tiles have a row or a column less.
-    """
 
-    tile: int
-    patch: tuple[int, int, int]
-    mixed: bool = False
-
-    def sizes(self, layer: Layer) -> set[tuple[int, int]]:
-        """Returns the rows and columns of outputs that tiles have."""
-        if not self.mixed:
-            return {(self.tile, self.tile)}
-        return set(product(mixed_sizes(layer.height, self.tile), mixed_sizes(layer.width, self.tile)))
-
-    def tiling(self, layer: Layer) -> Tiling:
-        """Returns the tiles by their numbers, with the points at which the same ones of a patch take part."""
-        if not self.mixed:
-            return Tiling(self.tile, self.patch, (((self.tile + layer.taps - 1) ** 2, prod(self.patch)),))
-        parts = cut_in_tiles(sized(layer.images, layer.height, layer.width), self.tile, None, mixed=True)
-        points = [p for row in points_of(parts, layer.taps) for p in row]
-        sides = [[end - begin for begin, end in zip(p.begin, p.end, strict=True)] for p in points]
-        counts = [int(getattr(p.tiles, "value", 0)) for p in points]
-        return Tiling(self.tile, self.patch, tuple(zip(map(prod, sides), counts, strict=True)))
-
-    def cycles(self, layer: Layer, target: Target, others: int = 0) -> float:
-        """Returns the estimated cycles of *layer* on one core; *others* are the bytes of other weights."""
-        return winograd_cycles(layer, self.tiling(layer), target, others)
+def tiling_of(plan: Winograd, layer: Layer) -> Tiling:
+    """Returns the tiles by their numbers, with the points at which the same ones of a patch take part."""
+    if not plan.mixed:
+        return Tiling(plan.tile, plan.patch, (((plan.tile + layer.taps - 1) ** 2, prod(plan.patch)),))
+    parts = cut_in_tiles(sized(layer.images, layer.height, layer.width), plan.tile, None, mixed=True)
+    points = [p for row in points_of(parts, layer.taps) for p in row]
+    sides = [[end - begin for begin, end in zip(p.begin, p.end, strict=True)] for p in points]
+    counts = [int(getattr(p.tiles, "value", 0)) for p in points]
+    return Tiling(plan.tile, plan.patch, tuple(zip(map(prod, sides), counts, strict=True)))
 
 
 def layer_of(
@@ -88,34 +88,41 @@ def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel:
     return direct_part(inside)
 
 
-def good_plans(layer: Layer, target: Target, others: int = 0) -> list[Plan]:
-    """Returns the plans that are cheaper than a direct convolution, cheapest first; *others* are the bytes of other weights."""
-    direct = direct_cycles(layer, target, others)
-    costs = {plan: plan.cycles(layer, target, others) for m in TILES for plan in _plans(layer, m)}
-    kept = [
-        p
-        for p, c in costs.items()
-        if c < GAIN * direct and not (p.mixed and c > MIXED_GAIN * costs[replace(p, mixed=False)])
-    ]
-    return sorted(kept, key=costs.__getitem__)
+def winograd_plans(layer: Layer, target: Target, others: int = 0) -> list[Candidate[Winograd]]:
+    """Returns the direct computation and the plans of the method, cheapest first; *others* are the bytes of other weights.
+
+    That the method needs larger weights is counted to its disadvantage.
+    """
+    costs = {
+        plan: winograd_cycles(layer, tiling_of(plan, layer), target, others) for m in TILES for plan in _plans(layer, m)
+    }
+    direct = Candidate(DIRECT, GAIN * direct_cycles(layer, target, others))
+    worth = [p for p, c in costs.items() if not (p.mixed and c > MIXED_GAIN * costs[replace(p, mixed=False)])]
+    return by_cost([direct, *[Candidate(p, costs[p]) for p in worth]])
 
 
-def _plans(layer: Layer, m: int) -> list[Plan]:
+def best_by_winograd(layer: Layer, target: Target) -> float:
+    """Returns the cycles of *layer* by the best plan of the method, infinite where it is better computed directly."""
+    best = winograd_plans(layer, target)[0]
+    return inf if best.decision.is_direct else best.cycles
+
+
+def _plans(layer: Layer, m: int) -> list[Winograd]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
 
     All at once, tiles may be mixed, but tiles of one row or column save nothing. A transposed convolution is not cut in
     patches.
     """
     rows, columns = -(-layer.height // m), -(-layer.width // m)
-    whole = Plan(m, (layer.images, rows, columns))
+    whole = Winograd(m, (layer.images, rows, columns))
     if layer.output_phases > 1:
         return [whole]
     mixed = replace(whole, mixed=True)
-    sizes = {n for size in mixed.sizes(layer) for n in size}
+    sizes = {n for size in tile_sizes(mixed, layer) for n in size}
     several = [mixed] if m in sizes and min(sizes) > 1 and len(sizes) > 1 else []
     some = {(1, n, columns) for n in _even_parts(rows, rows)}
     parts = {(1, 1, n) for n in _even_parts(columns, columns // FEWEST_TILES)}
-    return [whole, *several, *[Plan(m, p) for p in sorted(some | parts, reverse=True)]]
+    return [whole, *several, *[Winograd(m, p) for p in sorted(some | parts, reverse=True)]]
 
 
 def _even_parts(size: int, most: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from weft.cost import group_blocks, input_block, output_block
+from weft.cost import Planner, group_blocks, input_block, output_block
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.assign_layouts import nodes_in_blocks
@@ -20,22 +20,21 @@ from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.ops import Operator
 from weft.support.dtypes import DType
-from weft.targets import Target
 
 
-def choose_layouts(graph: Graph, target: Target, *, by_winograd: bool = True) -> Graph:
+def choose_layouts(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> Graph:
     """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks.
 
     What is in blocks may be computed *by_winograd* afterwards, which can be a reason for them.
     """
-    return rewrite_graph(graph, _Layouts(target, nodes_in_blocks(graph, target, by_winograd=by_winograd)).rewrite)
+    return rewrite_graph(graph, _Layouts(planner, nodes_in_blocks(graph, planner, by_winograd=by_winograd)).rewrite)
 
 
 class _Layouts:
     """The blocked twin of each value of the new graph that has one; nodes not in *chosen* stay as they are."""
 
-    def __init__(self, target: Target, chosen: set[Node]) -> None:
-        self.target = target
+    def __init__(self, planner: Planner, chosen: set[Node]) -> None:
+        self.planner = planner
         self.chosen = chosen
         self.twins: dict[tuple[Value, int], Value] = {}
         self.block_of: dict[Value, int] = {}
@@ -58,7 +57,7 @@ class _Layouts:
 
     def lanes(self, dtype: DType) -> int:
         """Returns how many elements fill a vector."""
-        return self.target.lanes(dtype.bits)
+        return self.planner.lanes(dtype.bits)
 
     def blocked(self, new: Graph, x: Value, block: int) -> Value:
         """Returns the twin of *x* in blocks of *block* channels, packed if it is not there yet."""

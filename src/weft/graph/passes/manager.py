@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
 from weft.graph.core.printer import print_graph
@@ -19,6 +20,7 @@ from weft.support.errors import (
     LoweringError,
     ModelError,
     RuntimeFailure,
+    ScheduleError,
     ToolchainError,
 )
 from weft.support.knobs import Switches
@@ -28,20 +30,24 @@ from weft.targets import Target
 
 @dataclass(frozen=True)
 class GraphContext:
-    """The machine that a graph is made fast for, the evaluator that computes its constants, and the caller's switches."""
+    """The machine that a graph is made fast for, the evaluator that computes its constants, and the caller's switches.
+
+    Passes put their choices to the *planner*, and look at no facts of the machine themselves.
+    """
 
     target: Target
     evaluator: Evaluator
     switches: Switches
+    planner: Planner
 
 
 GraphPass: TypeAlias = Pass[Graph, GraphContext]
 GraphReport: TypeAlias = Report[Graph]
 
 
-def with_target(rewrite: Callable[[Graph, Target], Graph]) -> Callable[[Graph, GraphContext], Graph]:
-    """Returns a rewrite that needs facts of the machine in the form that `Pass` takes."""
-    return lambda graph, context: rewrite(graph, context.target)
+def with_planner(rewrite: Callable[[Graph, Planner], Graph]) -> Callable[[Graph, GraphContext], Graph]:
+    """Returns a rewrite that has choices in the form that `Pass` takes."""
+    return lambda graph, context: rewrite(graph, context.planner)
 
 
 def with_evaluator(rewrite: Callable[[Graph, Evaluator], Graph]) -> Callable[[Graph, GraphContext], Graph]:
@@ -81,7 +87,7 @@ def reproduce_graph(path: Path | str, passes: Iterable[GraphPass], target: Targe
     Raises what the pass raises, or `LoweringError` if *passes* has none of that name.
     """
     saved = SavedPass.read(path)
-    context = GraphContext(target, evaluator, saved.switches)
+    context = GraphContext(target, evaluator, saved.switches, Choosing(target))
     return MANAGER.again(passes, saved.name, saved.graph, context, Path(path))
 
 
@@ -96,6 +102,7 @@ MANAGER: Final[PassManager[Graph, GraphContext]] = PassManager(
         MemoryError,
         ModelError,
         RuntimeFailure,
+        ScheduleError,
         ToolchainError,
     ),
 )

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from weft.cost import LONG_ROW
+from weft.cost import MergeAxes, Planner, merge_plans, subject_of
 from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.targets import Target
 
 
-def merge_axes(graph: Graph, target: Target) -> Graph:
-    """Returns *graph* with reductions and softmax over long last axes where these can be had for a change of shape."""
+def merge_axes(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with reductions and softmax over long last axes, for a change of shape, where *planner* decides so."""
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         x = inputs[0] if inputs else None
@@ -26,8 +25,10 @@ def merge_axes(graph: Graph, target: Target) -> Graph:
         if x is None or shape is None or node.operator.along is None:
             return None
         kept = _first_kept(node, len(shape))
-        short = shape[-1] < LONG_ROW * target.lanes(x.dtype.bits)
-        if kept is None or len(shape) - kept < 2 or not short or prod(shape[kept:-1]) == 1:
+        if kept is None or len(shape) - kept < 2 or prod(shape[kept:-1]) == 1:
+            return None
+        row, bits = shape[-1], x.dtype.bits
+        if not planner.decide(subject_of(node.output.name), MergeAxes, lambda m: merge_plans(row, bits, m)).merge:
             return None
         merged = new.add("reshape", [x], shape=(*shape[:kept], prod(shape[kept:])))
         made = new.add(node.op, [merged, *inputs[1:]], source=node.source, **_from_the_front(node, len(shape)))

@@ -14,39 +14,40 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from weft.cost import FEWEST_ROWS_REARRANGED, least_packed_rows, panel_width
+from weft.cost import Panel, Planner, RightOperand, panel_plans, right_operand_plans, subject_of
 from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.targets import Target
 from weft.te import is_narrow
 
 
-def pack_matrices(graph: Graph, target: Target) -> Graph:
+def pack_matrices(graph: Graph, planner: Planner) -> Graph:
     """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough."""
-    return rewrite_graph(graph, _Packing(graph, target).rewrite)
+    return rewrite_graph(graph, _Packing(graph, planner).rewrite)
 
 
 class _Packing:
     """The panels of each matrix, made once for all of its users."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
-        self.target = target
+    def __init__(self, graph: Graph, planner: Planner) -> None:
+        self.planner = planner
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.packed = {
-            n.inputs[1]: _is_transposed(n) for n in graph.nodes if isinstance(_right(n), Constant) and self._packs(n)
+            n.inputs[1]: _is_transposed(n) for n in graph.nodes if isinstance(_right(n), Constant) and _has_panels(n)
         }
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns the product on panels that stands for *node*, or *node* on unpacked ones; None where nothing changes."""
-        if _right(node) is not None and self._packs(node):
-            return [self.product(new, node, inputs)]
         before = _before_transposition(node, inputs)
-        if before is not None:
+        form = self._form(node, is_transposed=before is not None)
+        if form == "panels":
+            return [self.product(new, node, inputs)]
+        if form == "untransposed" and before is not None:
             equation = _rows_by_rows(node.output.rank, before[1])
             return [
                 new.add("einsum", [inputs[0], before[0]], equation=equation, source=node.source, name=node.output.name)
@@ -72,28 +73,32 @@ class _Packing:
         y = _scaled(new, y, alpha)
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
 
-    def _packs(self, node: Node) -> bool:
-        """Tells whether the right-hand matrix of a product is worth packing."""
-        a, b = node.inputs[0], _right(node)
-        if a is None or b is None or b.rank < 2 or a.rank < 1:
-            return False
-        columns, rows = node.output.shape[-1], node.output.shape[-2] if a.rank > 1 else ONE
-        if not isinstance(columns, Const) or columns is ONE:
-            return False
-        if is_narrow(node.output.dtype) and not _is_bias(node, *_terms(node, node.inputs[2:])):
-            return False  # product and sum would be rounded apart
+    def _form(self, node: Node, *, is_transposed: bool) -> str:
+        """Returns the form in which *node* reads its right-hand matrix; "rows" where there is no choice."""
+        a, b = node.inputs[0] if node.inputs else None, _right(node)
+        panels = _has_panels(node)
+        if a is None or b is None or (not panels and not is_transposed):
+            return "rows"
         if isinstance(b, Constant):
-            return True
-        apart = int(columns.value) * b.dtype.bytes
-        least = least_packed_rows(apart, self.target, rearranged=_is_rearranged(b))
-        few = isinstance(rows, Const) and int(rows.value) < least
-        return not few and not isinstance(a, Constant) and a.rank > 1
+            return "panels" if panels else "rows"
+        forms = {"rows", *["panels"] * panels, *["untransposed"] * is_transposed}
+        rows = node.output.shape[-2]
+        known = int(rows.value) if isinstance(rows, Const) else None
+        columns = node.output.shape[-1]
+        apart = (int(columns.value) if isinstance(columns, Const) else 1) * b.dtype.bytes
+        return self.planner.decide(
+            subject_of(node.output.name),
+            RightOperand,
+            lambda m: right_operand_plans(forms, known, apart, m, rearranged=_is_rearranged(b)),
+        ).form
 
     def _panels(self, new: Graph, b: Value, trans: bool) -> Value:
         key = (b, trans)
         if key not in self.panels:
             columns = _known(b.shape[-2 if trans else -1])
-            block = panel_width(columns, self.target.lanes(b.dtype.bits))
+            bits = b.dtype.bits
+            plans = partial(panel_plans, columns)
+            block = self.planner.decide(subject_of(b.name), Panel, lambda m: plans(m.lanes(bits))).columns
             self.panels[key] = new.add("pack_matrix", [b], name=f"{b.name}_packed", block=block, trans=trans)
         return self.panels[key]
 
@@ -104,6 +109,19 @@ class _Packing:
         trans = self.packed[v]
         columns = _known(v.shape[-2 if trans else -1])
         return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
+
+
+def _has_panels(node: Node) -> bool:
+    """Tells whether the right-hand matrix of a product may be packed: a constant one of known width, or one of many rows."""
+    a, b = node.inputs[0] if node.inputs else None, _right(node)
+    if a is None or b is None or b.rank < 2 or a.rank < 1:
+        return False
+    columns = node.output.shape[-1]
+    if not isinstance(columns, Const) or columns is ONE:
+        return False
+    if is_narrow(node.output.dtype) and not _is_bias(node, *_terms(node, node.inputs[2:])):
+        return False  # product and sum would be rounded apart
+    return isinstance(b, Constant) or (a.rank > 1 and not isinstance(a, Constant))
 
 
 def _right(node: Node) -> Value | None:
@@ -138,9 +156,8 @@ def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int,
     a, b = inputs[:2] if node.op == "matmul" else (None, None)
     if a is None or b is None or b.producer is None or b.producer.op != "transpose" or a.rank != b.rank or b.rank < 2:
         return None
-    before, perm, rows = b.producer.inputs[0], b.producer.attribute("perm"), a.shape[-2]
-    few = isinstance(rows, Const) and int(rows.value) < FEWEST_ROWS_REARRANGED
-    if not few or before is None or perm is None or perm[-2] != b.rank - 1:
+    before, perm = b.producer.inputs[0], b.producer.attribute("perm")
+    if before is None or perm is None or perm[-2] != b.rank - 1:
         return None
     return before, tuple(perm)
 
@@ -158,7 +175,7 @@ def _is_rearranged(v: Value) -> bool:
 
 
 def _known(e: Expr) -> int:
-    assert isinstance(e, Const)  # _packs asks for it
+    assert isinstance(e, Const)  # _has_panels asks for it
     return int(e.value)
 
 

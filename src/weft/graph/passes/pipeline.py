@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
 from weft.graph.passes.choose_layouts import choose_layouts
@@ -24,7 +25,7 @@ from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.guard_indices import guard_indices
-from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_target
+from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_planner
 from weft.graph.passes.merge_axes import merge_axes
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
@@ -41,18 +42,18 @@ def _simplify_calls(graph: Graph, context: GraphContext) -> Graph:
 
 def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph:
     blocks = context.switches.uses(LAYOUT)
-    return lower_transposed_convolutions(graph, context.target, context.evaluator, blocks=blocks)
+    return lower_transposed_convolutions(graph, context.planner, context.evaluator, blocks=blocks)
 
 
 def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
-    return choose_layouts(graph, context.target, by_winograd=WINOGRAD_PASS.is_on(context.switches))
+    return choose_layouts(graph, context.planner, by_winograd=WINOGRAD_PASS.is_on(context.switches))
 
 
 def _fold_packed_constants(graph: Graph, context: GraphContext) -> Graph:
     return fold_constants(graph, context.evaluator, defer=True)
 
 
-WINOGRAD_PASS: Final[GraphPass] = Pass("choose_winograd", with_target(choose_winograd), 1, (WINOGRAD,), exact=False)
+WINOGRAD_PASS: Final[GraphPass] = Pass("choose_winograd", with_planner(choose_winograd), 1, (WINOGRAD,), exact=False)
 """Choosing layouts counts on this pass where it is on."""
 
 GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
@@ -76,7 +77,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
     # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen
     Pass("lower_volume_convolutions", with_evaluator(lower_volume_convolutions), 1),
-    Pass("lower_dilated_convolutions", with_target(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
+    Pass("lower_dilated_convolutions", with_planner(lower_dilated_convolutions), 1, (WINOGRAD, LAYOUT), exact=False),
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
     # all convolutions are there: one layout for each chain of them
     Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
@@ -84,13 +85,13 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
     # of convolutions in channel blocks
     WINOGRAD_PASS,
-    Pass("choose_transposed_winograd", with_target(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
+    Pass("choose_transposed_winograd", with_planner(choose_transposed_winograd), 1, (WINOGRAD,), exact=False),
     # reductions in the layout that was chosen
-    Pass("merge_axes", with_target(merge_axes), 1),
+    Pass("merge_axes", with_planner(merge_axes), 1),
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep
-    Pass("pack_matrices", with_target(pack_matrices), 2),
+    Pass("pack_matrices", with_planner(pack_matrices), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
     # packed weights, of which nothing looks at the elements any more: computed when they are written
@@ -104,13 +105,16 @@ def optimize(
     evaluator: Evaluator,
     switches: Switches = EVERYTHING,
     *,
+    planner: Planner | None = None,
     verify: bool = False,
     trace: Callable[[GraphReport], None] | None = None,
 ) -> Graph:
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* is given a report of each pass.
 
+    Passes put their choices to *planner*, which takes the cheapest unless another is given.
+
     With *verify*, every graph that a pass made is verified. Raises what a pass refuses a model with, and `LoweringError` where
     one crashes; the error then names a file, and the command that runs the pass again on the graph in it.
     """
-    context = GraphContext(target, evaluator, switches)
+    context = GraphContext(target, evaluator, switches, planner if planner is not None else Choosing(target))
     return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)

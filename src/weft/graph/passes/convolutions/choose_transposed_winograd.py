@@ -10,23 +10,23 @@ taps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 
 import numpy as np
 
-from weft.cost import Layer, winograd_panel
+from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Array, Constant, Graph, Node, Value
 from weft.graph.layout.winograd_error import LARGEST_ERROR, SAMPLES, sampled_error
-from weft.graph.layout.winograd_plans import good_plans
+from weft.graph.layout.winograd_plans import winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
-from weft.targets import Target
 
 LARGEST_TAPS = 3
 """More taps in a tile of four would need more points than keep the error small."""
 
 
-def choose_transposed_winograd(graph: Graph, target: Target) -> Graph:
+def choose_transposed_winograd(graph: Graph, planner: Planner) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
     held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
@@ -36,10 +36,17 @@ def choose_transposed_winograd(graph: Graph, target: Target) -> Graph:
             return None
         layer, w = found
         strides, taps = node.attribute("strides"), layer.taps
-        plans = good_plans(layer, target, held - w.nbytes)
-        if not plans or phase_error(w.array, strides, taps, plans[0].tile) > LARGEST_ERROR:
+        error = cache(lambda tile: phase_error(w.array, strides, taps, tile))
+        others = held - w.nbytes
+        plan = planner.decide(
+            subject_of(node.output.name),
+            Winograd,
+            lambda m: winograd_plans(layer, m, others),
+            lambda plan: plan.is_direct or error(plan.tile) <= LARGEST_ERROR,
+        )
+        if plan.is_direct:
             return None
-        tile, block = plans[0].tile, winograd_panel(layer.outputs, target)
+        tile, block = plan.tile, winograd_panel(layer.outputs, planner.lanes(32))
         u = new.add(
             "pack_transposed_winograd_weight",
             [w],

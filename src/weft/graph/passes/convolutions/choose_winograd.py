@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from weft.cost import Layer, winograd_panel
+from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.layout.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
-from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
+from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
-from weft.targets import Target
 
 
-def choose_winograd(graph: Graph, target: Target) -> Graph:
+def choose_winograd(graph: Graph, planner: Planner) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
     held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
@@ -35,16 +34,22 @@ def choose_winograd(graph: Graph, target: Target) -> Graph:
         layer, w = found
         at_stride_one = cache(lambda: phase_weight(w.array, layer.strides))
         error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size))
-        good = good_plans(layer, target, held - w.nbytes)
-        plan = next((p for p in good if all(error(p.tile, n) <= LARGEST_ERROR for n in p.sizes(layer))), None)
-        if plan is None:
+
+        def is_accurate(plan: Winograd) -> bool:
+            return plan.is_direct or all(error(plan.tile, n) <= LARGEST_ERROR for n in tile_sizes(plan, layer))
+
+        others = held - w.nbytes
+        plan = planner.decide(
+            subject_of(node.output.name), Winograd, lambda m: winograd_plans(layer, m, others), is_accurate
+        )
+        if plan.is_direct:
             return None
         weight = (
             w
             if layer.phases == 1
             else new.add("split_weight_phases", [w], name=f"{w.name}_phases", strides=layer.strides)
         )
-        panel = winograd_panel(layer.outputs, target)
+        panel = winograd_panel(layer.outputs, planner.lanes(32))
         u = new.add("pack_winograd_weight", [weight], tile=plan.tile, block=panel, name=f"{w.name}_winograd")
         bias = inputs[2] if len(inputs) > 2 else None
         made = new.add(

@@ -12,11 +12,11 @@ It is done where Winograd's method on the phases takes less, with all that is mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 
-from weft.cost import is_worth_phases, multiply_cycles
+from weft.cost import Candidate, DilationPhases, Planner, dilation_plans, multiply_cycles, subject_of
 from weft.graph.core.graph import Constant, Graph, Node, Value
-from weft.graph.layout.winograd_plans import good_plans, layer_of, part_of_whole
+from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 from weft.targets import Target
@@ -25,31 +25,39 @@ PHASES_FIRST = (0, 3, 5, 1, 2, 4)
 PHASES_LAST = (0, 3, 4, 1, 5, 2)
 
 
-def lower_dilated_convolutions(graph: Graph, target: Target) -> Graph:
-    """Returns *graph* with convolutions over phases for dilated ones where that is less work."""
-    return rewrite_graph(
-        graph, lambda new, node, inputs: [_by_phases(new, node, inputs)] if _is_less_work(node, target) else None
-    )
+def lower_dilated_convolutions(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with convolutions over phases for dilated ones where *planner* decides so."""
+
+    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        if not _can_be_phases(node):
+            return None
+        decided = planner.decide(subject_of(node.output.name), DilationPhases, lambda machine: _plans(node, machine))
+        return [_by_phases(new, node, inputs)] if decided.apart else None
+
+    return rewrite_graph(graph, rule)
 
 
-def _is_less_work(node: Node, target: Target) -> bool:
-    """Tells whether *node* is a convolution whose phases take less by Winograd's method than the whole does directly."""
+def _can_be_phases(node: Node) -> bool:
+    """Tells whether *node* is a convolution of known weights and a size that can be estimated, whose phases are convolutions."""
     x, w = node.inputs[0] if node.inputs else None, node.inputs[1] if len(node.inputs) > 1 else None
     if node.op != "conv2d" or x is None or not isinstance(w, Constant) or node.output.rank != 4 or x.dtype is not f32:
         return False
-    made, lanes = node.output.sample_shape, target.lanes(32)
-    if made is None or x.sample_shape is None or not _has_phases(node):
-        return False
+    return node.output.sample_shape is not None and x.sample_shape is not None and _has_phases(node)
+
+
+def _plans(node: Node, target: Target) -> list[Candidate[DilationPhases]]:
+    """Returns the choices for a convolution: its phases by Winograd's method if that applies, or the whole directly."""
+    x, w, made, lanes = node.inputs[0], node.inputs[1], node.output.sample_shape, target.lanes(32)
+    assert x is not None and x.sample_shape is not None and made is not None  # noqa: PT018  (_can_be_phases asks for it)
+    assert isinstance(w, Constant)
     dilations = node.attribute("dilations")
     height, width = _of_a_phase(made[2:], dilations)
-    layer = layer_of((made[0] * prod(dilations), height, width), w.extents, (1, 1), lanes, lanes)
-    if layer is None:
-        return False
-    plans = good_plans(layer, target)
-    part = part_of_whole(node, x.sample_shape[2:], made[2:], w.extents[2:])
-    direct = multiply_cycles(prod(made) * layer.multiplications * part, 32, target)
-    moved = layer.images * height * width * (layer.inputs + layer.outputs)
-    return bool(plans) and is_worth_phases(direct, plans[0].cycles(layer, target), moved)
+    images, (outputs, inputs, *kernel) = made[0] * prod(dilations), w.extents
+    layer = layer_of((images, height, width), w.extents, (1, 1), lanes, lanes)
+    part = part_of_whole(node, x.sample_shape[2:], made[2:], kernel)
+    direct = multiply_cycles(prod(made) * inputs * prod(kernel) * part, 32, target)
+    phases = inf if layer is None else best_by_winograd(layer, target)
+    return dilation_plans(direct, phases, images * height * width * (inputs + outputs))
 
 
 def _has_phases(node: Node) -> bool:
@@ -63,7 +71,7 @@ def _by_phases(new: Graph, node: Node, inputs: Inputs) -> Value:
     """Returns the convolution *node*, computed for each phase of its places."""
     x, w = inputs[0], inputs[1]
     assert x is not None  # a convolution reads something
-    assert isinstance(w, Constant)  # _is_less_work asks for it
+    assert isinstance(w, Constant)  # _can_be_phases asks for it
     (dy, dx), pads = node.attribute("dilations"), node.attribute("pads")
     sample, result = x.sample_shape, node.output.sample_shape
     assert sample is not None  # as is that of the output

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from weft.cost import FALLBACK_SIZE, are_phases_apart
+from weft.cost import FALLBACK_SIZE, Candidate, Planner, TransposedPhases, subject_of, transposed_plans
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.passes.fold_constants import rewrite_and_fold
@@ -23,7 +23,9 @@ from weft.ir import ONE, Const, Expr, as_expr
 from weft.targets import Target
 
 
-def lower_transposed_convolutions(graph: Graph, target: Target, evaluator: Evaluator, *, blocks: bool = True) -> Graph:
+def lower_transposed_convolutions(
+    graph: Graph, planner: Planner, evaluator: Evaluator, *, blocks: bool = True
+) -> Graph:
     """Returns *graph* with ordinary convolutions for the transposed ones, but those that are better computed in *blocks*.
 
     Their weights, where they are known, are computed by *evaluator*.
@@ -34,8 +36,10 @@ def lower_transposed_convolutions(graph: Graph, target: Target, evaluator: Evalu
             return None
         if _has_one_place(node):
             return [_product(new, node, inputs)]
-        if blocks and _suits_blocks(node, target):
-            return None
+        if blocks and _has_blocked_form(node):
+            kind = TransposedPhases
+            if planner.decide(subject_of(node.output.name), kind, lambda machine: _plans(node, machine)).apart:
+                return None
         return [_convolution(new, node, inputs)]
 
     return rewrite_and_fold(graph, evaluator, _in_two_dimensions, rule)
@@ -158,18 +162,23 @@ def _repeated(new: Graph, bias: Value, column: tuple[Expr, ...], shape: tuple[Ex
     return new.add("reshape", [made], shape=(_product_of(shape),), name=f"{bias.name}_repeated")
 
 
-def _suits_blocks(node: Node, target: Target) -> bool:
-    """Tells whether the phases are better computed apart, in channel blocks: they have one, and whole vectors of channels."""
+def _has_blocked_form(node: Node) -> bool:
+    """Tells whether there are several phases, and a form of the transposed convolution on channels in blocks."""
     x, w = node.inputs[0], node.inputs[1]
-    strides: tuple[int, ...] = node.attribute("strides")
     if x is None or not isinstance(w, Constant) or x.rank != 4 or not isinstance(x.shape[1], Const):
         return False
-    phases, (inputs, channels, *kernel) = prod(strides), [_int(s) for s in w.shape]
-    if phases == 1 or node.attribute("group") != 1 or set(node.attribute("dilations")) != {1}:
-        return False
+    strides: Sequence[int] = node.attribute("strides")
+    return prod(strides) > 1 and node.attribute("group") == 1 and set(node.attribute("dilations")) == {1}
+
+
+def _plans(node: Node, target: Target) -> list[Candidate[TransposedPhases]]:
+    """Returns the choices for a transposed convolution that has a blocked form."""
+    w, strides = node.inputs[1], node.attribute("strides")
+    assert w is not None  # _has_blocked_form asks for it
+    inputs, channels, *kernel = [_int(s) for s in w.shape]
     taps = prod(-(-k // s) for k, s in zip(kernel, strides, strict=True))
     sizes = [_size(s) for s in node.output.shape[2:]]
-    return are_phases_apart(sizes, strides, channels, taps * inputs, x.dtype.bits, target)
+    return transposed_plans(sizes, strides, channels, taps * inputs, w.dtype.bits, target)
 
 
 def _product_of(shape: Sequence[Expr]) -> Expr:
