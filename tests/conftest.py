@@ -41,6 +41,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Lets the interpreter free the modules at its end; libraries that find objects of theirs left over complain of leaks."""
+    gc.unfreeze()
+
+
 def golden_path(node: pytest.Item) -> Path:
     """Returns where the golden of a test is: `goldens/<module>/<test>.txt` beside the test's module."""
     name = node.name.removeprefix("test_").replace("[", "-").replace("]", "").replace("/", "-")
