@@ -1,5 +1,8 @@
 """The structure of the sources in numbers: `python -m tests.counts` prints them; a test holds each to its limit.
 
+Files to add: the how-to page of each kind of extension is executed by a test; its blocks name the files that it adds
+(a new folder counts as one) and those in which it changes lines.
+
 Complexity is McCabe's ("A complexity measure", 1976), boolean operators and comprehensions counted as branches.
 """
 
@@ -11,6 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.cost import test_no_numbers
+from tests.ops import test_no_lists_of_operators
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "weft"
@@ -41,7 +47,7 @@ class Count:
     limit: int
 
     def __str__(self) -> str:
-        return f"{self.name:<42}{len(self.places):>5}   (at most {self.limit})"
+        return f"{self.name:<64}{len(self.places):>5}   (at most {self.limit})"
 
 
 def sources(*roots: Path) -> list[Path]:
@@ -104,9 +110,57 @@ def hidden_imports() -> Iterator[str]:
                 yield f"{p.relative_to(ROOT)}:{n.lineno}"
 
 
+def string_keyed_notes() -> Iterator[str]:
+    """Yields the places that make notes whose keys are text, other than the primitive `annotate` and the parser."""
+    allowed = {SRC / "loop" / "note_parser.py", SRC / "schedule" / "primitives" / "hardware" / "annotate.py"}
+    for p in sources():
+        for n in ast.walk(ast.parse(p.read_text(encoding="utf-8"))):
+            if isinstance(n, ast.Call) and p not in allowed and ast.unparse(n.func).endswith(("UserNote", ".annotate")):
+                yield f"{p.relative_to(ROOT)}:{n.lineno}"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A kind of thing to add: the *page* that does so, and the *files* (or folders) and *lines* in tables that it is to take."""
+
+    name: str
+    page: str
+    files: int
+    lines: int
+
+
+EXTENSIONS: Final = (
+    Extension("operator, and its ONNX translation", "add_an_operator", 2, 0),
+    Extension("schedule primitive", "add_a_primitive", 1, 0),
+    Extension("graph pass", "add_a_graph_pass", 1, 1),
+    Extension("backend", "add_a_backend", 1, 1),
+    Extension("frontend", "add_a_frontend", 1, 1),
+    Extension("processor", "add_a_machine", 0, 1),
+)
+
+
+def files_to_add(extension: Extension) -> tuple[list[str], list[str]]:
+    """Returns the files or folders under src that a page adds, and the lines that it adds to tables, imports left out."""
+    page = ROOT / "docs" / "how_to" / f"{extension.page}.md"
+    text = page.read_text(encoding="utf-8")
+    added = {Path(m) for m in re.findall(r"^(?:```python |`)(src/\S+?\.py)\b", text, re.M)}
+    new = {f.parent if not (ROOT / f.parent).exists() else f for f in added}
+    diffs = re.findall(r"^```diff src/\S+\n(.*?)^```$", text, re.M | re.S)
+    lines = [line[1:].strip() for diff in diffs for line in diff.splitlines() if line.startswith("+")]
+    return sorted(map(str, new)), [line for line in lines if not line.startswith(("from ", "import "))]
+
+
 def counts() -> list[Count]:
     """Returns all counts."""
+    lists = sorted(test_no_lists_of_operators.found() - set(test_no_lists_of_operators.ALLOWED))
+    numbers, allowed = test_no_numbers.found(), test_no_numbers.ALLOWED
+    added = [(e, *files_to_add(e)) for e in EXTENSIONS]
     return [
+        *[Count(f"files to add: {e.name}", tuple(files), e.files) for e, files, _ in added],
+        *[Count(f"lines in tables to add: {e.name}", tuple(lines), e.lines) for e, _, lines in added],
+        Count("lists of operators outside of ops/", tuple(lists), 0),
+        Count("notes with keys of text", tuple(string_keyed_notes()), 0),
+        Count("numbers of machines outside of cost/", tuple([n for n in numbers if n not in allowed]), 0),
         Count(f"folders of more than {FLAT} files", tuple(flat_folders()), 0),
         Count(f"files of more than {LINES} lines", tuple(long_files()), 0),
         Count(f"functions of complexity above {COMPLEXITY}", tuple(tangled_functions()), 9),
