@@ -106,7 +106,7 @@ class Schedule(PrimitiveMethods):
         self._known.update(references(result))
 
     def _introduced(self, value: Any) -> Any:
-        """Records where a reference comes from that no step has returned, so that the trace can be run by itself."""
+        """Records the origin of a reference that no step has returned, so that the trace can be replayed by itself."""
         if isinstance(value, list | tuple):
             return [self._introduced(v) for v in value]
         if value in self._known or not isinstance(value, LoopRef | BlockRef):
@@ -125,7 +125,7 @@ class Schedule(PrimitiveMethods):
         return ref
 
     def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
-        """Runs a primitive and checks what holds of every function, whatever the step."""
+        """Runs a primitive and checks the invariants of every scheduled function."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
         function = without_moot_notes(relegalize(change.function, self.function))
         check_scopes(function, self._used)
@@ -133,7 +133,7 @@ class Schedule(PrimitiveMethods):
         return function, change, result
 
     def _resolve(self, value: Any) -> Any:
-        """Follows a loop reference to where its loop went."""
+        """Forwards a loop reference to the loop that replaced its own."""
         if isinstance(value, LoopRef):
             var = value.var
             while var in self._forward:
@@ -157,7 +157,7 @@ class Schedule(PrimitiveMethods):
 
 
 def _as_now(fn: Function, at: Stmt | None) -> Stmt | None:
-    """Returns the statement to point at: for a loop or a block as it would have become, what it is now."""
+    """Returns the statement to point at: for a loop or a block of the refused result, its present form."""
     if not isinstance(at, Block | For):
         return at
     now = list(statements(fn.body))

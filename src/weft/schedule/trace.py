@@ -30,12 +30,12 @@ class Step:
 
 @dataclass
 class Trace:
-    """The steps so far; references are named after what they refer to, when they are printed."""
+    """The steps so far; when printed, references are named after their loops and blocks."""
 
     steps: list[Step] = field(default_factory=list)
 
     def add(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], result: Any) -> None:
-        """Appends a step; *result* is what the method returned."""
+        """Appends a step; *result* is the method's return value."""
         many = isinstance(result, tuple)
         results = () if result is None else result if many else (result,)
         self.steps.append(Step(method, tuple(arguments), dict(keywords), results, many))
@@ -51,7 +51,7 @@ class Trace:
 
     @staticmethod
     def from_json(text: str) -> Trace:
-        """Reads what `to_json` wrote; raises `ParseError` for anything else."""
+        """Reads the output of `to_json`; raises `ParseError` for anything else."""
         try:
             decode = _Decoder()
             return Trace([decode.step(*fields) for fields in json.loads(text)])

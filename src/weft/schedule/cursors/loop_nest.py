@@ -33,8 +33,8 @@ def nest_over(
 ) -> Stmt:
     """Returns fresh loops around *block*, over *ranges* of its axes (by variable) and over all of the other axes.
 
-    Where a range may leave the axis's extent, the block is guarded; so it is where a range goes beyond one of *ends*, for the
-    axes that have one: the first value that is of no use.
+    The block gets a guard where a range may leave the axis's extent, or go beyond the axis's entry in *ends*: the first value
+    that is not needed.
     """
     bindings: list[Expr] = []
     loops: list[tuple[Var, Expr]] = []
@@ -59,7 +59,7 @@ def nest_over(
 
 
 def copy_nest(source: Buffer, target: Buffer, name: str) -> Stmt:
-    """Returns the loops and the block that copy all of *source* to *target*."""
+    """Returns loops and a block that copy the whole of *source* to *target*."""
     axes = tuple([Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(source.shape)])
     where = tuple([a.var for a in axes])
     loops = tuple([Var(f"ax{d}") for d in range(source.rank)])

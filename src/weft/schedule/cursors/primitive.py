@@ -1,4 +1,4 @@
-"""The table of primitives: a decorated function is all that one takes.
+"""The table of primitives: each is one decorated function.
 
     @primitive
     def parallel(fn: Function, loop: LoopRef) -> tuple[Change, None]: ...

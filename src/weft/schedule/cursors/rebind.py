@@ -1,4 +1,4 @@
-"""Rewriting the bindings of blocks when the loops around them change; blocks' insides never mention loops."""
+"""Rewriting the bindings of blocks when the loops around them change; bodies of blocks never mention loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.schedule.cursors.tree import with_child
 
 
 def map_blocks(root: Stmt, change: Callable[[Block], Stmt]) -> Stmt:
-    """Replaces each block under *root* (not those inside other blocks) by what *change* makes of it."""
+    """Replaces each block under *root* (not those inside other blocks) by the result of *change*."""
     if isinstance(root, Block):
         return change(root)
     for child in sub_statements(root):
@@ -23,7 +23,7 @@ def map_blocks(root: Stmt, change: Callable[[Block], Stmt]) -> Stmt:
 
 
 def rebind(root: Stmt, values: Mapping[Var, Expr], bounds: Bounds, guard: Expr = TRUE) -> Stmt:
-    """Replaces loop variables under *root* by *values*, and lets its blocks run only where *guard* holds too.
+    """Replaces loop variables under *root* by *values*, and adds *guard* to the predicates of its blocks.
 
     *bounds* must know the new variables. Loops are followed inwards, so that bindings are simplified with all ranges known.
     """

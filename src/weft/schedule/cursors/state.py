@@ -1,4 +1,4 @@
-"""What a primitive works on: references to loops and blocks, and the function they live in."""
+"""The arguments and results of primitives: references to loops and blocks, changes of the function, and refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Illegal(ScheduleError):
 
 
 def called(var: Var) -> str:
-    """Returns what stands for the name of *var* in a message until the schedule puts in the one of the program's text."""
+    """Returns a mark for *var* in a message, which the schedule replaces by the variable's name in the printed program."""
     return f"<{var.name}:{var.serial}>"
 
 
@@ -50,7 +50,7 @@ def refuse(message: str, at: Stmt | None = None, hint: str | None = None) -> NoR
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The outcome of a primitive: the new function, and where references to vanished loops lead now."""
+    """The outcome of a primitive: the new function, and the new targets of references to loops that are gone."""
 
     function: Function
     forward: tuple[tuple[Var, Var], ...] = ()

@@ -30,7 +30,7 @@ Path = tuple[Stmt, ...]
 
 
 class _Places:
-    """Where loops, blocks and allocations are under *root*: a program is asked for many of them before it changes."""
+    """An index of the loops, blocks and allocations under *root*, since many are looked up before the program changes."""
 
     def __init__(self, root: Stmt) -> None:
         self._first: dict[object, StmtPlace] = {}  # by the loop's variable, the block's name, the buffer
@@ -132,7 +132,7 @@ def paths(root: Stmt) -> Iterator[Path]:
 
 
 def replace(path: Path, new: Stmt) -> Stmt:
-    """Returns the root of *path* with the statement at its end replaced; `NOTHING` removes it and what it leaves empty."""
+    """Returns the root of *path* with the statement at its end replaced; `NOTHING` removes it, and parents left empty."""
     old = path[-1]
     for parent in reversed(path[:-1]):
         new = with_child(parent, old, new)
@@ -160,7 +160,7 @@ def bounds_on(path: Sequence[Stmt], fn: Function) -> Bounds:
 
 @lru_cache(maxsize=256)
 def _bounds(params: tuple[Param, ...], loops: tuple[tuple[Var, Expr, Expr], ...]) -> Bounds:
-    """Builds bounds once for the many questions about one place: they remember what they have simplified."""
+    """Builds bounds once for many queries about one place: they cache simplified expressions."""
     if loops:
         var, begin, extent = loops[-1]
         return _bounds(params, loops[:-1]).bind(var, begin, begin + extent - ONE)

@@ -1,7 +1,7 @@
-"""The box of a buffer that a piece of program touches, in terms of the loops around the piece.
+"""The box of a buffer that a statement accesses, in terms of the loops around the statement.
 
 An index is split as base(outer loops) + rest(inner loops); the box begins at the smallest value of the whole and its width
-is that of the rest alone, so it never mentions an outer loop. What can't be worked out is the whole dimension.
+is that of the rest alone, so it never mentions an outer loop. A dimension whose range can't be computed is taken whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Box = tuple[Range, ...]
 
 
 def touched(root: Stmt, buffer: Buffer, bounds: Bounds, symbols: Sequence[Var], *, writes: bool) -> Box | None:
-    """Returns the box of *buffer* that the blocks under *root* read (or write); None if they don't touch it.
+    """Returns the box of *buffer* that the blocks under *root* read (or write); None if they don't access it.
 
     *bounds* has the ranges of the loops around *root*; *symbols* are the variables that a width may mention.
     """
@@ -41,7 +41,7 @@ def at_loops(block: Block, e: Expr) -> Expr:
 
 
 def _ends(path: Path, r: Range, bounds: Bounds) -> Ends | None:
-    """Returns the first and the last index of one dimension that a block touches over the loops on *path*."""
+    """Returns the first and the last index of one dimension that a block accesses over the loops on *path*."""
     block = path[-1]
     if not isinstance(block, Block):
         return None
@@ -52,9 +52,9 @@ def _ends(path: Path, r: Range, bounds: Bounds) -> Ends | None:
 
 
 def ends_over(block: Block, r: Range, inner: Sequence[For], bounds: Bounds) -> Ends | None:
-    """Returns the first and the last index in *r* that *block* touches as the loops *inner* run, where its guard holds.
+    """Returns the first and the last index in *r* that *block* accesses as the loops *inner* run, where its guard holds.
 
-    Both are in terms of the other loops, whose ranges *bounds* has too; None if they can't be worked out.
+    Both are in terms of the other loops, whose ranges *bounds* has too; None if they can't be computed.
     """
     memo = bounds.memo_for("ends over")
     key = (block, r, *[f.var for f in inner])

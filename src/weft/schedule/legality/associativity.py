@@ -46,8 +46,8 @@ _NEUTRAL: Final[dict[type[Binary], int]] = {Add: 0, Mul: 1, BitXor: 0}
 class Combination:
     """The update of a reduction: each result's store, the values it stores, and the operator, results and values to results.
 
-    *neutral* has for each result what partial results may start from, or None if they may start from what the result does:
-    then it does not matter how often that is combined.
+    *neutral* has for each result the initial value of partial results; None means the result's own initial value, for operators
+    to which it makes no difference how often that is combined (such as `max`).
     """
 
     stores: tuple[Store, ...]
@@ -68,7 +68,7 @@ def combination_of(block: Block) -> Combination:
 
 
 def assignments(block: Block, root: Stmt) -> list[Store]:
-    """Returns the stores that *root*, a part of *block*, consists of, with what `let` names put in; refuses another form."""
+    """Returns the stores that *root*, a part of *block*, consists of, with values of `let` substituted; refuses another form."""
     named: dict[Var, Expr] = {}
     while isinstance(root, Let):
         named[root.var] = substitute(root.value, named)
@@ -87,7 +87,7 @@ def assignments(block: Block, root: Stmt) -> list[Store]:
 
 
 def assign(stores: Sequence[Store]) -> Stmt:
-    """Returns the statement that makes all of *stores*, each value worked out before any is stored."""
+    """Returns the statement that makes all of *stores*; all values are computed before the first is stored."""
     if len(stores) == 1:
         return stores[0]
     names = [Var(f"{s.buffer.name}_new", s.value.dtype) for s in stores]
@@ -98,7 +98,7 @@ def assign(stores: Sequence[Store]) -> Stmt:
 
 
 def _unguarded(value: Expr, result: Expr, results: Values) -> Expr:
-    """Returns what is stored where a condition on other things than the results holds, and the result as it was elsewhere."""
+    """Returns the value stored under a condition that does not depend on the results; elsewhere the result stays unchanged."""
     is_guard = isinstance(value, Select) and value.other is result and _is_apart(value.cond, results)
     return value.then if is_guard and isinstance(value, Select) else value
 
@@ -124,12 +124,12 @@ def _elementwise(values: Values, results: Values) -> tuple[Combine, tuple[Expr |
 
 
 def _neutral(op: type[Binary], dtype: DType) -> Expr:
-    """Returns what changes nothing: adding 0.0 would turn -0.0 into 0.0."""
+    """Returns the neutral element: -0.0 for sums of floats, as adding 0.0 would turn -0.0 into 0.0."""
     return const(-0.0 if op is Add and dtype.is_float else _NEUTRAL[op], dtype)
 
 
 def _best(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, ...]] | None:
-    """Matches a pair of which the one that wins a comparison is kept: equal ones by the smaller place."""
+    """Matches an argmax or argmin, which keeps the better of two (value, index) pairs, of equal values that of smaller index."""
     if len(values) != 2 or not all(
         isinstance(v, Select) and v.other is r for v, r in zip(values, results, strict=True)
     ):
@@ -148,7 +148,7 @@ def _best(values: Values, results: Values) -> tuple[Combine, tuple[Expr | None, 
 
 
 def _wins(a: Values, b: Values, place: int, key: int, largest: bool) -> Expr:
-    """Returns whether the pair *b* takes the place of *a*."""
+    """Returns the condition under which the pair *b* replaces *a*."""
     better = a[key] < b[key] if largest else b[key] < a[key]
     return better | (eq(b[key], a[key]) & (b[place] < a[place]))
 

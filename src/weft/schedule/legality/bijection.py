@@ -70,9 +70,9 @@ def is_injective_in_loop(fn: Function, path: Path, within: For, axis: Var) -> bo
 
 
 def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
-    """Tells whether *moving*, the loops from one of those on the path inwards, reach no instance twice; the outer stand still.
+    """Tells whether *moving*, the loops from one on the path inwards, run no instance twice while the outer loops are fixed.
 
-    The guard only leaves instances out: they are told apart if they are without it, or with one of its conditions alone.
+    A guard only removes instances: they are distinct if they are so without it, or under one of its conditions alone.
     """
     block = the_block(path)
     domain = domain_of(block, moving, bounds_on(path, fn))
@@ -91,7 +91,7 @@ def _reaches_once(fn: Function, path: Path, moving: list[For]) -> bool:
 
 
 def _from_least(bindings: Sequence[Expr], variables: list[Var], bounds: Bounds) -> list[Expr] | None:
-    """Returns each of *bindings* minus the least value that *variables* give it; None if one has none that is known."""
+    """Returns each of *bindings* minus its least value over *variables*; None if one of these is not known."""
     rests = []
     for b in bindings:
         found = extremes(b, variables, bounds)
@@ -104,10 +104,10 @@ def _from_least(bindings: Sequence[Expr], variables: list[Var], bounds: Bounds) 
 def _counted_from_zero(
     rests: list[Expr], variables: dict[Var, Expr], extents: list[Expr], bounds: Bounds
 ) -> IterMap | None:
-    """Returns the map of loops from 0 to where *variables* end that count on from a constant; None if there is none.
+    """Returns the map for loops that start at 0 instead of at a constant, with the same ends; None if there are none.
 
-    An index `(i + 3) // 6` of a loop over 27 values, such as the later part of one that was cut, becomes `i // 6` of one over 30.
-    More iterations that are told apart tell these apart, too.
+    An index `(i + 3) // 6` of a loop over 27 values, such as the later part of a split loop, becomes `i // 6` of one over 30.
+    If the instances of more iterations are distinct, those of these iterations are, too.
     """
     counted = dict(variables)
     for n in dict.fromkeys(n for r in rests for n in post_order(r)):
@@ -137,7 +137,7 @@ def reduces_all(fn: Function, path: Path) -> bool:
 
 
 def mixed_loops(path: Path) -> list[For]:
-    """Returns the loops that both a spatial and another axis of the block at the end of *path* depend on."""
+    """Returns the loops on which both a spatial and a non-spatial axis of the block at the end of *path* depend."""
     block = the_block(path)
     bound = list(zip(block.axes, block.bindings, strict=True))
     spatial = {v for a, b in bound if a.kind is AxisKind.SPATIAL for v in free_vars(b)}

@@ -1,4 +1,4 @@
-"""Where a buffer may be used: only where its allocation is around."""
+"""A buffer may be used only inside its allocation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.targets import SIGHTS
 
 
 def check_scope_name(scope: str) -> None:
-    """Refuses what can't be the name of a memory; which memories there are is up to the target."""
+    """Refuses a text that can't be the name of a memory scope; the target defines which scopes there are."""
     if not scope.isidentifier():
         refuse(
             f"{scope!r} is not the name of a memory", hint=f"use one of {', '.join(SIGHTS)}, or of an accelerator's own"
@@ -18,7 +18,7 @@ def check_scope_name(scope: str) -> None:
 def check_scopes(fn: Function, known: dict[Stmt, frozenset[Buffer]] | None = None) -> None:
     """Refuses a function in which a block uses a buffer outside its allocation.
 
-    *known* remembers, from one step to the next, what statements use: a step leaves most of a program as it was.
+    *known* caches, from one step to the next, the buffers that statements use: a step leaves most of a program unchanged.
     """
     visible = frozenset([p for p in fn.params if isinstance(p, Buffer)])
     if not _used(fn.body, {} if known is None else known) <= visible:
@@ -45,7 +45,7 @@ def _used(root: Stmt, known: dict[Stmt, frozenset[Buffer]]) -> frozenset[Buffer]
 
 
 def _refuse_first(fn: Function, visible: frozenset[Buffer]) -> None:
-    """Refuses the first block that uses a buffer that is not *visible*, nor allocated around it."""
+    """Refuses the first block that uses a buffer that is neither *visible* nor allocated around it."""
     stack: list[tuple[Stmt, frozenset[Buffer]]] = [(fn.body, visible)]
     while stack:
         s, visible = stack.pop()

@@ -40,7 +40,7 @@ def _fills_inside(path: tuple[Stmt, ...], region: Region) -> bool:
 
 
 def _reach(inner: Block, written: Region, loops: list[For], region: Region) -> bool:
-    """Tells whether *loops* take what *inner* writes to every element of *region*."""
+    """Tells whether *inner*, as *loops* run, writes every element of *region*."""
     where, elements = element_of(written)
     bounds = Bounds()
     for f in (*loops, *elements):

@@ -1,4 +1,4 @@
-"""Which blocks are sums of products, so that zeros may stand behind their inputs."""
+"""Recognises sums of products, whose inputs may be padded with zeros."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def chooses_zero(e: Expr) -> TypeGuard[Select]:
 
 
 def accesses(block: Block) -> list[Load | Store]:
-    """Returns all that *block* reads and writes, element by element."""
+    """Returns the accesses of *block*, reads and writes."""
     parts = [block.body] if block.init is None else [block.init, block.body]
     return [n for p in parts for n in post_order(p) if isinstance(n, Load | Store)]
 
 
 def check_einsum(block: Block, sizes: Sizes) -> None:
-    """Refuses a block that padding would change, or that may stop the program where there is only padding."""
+    """Refuses a block whose result padding would change, or whose formula may trap on padding (an integer division by zero)."""
     written = plain_store(block)
     _check_result(block, written)
     _check_start(block, written)
@@ -69,7 +69,7 @@ def _check_result(block: Block, written: Store) -> None:
 
 
 def _check_start(block: Block, written: Store) -> None:
-    """Refuses a block that depends on what was in its result before."""
+    """Refuses a block that depends on the previous contents of its result."""
     reduces = any(a.kind is not AxisKind.SPATIAL for a in block.axes)
     same = all(n.indices == written.indices for n in accesses(block) if n.buffer is written.buffer)
     reads = any(isinstance(n, Load) and n.buffer is written.buffer for n in accesses(block))
@@ -85,7 +85,7 @@ def _loads(e: Expr) -> list[Load]:
 
 
 def _formula(e: Expr) -> list[Expr]:
-    """Returns the nodes of *e* without those in indices of elements."""
+    """Returns the nodes of *e* outside of the indices of accesses."""
     found: list[Expr] = []
     stack = [e]
     while stack:
@@ -97,14 +97,14 @@ def _formula(e: Expr) -> list[Expr]:
 
 
 def _adds_zero(value: Expr, own: Expr, axis: Var) -> bool:
-    """Tells whether an update leaves its result as it is wherever all elements that depend on *axis* are zero."""
+    """Tells whether an update leaves its result unchanged wherever all elements indexed by *axis* are zero."""
     if not isinstance(value, Add) or own not in (value.a, value.b):
         return False
     return _is_zero(value.b if value.a is own else value.a, axis)
 
 
 def _is_zero(e: Expr, axis: Var) -> bool:
-    """Tells whether *e* is zero where all elements that depend on *axis* are; infinity times zero is not."""
+    """Tells whether *e* is zero where all elements indexed by *axis* are zero; infinity times zero is not."""
     match e:
         case Load(_, indices):
             return any(i is axis for i in indices)

@@ -1,8 +1,8 @@
-"""Which reads are fed by writes of the same iteration: what decides whether iterations may run apart or in another order.
+"""Flow dependences within an iteration: a read fed by a write of the same iteration does not restrict the iterations' order.
 
-A write *feeds* a read if, in every iteration of the loops around both, it has surely written all that the read touches. The
-elements written must fill a box: the loops below the common ones must reach every point of it (bijection analysis), and the
-guard of the block may only cut the box where that is known exactly.
+A write *feeds* a read if, in every iteration of the loops around both, it has surely written all elements that the read
+accesses. The elements written must fill a box: the loops below the common ones must reach every point of it (bijection
+analysis), and the guard of the block may only cut the box where that is known exactly.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """All writes and reads of a buffer in a piece of program, in program order; a block's reads of its own result apart."""
+    """All writes and reads of a buffer in a statement, in program order; a block's reads of its own result are kept apart."""
 
     writes: tuple[Access, ...]
     reads: tuple[Access, ...]
@@ -83,7 +83,7 @@ class Uses:
 
 
 def check_structured(root: Stmt) -> None:
-    """Refuses statements outside blocks, and loops or blocks whose place depends on data: nothing is known about them."""
+    """Refuses statements outside blocks, and loops or blocks under data-dependent control flow: nothing is known about them."""
     for path in paths(root):
         s = path[-1]
         if not isinstance(s, For | Seq | Alloc | Block):
@@ -104,7 +104,7 @@ def check_flat(root: Stmt) -> None:
 
 
 def uses_under(path: Path) -> dict[Buffer, Uses]:
-    """Returns the uses of each buffer that blocks at or below the end of *path* touch."""
+    """Returns the uses of each buffer that blocks at or below the end of *path* access."""
     writes: dict[Buffer, list[Access]] = {}
     reads: dict[Buffer, list[Access]] = {}
     own: dict[Buffer, list[Access]] = {}
@@ -140,7 +140,7 @@ def common_length(a: Path, b: Path) -> int:
 
 
 def is_finished(path: Path, within: Sequence[Stmt]) -> bool:
-    """Tells whether the block at the end of *path* reduces over none of the loops *within*, so that an iteration ends it."""
+    """Tells whether the block at the end of *path* reduces over none of the loops *within*, so that an iteration completes it."""
     block = the_block(path)
     outer = {f.var for f in within if isinstance(f, For)}
     combined = [b for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is not AxisKind.SPATIAL]
@@ -148,7 +148,7 @@ def is_finished(path: Path, within: Sequence[Stmt]) -> bool:
 
 
 def is_defined(access: Access) -> bool:
-    """Tells whether a write surely stores to all of its region, whatever was there before."""
+    """Tells whether a write surely stores to all of its region, independently of the previous contents."""
     return covers_region(access.block, access.region) and all(
         r.buffer is not access.region.buffer for r in access.block.reads
     )
@@ -166,7 +166,7 @@ def is_spread(fn: Function, write: Access) -> bool:
 
 
 def covers_read(fn: Function, write: Access, read: Access) -> bool:
-    """Tells whether *write*, which comes first, has written all that *read* touches, in each iteration of the loops around both.
+    """Tells whether *write*, which comes first, writes all that *read* accesses, in each iteration of the loops around both.
 
     Elements that the writing block updates count as written.
     """
@@ -199,7 +199,7 @@ class _Feed:
         self.sizes = self.inner.ranges.keys() - {f.var for f in (*write.loops, *elements)}
 
     def holds(self) -> bool:
-        """Answers it: the box that is written is full, holds what is read, and no guard takes away from it."""
+        """Answers it: the box that is written is full, contains the elements read, and no guard reduces it."""
         written = [simplify(at_loops(self.write.block, i), self.inner) for i in self.where]
         sizes = self.write.region.buffer.shape
         wanted = [ends_over(self.read.block, r, self.reading, self.reading_bounds) for r in self.read.region.ranges]
@@ -215,7 +215,7 @@ class _Feed:
         )
 
     def _holds(self, low: Expr, high: Expr, first: Expr, last: Expr, size: Expr) -> bool:
-        """Tells whether `first .. last`, as far as it is in the buffer, lies within `low .. high`."""
+        """Tells whether the part of `first .. last` inside the buffer lies within `low .. high`."""
         return self._reaches_down(low, first) and self._reaches_up(high, last, size)
 
     def _reaches_down(self, low: Expr, first: Expr) -> bool:
@@ -225,7 +225,7 @@ class _Feed:
         return high is last or prove(last <= high, self.outer) or prove(size - ONE <= high, self.outer)
 
     def _is_full(self, written: list[Expr], boxes: list[tuple[Expr, Expr]]) -> bool:
-        """Tells whether the inner loops reach every point of the box, the outer ones standing still."""
+        """Tells whether the inner loops reach every point of the box while the outer ones are fixed."""
         rests: list[Expr] = []
         widths: list[Expr] = []
         for e, (low, high) in zip(written, boxes, strict=True):
@@ -240,7 +240,7 @@ class _Feed:
         return found is not None and found.surjective
 
     def _is_unguarded(self, written: list[Expr], needs: list[tuple[Expr, Expr]]) -> bool:
-        """Tells whether the guard of the writing block holds wherever something is read."""
+        """Tells whether the guard of the writing block holds at every element that is read."""
         shared = set(conjuncts(self.read.block.predicate))
         own = [c for c in self.domain.guard if c not in shared]
         if not own:
@@ -257,7 +257,7 @@ class _Feed:
         return all(c in exact or self._holds_at_start(c, written) or self._reads_nothing_beyond(c, needs) for c in own)
 
     def _ends_of(self, r: Range) -> tuple[list[Expr], list[Expr]]:
-        """Returns what the guard of the reading block alone says that it reads no less, and no more than."""
+        """Returns the least and the greatest index read, as limited by the guard of the reading block alone."""
         block, variables = self.read.block, [f.var for f in self.reading]
         first, last = at_loops(block, r.begin), at_loops(block, r.begin + r.extent - ONE)
         down = limits(block, simplify(first, self.reading_bounds), variables, self.reading_bounds)
@@ -265,9 +265,9 @@ class _Feed:
         return [n.first for n in down if n.first is not None], [n.last for n in up if n.last is not None]
 
     def _reads_nothing_beyond(self, c: Expr, needs: list[tuple[Expr, Expr]]) -> bool:
-        """Tells whether all that is read is outside of the buffer in the iterations in which *c*, a condition on them, fails.
+        """Tells whether the read accesses only elements outside the buffer in the iterations in which the condition *c* fails.
 
-        Such elements, padding that a `select` passes over, nothing could have written.
+        No write could feed such reads: they are padding that a `select` skips.
         """
         if any(v in self.vars for v in free_vars(c)):
             return False
@@ -289,8 +289,8 @@ class _Feed:
 def uncovered_read(fn: Function, uses: Uses, around: Collection[Var] | None = None) -> Access | None:
     """Returns a read (or a second write) of elements that no earlier write of the same iteration has finished; None if all are.
 
-    The loops that a read shares with the writes are those of the iteration meant. With *around*, the variables of the loops
-    outside of those iterations, accesses that never touch the same elements while these stand still do not count.
+    An iteration is one of the loops that a read shares with the writes. With *around*, the variables of the loops outside of
+    those iterations, accesses that never touch the same elements while these are fixed do not count.
     """
     for n, later in enumerate(uses.writes[1:], 1):
         if not (
@@ -323,7 +323,7 @@ def roots(fn: Function, uses: Uses) -> list[Access]:
 
 
 def is_disjoint(fn: Function, a: Access, b: Access, around: Collection[Var]) -> bool:
-    """Tells whether two accesses touch different elements as long as the loops of the variables *around* stand still."""
+    """Tells whether two accesses touch different elements while the loops of the variables *around* are fixed."""
     for x, y in zip(a.region.ranges, b.region.ranges, strict=True):
         first, second = (
             ends_over(s.block, r, [f for f in s.loops if f.var not in around], bounds_on(s.path, fn))
@@ -343,8 +343,8 @@ def is_disjoint(fn: Function, a: Access, b: Access, around: Collection[Var]) -> 
 def _take_turns(fn: Function, a: Access, i: Expr, b: Access, j: Expr, around: Collection[Var]) -> bool:
     """Tells whether the index *i* of one access and *j* of another never meet: modulo some step, they take different values.
 
-    Terms that are multiples of the step fall away; the others stay within bounds. Where there are none of these, this is the GCD
-    test (Banerjee, "Dependence analysis for supercomputing", 1988).
+    Terms that are multiples of the step vanish; the others stay within bounds. Without such other terms, this is the GCD test
+    (Banerjee, "Dependence analysis for supercomputing", 1988).
     """
     p, q = (poly_of(simplify(at_loops(s.block, e), bounds_on(s.path, fn))) for s, e in ((a, i), (b, j)))
     moving = {f.var for s in (a, b) for f in s.loops if f.var not in around}
@@ -358,11 +358,11 @@ def _variables(m: Monomial) -> set[Var]:
 
 
 _Rest = tuple[Poly, int, int]
-"""The terms of an index that stand still, and the least and the largest that all others add up to."""
+"""The terms of an index that are fixed, and the least and the largest sum of all others."""
 
 
 def _rest(fn: Function, access: Access, p: Poly, step: int, moving: Collection[Var]) -> _Rest | None:
-    """Returns what is left of an index modulo *step*, where its block runs; None if it is not bounded."""
+    """Returns the remainder of an index modulo *step*, where its block runs; None if it is not bounded."""
     left = {m: k for m, k in p.items() if not m or k % step}
     still = {m: k for m, k in left.items() if m and _variables(m).isdisjoint(moving)}
     bounds = domain_of(access.block, access.loops, bounds_on(access.path, fn)).bounds
@@ -371,7 +371,7 @@ def _rest(fn: Function, access: Access, p: Poly, step: int, moving: Collection[V
 
 
 def _differ_modulo(step: int, a: _Rest | None, b: _Rest | None) -> bool:
-    """Tells whether no number in one range is that in another plus a multiple of *step*."""
+    """Tells whether no number in one range equals one in the other plus a multiple of *step*."""
     if a is None or b is None or a[0] != b[0]:
         return False
     least, most = a[1] - b[2], a[2] - b[1]
@@ -379,7 +379,7 @@ def _differ_modulo(step: int, a: _Rest | None, b: _Rest | None) -> bool:
 
 
 def is_covered(fn: Function, writes: Sequence[Access], read: Access) -> bool:
-    """Tells whether all of *writes* come before *read*, are finished in its iteration, and write all that it touches."""
+    """Tells whether all of *writes* come before *read*, are finished in its iteration, and write all that it accesses."""
     return all(
         is_before(w.path, read.path)
         and is_finished(w.path, w.path[: common_length(w.path, read.path)])

@@ -1,4 +1,4 @@
-"""Proving that a block computes what a tensor instruction does, and finding the instruction's operands in its buffers.
+"""Proving that a block computes a tensor instruction's semantics, and finding the instruction's operands in its buffers.
 
 The two must be the same but for names, the order of loops, the order of the operands of commutative operators, and where
 operands lie: each index of an operand may be any one index of the block's buffer, at a constant distance per step, unless the
@@ -21,7 +21,7 @@ from weft.targets.instructions import ORDINARY, TensorIntrinsic
 
 
 class Mismatch(Exception):
-    """The block is not what the instruction computes; the message says where they differ, *depth* how far they agree."""
+    """The block does not compute the instruction; the message says where they differ, *depth* how far they agree."""
 
     def __init__(self, message: str, depth: int) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Match:
-    """What the parameters of an instruction are in a block: operands, and the values of scalars."""
+    """The binding of an instruction's parameters in a block: operands, and the values of scalars."""
 
     operands: dict[Buffer, Operand] = field(default_factory=dict)
     scalars: dict[Var, Expr] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def nest_of(loops: Sequence[For], block: Block, bounds: Bounds) -> BlockNest | N
 
 
 def match(intrinsic: TensorIntrinsic, given: BlockNest, bounds: Bounds) -> Match:
-    """Returns what the parameters of *intrinsic* are in *given*; raises `Mismatch` where the two differ.
+    """Returns the binding of the parameters of *intrinsic* in *given*; raises `Mismatch` where the two differ.
 
     *bounds* has the ranges of the loops of *given* and of all other variables in it.
     """
@@ -112,7 +112,7 @@ def _pairings(wanted: BlockNest, given: BlockNest) -> Iterator[dict[Var, Var]]:
 
 
 class _Matching:
-    """One try, with the loops paired."""
+    """One attempt at a match, for one pairing of the loops."""
 
     def __init__(
         self, intrinsic: TensorIntrinsic, wanted: BlockNest, given: BlockNest, loops: Mapping[Var, Var], bounds: Bounds
@@ -126,7 +126,7 @@ class _Matching:
         self.found = Match()
 
     def run(self) -> Match:
-        """Matches the assignments, then what the operands must satisfy together."""
+        """Matches the assignments, then checks the conditions on the operands together."""
         w, g = self.wanted.store, self.given.store
         self.element(w.buffer, w.indices, g.buffer, g.indices)
         self.value(w.value, g.value)
@@ -137,7 +137,7 @@ class _Matching:
         return self.found
 
     def fail(self, message: str) -> NoReturn:
-        """Raises the mismatch, with how much had been found to agree."""
+        """Raises the mismatch, with the number of nodes that agreed."""
         raise Mismatch(message, len(self.found.operands))
 
     def value(self, w: Expr, g: Expr) -> None:

@@ -1,10 +1,10 @@
-"""The iterations of a block: its loops cut to where its guard can hold, and the part of the guard that this leaves.
+"""The iteration domain of a block: its loops' ranges narrowed to where its guard can hold, and the remaining part of the guard.
 
 for i in range(0, 3):                        i in 0..1, j in 0..1
     for j in range(0, 4):             ->     and i*2 + j < 3
         if i*2 + j < 3 and j < 2 and i < 2: S(i, j)
 
-Splits of splits leave such guards; only what is left needs the reasoning that `ir.affine.iter_map` and `flow_dependence` do.
+Splits of splits produce such guards; only the remaining part needs the reasoning of `ir.affine.iter_map` and `flow_dependence`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _cut(loops: dict[Var, tuple[Expr, Expr]], conditions: Sequence[Expr], bounds
 
 
 def _tighten(slack: Poly, ends: dict[Var, tuple[int, int]], bounds: Bounds) -> None:
-    """Narrows the *ends* of each loop that is a term of *slack*, alone or divided, to where that can be one or more."""
+    """Narrows the *ends* of each loop that is a term of *slack*, alone or divided, so that *slack* can be positive."""
     for m, k in slack.items():
         for v, step in _counted(m):
             if v not in ends:
@@ -126,7 +126,7 @@ def _tighten(slack: Poly, ends: dict[Var, tuple[int, int]], bounds: Bounds) -> N
 
 
 def _counted(m: Monomial) -> Iterator[tuple[Var, int]]:
-    """Yields the variable that a monomial is, or whose steps it counts, and how long a step is."""
+    """Yields the variable v of a monomial `v` or `v // step`, and the step (1 for the former)."""
     if len(m) != 1:
         return
     match m[0]:

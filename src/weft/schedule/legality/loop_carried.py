@@ -1,7 +1,7 @@
-"""Blocks that read what earlier instances of themselves have written, and which orders keep those instances first.
+"""Loop-carried dependences of a block on its own earlier instances, and the loop orders that preserve them.
 
-S[t + 1, i] = S[t, i] + X[t, i]              i may move outside of t: both sides name the same i
-S[t + 1, i] = S[t, i - 1] + X[t, i]          it may not: for each i, the step before needs another one
+S[t + 1, i] = S[t, i] + X[t, i]              i may move outside of t: both sides use the same i
+S[t + 1, i] = S[t, i - 1] + X[t, i]          it may not: the step before is needed at another i
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from weft.schedule.legality.flow_dependence import Access, Uses, is_disjoint
 
 
 def carried_read(fn: Function, uses: Uses, target: For, around: Collection[Var]) -> Access | None:
-    """Returns a block's read of elements that another iteration of *target* may write, the loops *around* it standing still.
+    """Returns a block's read of elements that another iteration of *target* may write, while the loops *around* it are fixed.
 
-    That a block reads the very elements that the same instance writes does not count.
+    Reads of the elements that the same instance writes do not count.
     """
     for r in uses.own_reads:
         if any(w.path != r.path or not _is_told(fn, w, r, target) for w in _written_elsewhere(fn, uses, r, around)):
@@ -41,10 +41,10 @@ def _written_elsewhere(fn: Function, uses: Uses, read: Access, around: Collectio
 
 
 def reordered_read(fn: Function, uses: Uses, around: Collection[Var], fixed: Sequence[For]) -> Access | None:
-    """Returns a block's read that may come before the write it needs, when all loops but *around* and *fixed* change places.
+    """Returns a block's read that may precede the write it depends on, when all loops but *around* and *fixed* are reordered.
 
-    Those of *fixed* keep their order. The read is safe if what it shares with the writes tells all other loops: then two
-    instances that touch one element differ in fixed loops only.
+    Those of *fixed* keep their order. The read is safe if the indices that it shares with the writes determine all other loops:
+    then two instances that access one element differ in fixed loops only.
     """
     for r in uses.own_reads:
         for w in _written_elsewhere(fn, uses, r, around):

@@ -1,4 +1,4 @@
-"""Choosing how a loop runs, and what makes that legal."""
+"""Choosing the kind of a loop (serial, parallel, vectorised ...), and its legality."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def check_constant_extent(fn: Function, loop: LoopRef) -> None:
 
 
 def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buffer]:
-    """Refuses a loop whose iterations could touch each other's results; returns the buffers that each needs for itself.
+    """Refuses a loop whose iterations are not independent; returns the buffers to be privatised to an iteration.
 
-    Each block under it must use the loop in its spatial axes only. Each buffer written there must either be touched at other
-    places by each iteration or, if *private* memory is possible, be used nowhere outside the loop; and what an iteration reads
-    of it, the same iteration must have written.
+    Each block under it must use the loop in its spatial axes only. Of each buffer written there, different iterations must
+    access different elements or, if *private* memory is possible, the buffer must be used nowhere outside the loop; and an
+    iteration may read only elements that the same iteration has written.
     """
     key = (fn.params, without_kinds(fn.body), loop.var, private)
     known = _LEGAL.get(key)
@@ -74,12 +74,12 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
 
 
 _LEGAL: Final[dict[tuple[tuple[Param, ...], Stmt, Var, bool], tuple[Buffer, ...]]] = {}
-"""What loops were found to need that may run in any order: each step asks anew for all that it has rebuilt."""
+"""A cache of the results of `check_independent`: each step asks again for all loops that it has rebuilt."""
 
 
 @lru_cache(maxsize=16)
 def without_kinds(root: Stmt) -> Stmt:
-    """Returns *root* with plain serial loops: how loops run, and what they are annotated with, decides no dependence."""
+    """Returns *root* with plain serial loops: dependences do not depend on loop kinds and notes."""
 
     def plain(s: Stmt) -> Stmt | None:
         return For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, ()) if isinstance(s, For) else None
@@ -122,7 +122,7 @@ def _checked_independent(fn: Function, path: Path, private: bool) -> list[Buffer
 
 
 def _check_spatial(target: For) -> None:
-    """Refuses a loop along which a block combines values, or must keep its order."""
+    """Refuses a loop along which a block reduces, or must keep its order."""
     for block in blocks_in(target):
         for axis, binding in zip(block.axes, block.bindings, strict=True):
             if axis.kind is not AxisKind.SPATIAL and any(v is target.var for v in free_vars(binding)):
@@ -134,7 +134,7 @@ def _check_spatial(target: For) -> None:
 
 
 def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
-    """Tells whether each iteration of *target* writes other elements: all are within those that its first writes write."""
+    """Tells whether iterations of *target* write disjoint elements: all writes are within those of its first writes."""
     return all(
         (is_spread(fn, w) and is_injective(fn, w.path, target)) or _is_told_apart(fn, w, target)
         for w in roots(fn, uses)
@@ -142,14 +142,14 @@ def _is_apart(fn: Function, uses: Uses, target: For) -> bool:
 
 
 def _is_told_apart(fn: Function, write: Access, target: For) -> bool:
-    """Tells whether one index alone, an axis, is another in each iteration of *target*."""
+    """Tells whether some index that is a plain axis differs in different iterations of *target*."""
     axes = [a.var for a in write.block.axes if a.kind is AxisKind.SPATIAL]
     indices = [r.begin for r in write.region.ranges if r.extent is ONE]
     return any(v in indices and is_injective_in_loop(fn, write.path, target, v) for v in axes)
 
 
 def _take_windows(fn: Function, uses: Uses, target: For, around: Collection[Var]) -> bool:
-    """Tells whether, along one dimension, each iteration of *target* leaves off before where the next one begins."""
+    """Tells whether, along one dimension, the range of each iteration of *target* ends before that of the next begins."""
     accesses = (*uses.writes, *uses.reads, *uses.own_reads)
     return any(_follow(fn, accesses, d, target, around) for d in range(accesses[0].region.buffer.rank))
 
@@ -169,7 +169,7 @@ def _follow(fn: Function, accesses: Sequence[Access], dimension: int, target: Fo
 
 
 def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
-    """Tells whether *buffer* could be an iteration's own: allocated here, used nowhere else, and holding nothing from before."""
+    """Tells whether *buffer* can be private to an iteration: allocated here, used nowhere else, and not live on entry."""
     where = alloc_of(fn.body, buffer)
     if where is None or not all(is_finished(w.path, path) for w in uses.writes):
         return False
@@ -184,7 +184,7 @@ def is_private(fn: Function, path: Path, uses: Uses, buffer: Buffer) -> bool:
 
 
 def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Function:
-    """Moves the allocations of *buffers* into *loop*, so that each iteration has its own."""
+    """Moves the allocations of *buffers* into *loop*, so that each iteration has a private copy."""
     for b in buffers:
         fn = fn.with_body(drop_alloc(fn.body, b))
         path = loop_path(fn, loop)
@@ -195,7 +195,7 @@ def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Func
 
 
 def relegalize(fn: Function, before: Function) -> Function:
-    """Checks the parallel, bound and vectorised loops that a step has changed, and gives their iterations their own buffers.
+    """Checks the parallel, bound and vectorised loops that a step has changed, and privatises buffers to their iterations.
 
     A loop that was serial *before* has been checked by the primitive that chose its kind.
     """

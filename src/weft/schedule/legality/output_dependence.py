@@ -28,10 +28,10 @@ from weft.schedule.legality.reaching_writes import is_pure
 def check_output_dependences(before: Function, fn: Function, moved: str) -> None:
     """Refuses *fn*, in which the block *moved* has another place than *before*, if that breaks an output dependence.
 
-    The only writer of a buffer may recompute elements, and run earlier than it did; so may one of several copies of a block, made
-    by partitioning a loop, ahead of the others, and one that writes anew, after the others, all that is read after it. Elsewhere,
-    such as beside the initialisation of a reduction, each instance must run exactly once, and stay before or after every access
-    of its element as it was.
+    Three kinds of writers may recompute elements and run earlier than before: the only writer of a buffer; of several copies of
+    a block, made by partitioning a loop, the first one; and a last writer that overwrites all elements read after it. Any other
+    block, such as one beside the initialisation of a reduction, must run each instance exactly once, and keep its order with
+    every access of its element.
     """
     old, new = (block_path(f, BlockRef(moved)) for f in (before, fn))
     block = the_block(old)
@@ -62,10 +62,10 @@ def _check_order(before: Function, then: Access, fn: Function, now: Access, uses
 
 
 def _is_first_of_copies(before: Function, fn: Function, new: Path, uses: Uses) -> bool:
-    """Tells whether the block at *new* is a copy of all other writers, which come later and compute their elements once more.
+    """Tells whether the block at *new* is a copy of all other writers, which come later and recompute its elements.
 
-    Whoever computes such an element, and when, it has one value, as what it is computed from has; but a reduction must be seen by
-    nobody before it is complete.
+    Such an element has one value, whichever copy computes it and when, since its inputs have; but no block may read a reduction
+    before it is complete.
     """
     block = the_block(new)
     others = [w for w in uses.writes if w.block.name != block.name]
@@ -77,10 +77,10 @@ def _is_first_of_copies(before: Function, fn: Function, new: Path, uses: Uses) -
 
 
 def _hides(before: Function, fn: Function, now: Access, then: Access, uses: Uses) -> bool:
-    """Tells whether what others write is read only before a block writes it anew, at *then* as at *now*: it comes after them.
+    """Tells whether a block overwrites the values of the other writers before all later reads, at *then* as at *now*.
 
-    They share no loop with it. Nor does what is read before it; all that is read after it, it has made. It may run instances
-    there that it did not run before: what these read must be there from the start.
+    The other writers, and reads before the block, share no loop with it; it writes all elements that are read after it. At the
+    new place it may run additional instances: their inputs must be available there.
     """
     known = uses_under((before.body,))
     reads_inputs_only = not any(known[b].writes for b in read_buffers(then.block))
@@ -95,7 +95,7 @@ def _hides(before: Function, fn: Function, now: Access, then: Access, uses: Uses
 
 
 def _stays_apart(earlier: Access, then: Access, moved: Access, now: Access) -> bool:
-    """Tells whether *earlier*, which is before the access *then*, is so as *moved* before *now*; neither pair shares a loop."""
+    """Tells whether *earlier* precedes the access *then*, and *moved* precedes *now*, with no loop around both of either pair."""
     return is_before(moved.path, now.path) and not _share_loops(earlier, then) and not _share_loops(moved, now)
 
 
@@ -104,7 +104,7 @@ def _share_loops(a: Access, b: Access) -> bool:
 
 
 def _is_copy(a: Block, b: Block) -> bool:
-    """Tells whether two blocks store the same at the same axes; one that reads what it stores must start it, too."""
+    """Tells whether two blocks store the same values at the same axes; a reduction must include its initialisation, too."""
     kinds = {AxisKind.SPATIAL} if a.init is None else {AxisKind.SPATIAL, AxisKind.REDUCE}
     if len(a.axes) != len(b.axes) or (a.init is None) is not (b.init is None):
         return False
@@ -141,13 +141,13 @@ def _moved_uses(fn: Function, uses: Uses) -> Uses:
 
 
 def _stays_started(before: Function, then: Access, other: Access, fn: Function, now: Access) -> bool:
-    """Tells whether *other* stores once to each element, before the block touches it, *then* as *now*: it starts a reduction."""
+    """Tells whether *other* initialises a reduction: it stores once to each element, before the block does, *then* as *now*."""
     once = all(a.kind is AxisKind.SPATIAL for a in other.block.axes) and is_spread(before, other)
     return once and is_bijective(before, other.path) and _is_fed(before, other, then, fn, _moved(fn, other), now)
 
 
 def _keeps_order(before: Function, then: Access, other: Access, fn: Function, now: Access) -> bool:
-    """Tells whether each access of an element in *other* is before or after the block *now* as it was *then*."""
+    """Tells whether each access of an element in *other* keeps its order with the block, *now* as *then*."""
     moved = _moved(fn, other)
     if not (_meet_in_one_iteration(before, then, other) and _meet_in_one_iteration(fn, now, moved)):
         return False
@@ -155,7 +155,7 @@ def _keeps_order(before: Function, then: Access, other: Access, fn: Function, no
 
 
 def _is_fed(before: Function, write: Access, then: Access, fn: Function, moved: Access, now: Access) -> bool:
-    """Tells whether all that *write* makes is complete when it is used, *before* as in *fn*, where both may have moved."""
+    """Tells whether the results of *write* are complete when they are used, *before* as in *fn*, where both may have moved."""
     return is_covered(before, [write], then) and is_covered(fn, [moved], now)
 
 
@@ -164,10 +164,10 @@ def _moved(fn: Function, access: Access) -> Access:
 
 
 def _meet_in_one_iteration(fn: Function, a: Access, b: Access) -> bool:
-    """Tells whether no element is touched by *a* in one iteration of the loops that they share, and by *b* in another.
+    """Tells whether *a* and *b* access an element only in the same iteration of the loops that they share.
 
-    Each of these loops that runs more than once must move an index of both, the same one, whose steps the loops inside it never
-    make up for.
+    Each of these loops that runs more than once must move one index of both accesses, by steps larger than the range of the loops
+    inside it.
     """
     around = {f.var for f in loops_on(b.path)}
     shared = [f for f in loops_on(a.path) if f.var in around and f.extent is not ONE]
@@ -184,6 +184,6 @@ def _tells_apart(fn: Function, f: For, a: Access, i: Range, b: Access, j: Range,
 
 
 def _binding(access: Access, r: Range) -> Expr | None:
-    """Returns what the axis is bound to that alone is the index *r*; None if it is another."""
+    """Returns the binding of the axis if the index *r* is a plain axis; None if it is not."""
     pairs = zip(access.block.axes, access.block.bindings, strict=True)
     return next((b for a, b in pairs if a.var is r.begin and r.extent is ONE), None)

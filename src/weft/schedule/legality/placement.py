@@ -1,4 +1,4 @@
-"""Checks that the placement primitives share: who reads and writes a buffer, and what moves past what."""
+"""Checks that the placement primitives share: the readers and writers of a buffer, and the statements that a block moves past."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_buffers(block: Block) -> list[Buffer]:
 
 
 def check_movable(fn: Function, path: Path, block: Block) -> Path:
-    """Returns what `check_whole` does; refuses a block that is not alone to write what it writes, too."""
+    """Returns the result of `check_whole`; also refuses a block whose buffers have other writers."""
     nest = check_whole(path, block)
     for other in outer_blocks(fn.body):
         if other is not block and set(written_buffers(other)) & set(written_buffers(block)):
@@ -44,7 +44,7 @@ def refuse_other_writer(block: Block, other: Block) -> NoReturn:
 
 
 def check_whole(path: Path, block: Block) -> Path:
-    """Returns the path to the nest that holds *block* and nothing else; refuses a block that can't be moved as a whole."""
+    """Returns the path to the nest that contains only *block*; refuses a block that can't be moved as a whole."""
     if any(a.kind not in (AxisKind.SPATIAL, AxisKind.REDUCE) for a in block.axes):
         refuse(
             f"the block {block.name} has ordered or opaque axes",
@@ -56,7 +56,7 @@ def check_whole(path: Path, block: Block) -> Path:
 
 
 def check_outermost(path: Path) -> None:
-    """Refuses a loop or a block inside another block: what it gets to read or write there, that block would have to declare."""
+    """Refuses a loop or a block inside another block, whose declared regions would have to change with the accesses inside."""
     for s in path[:-1]:
         if isinstance(s, Block):
             refuse(
@@ -79,20 +79,20 @@ def writers(fn: Function, buffer: Buffer) -> list[Block]:
 
 
 def readers(fn: Function, block: Block) -> list[Block]:
-    """Returns the other blocks that read what *block* writes."""
+    """Returns the other blocks that read buffers that *block* writes."""
     made = set(written_buffers(block))
     return [b for b in outer_blocks(fn.body) if b is not block and any(r.buffer in made for r in b.reads)]
 
 
 def sole_reader(fn: Function, block: Block) -> Block | None:
-    """Returns the one block that reads the intermediate results of *block*; None where several do, or what is read stays."""
+    """Returns the one block that reads the intermediate results of *block*; None where several do, or they are outputs."""
     users = readers(fn, block)
     is_intermediate = all(alloc_of(fn.body, b) is not None for b in written_buffers(block))
     return users[0] if is_intermediate and len(users) == 1 else None
 
 
 def check_untouched(fn: Function, block: Block, since: Stmt) -> None:
-    """Refuses to move *block* to *since*, earlier in the program, when anything in between uses what it writes."""
+    """Refuses to move *block* to *since*, earlier in the program, when a statement in between uses the buffers that it writes."""
     order = outer_blocks(fn.body)
     written = set(written_buffers(block))
     for between in order[order.index(outer_blocks(since)[0]) : order.index(block)]:
@@ -113,7 +113,7 @@ def axis_of_index(block: Block, region: Region) -> list[Var | None]:
 def steps_of_index(block: Block, region: Region) -> list[tuple[Var, int] | None]:
     """Returns, for each dimension of *region*, the axis that counts its steps and their size, or None for another form.
 
-    Each instance touches one whole step. Refuses an axis that counts in two dimensions.
+    Each instance accesses one whole step. Refuses an axis that counts in two dimensions.
     """
     found = [_step(block, r) for r in region.ranges]
     named = [p[0] for p in found if p is not None]
@@ -157,7 +157,7 @@ def check_complete(fn: Function, path: Path) -> None:
 
 
 def check_placeable(producer: Block) -> None:
-    """Refuses a block that does not write at its plain axes: what of it a part of its result takes could not be told."""
+    """Refuses a block that does not write at its plain axes: the instances needed for a part of its result would be unknown."""
     for region in producer.writes:
         if not is_placeable(producer, region):
             refuse(
@@ -188,7 +188,7 @@ def ranges_for(
     known: dict[Var, Range],
     bounds: Bounds,
 ) -> dict[Var, Range]:
-    """Returns *known* with the ranges that the block's axes take when it touches just *box* of *buffer*.
+    """Returns *known* with the ranges that the block's axes take when it accesses just *box* of *buffer*.
 
     *bounds* has the ranges of the variables in *box*. Refuses two regions that ask for different ranges of one axis.
     """
@@ -209,7 +209,7 @@ def ranges_for(
 
 
 def _counted(r: Range, step: int, bounds: Bounds) -> Range:
-    """Returns the numbers of the steps that *r* touches."""
+    """Returns the numbers of the steps that the range *r* overlaps."""
     if step == 1:
         return r
     first = simplify(r.begin // step, bounds)

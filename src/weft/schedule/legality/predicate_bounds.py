@@ -1,4 +1,4 @@
-"""What a block's guard says of an index: the limits that it sets while some loops run."""
+"""The limits that a block's guard sets for an index while some loops run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Limit:
 
 
 def limits(block: Block, e: Expr, moving: Collection[Var], bounds: Bounds) -> Iterator[Limit]:
-    """Yields what each condition of the guard of *block* says of the index *e*, an expression of loops.
+    """Yields the limits that each condition of the guard of *block* sets for the index *e*, an expression of loops.
 
     *bounds* has the ranges of the loops, those *moving* among them; limits are in terms of the others.
     """
@@ -53,7 +53,7 @@ def limits(block: Block, e: Expr, moving: Collection[Var], bounds: Bounds) -> It
 
 
 def _limit(c: Expr, e: Expr, slack: Expr, moving: Collection[Var], bounds: Bounds) -> Limit | None:
-    """Solves `slack >= 1` for *e*, which must move by a multiple of what *slack* moves by.
+    """Solves `slack >= 1` for *e*, whose coefficients must be a multiple of those of *slack*.
 
     With `e = rest - k*slack`, the condition says `e <= rest - k`. If *rest* takes at most k values, from r on, the
     condition holds for exactly the `e < r`. Likewise from below.
@@ -77,7 +77,7 @@ def _limit(c: Expr, e: Expr, slack: Expr, moving: Collection[Var], bounds: Bound
 
 
 def _ratio(e: Expr, slack: Expr, moving: Collection[Var]) -> int | None:
-    """Returns how many times as fast as *slack* the index *e* moves with the first loop that both depend on."""
+    """Returns the ratio of the coefficients that *e* and *slack* have for the first loop that both depend on."""
     of_slack, of_e = linear_terms(slack, moving), linear_terms(e, moving)
     if of_slack is None or of_e is None:
         return None
@@ -109,14 +109,14 @@ def fails_below(c: Expr, e: Expr, begin: Expr, moving: Collection[Var], bounds: 
 
 
 def _steps(e: Expr, slack: Expr, moving: Collection[Var]) -> list[int]:
-    """Returns how many times as fast as *slack* the index *e* may move, for one to be told from the other."""
+    """Returns the ratios of coefficients of *e* to those of *slack* with which a bound of one gives a bound of the other."""
     return sorted({1, abs(_ratio(e, slack, moving) or 1)})
 
 
 def check_recomputable(fn: Function, path: Path) -> None:
-    """Refuses a block around which new loops, over boxes of its axes, would run other instances than its own do.
+    """Refuses a block for which new loops, over boxes of its axes, would run other instances than its own loops do.
 
-    A reduction has to run over all that it reduces, and a guard to leave out only what is beyond the block's axes.
+    A reduction must run over all of its reduce axes, and the guard may only exclude values outside the axes' extents.
     """
     block = the_block(path)
     if not reduces_all(fn, path):
@@ -139,7 +139,7 @@ def check_recomputable(fn: Function, path: Path) -> None:
 
 
 def _holding_at_first(block: Block, loops: Sequence[For], bounds: Bounds) -> set[Expr]:
-    """Returns the guard's conditions on none but loops that no axis depends on, which hold in the first iteration of these."""
+    """Returns the guard's conditions on loops that no axis depends on, if they hold in the first iteration of these."""
     used = {v for b in block.bindings for v in free_vars(b)}
     first = {f.var: f.begin for f in loops if f.var not in used}
     independent = [c for c in conjuncts(block.predicate) if used.isdisjoint(free_vars(c))]
@@ -147,7 +147,7 @@ def _holding_at_first(block: Block, loops: Sequence[For], bounds: Bounds) -> set
 
 
 def _beyond_axes(block: Block, loops: Sequence[For], bounds: Bounds) -> set[Expr]:
-    """Returns the guard's conditions that leave out nothing but values below 0 or above the extent of some axis."""
+    """Returns the guard's conditions that only exclude values below 0 or beyond the extent of some axis."""
     moving = [f.var for f in loops]
     found: set[Expr] = set()
     for axis, binding in zip(block.axes, block.bindings, strict=True):

@@ -1,4 +1,4 @@
-"""Whether a block that has moved reads what it read before."""
+"""Reaching definitions: whether a block that has moved still reads the values it read before."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from weft.schedule.legality.placement import read_buffers
 def check_reaching_writes(before: Function, moved: str, fn: Function, block: str) -> None:
     """Refuses *fn* if *block* may read other values there than the block *moved* read *before*.
 
-    They are one block at two places, or *block* has taken in the formula of *moved*. Writes of what is read must stay on the same
-    side, and be complete where they come first: those in a loop around the block in each iteration. Writes that never touch
-    what is read in the same iteration of the loops around both do not matter.
+    They are one block at two places, or *block* has inlined the formula of *moved*. Writes to its inputs must stay before or
+    after it, and those before it must be complete: those in a loop around the block in each iteration. Writes that never touch
+    the elements read in the same iteration of the loops around both do not matter.
     """
     old, new = block_path(before, BlockRef(moved)), block_path(fn, BlockRef(block))
     reader = the_block(new)
@@ -31,7 +31,7 @@ def check_reaching_writes(before: Function, moved: str, fn: Function, block: str
 def _check_write(
     before: Function, old: Path, then: Path, fn: Function, w: Access, reads: list[Access], moved: str
 ) -> None:
-    """Refuses a write, once at *then*, that the block passes, that is not complete before it, or that does not stay as it was."""
+    """Refuses a write, once at *then*, that the block moves past, that is not complete before it, or that has changed."""
     new = reads[0].path
     shared_then, shared_now = _variables(old) & _variables(then), _variables(w.path) & _variables(new)
     if is_before(old, then):

@@ -45,7 +45,7 @@ from weft.support.errors import ParseError
 
 @dataclass(frozen=True)
 class IndexMap:
-    """A one-to-one map of the indices of a buffer of some *shape*; *box* is the shape that is mapped, *to* what it becomes."""
+    """A one-to-one map of the indices of a buffer of some *shape*: from indices in *box* to indices in the shape *to*."""
 
     text: str
     inputs: tuple[Var, ...]
@@ -86,7 +86,7 @@ class IndexMap:
 
 
 def _add_digit(found: dict[Source, Expr], digit: Split, scale: Expr, value: Expr, others: bool) -> None:
-    """Adds to the value of a source what one of its digits, found in *value* at *scale*, contributes."""
+    """Adds to the value of a source the contribution of one of its digits, found in *value* at *scale*."""
     d = value if scale is ONE else value // scale
     d = d % digit.extent if others else d
     d = digit.extent - ONE - d if digit.reversed else d
@@ -147,7 +147,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _box_size(v: Var, size: Expr, outputs: Sequence[Expr]) -> Expr:
-    """Returns *size* rounded up to a multiple of all that the index *v* is cut by."""
+    """Returns *size* rounded up to a multiple of all divisors of the index *v*."""
     unit = 1
     for o in outputs:
         for n in post_order(o):

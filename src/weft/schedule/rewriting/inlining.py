@@ -1,4 +1,4 @@
-"""What the two inlining primitives share."""
+"""Helpers of the two inlining primitives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.schedule.legality.bijection import instance_map
 
 
 def check_plain(fn: Function, path: Path) -> Store:
-    """Returns the one assignment that the block at the end of *path* is, for all values of its axes; refuses any other."""
+    """Returns the single, unguarded assignment of the block at the end of *path*; refuses any other block."""
     block = the_block(path)
     if block.init is not None:
         refuse(f"{block.name} is a reduction", block, "compute_at moves a reduction to where it is used")
@@ -47,7 +47,7 @@ def with_body(block: Block, body: Stmt, init: Stmt | None) -> Block:
 
 
 def replace_loads(root: Stmt, buffer: Buffer, value: Callable[[tuple[Expr, ...]], Expr]) -> Stmt:
-    """Replaces each load of *buffer* under *root* by what *value* makes of its indices."""
+    """Replaces each load of *buffer* under *root* by the result of *value* for its indices."""
 
     def change(n: Node) -> Node | None:
         if isinstance(n, Block) and any(r.buffer is buffer for r in n.reads):

@@ -27,7 +27,7 @@ from weft.schedule.cursors.tree import bounds_on
 from weft.schedule.rewriting.index_map import IndexMap
 
 Value = Callable[[Sequence[Expr]], Expr]
-"""What an element is, given its indices in the old layout."""
+"""The value of an element, given its indices in the old layout."""
 
 
 def with_layout(block: Block, old: Buffer, new: Buffer, layout: IndexMap, bounds: Bounds) -> Block:
@@ -70,9 +70,9 @@ def _check_plain(block: Block, buffer: Buffer) -> None:
 
 
 def layout_nest(fn: Function, target: Buffer, layout: IndexMap, name: str, value: Value, pad: int | float) -> Stmt:
-    """Returns loops over *target* and the block that writes to each element what *value* makes of its old indices.
+    """Returns loops over *target* and the block that writes to each element the result of *value* for its old indices.
 
-    The padding is filled with *pad*. Every instance of the block may run, so that placing it anew needs no guard.
+    The padding is filled with *pad*. Every instance of the block may run, so moving it later needs no guard.
     """
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(target.shape)]
     loops = [Var(f"ax{d}") for d in range(target.rank)]

@@ -1,4 +1,4 @@
-"""Chains of nested loops, as `fuse` and `reorder` need them, and loops that give way to others."""
+"""Chains of nested loops, as `fuse` and `reorder` need them, and checks of loops that are replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of a loop's body that stand beside it: each runs some of the iterations only."""
+"""Copies of a loop's body beside it, each for some of the iterations only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.schedule.cursors.tree import bind_loop, with_child
 
 
 def loop_copy(body: Stmt, taken: set[str]) -> Stmt:
-    """Returns a copy of *body* with variables, buffers and names of blocks of its own, none of them *taken*; takes them."""
+    """Returns a copy of *body* with fresh variables, buffers and names of blocks; adds these names to *taken*."""
 
     def rename(s: Stmt) -> Stmt | None:
         if not isinstance(s, Block):
@@ -24,7 +24,7 @@ def loop_copy(body: Stmt, taken: set[str]) -> Stmt:
 
 
 def relegalized_copy(root: Stmt, bounds: Bounds) -> Stmt:
-    """Removes the blocks under *root* that never run, and the initialisation of those that never start a reduction."""
+    """Removes the blocks under *root* that never run, and the `init` of those that never run a reduction's first instance."""
     if isinstance(root, Block):
         return NOTHING if root.predicate is FALSE else _without_init(root, bounds)
     inside = bind_loop(bounds, root) if isinstance(root, For) else bounds

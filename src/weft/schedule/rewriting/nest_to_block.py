@@ -18,16 +18,16 @@ from weft.schedule.cursors.tree import bounds_on, loop_path, replace, the_loop
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """An axis of the inner block, with the axis that counts its steps, if there is one, and what both are bound to."""
+    """An axis of the inner block, with the axis that counts its steps, if there is one, and the bindings of both."""
 
     inner: Axis
     position: Expr  # in terms of the outer axis and the loops inside
     outer: Axis | None
-    step: Expr  # what the outer axis is bound to
+    step: Expr  # the binding of the outer axis
 
 
 def enclose(fn: Function, loop: LoopRef) -> tuple[Function, Block]:
-    """Returns the function with *loop* and all that is in it as the body of a new block, and that block."""
+    """Returns the function with *loop* as the body of a new block, and that block."""
     path = loop_path(fn, loop)
     nest, block = only_block(the_loop(path))
     whole = (*path, *nest[1:], block)
@@ -44,7 +44,7 @@ def enclose(fn: Function, loop: LoopRef) -> tuple[Function, Block]:
 
 
 def only_block(loop: For) -> tuple[list[For], Block]:
-    """Returns the loops from *loop* inwards and the one block in them; refuses a loop with more than that in it."""
+    """Returns the loops from *loop* inwards and the one block in them; refuses a loop that contains more."""
     nest = [loop]
     while isinstance(nest[-1].body, For):
         nest.append(nest[-1].body)
@@ -59,7 +59,7 @@ def only_block(loop: For) -> tuple[list[For], Block]:
 
 
 def _check(nest: Sequence[For], block: Block) -> None:
-    """Refuses loops whose range varies, and a guard that the loops inside have a say in."""
+    """Refuses loops whose range varies, and a guard that depends on the loops inside."""
     inside = {f.var for f in nest}
     for f in nest:
         if f.begin is not ZERO or any(v in inside for v in free_vars(f.extent)):
@@ -112,7 +112,7 @@ def _refuse_division(axis: Axis, binding: Expr, block: Block) -> NoReturn:
 
 
 def _init(fn: Function, block: Block, nest: Sequence[For], axes: Sequence[Divided], init: Stmt) -> Stmt:
-    """Returns the start of the reduction for all results of the loops inside."""
+    """Returns the initialisation of the reduction for all results of the loops inside."""
     inside = {f.var for f in nest}
     spatial = [x for x in axes if x.inner.kind is AxisKind.SPATIAL]
     moving = {v for x in spatial for v in free_vars(x.position) if v in inside}

@@ -65,9 +65,9 @@ def _digits(source: Buffer, position: Expr) -> tuple[Expr, ...]:
 
 
 def check_instructions(fn: Function, before: Function) -> None:
-    """Refuses a step that changes what an instruction of the function *before* relies on.
+    """Refuses a step that breaks the assumptions of an instruction of the function *before*.
 
-    That are the box that it writes, and the memory and the strides of the operands whose addresses it takes.
+    These are the box that it writes, and the memory and the strides of the operands whose addresses it takes.
     """
     known = {b.name: b for b in _instructions(before)}
     for block in _instructions(fn):
@@ -84,7 +84,7 @@ def _instructions(fn: Function) -> tuple[Block, ...]:
 
 @lru_cache(maxsize=8)
 def _instructions_in(root: Stmt) -> tuple[Block, ...]:
-    """Finds them once: what a step makes is what the next one changes."""
+    """Returns the instructions of a function; cached, since each step's result is the next step's input."""
     return tuple([b for b in blocks_in(root) if find_note(b.notes, TensorInstruction) is not None])
 
 

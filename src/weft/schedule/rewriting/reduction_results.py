@@ -1,4 +1,4 @@
-"""What is done once for each result of a reduction, apart from its loops: starting it, or finishing it."""
+"""Loops over the results of a reduction, for its initialisation or for combining partial results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Build = Callable[[dict[Var, Var], list[Axis], list[Expr], Expr], Stmt]
 
 
 def over_results(path: Path, loops: Sequence[For], suffix: str, build: Build) -> Stmt:
-    """Returns new loops around what *build* makes, for those of *loops* that the results of the block on *path* depend on.
+    """Returns new loops around the result of *build*, for those of *loops* that the results of the block on *path* depend on.
 
-    *build* is given the new variables of the spatial axes, those axes, their bindings and a guard. The loops that the reduction
-    runs over must not have a say in which results there are.
+    *build* is given the new variables of the spatial axes, those axes, their bindings and a guard. The set of results must not
+    depend on the loops that the reduction runs over.
     """
     block, reduced = the_block(path), reduce_loops(path)
     kept = [(a, b) for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is AxisKind.SPATIAL]

@@ -1,4 +1,4 @@
-"""What rules ask of a block: its axes, how its loads use them, and what kind of computation it is."""
+"""Queries of rules about a block: its axes, how its loads use them, and the kind of its computation."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def reduce_axes(block: Block) -> list[Axis]:
 
 
 def is_reduction(block: Block) -> bool:
-    """Tells whether *block* combines values."""
+    """Tells whether *block* is a reduction."""
     return bool(reduce_axes(block))
 
 
 def inputs_of(block: Block) -> list[Load]:
-    """Returns the loads of *block*, without those of what it writes itself."""
+    """Returns the loads of *block*, without those of the buffers that it writes."""
     written = {r.buffer for r in block.writes}
     return [x for x in loads(block.body) if x.buffer not in written]
 
@@ -50,7 +50,7 @@ class Contraction:
 def contraction_of(block: Block) -> Contraction | None:
     """Returns the factors of a block that is a sum of products of two loads; None for any other.
 
-    Where the last piece of a reduction that was cut is shorter, what is added may be under a condition.
+    In a reduction that was split with a remainder, the added product may be under a condition.
     """
     body = block.body
     if not is_reduction(block) or not isinstance(body, Store):
@@ -93,7 +93,7 @@ def ignores_or_follows(load: Load, var: Var) -> bool:
 
 
 def is_tileable(s: Schedule, ref: BlockRef) -> bool:
-    """Tells whether a reduction can compute a vector of results at once: its last axis is not gathered from any input."""
+    """Tells whether a reduction can compute a vector of results at once: its last axis makes no input a gather."""
     block = block_of(s, ref)
     axes = spatial_axes(block)
     return (

@@ -1,4 +1,4 @@
-"""Which rule schedules what: the program's blocks are sorted into classes, and each class has its rule."""
+"""The choice of rules: the program's blocks are classified, and each class has its rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.targets import Target
 
 
 def schedule_program(program: Program, machine: Target, choose: Choose = cheapest) -> Schedule:
-    """Returns *program*, straight from its formulas, scheduled for *machine* by the candidates that *choose* takes."""
+    """Returns *program*, as made from its formulas, scheduled for *machine* by the candidates that *choose* selects."""
     return carry_out(program, Choosing(machine, choose))
 
 
@@ -40,8 +40,8 @@ def apply_plan(program: Program, plan: Plan) -> Schedule:
 def carry_out(program: Program, p: Planner) -> Schedule:
     """Returns *program* scheduled for a CPU by the decisions of *p*.
 
-    Reductions whose last axis is contiguous in what they read (contractions, windows) are tiled in registers; others are computed
-    row by row; what is left is element-wise and vectorised. The steps of a recurrence are scheduled apart, in vectors.
+    Reductions whose last axis is contiguous in their inputs (contractions, windows) are tiled in registers; others are computed
+    row by row; the remaining blocks are element-wise and vectorised. The steps of a recurrence are scheduled apart, in vectors.
     """
     s = Schedule(program)
     inline_blocks(s, p)

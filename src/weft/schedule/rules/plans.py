@@ -14,7 +14,7 @@ from weft.targets import Target
 def plans(program: Program, machine: Target) -> Iterator[Plan]:
     """Yields the cheapest plan, then those that differ from it in one decision, which later ones may follow.
 
-    The decisions after the one that differs are the cheapest again: some of them are other questions then.
+    The decisions after the one that differs are the cheapest again; some of them are then decisions about other schedules.
     """
     best = Choosing(machine)
     carry_out(program, best)
@@ -28,7 +28,7 @@ def plans(program: Program, machine: Target) -> Iterator[Plan]:
 
 
 class _Prefix:
-    """Chooses as *questions* were answered, then *candidate*, then the cheapest."""
+    """Chooses as in *questions* (a prefix of decisions), then *candidate*, then the cheapest."""
 
     def __init__(self, questions: Sequence[Question], candidate: Candidate[Any]) -> None:
         self._decisions = [*[q.chosen.decision for q in questions], candidate.decision]

@@ -1,4 +1,4 @@
-"""`annotate`: a loop or a block carries a note for what comes after the schedule.
+"""`annotate`: a loop or a block carries a note for later stages: lowering, backends, users.
 
 for i in range(0, 64):                  for i in range(0, 64, grain=2):
     S(i)                       ->           S(i)
@@ -14,7 +14,7 @@ from weft.schedule.cursors.tree import block_path, loop_path, replace
 
 @primitive
 def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | float | str) -> tuple[Change, None]:
-    """Notes *key* = *value* at a loop or block; a note of the same key is replaced. What the program computes stays the same."""
+    """Notes *key* = *value* at a loop or block; a note of the same key is replaced. The results of the program stay the same."""
     path = loop_path(fn, target) if isinstance(target, LoopRef) else block_path(fn, target)
     old = path[-1]
     if not key.isidentifier():
@@ -25,7 +25,7 @@ def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | fl
 
 
 def _noted(old: Stmt, note: UserNote) -> Stmt:
-    """Returns a loop or block with one more note, in the place of one of that name."""
+    """Returns a loop or block with one more note, which replaces one of the same name."""
     if isinstance(old, For):
         return For(old.var, old.begin, old.extent, old.kind, old.body, with_note(old.notes, note))
     if isinstance(old, Block):

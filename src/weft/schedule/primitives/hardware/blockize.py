@@ -19,7 +19,7 @@ from weft.schedule.rewriting.nest_to_block import enclose
 
 @primitive
 def blockize(fn: Function, loop: LoopRef) -> tuple[Change, BlockRef]:
-    """Makes *loop* and all that is in it one block, around the block that is there; returns the outer block.
+    """Makes *loop* and its body one block, around the block inside; returns the outer block.
 
     Legal if there is but one block in the loops, if each of its axes is bound to a whole number of steps of the loops
     outside plus a position within the step, and if its guard depends on the loops outside only. A reduction is started by

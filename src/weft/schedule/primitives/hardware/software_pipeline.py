@@ -43,9 +43,9 @@ from weft.schedule.rewriting.storage_folding import with_folded_storage
 def software_pipeline(fn: Function, loop: LoopRef, stages: Sequence[int]) -> tuple[Change, LoopRef]:
     """Runs each statement in the body of *loop* in its stage of *stages*: stage 0 is an iteration ahead of stage 1, and so on.
 
-    Copies of the statements before and after the loop start and finish the pipeline. What passes from one stage to a later one
-    gets as many places as there are iterations under way. Legal for a serial loop longer than the pipeline, in which values pass
-    only within an iteration, forwards. Returns the loop that is left.
+    Copies of the statements before and after the loop are the pipeline's prologue and epilogue. A buffer that passes values from
+    one stage to a later one gets a copy for each iteration in flight. Legal for a serial loop longer than the pipeline, in which
+    values pass only within an iteration, forwards. Returns the remaining loop.
     """
     path = loop_path(fn, loop)
     old = the_loop(path)
@@ -57,7 +57,7 @@ def software_pipeline(fn: Function, loop: LoopRef, stages: Sequence[int]) -> tup
     taken = {b.name for b in blocks_in(fn.body)}
 
     def step(at: Expr) -> Stmt:
-        """Returns the copies of those statements that have an iteration to run *at* iterations after the first."""
+        """Returns the copies of those statements that have work in the iteration numbered *at*, counted from the first."""
         running = [(p, simplify(at - s, bounds)) for p, s in zip(parts, stages, strict=True)]
         known = [(p, i) for p, i in running if prove(i >= 0, bounds) and prove(i < old.extent, bounds)]
         return seq(*[relegalized_copy(rebind(loop_copy(p, taken), {old.var: i}, bounds), bounds) for p, i in known])
@@ -81,7 +81,7 @@ def software_pipeline(fn: Function, loop: LoopRef, stages: Sequence[int]) -> tup
 
 
 def _own_buffers(fn: Function, path: Path) -> list[Buffer]:
-    """Returns the buffers allocated outside of the loop that only its iterations use, each for itself."""
+    """Returns the buffers allocated outside of the loop that are private to its iterations."""
     inside = [b for b in uses_under(path) if alloc_of(path[-1], b) is None]
     return [b for b in inside if (uses := uses_under(path)[b]).writes and is_private(fn, path, uses, b)]
 
@@ -119,8 +119,8 @@ def _stages(old: For, stages: Sequence[int], bounds: Bounds) -> tuple[Sequence[S
 def _passed(fn: Function, path: Path, parts: Sequence[Stmt], stages: Sequence[int]) -> dict[Buffer, int]:
     """Returns the buffers through which values pass to later stages, and how many stages at most.
 
-    A statement overtakes those of later stages in earlier iterations, so that neither may touch what the other writes, but for
-    what passes within an iteration.
+    A statement runs ahead of those of later stages in earlier iterations, so neither may access elements that the other writes,
+    except for values passed within an iteration.
     """
     used = [{r.buffer for b in blocks_in(p) for r in (*b.reads, *b.writes)} for p in parts]
     written = [{r.buffer for b in blocks_in(p) for r in b.writes} for p in parts]

@@ -19,10 +19,10 @@ from weft.targets.instructions import INTRINSICS, TensorIntrinsic
 
 @primitive
 def tensorize(fn: Function, target: BlockRef | LoopRef, intrinsic: str) -> tuple[Change, BlockRef]:
-    """Computes a block that `blockize` has made, or what is in a loop, by the tensor instruction *intrinsic* of a target.
+    """Computes a block that `blockize` has made, or the body of a loop, by the tensor instruction *intrinsic* of a target.
 
     Legal if the block's loops and assignment are those of the instruction's semantics, up to names, order of loops, order of the
-    operands of commutative operators, and the place of operands in their buffers. Sums are then reassociated. Returns the block.
+    operands of commutative operators, and the place of operands in their buffers. Sums are reassociated. Returns the block.
     """
     wanted = INTRINSICS.get(intrinsic)
     if wanted is None:
@@ -66,7 +66,7 @@ def _tensorized(fn: Function, block: Block, wanted: TensorIntrinsic, name: str) 
 
 
 def _nest(block: Block) -> tuple[list[For], Stmt]:
-    """Returns the loops that are the body of *block*, and what is in the innermost."""
+    """Returns the loops that are the body of *block*, and the body of the innermost."""
     loops: list[For] = []
     body = block.body
     while isinstance(body, For):

@@ -21,8 +21,8 @@ from weft.schedule.primitives.loops.bind import bind
 def vthread(fn: Function, loop: LoopRef) -> tuple[Change, None]:
     """Runs the iterations of *loop*, a constant number of them, side by side in one stream of instructions.
 
-    Legal where `parallel` is: no iteration may touch what another writes. What is used in the loop only becomes each virtual
-    thread's own. On a machine whose units load, execute and store apart from one another, one thread's loads run while another
-    computes (Chen et al., "TVM", OSDI 2018, section 4.4).
+    Legal where `parallel` is: no iteration may access elements that another writes. Buffers that are used in the loop only are
+    privatised to each virtual thread. On a machine whose units load, execute and store apart from one another, one thread's
+    loads run while another computes (Chen et al., "TVM", OSDI 2018, section 4.4).
     """
     return bind(fn, loop, "vthread")

@@ -18,7 +18,7 @@ def bind(fn: Function, loop: LoopRef, thread: str) -> tuple[Change, None]:
     """Runs the iterations of *loop* as the threads of the axis *thread*, one of `blockIdx.x/y/z`, `threadIdx.x/y/z`, `vthread`.
 
     Legal where `parallel` is; the extent of a loop over threads or virtual threads must be constant, and only `vthread` may be
-    bound again inside a loop that is bound to it. An intermediate result used in the loop only becomes each thread's own.
+    bound again inside a loop that is bound to it. An intermediate buffer used in the loop only is privatised to each thread.
     """
     path = loop_path(fn, loop)
     old = the_loop(path)

@@ -14,9 +14,9 @@ from weft.schedule.legality.loop_kinds import check_independent, set_kind, with_
 
 @primitive
 def parallel(fn: Function, loop: LoopRef) -> tuple[Change, None]:
-    """Runs the iterations of *loop* in parallel; legal if no iteration touches what another writes.
+    """Runs the iterations of *loop* in parallel; legal if no iteration accesses elements that another writes.
 
-    An intermediate result that is used in the loop only becomes each iteration's own: its allocation moves into the loop.
+    An intermediate buffer that is used in the loop only is privatised: its allocation moves into the loop.
     """
     own = check_independent(fn, loop, private=True)
     return Change(with_own_buffers(set_kind(fn, loop, LoopKind.PARALLEL), loop, own)), None

@@ -1,4 +1,4 @@
-"""`partition`: a loop becomes several, one after another, and guards that are decided in one of them are gone there.
+"""`partition`: a loop becomes several, one after another; guards that are constant in one of them are removed there.
 
 for i in range(0, 10):                  for i in range(0, 8):
     if i < 8: S(i)             ->           S(i)
@@ -52,9 +52,9 @@ def partition(fn: Function, loop: LoopRef, points: Sequence[int]) -> tuple[Chang
 
 
 def _with_own_registers(fn: Function, loop: LoopRef) -> Function:
-    """Moves the tiles of registers that hold nothing from one iteration of *loop* to the next into it: each part has its own.
+    """Moves register tiles that are not live across iterations of *loop* into it, so that each part has its own.
 
-    Memory is moved so when the program is lowered; registers have to be few there already.
+    For buffers in memory a lowering pass does this; registers must be few before that.
     """
     path = loop_path(fn, loop)
     used = [(b, uses) for b, uses in uses_under(path).items() if b.in_registers and uses.writes]

@@ -24,7 +24,7 @@ from weft.schedule.rewriting.loop_chain import chain
 
 @primitive
 def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
-    """Puts *loops* in the order given, in the places that they take now; loops between them that are not named stay.
+    """Permutes *loops* into the order given; loops between them that are not named keep their positions.
 
     Legal for loops nested in one another with nothing else between, whose blocks have spatial and reduce axes only (in any order:
     a reducer is commutative), or ordered axes that keep their order.
@@ -51,7 +51,7 @@ def reorder(fn: Function, loops: Sequence[LoopRef]) -> tuple[Change, None]:
 
 
 def _moving(loops: Sequence[For]) -> list[For]:
-    """Returns those of *loops* that run more than once: where the others stand makes no difference."""
+    """Returns those of *loops* that run more than once: the positions of the others make no difference."""
     return [f for f in loops if f.extent is not ONE]
 
 
@@ -75,7 +75,7 @@ def _check_extents(order: Sequence[For]) -> None:
 
 
 def _check_blocks(fn: Function, path: Path, old: Sequence[For], new: Sequence[For]) -> None:
-    """Refuses an order in which a block's instances would not follow each other as they must."""
+    """Refuses an order that would violate a dependence between a block's instances."""
     for below in paths(old[-1].body):
         if not isinstance(below[-1], Block):
             continue
@@ -96,7 +96,7 @@ def _fixed_loops(path: Path) -> list[For]:
     """Returns the loops that must keep their order for the block at the end of *path*.
 
     They are those of ordered and opaque axes, and those of a reduction that does not start in their first iteration in any order:
-    its initialisation must come before all else.
+    its initialisation must come first.
     """
     block = the_block(path)
     kinds = {AxisKind.ORDERED, AxisKind.OPAQUE}
@@ -107,7 +107,7 @@ def _fixed_loops(path: Path) -> list[For]:
 
 
 def _check_flow(fn: Function, path: Path, around: Collection[Var]) -> None:
-    """Refuses blocks of which one may use what another has made in another iteration."""
+    """Refuses blocks of which one may use results of another from another iteration."""
     check_structured(path[-1])
     for buffer, found in uses_under(path).items():
         unfed = uncovered_read(fn, found, around)

@@ -44,7 +44,7 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
 
 
 def _sizes(old: For, factors: Sequence[int | None], bounds: Bounds) -> list[Expr]:
-    """Checks the factors and works out the one left open."""
+    """Checks the factors and infers the one that is None."""
     if old.kind is not LoopKind.SERIAL:
         refuse(f"the loop is {old.kind} already", old, "split before choosing how a loop runs")
     check_unannotated(old)

@@ -1,4 +1,4 @@
-"""`compute_at`: a producer moves into a loop of its consumers, and computes there just what they need.
+"""`compute_at`: a producer moves into a loop of its consumers, and computes there just the region that they need.
 
 for i in range(0, 8):                   for i in range(0, 6):
     A[i] = f(i)                             for ax in range(0, 3):
@@ -48,8 +48,8 @@ from weft.schedule.legality.reaching_writes import check_reaching_writes
 def compute_at(fn: Function, block: BlockRef, loop: LoopRef, align: int = 1) -> tuple[Change, None]:
     """Moves *block* to just before its first consumer in *loop*, where it computes the box that an iteration needs.
 
-    Legal if all consumers are in the loop, the block writes no output of the function, and nothing that it reads changes
-    in between. Elements that several iterations need are computed anew by each. The block's own loops are new ones. The box
+    Legal if all consumers are in the loop, the block writes no output of the function, and no statement in between writes its
+    inputs. Elements that several iterations need are recomputed by each. The block's own loops are new ones. The box
     is as long along the block's last spatial axis as a multiple of *align* or all of the axis, so that vectors are whole.
     """
     path = block_path(fn, block)
@@ -117,9 +117,9 @@ def _needed(fn: Function, producer: Block, target_path: Path) -> dict[Var, Range
 
 
 def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range], align: int) -> dict[Var, Expr]:
-    """Returns where the guard of the one consumer ends what is needed of an axis, before the axis does itself.
+    """Returns the ends of the needed ranges of axes where the single consumer's guard limits them to less than the extent.
 
-    That of the axis that is made longer is left alone.
+    The axis that is rounded up to *align* is left out.
     """
     use = _guarded_use(fn, producer)
     if use is None:
@@ -143,9 +143,9 @@ def _ends(fn: Function, producer: Block, loop: LoopRef, ranges: dict[Var, Range]
 
 
 def _guarded_use(fn: Function, producer: Block) -> tuple[Block, Region, Region] | None:
-    """Returns the one consumer, if it has a guard, and the regions that the producer writes and that it reads of the one buffer.
+    """Returns the single consumer, if it has a guard, with the region that the producer writes and the region that it reads.
 
-    None where there are several of any of these.
+    None where there are several consumers, buffers or regions.
     """
     users, buffers = readers(fn, producer), written_buffers(producer)
     if len(users) != 1 or users[0].predicate is TRUE or len(buffers) != 1:

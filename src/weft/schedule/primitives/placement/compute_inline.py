@@ -22,10 +22,10 @@ from weft.schedule.rewriting.inlining import axes_written, check_plain, replace_
 
 @primitive
 def compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
-    """Computes *block* wherever it is read, and removes it.
+    """Substitutes the formula of *block* for each read of its result, and removes the block.
 
     Legal for a block that is one assignment at its plain axes, neither a reduction nor an output of the function. One that is
-    never read just goes away.
+    never read is removed.
     """
     path = block_path(fn, block)
     producer = the_block(path)

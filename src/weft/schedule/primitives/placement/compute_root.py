@@ -25,8 +25,8 @@ from weft.schedule.legality.reaching_writes import check_reaching_writes
 def compute_root(fn: Function, block: BlockRef) -> tuple[Change, None]:
     """Moves *block* out of all loops, to just before the nest that it is in, where it computes its whole result.
 
-    It undoes `compute_at` and `reverse_compute_at`. Legal if all that the block reads is made before that nest, and, where it
-    writes an output of the function, if it computes each element once, before it is read. The block's own loops are new ones.
+    It undoes `compute_at` and `reverse_compute_at`. Legal if all inputs of the block are computed before that nest and, where it
+    writes an output of the function, if it computes each element once, before it is read. The block gets new loops of its own.
     """
     path = block_path(fn, block)
     producer = the_block(path)
@@ -52,7 +52,7 @@ def _check(fn: Function, path: Path, producer: Block) -> None:
 
 
 def _check_results(fn: Function, path: Path, producer: Block) -> None:
-    """Refuses a block that leaves elements of an output as they were, or one whose results are read before they are complete."""
+    """Refuses a block that leaves elements of an output unwritten, or one whose results are read before they are complete."""
     for b in written_buffers(producer):
         if alloc_of(fn.body, b) is not None:
             continue
@@ -68,7 +68,7 @@ def _check_results(fn: Function, path: Path, producer: Block) -> None:
 
 
 def _with_allocations(body: Stmt, producer: Block, place: Path) -> Stmt:
-    """Moves the allocations of what *producer* writes out of the loops, where an iteration had its own."""
+    """Moves the allocations of the buffers that *producer* writes out of the loops, where they were private to an iteration."""
     outside = {s.buffer for s in place if isinstance(s, Alloc)}
     for b in written_buffers(producer):
         if b not in outside and alloc_of(body, b) is not None:

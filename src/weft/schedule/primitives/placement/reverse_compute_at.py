@@ -1,4 +1,4 @@
-"""`reverse_compute_at`: a consumer moves into a loop of its producers, and uses there just what an iteration makes.
+"""`reverse_compute_at`: a consumer moves into a loop of its producers, and consumes there just an iteration's results.
 
 for i in range(0, 4):                   for i in range(0, 4):
     for j in range(0, 8):                   for j in range(0, 8):
@@ -45,10 +45,10 @@ from weft.schedule.legality.reaching_writes import check_reaching_writes
 
 @primitive
 def reverse_compute_at(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, None]:
-    """Moves *block* to just after its producers in *loop*, where it runs for the box that an iteration makes.
+    """Moves *block* to just after its producers in *loop*, where it runs for the box that an iteration computes.
 
-    Legal if the iterations' boxes tile what the block reads, each complete at the end of its iteration, so that each instance
-    of the block runs once, and if all else that it reads is made earlier. The block's own loops are new ones.
+    Legal if the iterations' boxes tile the region that the block reads, each complete at the end of its iteration, so that each
+    instance of the block runs once, and if all its other inputs are computed earlier. The block gets new loops of its own.
     """
     path = block_path(fn, block)
     consumer = the_block(path)
@@ -105,7 +105,7 @@ def _made_in(consumer: Block, target_path: Path) -> list[Buffer]:
 
 
 def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_path: Path) -> dict[Var, Range]:
-    """Returns the ranges of the consumer's axes that go with what an iteration makes."""
+    """Returns the ranges of the consumer's axes that correspond to the box that an iteration computes."""
     target = the_loop(target_path)
     bounds = bounds_on(target_path, fn)
     ranges: dict[Var, Range] = {}
@@ -124,7 +124,7 @@ def _consumed(fn: Function, consumer: Block, made_here: list[Buffer], target_pat
 
 
 def _check_moved(fn: Function, consumer: Block, path: Path, loop: str) -> None:
-    """Refuses the block at its new place if it would not run as before there."""
+    """Refuses the block at its new place if a dependence is violated there."""
     if not is_bijective(fn, path):
         refuse(
             f"the iterations of {loop} would not run each instance of {consumer.name} exactly once",

@@ -44,15 +44,15 @@ from weft.schedule.rewriting.index_map import IndexMap
 from weft.schedule.rewriting.inlining import axes_written, check_plain, replace_loads, with_body
 
 Box: TypeAlias = Sequence[tuple[Expr, Expr]]
-"""Where a box begins in each dimension, and how many places it spans there."""
+"""The first index and the extent of a box in each dimension."""
 
 
 @primitive
 def reverse_compute_inline(fn: Function, block: BlockRef) -> tuple[Change, None]:
     """Applies *block* to the value that its producer computes, and removes the value's buffer.
 
-    The producer is the last block before that makes something only *block* reads. Legal if both are one assignment, the producer
-    no reduction, and *block* reads each element of a box of its result once, as in a transposition, a slice or a reshape.
+    The producer is the last block before it with a result that only *block* reads. Legal if both are one assignment, the producer
+    is no reduction, and *block* reads each element of a box of its result once, as in a transposition, a slice or a reshape.
     """
     path = block_path(fn, block)
     consumer = the_block(path)
@@ -89,7 +89,7 @@ def _runs_all(fn: Function, path: Path) -> bool:
 
 
 def _producer(fn: Function, consumer: Block) -> Block:
-    """Returns the last block before the consumer that makes an intermediate result only the consumer reads."""
+    """Returns the last block before the consumer with an intermediate result that only the consumer reads."""
     read = set(read_buffers(consumer))
     order = outer_blocks(fn.body)
     makers = [b for b in order[: order.index(consumer)] if read & set(written_buffers(b))]
@@ -117,7 +117,7 @@ def _source(fn: Function, producer: Block) -> Store:
 
 
 def _axes(fn: Function, consumer: Block, producer: Block, source: Store) -> tuple[dict[Var, Expr], Expr]:
-    """Returns what the consumer's axes are in terms of the producer's, and where the producer makes what the consumer reads.
+    """Returns the consumer's axes in terms of the producer's, and the condition that the consumer reads the element produced.
 
     Refuses indices that are not one-to-one from the consumer's axes to a box of the producer's result.
     """
@@ -140,7 +140,7 @@ def _axes(fn: Function, consumer: Block, producer: Block, source: Store) -> tupl
 
 
 def _box_read(region: Region, consumer: Block, bounds: Bounds) -> Box | None:
-    """Returns the box of places that *consumer* reads of *region*, an element at a time; None if its ends can't be told."""
+    """Returns the box of indices of *region* that *consumer* reads, an element at a time; None if its ends are unknown."""
     axes = [a.var for a in consumer.axes]
     box = []
     for r in region.ranges:
@@ -152,7 +152,7 @@ def _box_read(region: Region, consumer: Block, bounds: Bounds) -> Box | None:
 
 
 def _layout_read(region: Region, consumer: Block, box: Box, bounds: Bounds) -> IndexMap | None:
-    """Returns the map from the consumer's axes to places in *box*; None if it is not one-to-one."""
+    """Returns the map from the consumer's axes to indices in *box*; None if it is not one-to-one."""
     axes = {a.var: a.extent for a in consumer.axes}
     read = tuple([simplify(r.begin - low, bounds) for r, (low, _) in zip(region.ranges, box, strict=True)])
     widths = tuple([width for _, width in box])
@@ -164,7 +164,7 @@ def _layout_read(region: Region, consumer: Block, box: Box, bounds: Bounds) -> I
 
 
 def _is_made(producer: Block, written: Sequence[Var], box: Box, bounds: Bounds) -> bool:
-    """Tells whether all of *box* is in the result of *producer*, whose axes *written* index it."""
+    """Tells whether *box* lies inside the result of *producer*, whose axes *written* index it."""
     extents = {a.var: a.extent for a in producer.axes}
     return all(
         prove(low >= ZERO, bounds) and prove(low + width <= extents[v], bounds)

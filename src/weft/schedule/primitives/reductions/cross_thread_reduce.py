@@ -1,4 +1,4 @@
-"""`cross_thread_reduce`: the threads of a block reduce together, each a part, and then combine what they have.
+"""`cross_thread_reduce`: each thread of a block computes a partial result, and the threads then combine these.
 
     for k0 in range(0, 4):                for k1 in bound(0, 32, thread="threadIdx.x"):
         for k1 in range(0, 32):               for k0 in range(0, 4):
@@ -6,8 +6,8 @@
                                           for k1 in range(0, 32):               # cross_thread="threadIdx.x"
                                               C[0] += C_rf[k1]
 
-Lowering turns the last loop into a tree of threads, which exchange values through what the target has for it. After Harris,
-"Optimizing parallel reduction in CUDA" (2007).
+Lowering turns the last loop into a tree reduction: threads exchange values by shuffles or shared memory, as the target can.
+After Harris, "Optimizing parallel reduction in CUDA" (2007).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from weft.schedule.primitives.storage.set_scope import set_scope
 def cross_thread_reduce(
     fn: Function, block: BlockRef, loop: LoopRef, thread: str = "threadIdx.x"
 ) -> tuple[Change, BlockRef]:
-    """Runs *loop*, one of those that *block* reduces over, as the threads of the axis *thread*; returns the block of their parts.
+    """Runs *loop*, one that *block* reduces over, as the threads of the axis *thread*; returns the block of partial results.
 
-    Sums are reassociated. Legal where `rfactor` is, for a loop of constant extent; *block* itself then combines what the
-    threads have, and can be placed with its consumers.
+    Sums are reassociated. Legal where `rfactor` is, for a loop of constant extent; *block* itself then combines the threads'
+    partial results, and can be placed with its consumers.
     """
     path = block_path(fn, block)
     if not thread.startswith("threadIdx"):

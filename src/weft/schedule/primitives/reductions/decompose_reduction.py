@@ -1,4 +1,4 @@
-"""`decompose_reduction`: the start of a reduction becomes a block of its own.
+"""`decompose_reduction`: the initialisation of a reduction becomes a block of its own.
 
 for i in range(0, 8):                   for i in range(0, 8):
     for k in range(0, 4):                   C[i] = 0
@@ -27,7 +27,7 @@ from weft.schedule.rewriting.reduction_results import over_results
 def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, BlockRef]:
     """Moves the initialisation of *block* to just before *loop*; returns its block.
 
-    Legal for a loop at or outside the outermost loop that the reduction runs over, of which no iteration starts a result anew.
+    Legal for a loop at or outside the outermost loop that the reduction runs over, if no iteration initialises a result again.
     """
     path = block_path(fn, block)
     update = the_block(path)
@@ -60,7 +60,7 @@ def decompose_reduction(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[C
 
 
 def _without_init(b: Block) -> Block:
-    """Returns the block *b* as it goes on from what is there: it reads what it writes."""
+    """Returns the block *b* as an update of the initialised result, which it now reads."""
     if find_note(b.notes, TensorInstruction) is not None:
         reads = tuple(dict.fromkeys([*b.writes, *b.reads]))
         return Block(b.name, b.axes, b.bindings, b.predicate, reads, b.writes, None, b.body, b.notes)
@@ -68,7 +68,7 @@ def _without_init(b: Block) -> Block:
 
 
 def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> None:
-    """Refuses a loop in which the initialisation is not the first that happens to each result, once."""
+    """Refuses a loop in which the initialisation is not the first access of each result, once."""
     check_structured(loop)
     if mixed := mixed_loops(path):
         refuse(
@@ -105,9 +105,9 @@ def _check(fn: Function, path: Path, update: Block, init: Stmt, loop: For) -> No
 
 
 def _check_others(fn: Function, path: Path, update: Block, loop: For) -> None:
-    """Refuses blocks in *loop* that use the results before they are started there.
+    """Refuses blocks in *loop* that use the results before they are initialised there.
 
-    What is used of other elements does not matter, nor what an iteration does with a result after the update.
+    Uses of other elements do not matter, nor an iteration's uses of a result after the update.
     """
     start = path.index(loop)
     found, around = uses_under(path[: start + 1]), {f.var for f in loops_on(path[: start + 1])}
@@ -125,7 +125,7 @@ def _check_others(fn: Function, path: Path, update: Block, loop: For) -> None:
 
 
 def _check_places(fn: Function, update: Block, moving: Sequence[For]) -> None:
-    """Refuses results that take turns in one place while the loops *moving* run: only the last one would be initialised there."""
+    """Refuses results that share an element in turn while the loops *moving* run: only the last one would be initialised."""
     axes = {
         a.var: a.extent
         for a, b in zip(update.axes, update.bindings, strict=True)

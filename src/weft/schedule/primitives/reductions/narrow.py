@@ -1,4 +1,4 @@
-"""`narrow`: the axes of a block become as long as the part of them that it runs through.
+"""`narrow`: the axes of a block shrink to the range of values for which it runs.
 
 for i in range(0, 2):                                         for i in range(0, 2):
     vi in range(0, 6) = 4 + i                          ->         vi in range(0, 2) = i
@@ -16,9 +16,9 @@ from weft.schedule.cursors.tree import Path, block_path, bounds_on, loops_on, pl
 
 @primitive
 def narrow(fn: Function, block: BlockRef) -> tuple[Change, None]:
-    """Numbers the values of the spatial axes of *block* from the first one that it is run for, and forgets those after the last.
+    """Renumbers the values of the spatial axes of *block* from the first one for which it runs, and drops those after the last.
 
-    What its formula chooses by them is chosen where that is decided now. Legal for any block of one assignment or update; axes
+    Selects in its formula on conditions that are now constant are resolved. Legal for any block of one assignment or update; axes
     whose ends are not known stay as they are.
     """
     path = block_path(fn, block)
@@ -41,7 +41,7 @@ def narrow(fn: Function, block: BlockRef) -> tuple[Change, None]:
 
 
 def _part(axis: Axis, binding: Expr, path: Path, fn: Function) -> tuple[int, int] | None:
-    """Returns the first value of a spatial axis that its block is run for, and how many; None for all, or an unknown number."""
+    """Returns the first value of a spatial axis for which its block runs, and their number; None for all or unknown."""
     ends = extremes(binding, [f.var for f in loops_on(path)], bounds_on(path, fn))
     if axis.kind is not AxisKind.SPATIAL or ends is None or not isinstance(axis.extent, Const):
         return None

@@ -43,8 +43,8 @@ from weft.schedule.legality.placement import check_movable
 def pad_einsum(fn: Function, block: BlockRef, padding: Sequence[int]) -> tuple[Change, tuple[BlockRef, ...]]:
     """Rounds the extent of each axis of *block* up to a multiple of the number for it in *padding*, 1 to leave it as it is.
 
-    Inputs indexed by such an axis are copied with zeros behind; a result indexed by one goes to a larger buffer, and what
-    belongs to it is copied back. Legal for a block with loops of its own, one for each axis, that is made of sums and products
+    Inputs indexed by such an axis are copied with zeros behind; a result indexed by one goes to a larger buffer, whose valid
+    part is copied back. Legal for a block with loops of its own, one for each axis, whose formula consists of sums and products
     of elements at plain axes; along a padded reduction, zeros must add nothing. Returns the blocks that copy.
     """
     path = block_path(fn, block)
@@ -134,7 +134,7 @@ def _rewritten(
 
 
 def _names(fn: Function, buffers: Sequence[Buffer]) -> list[str]:
-    """Returns a name for the block that copies from or to each buffer, which no other block has."""
+    """Returns a unique name for the block that copies from or to each buffer."""
     made: list[str] = []
     for b in buffers:
         name = fresh_block_name(fn, b.name)
@@ -153,7 +153,7 @@ def _fill(old: Buffer, new: Buffer, name: str) -> Stmt:
 
 
 def _crop(new: Buffer, old: Buffer, name: str) -> Stmt:
-    """Returns the nest that copies back to *old* what of *new* belongs to it."""
+    """Returns the nest that copies the valid part of *new* back to *old*."""
     return _nest(name, old.shape, lambda at: store(old, at, Load(new, tuple(at))))
 
 

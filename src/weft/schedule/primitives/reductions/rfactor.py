@@ -1,4 +1,4 @@
-"""`rfactor`: a reduction is cut into partial results along one of its loops, combined by a second reduction.
+"""`rfactor`: a reduction is factored into partial results along one of its loops, combined by a second reduction.
 
     for i in range(0, 8):                   for i in range(0, 8):
         for k0 in range(0, 4):                  for k0 in range(0, 4):
@@ -59,7 +59,7 @@ def rfactor(fn: Function, block: BlockRef, loop: LoopRef, axis: int | None = Non
 
 
 def _check_loops(fn: Function, path: Path, old: Block, outermost: For) -> None:
-    """Refuses loops that do not keep the reduction apart from its results, or compute some of them twice."""
+    """Refuses loops on which both spatial and reduce axes depend, or that compute some results twice."""
     check_structured(outermost)
     if mixed := mixed_loops(path):
         refuse(
@@ -159,10 +159,10 @@ def _partial_block(path: Path, partial: _Partial, name: str, reduced: Sequence[F
 
 
 def _guards(path: Path, factor: For, reduced: Sequence[For]) -> tuple[Expr, Expr]:
-    """Returns the part of the guard that the loop *factor* has a say in, and the rest.
+    """Returns the part of the guard that depends on the loop *factor*, and the rest.
 
-    Where the first fails, a partial result takes nothing in, but still has to start. Refuses one that loops over the results
-    have a say in, too.
+    Where the first part fails, a partial result is not updated, but must still be initialised. Refuses a part that also depends
+    on loops over the results.
     """
     block = the_block(path)
     parts = conjuncts(block.predicate)
@@ -178,7 +178,7 @@ def _guards(path: Path, factor: For, reduced: Sequence[For]) -> tuple[Expr, Expr
 
 
 def _starts(block: Block, found: Combination) -> list[Store]:
-    """Returns the stores that partial results start with: what the results start with only if that may be combined again."""
+    """Returns the stores that initialise partial results, by the results' initial values only if these may be combined again."""
     init = {} if block.init is None else {s.buffer: s for s in assignments(block, block.init)}
     return [
         init[s.buffer] if neutral is None else Store(s.buffer, s.indices, neutral, None)

@@ -18,10 +18,10 @@ from weft.schedule.rewriting.inlining import with_body
 
 @primitive
 def skip_zeros(fn: Function, block: BlockRef) -> tuple[Change, None]:
-    """Runs the update of *block* only where no factor of what it adds is the zero of a `select`.
+    """Runs the update of *block* only where no factor of the added product is the zero of a `select`.
 
-    Legal for one update of the form `C = C + x`, x a product with such a factor, whose start is a block of its own. A zero is
-    left out whatever it is multiplied by, infinity included.
+    Legal for one update of the form `C = C + x`, x a product with such a factor, with a decomposed initialisation. A zero is
+    skipped whatever it is multiplied by, infinity included.
     """
     path = block_path(fn, block)
     update = the_block(path)
@@ -41,7 +41,7 @@ def skip_zeros(fn: Function, block: BlockRef) -> tuple[Change, None]:
 
 
 def _without_zeros(e: Expr, conditions: list[Expr]) -> Expr:
-    """Returns the product *e* where none of its factors is a chosen zero, and adds to *conditions* when that is."""
+    """Returns the product *e* where none of its factors is such a zero, and adds the conditions of that case to *conditions*."""
     if isinstance(e, Mul):
         return _without_zeros(e.a, conditions) * _without_zeros(e.b, conditions)
     if isinstance(e, Cast) and e.dtype.is_float:

@@ -1,10 +1,10 @@
-"""`double_buffer`: an intermediate of a loop's iterations gets two places, which the iterations use in turn.
+"""`double_buffer`: an intermediate buffer of a loop's iterations gets two copies, which the iterations use in turn.
 
 for i in range(0, 8):                   for i in range(0, 8, double_buffer=T):
     T = alloc("global", f32[4])    ->       T = alloc("global", f32[4])
     ...                                     ...
 
-and lowered, with T of shape [2, 4], each T[x] becomes T[i % 2, x]: what an iteration still reads is not what the next one writes.
+and lowered, with T of shape [2, 4], each T[x] becomes T[i % 2, x]: the next iteration's writes don't overwrite this one's reads.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from weft.schedule.legality.placement import written_buffers
 
 @primitive
 def double_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, None]:
-    """Gives what *block* writes two places, used by even and odd iterations of *loop*.
+    """Gives the buffer that *block* writes two copies, used by even and odd iterations of *loop*.
 
-    Legal for the one buffer that the block writes, if it is used in the loop only and each iteration makes all that it reads
-    of it, and for a serial loop. The buffer's allocation moves into the loop.
+    Legal for the one buffer that the block writes, if it is used in the loop only and each iteration writes all elements of it
+    that it reads, and for a serial loop. The buffer's allocation moves into the loop.
     """
     producer = the_block(block_path(fn, block))
     path = loop_path(fn, loop)

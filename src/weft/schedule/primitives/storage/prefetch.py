@@ -1,9 +1,9 @@
-"""`prefetch`: a loop asks for memory some iterations before it reads it.
+"""`prefetch`: a loop prefetches memory some iterations before it reads it.
 
 for i in range(0, 64):                  for i in range(0, 64, prefetch=(A, 2)):
     B[i] = A[i * 16]           ->           B[i] = A[i * 16]
 
-and lowered, the address of A[(i + 2) * 16] is given to the machine before A[i * 16] is read.
+and lowered, the address of A[(i + 2) * 16] is prefetched before A[i * 16] is read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from weft.schedule.legality.placement import read_buffers
 
 @primitive
 def prefetch(fn: Function, loop: LoopRef, buffer: str, distance: int = 1) -> tuple[Change, None]:
-    """Asks in each iteration of *loop* for what the iteration *distance* later reads of *buffer*.
+    """Prefetches in each iteration of *loop* the elements of *buffer* that the iteration *distance* later reads.
 
-    Where an iteration goes through a run of memory in loops of its own, once or several times, the asking is spread over all of
-    that, and what is asked for comes into the second level of cache; else it is asked for where it is read.
+    Where an iteration reads a run of memory in inner loops, once or several times, the prefetches are spread over these loops
+    and go to the second-level cache; else a prefetch stands beside the read.
 
-    A hint, always legal for a buffer that is read in the loop at places that depend on it. It lasts as long as the loop: a later
-    `split` forgets it.
+    A hint, always legal for a buffer that is read in the loop at indices that depend on it. It is a note of the loop: a later
+    `split` drops it.
     """
     path = loop_path(fn, loop)
     old = the_loop(path)
@@ -37,7 +37,7 @@ def prefetch(fn: Function, loop: LoopRef, buffer: str, distance: int = 1) -> tup
 
 
 def _read(loop: For, name: str) -> Buffer:
-    """Returns the one buffer called *name* that blocks in *loop* read at places that move with it."""
+    """Returns the one buffer called *name* that blocks in *loop* read at indices that depend on it."""
     known: dict[Buffer, bool] = {}
     for b in blocks_in(loop):
         for x in read_buffers(b):

@@ -1,4 +1,4 @@
-"""`rolling_buffer`: a producer in a loop keeps what the next iteration needs again, and computes only what is new.
+"""`rolling_buffer`: a producer in a loop keeps the elements that the next iteration needs again, and computes only the new ones.
 
 for i in range(0, 6):                   for ax in range(0, 2):
     for ax in range(0, 3):                  A[ax % 3] = f(ax)
@@ -49,11 +49,11 @@ from weft.schedule.rewriting.storage_folding import with_folded_storage
 
 @primitive
 def rolling_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change, BlockRef]:
-    """Lets *block*, which was placed in *loop*, compute only what the iterations before have not; returns the block that starts.
+    """Lets *block*, which was placed in *loop*, compute only new elements; returns the block that computes the initial ones.
 
-    The new block computes, before the loop, what the first iteration shares with the one before it. The buffer becomes as long
-    as the window that an iteration needs. Legal for a serial loop, along which the window moves by a constant step in one
-    dimension, if all consumers are in the loop after the producer and its inputs are there before the loop.
+    The new block computes, before the loop, the elements of the first window that a previous iteration would have left. The
+    buffer becomes as long as the window that an iteration needs. Legal for a serial loop, along which the window moves by a
+    constant step in one dimension, if all consumers are in the loop after the producer and its inputs are computed before it.
     """
     path = block_path(fn, block)
     producer = the_block(path)
@@ -79,14 +79,14 @@ def rolling_buffer(fn: Function, block: BlockRef, loop: LoopRef) -> tuple[Change
 
 @dataclass(frozen=True)
 class _Window:
-    """What an iteration needs along *axis*: *width* elements, *step* further than the iteration before."""
+    """The window that an iteration needs along *axis*: *width* elements, *step* further than the iteration before."""
 
     axis: Var
     width: int
     step: int
 
     def ranges(self, needed: Mapping[Var, Range], var: Var) -> tuple[dict[Var, Range], dict[Var, Range]]:
-        """Returns the ranges that each iteration computes anew, and those that are computed before the first."""
+        """Returns the ranges that each iteration computes, and those that are computed before the first."""
         begin, kept = needed[self.axis].begin, index(self.width - self.step)
         steady = {**needed, self.axis: Range(simplify(begin + kept), index(self.step))}
         first = {**needed, self.axis: Range(simplify(substitute(begin, {var: ZERO})), kept)}

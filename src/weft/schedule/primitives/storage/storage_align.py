@@ -1,4 +1,4 @@
-"""`storage_align`: the rows of an intermediate buffer move apart, so that they do not all fall on the same lines of a cache.
+"""`storage_align`: the rows of an intermediate buffer are padded, so that they do not all map to the same sets of a cache.
 
 T = alloc("global", f32[64, 1024])     ->     T = alloc("global", f32[64, 1024], strides=(1040, 1))
 """
@@ -15,7 +15,7 @@ from weft.schedule.legality.placement import written_buffers
 
 @primitive
 def storage_align(fn: Function, block: BlockRef, axis: int, factor: int, offset: int = 0) -> tuple[Change, None]:
-    """Pads the stride of dimension *axis* of what *block* writes: in elements, a multiple of *factor* plus *offset*.
+    """Pads the stride of dimension *axis* of the buffer that *block* writes: in elements, a multiple of *factor* plus *offset*.
 
     Legal for the one buffer that the block writes, if it is allocated in the function and has no strides yet. A later placement
     shrinks the buffer's box but keeps its strides.

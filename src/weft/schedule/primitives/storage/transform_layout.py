@@ -31,8 +31,8 @@ def transform_layout(
     """Lays out *buffer*, which *block* reads or writes, by *index_map*, wherever it is used.
 
     The map is a text such as `i, j -> j // 16, i, j % 16`, one-to-one. Legal for a buffer that is allocated in the function and
-    used element by element. Where the map pads, the padding holds anything; with *pad*, the one block that writes the buffer,
-    an assignment to each element, runs over the new layout instead, and fills the padding with *pad*.
+    used element by element. Where the map pads, the padding is undefined; with *pad*, the one block that writes the buffer, an
+    assignment to each element, runs over the new layout instead, and fills the padding with *pad*.
     """
     check_structured(fn.body)
     check_flat(fn.body)

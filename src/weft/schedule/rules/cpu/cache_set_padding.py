@@ -1,7 +1,7 @@
-"""Keeping what is used together in different sets of a cache, by the strides of intermediate buffers.
+"""Padded strides of intermediate buffers against conflicts in cache sets.
 
-A transform writes or reads a vector of each of many matrices, one after another. Where the matrices lie a power of two apart, all
-these vectors fall into the same few sets of the first-level cache, and drive one another out.
+A transform writes or reads a vector of each of many matrices, one after another. Where the matrices lie a power of two bytes
+apart, all these vectors map to the same few sets of the first-level cache and evict one another (conflict misses).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def pad_cache_sets(
 ) -> None:
     """Gives the intermediate buffers in memory that a transform uses strides of an odd number of cache lines.
 
-    *producers* are the transforms computed inside *ref*, *chosen* the axes that any of them chooses by. The stride is that of the
-    last dimension along which elements are used together: one of those axes, or constants, index it.
+    *producers* are the transforms computed inside *ref*, *chosen* the axes on which any of their formulas selects. The padded
+    stride is that of the last dimension along which elements are used together: one of those axes, or constants, index it.
     """
     blocks = [block_of(s, r) for r in (ref, *producers)]
     together = {*chosen, *[v for b in blocks for v in _read_by_constants(b, blocks)]}
@@ -37,7 +37,7 @@ def pad_cache_sets(
 
 
 def _read_by_constants(block: Block, users: Sequence[Block]) -> list[Var]:
-    """Returns the axes of *block* for whose values *users* read what it writes by constants."""
+    """Returns the axes of *block* whose dimension of the result *users* index by constants."""
     [written] = block.writes
     loads = [x for u in users for x in inputs_of(u) if x.buffer is written.buffer]
     pairs = [(r.begin, x.indices[d]) for x in loads for d, r in enumerate(written.ranges)]
@@ -45,7 +45,7 @@ def _read_by_constants(block: Block, users: Sequence[Block]) -> list[Var]:
 
 
 def _last_used_together(buffer: Buffer, indices: Sequence[Expr], chosen: set[Var]) -> int | None:
-    """Returns the last dimension of several elements, but for the very last one, that a chosen axis or a constant indexes."""
+    """Returns the last dimension of extent above 1, except the innermost, that an axis of *chosen* or a constant indexes."""
     sizes = list(zip(buffer.shape, indices, strict=True))[:-1]
     found = [d for d, (n, i) in enumerate(sizes) if n is not ONE and (i in chosen or isinstance(i, Const))]
     return found[-1] if found else None

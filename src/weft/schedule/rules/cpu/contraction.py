@@ -1,8 +1,8 @@
-"""The rule for reductions whose last written axis is contiguous in what they read: contractions and windows.
+"""The rule for reductions whose last written axis is contiguous in their inputs: contractions and windows.
 
-The result is computed in tiles of registers: a tile holds vectors along the last axis, for several values of another axis,
-and the whole reduction runs before the tile is finished by the element-wise work that follows and stored once (Goto and van de
-Geijn, "Anatomy of high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
+The result is computed in register tiles: a tile holds vectors along the last axis, for several values of another axis, and the
+whole reduction runs before the epilogue is applied to the tile and it is stored once (Goto and van de Geijn, "Anatomy of
+high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from weft.schedule.schedule import Schedule
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
-    """Schedules a reduction with its finishing block; returns the blocks that are now in place."""
+    """Schedules a reduction with its epilogue block; returns the blocks that are now placed."""
     finish, loops = epilogue_block(s, ref)
     return tile_nest(s, ref, finish, loops, p)
 
@@ -53,10 +53,10 @@ def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
 def tile_nest(
     s: Schedule, ref: BlockRef, finish: BlockRef, loops: Sequence[LoopRef | None], p: Planner, share: bool = True
 ) -> set[BlockRef]:
-    """Tiles a reduction in the nest of *finish*, which may be inside other loops; returns both.
+    """Tiles a reduction in the nest of its epilogue *finish*, which may be inside other loops; returns both.
 
-    *loops* has one of that nest for each spatial axis of the reduction, None where the nest has a single value of it. Those
-    outside the tiles run in parallel if it is theirs to *share* the work; only then is padding left out.
+    *loops* has the nest's loop for each spatial axis of the reduction, None where the nest has a single value of it. With
+    *share*, the loops outside the tiles run in parallel; only then is padding skipped.
     """
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
@@ -130,9 +130,9 @@ def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> 
 
 
 def _is_by_rows(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner) -> bool:
-    """Decides whether whole rows of the result are written one after another, which is what memory is quick at.
+    """Decides whether whole rows of the result are written one after another, as sequential stores use memory bandwidth best.
 
-    Then no panel goes outside the rows, and no other matrix of a batch is computed with this one.
+    Then the loop over panels stays inside the loop over rows, and the matrices of a batch are computed one by one.
     """
     found, last = contraction_of(block), parts[-1]
     if found is None or not isinstance(last.extent, Const) or not uses_axis(found.right, last.axis.var):
@@ -202,8 +202,8 @@ def _outer_order(outer: Sequence[LoopRef], parts: Sequence[Part], roles: Roles) 
 def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], roles: Roles) -> LoopRef:
     """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
 
-    A row's element of the left factor is used for all columns at once, so that the columns' few vectors of the right factor
-    stay in registers and no other operand does. Returns the innermost loop of the reduction.
+    A row's element of the left factor is used for all columns at once, so that only the columns' few vectors of the right factor
+    are kept in registers as operands. Returns the innermost loop of the reduction.
     """
     loops = list(s.loops(ref))[depth:]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)

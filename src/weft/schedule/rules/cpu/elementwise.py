@@ -31,7 +31,7 @@ def _is_serial(s: Schedule, ref: BlockRef) -> bool:
 
 
 def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef]) -> list[LoopRef]:
-    """Fuses all loops of a block that touches every buffer at its own index: a flat pass over memory."""
+    """Fuses all loops of a block that accesses every buffer at its plain axes: one flat pass over memory."""
     block = block_of(s, ref)
     axes = [a.var for a in block.axes]
     shapes = [a.extent for a in block.axes]

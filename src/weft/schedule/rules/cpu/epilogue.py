@@ -1,4 +1,4 @@
-"""What comes after a reduction that is computed in tiles: the element-wise work that finishes a tile before it is stored."""
+"""The epilogue of a tiled reduction: the element-wise work on a tile before it is stored."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from weft.schedule.schedule import Schedule
 
 
 def epilogue_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]]:
-    """Returns the element-wise block that finishes a reduction, and its loops, one for each spatial axis of the reduction.
+    """Returns the epilogue block of a reduction, and its loops, one for each spatial axis of the reduction.
 
-    It is the one reader of the result where that reads it in matching order, else a copy made for the purpose.
+    It is the one reader of the result, if that reads it in matching order, else a new copy (`cache_write`).
     """
     block = block_of(s, ref)
     user = sole_reader(s.function, block)
@@ -31,7 +31,7 @@ def epilogue_block(s: Schedule, ref: BlockRef) -> tuple[BlockRef, list[LoopRef]]
 def _aligned(s: Schedule, block: Block, user: BlockRef) -> list[LoopRef] | None:
     """Returns the user's loops in the order of the axes of *block*; None if it reads the result in another order.
 
-    Two axes may together be one loop of the user, which is then split: a panel and a column in it, a phase and a position.
+    Two axes may correspond to one loop of the user, which is then split: a panel and a column in it, a phase and a position.
     """
     reader = block_of(s, user)
     written = block.writes[0].buffer

@@ -1,14 +1,14 @@
-"""The rule for one row times a matrix that no cache holds: the matrix is read row by row, several at a time.
+"""The rule for GEMV from memory, one row times a matrix that no cache holds: the matrix is read row by row, several at a time.
 
     for j in tiles of columns:                  for p in pieces of columns:
         for k in range(0, K): a tile                for k0 in blocks of rows:
-        what finishes the tile         ->               for j in vectors of the piece:
+        epilogue of the tile           ->               for j in vectors of the piece:
                                                             for k1 in unrolled(0, 8): sums += x[k] * a vector of row k
-                                                    what finishes the piece
+                                                    epilogue of the piece
 
-Each element is used once, so that memory decides. A tile takes a few lines of each row before it goes on to the next one, in
-another page, which neither memory nor what foresees its use is quick at. A few rows side by side are as many streams, and their
-sums stay near meanwhile. Rows are cut only so that each core has a piece.
+Each element is used once, so the product is bound by memory bandwidth. A register tile reads a few cache lines of each row
+before it goes on to the next row, in another page, where hardware prefetchers do not follow. A few rows side by side are as many
+sequential streams, and their sums stay in the first-level cache. Rows are split only so that each core has a piece.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from weft.schedule.schedule import Schedule
 def gemv_matrix(block: Block) -> tuple[int, int] | None:
     """Returns the bytes of a row and of the whole matrix, if *block* multiplies one row with a matrix.
 
-    Each of several matrices may have a row. The matrix is read in order, row after row, along the reduction.
+    In a batch each matrix has one row. The matrix is read in memory order, row after row, along the reduction.
     """
     found, reduced, axes = contraction_of(block), reduce_axes(block), spatial_axes(block)
     if found is None or len(reduced) != 1 or not all(isinstance(a.extent, Const) for a in (*reduced, axes[-1])):
@@ -50,7 +50,7 @@ def gemv_matrix(block: Block) -> tuple[int, int] | None:
 
 
 def schedule_gemv(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
-    """Schedules such a product with its finishing block; returns the blocks that are now in place."""
+    """Schedules such a product with its epilogue block; returns the blocks that are now placed."""
     finish, loops = epilogue_block(s, ref)
     block = block_of(s, ref)
     dtype = block.writes[0].buffer.dtype

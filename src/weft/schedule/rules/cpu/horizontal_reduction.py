@@ -1,4 +1,4 @@
-"""Reducing along what is contiguous: partial results in the lanes of several vectors, combined by halves at the end.
+"""Reducing along a contiguous axis: partial results in the lanes of several vectors, combined by halves at the end.
 
     for k in range(0, 164):             for k0 in range(0, 3):
         C[0] += A[k]            ->          for l in vectorized(0, 64):
@@ -8,7 +8,7 @@
                                         for l in vectorized(0, 8): E[l] = D[l] + D[8 + l]
                                         ...
 
-Lanes beyond the end of the last piece keep what they have.
+Lanes beyond the end of the last piece keep their partial results.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from weft.support.errors import ScheduleError
 
 
 def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner) -> None:
-    """Makes *ref*, a reduction over *loops*, its innermost ones, one of partial results in lanes.
+    """Gives *ref*, a reduction over its innermost loops *loops*, partial results in lanes.
 
-    As many loops are fused to the one along which its inputs are contiguous as may be. A reduction that can't be taken apart
-    stays as it is.
+    The loop along which its inputs are contiguous is fused with as many others as possible. A reduction that can't be factored
+    (`rfactor`) stays as it is.
     """
     first, last = _contiguous(s, ref, loops)
     sizes = [s.extent(f) or FALLBACK_SIZE for f in loops]
@@ -60,7 +60,7 @@ def _width(ref: BlockRef, extent: int, lanes: int, p: Planner) -> tuple[int, int
 
 
 def _contiguous(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> tuple[int, int]:
-    """Returns the numbers of the first and the last of the *loops* that together run along what is contiguous in the inputs."""
+    """Returns the numbers of the first and the last of the *loops* that together run along contiguous elements of the inputs."""
     block = block_of(s, ref)
     variables = [a.var for a in reduce_axes(block)]
     reads = [x for x in inputs_of(block) if any(uses_axis(x, v) for v in variables)]

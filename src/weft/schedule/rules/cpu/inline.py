@@ -1,4 +1,4 @@
-"""Inlining before anything else: formulas that are read about as often as they are written become part of their readers."""
+"""Inlining, before all other rules: formulas that are read about as often as they are written become part of their readers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.support.errors import ScheduleError
 
 
 def inline_blocks(s: Schedule, p: Planner) -> None:
-    """Inlines every block that costs nothing to compute where it is read."""
+    """Inlines every block that costs nothing to recompute at its reads."""
     for ref in s.blocks():
         block = block_of(s, ref)
         if not _is_candidate(s, block):
@@ -32,11 +32,11 @@ def _is_candidate(s: Schedule, block: Block) -> bool:
 
 
 def _repeats_no_work(block: Block, users: list[Block]) -> bool:
-    """Tells whether computing *block* in its users repeats no work worth keeping.
+    """Tells whether inlining *block* into its users repeats no significant work.
 
-    A mere rearrangement is read as well through it, and so is what gathers elements where they are read at one place: for each
-    place the indices are read again. A computed value has one user, which reads each element once. What pads a reduction's input
-    stays apart, so that the reduction's inner loop has no conditions.
+    A mere rearrangement is inlined, and so is a gather that is read at one place: at each further place its indices would be
+    loaded again. A computed value must have one user, which reads each element once. The padding of a reduction's input is not
+    inlined, so that the reduction's inner loop has no conditions.
     """
     value = block.body.value if isinstance(block.body, Store) else None
     if value is None or not users:
@@ -57,7 +57,7 @@ def _reads_once(user: Block, made: Buffer) -> bool:
 
 
 def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
-    """Returns the choices for a block that may be inlined: one that makes rows of columns for a padding may do better alone."""
+    """Returns the choices for a block that may be inlined: a transposition before a padding may be faster by itself."""
     value = block.body.value if isinstance(block.body, Store) else None
     last = block.axes[-1] if block.axes else None
     if not isinstance(value, Load) or not any(map(_pads, users)) or last is None or reads_along(value, last.var):
@@ -70,7 +70,7 @@ def _plans(block: Block, users: list[Block]) -> Candidates[Inline]:
 
 
 def _pads(block: Block) -> bool:
-    """Tells whether *block* copies what is inside of some bounds."""
+    """Tells whether *block* is a padding: it copies the elements inside of some bounds."""
     return isinstance(block.body, Store) and isinstance(block.body.value, Select)
 
 

@@ -1,12 +1,12 @@
-"""The rule for contractions whose right factor does not stay in cache for the next tile: their reduction is cut in blocks.
+"""K blocking, for contractions whose right factor does not stay in cache for the next tile: the reduction is split in blocks.
 
     for p in panels:                            for p in panels:
         for t in tiles of rows:                     for m in blocks of rows:
             for k in range(0, K): a tile    ->          for k0 in blocks of the reduction:
-            what finishes the tile                          for t in tiles of these rows:
+            epilogue of the tile                            for t in tiles of these rows:
                                                                 for k1 in range(0, kc): a tile of partial sums
                                                                 sums of the rows += the tile
-                                                        what finishes the rows
+                                                        epilogue of the rows
 
 All tiles but the first of a block then find their panel of the right factor in the second-level cache, and each result is added
 to once for each block of the reduction (the blocks kc and mc of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is
@@ -50,7 +50,7 @@ from weft.schedule.schedule import Schedule
 
 
 def depth_problem(block: Block, p: Planner) -> DepthProblem | None:
-    """Returns the panel, the depth and the rows of a contraction over known sizes; None for any other block."""
+    """Returns the panel, the reduction's length and the rows of a contraction of constant sizes; None for any other block."""
     reduced, axes = reduce_axes(block), spatial_axes(block)
     if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduced):
         return None
@@ -59,7 +59,7 @@ def depth_problem(block: Block, p: Planner) -> DepthProblem | None:
 
 
 def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
-    """Schedules a deep contraction with its finishing block; returns the blocks that are now in place."""
+    """Schedules a contraction over a long reduction with its epilogue block; returns the blocks that are now placed."""
     finish, loops = epilogue_block(s, ref)
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
@@ -98,7 +98,7 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> Blo
 def _cut_rows(
     s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], shape: _Shape, p: Planner
 ) -> tuple[list[LoopRef], list[LoopRef]]:
-    """Splits the loops of the results; returns those over panels and blocks of rows, and those over what is in one."""
+    """Splits the loops of the results; returns those over panels and blocks of rows, and those inside of one."""
     axes = spatial_axes(block_of(s, ref))
     outer = [f for n, f in enumerate(loops[:-1]) if n not in shape.rows]
     inner = [loops[n] for n in shape.rows]
@@ -124,7 +124,7 @@ def _cut_rows(
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a panel of the right factor is as wide as: *columns* of *width* elements, *panel* bytes in a step of the reduction.
+    """The width of a panel of the right factor: *columns* of *width* elements, *panel* bytes in a step of the reduction.
 
     The axes of *rows* and of the *column* are given by position.
     """

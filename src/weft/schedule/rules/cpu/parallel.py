@@ -23,7 +23,7 @@ def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], work: int,
         return
     try:
         s.parallel(s.fuse(list(loops[:n])) if n > 1 else loops[0])
-    except ScheduleError:  # its iterations share something; one thread computes it
+    except ScheduleError:  # its iterations are not independent: one thread computes it
         return
 
 

@@ -1,4 +1,4 @@
-"""The rule for what is left around reductions: everything that a row of the result needs is computed for that row.
+"""The rule for the other blocks around reductions: all values that a row of the result needs are computed for that row.
 
 Softmax, normalisations and means over trailing axes become one pass over memory: the rows are shared among threads, and each
 intermediate lives in the cache, one row at a time.
@@ -40,9 +40,9 @@ from weft.support.errors import ScheduleError
 
 
 def schedule_rowwise(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[BlockRef]:
-    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns those that are in place now.
+    """Schedules the blocks that are not *placed* yet, if there is a reduction among them; returns the blocks that are now placed.
 
-    Beside nests that are in place each reduction is one of its own.
+    Where some nests are placed already, each remaining reduction gets a nest of its own.
     """
     before = s.blocks()
     refs = [r for r in before if r not in placed]
@@ -58,10 +58,10 @@ def schedule_rowwise(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[Bloc
 
 
 def is_one_pass(s: Schedule, p: Planner) -> bool:
-    """Tells whether all that a row of the result needs is to be computed for that row, though each reduction could be tiled.
+    """Tells whether to compute row by row although each reduction could be tiled.
 
-    So it is for several reductions of little work, such as those of a softmax along an axis that is not the last, if what a row
-    needs stays in the second-level cache.
+    So it is for several reductions of little work, such as those of a softmax along an axis that is not the last, if a row's
+    working set fits the second-level cache.
     """
     refs = s.blocks()
     blocks = [block_of(s, r) for r in refs]
@@ -75,13 +75,13 @@ def is_one_pass(s: Schedule, p: Planner) -> bool:
 
 
 def _is_apart(s: Schedule, ref: BlockRef) -> bool:
-    """Tells whether a block has loops of its own, as it was made, around it alone."""
+    """Tells whether a block still has a nest of its own, unchanged."""
     loops = loops_on(block_path(s.function, ref))
     return len(loops) == len(block_of(s, ref).axes) and all(f.kind == "range" and len(blocks_in(f)) == 1 for f in loops)
 
 
 def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
-    """Shares the rows of the last of *refs* among threads, and computes for each row what it needs of the others."""
+    """Shares the rows of the last of *refs* among threads, and computes the others at each row (`compute_at`)."""
     final = refs[-1]
     rows = _row_loops(s, refs, final)
     if rows:
@@ -95,9 +95,9 @@ def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
 
 
 def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:
-    """Returns the loops of the final block that are outside every reduction: its leading axes, kept by all blocks.
+    """Returns the loops of the final block that are outside every reduction: the leading axes that it shares with all blocks.
 
-    Along them, each block reads no other element of what another one writes than that of its own row.
+    Along them, each block reads only elements of its own row from the results of the other blocks.
     """
     last = block_of(s, final)
     blocks = [block_of(s, r) for r in refs]
@@ -124,7 +124,7 @@ def _leading(final: Block, block: Block) -> int:
 def _of_own_row(block: Block, load: Load, depth: int) -> int:
     """Returns up to which of the first *depth* dimensions the indices of *load* depend on as many leading axes alone.
 
-    An argsort's search reads every rank of its vector: computed for each element, all ranks would be worked out anew.
+    An argsort's search reads every rank of its vector: at each element, all ranks would be recomputed.
     """
     axes = [a.var for a in spatial_axes(block)]
     while any(not set(free_vars(i)) <= set(axes[:depth]) for i in load.indices[:depth]):
@@ -135,7 +135,7 @@ def _of_own_row(block: Block, load: Load, depth: int) -> int:
 def _try_compute_at(s: Schedule, ref: BlockRef, loop: LoopRef) -> None:
     try:
         s.compute_at(ref, loop)
-    except ScheduleError:  # read by more than this row: it stays before the nest
+    except ScheduleError:  # read by other rows too: it stays before the nest
         return
 
 

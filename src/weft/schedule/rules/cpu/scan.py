@@ -1,8 +1,8 @@
 """The rule for recurrences: time stays outermost and in order, and each step is computed in vectors.
 
 Within a step, a reduction along whose last axis its inputs are contiguous computes a few vectors of results at once, with the
-reduction outside of them; any other is cut into partial results, in lanes. What does not depend on a state was computed before,
-for all steps at once, and is left to the other rules, but for reductions that these would not see beside a recurrence.
+reduction outside of them; any other gets partial results in lanes. Tensors that do not depend on a state are computed before,
+for all steps at once, by the other rules, but for reductions that these do not handle beside a recurrence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.schedule.schedule import Schedule
 
 
 def schedule_scans(s: Schedule, p: Planner) -> set[BlockRef]:
-    """Schedules the blocks of each step of a recurrence; returns those that are in place, none if there is no recurrence."""
+    """Schedules the blocks of each step of a recurrence; returns the blocks placed, none if there is no recurrence."""
     time = _time_loops(s)
     placed: set[BlockRef] = set()
     before = s.blocks()

@@ -1,13 +1,13 @@
-"""Leaving out what a convolution's window multiplies of the padding around its input.
+"""Skipping the products of a convolution's window with the padding around its input.
 
     for y in range(0, 4):                   y = 0:  for k: sums of all rows of the tile but the first      (ky = 0)
         for ky in range(0, 3):                      for k: sums of the whole tile                           (ky = 1)
             for k: sums of a tile    ->             ...
                                             for y in range(1, 3): ...
 
-On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A tile of registers names
-its sums one by one, so that those for which a tap reads padding can be left out of that tap's code, if each tap has code of its
-own and so have the tiles at the border. No padded copy of the input is made then.
+On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A register tile's sums are
+unrolled, so that those for which a tap reads padding can be omitted from that tap's code, if each tap and each tile at the
+border has code of its own (unrolling and peeling). No padded copy of the input is made then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Padding:
 
 
 def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
-    """Returns the padding of a sum of products; None if there is none, or its share is too much to count."""
+    """Returns the padding of a sum of products; None if there is none, or its domain is too large to be enumerated."""
     block = block_of(s, ref)
     found, axes = contraction_of(block), spatial_axes(block)
     makers = [] if found is None else writers(s.function, found.left.buffer)
@@ -61,7 +61,7 @@ def padding_of(s: Schedule, ref: BlockRef) -> Padding | None:
 
 
 def _condition(writer: Block, read: Load) -> Expr | None:
-    """Returns, in terms of what indexes *read*, where *writer* copies from its input; None if it is not that and zeros."""
+    """Returns, in terms of the indices of *read*, the condition that *writer* copies its input; None if it is no zero padding."""
     store = writer.body
     if not isinstance(store, Store) or not chooses_zero(store.value) or not isinstance(store.value.then, Load):
         return None
@@ -72,7 +72,7 @@ def _condition(writer: Block, read: Load) -> Expr | None:
 
 
 def _share(conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> float | None:
-    """Returns for which part of the points of a box all *conditions* hold; None where that is too much to count."""
+    """Returns the share of a box's points for which all *conditions* hold; None where the box is too large to be enumerated."""
     share, left = 1.0, list(conditions)
     while left:
         group = [left.pop(0)]
@@ -104,7 +104,7 @@ def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Skipping:
-    """How to leave out padding: the loops over *taps* to write out, and where to cut the loops around tiles."""
+    """How to skip padding: the loops over *taps* to unroll, and the points at which to partition the loops around tiles."""
 
     padding: Padding
     taps: tuple[LoopRef, ...]
@@ -112,19 +112,19 @@ class Skipping:
 
     @property
     def cut(self) -> list[LoopRef]:
-        """The loops that are cut."""
+        """The loops that are partitioned."""
         return [f for f, _ in self.cuts]
 
     def uncut(self, outer: Sequence[LoopRef]) -> list[LoopRef]:
-        """Returns the loops *outer* down to the first that is cut."""
+        """Returns the loops *outer* down to the first that is partitioned."""
         return list(takewhile(lambda f: f not in self.cut, outer))
 
 
 def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p: Planner) -> Skipping | None:
-    """Returns how a sum of products in tiles leaves out padding; None if it does not.
+    """Returns how a tiled sum of products skips padding; None if it does not.
 
-    A tile has so many *sums*, of vectors; *outer* are the loops around tiles. All others that conditions depend on are
-    unrolled or those of taps.
+    A tile has *sums* vectors of sums; *outer* are the loops around tiles. All other loops that conditions depend on are unrolled
+    or run over taps.
     """
     padding = padding_of(s, ref)
     if padding is None:
@@ -145,13 +145,13 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p:
 
 
 def _variants(block: Block, cuts: Sequence[tuple[LoopRef, tuple[int, ...]]]) -> int:
-    """Returns how many times tiles are written out so that each guard of *block* that no cut decides is known before a tile."""
+    """Returns how many versions of a tile decide all guards of *block* that partitioning leaves."""
     decided = {f.var for f, _ in cuts}
     return 1 << sum(decided.isdisjoint(free_vars(c)) for c in conjuncts(block.predicate))
 
 
 def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]) -> tuple[int, ...]:
-    """Returns the iterations of *loop* in which any of *conditions* is not what it was in the one before, for all others."""
+    """Returns the iterations of *loop* in which any of *conditions* may differ from the iteration before."""
     changed: set[int] = set()
     for c in conditions:
         box = {v: n for v, n in sizes.items() if v in free_vars(c)}
@@ -164,8 +164,7 @@ def _changes(loop: LoopRef, conditions: Sequence[Expr], sizes: Mapping[Var, int]
 def put_channels_inside(s: Schedule, ref: BlockRef, how: Skipping, innermost: LoopRef) -> LoopRef:
     """Puts another loop of a reduction inside those over taps if none is; returns the innermost one.
 
-    Taps that are written out one after another share what they read, and all of it would be kept for the next tap in registers
-    that are the sums'.
+    Unrolled taps share loads, and LLVM would keep all of these for the next tap in registers that the sums need.
     """
     others = [f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f not in how.taps and s.extent(f) != 1]
     if not others or innermost not in how.taps:
@@ -175,7 +174,7 @@ def put_channels_inside(s: Schedule, ref: BlockRef, how: Skipping, innermost: Lo
 
 
 def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
-    """Leaves out the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
+    """Skips the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
     s.compute_inline(how.padding.writer)
     s.skip_zeros(ref)
     for tap in how.taps:

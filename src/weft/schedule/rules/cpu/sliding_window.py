@@ -1,4 +1,4 @@
-"""Windows that move along with the results that are reduced from them: which axes they move along, and how far."""
+"""Sliding windows, which move with the results that are reduced from them: along which axes, and by which strides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.schedule.rules.block_facts import inputs_of, reduce_axes, spatial_axes
 
 @dataclass(frozen=True)
 class SlidingAxis:
-    """A spatial axis that a window moves along: its position, the window's axis, and how far both move in the input.
+    """A spatial axis along which a window slides: its position, the window's axis, and the strides of both in the input.
 
     A window of one element along it has no axis of its own.
     """
@@ -30,7 +30,7 @@ class SlidingAxis:
 
 
 def sliding_axes(block: Block) -> list[SlidingAxis]:
-    """Returns the axes that a reduction's windows move along; none unless all that is reduced is such a window.
+    """Returns the axes along which a reduction's windows slide; none unless all of its inputs are such windows.
 
     Those along which windows are of one element count for the last axis alone, where strides matter to vectors.
     """
@@ -47,7 +47,7 @@ def sliding_axes(block: Block) -> list[SlidingAxis]:
 
 
 def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> SlidingAxis | None:
-    """Recognises `spatial * stride + reduced * dilation + constant`, or the same without anything reduced."""
+    """Recognises `spatial * stride + reduced * dilation + constant`, or the same without a reduced axis."""
     used = free_vars(index)
     moved = [n for n, a in enumerate(spatial) if a.var in used]
     taps = [a for a in reduced if a.var in used]
@@ -64,9 +64,9 @@ def _moving(index: Expr, spatial: list[Axis], reduced: list[Axis]) -> SlidingAxi
 
 
 def is_strided_along(block: Block) -> bool:
-    """Tells whether one result's windows move along the last axis in short strides, and nothing else does.
+    """Tells whether the windows of a single result slide along the last axis, with a small stride above 1, and along no other.
 
-    Its vectors are picked from others. Several results of one reduction, such as a maximum and its place, are not for this rule.
+    Its vectors are shuffled out of contiguous loads. Reductions of several results, such as argmax, are not handled.
     """
     last = spatial_axes(block)[-1:]
     found = [m for m in sliding_axes(block) if last and m.axis is last[0] and 1 < m.stride <= LONGEST_WINDOW_STRIDE]

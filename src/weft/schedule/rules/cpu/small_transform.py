@@ -1,9 +1,9 @@
-"""The rule for small transforms: blocks whose formula chooses by an index, as `te` writes a product with a constant matrix.
+"""The rule for small transforms: blocks whose formula selects on an index, as `te` writes a product with a constant matrix.
 
     V[i, j, t, c] = (i == 0) ? d0 - d2 : (i == 1) ? d1 + d2 : ...
 
-The chosen-by indices are unrolled, so that no choice is left at run time and common parts are computed once; what the block reads
-of another such block is computed just before, in registers.
+The indices selected on are unrolled, so that no select is left at run time and common subexpressions are computed once; producers
+that are such blocks too are computed just before, in registers.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from weft.support.errors import ScheduleError
 
 @dataclass(frozen=True)
 class RadixDigit:
-    """The part of an axis that a formula chooses by, `v // unit % size`: all of it where *unit* is 1 and *size* its extent."""
+    """The digit of an axis on which a formula selects, `v // unit % size`: all of it where *unit* is 1 and *size* its extent."""
 
     size: int
     unit: int = 1
 
 
 Choices = dict[Var, RadixDigit]
-"""The axes that a formula chooses by."""
+"""The axes on which a formula selects."""
 
 
 def schedule_transforms(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[BlockRef]:
-    """Schedules every block that chooses by an index and is not *placed*, with the blocks of that kind that it alone reads."""
+    """Schedules every block that selects on an index and is not *placed*, with the blocks of that kind that it alone reads."""
     found: set[BlockRef] = set()
     for ref in reversed(s.blocks()):
         if ref not in placed | found and choices_of(block_of(s, ref)):
@@ -46,7 +46,7 @@ def schedule_transforms(s: Schedule, p: Planner, placed: set[BlockRef]) -> set[B
 
 
 def _by_cases(s: Schedule, ref: BlockRef) -> list[BlockRef]:
-    """Cuts the loops of a block where its formula is another transform from there on; returns the block in all parts."""
+    """Partitions the loops of a block where its formula changes to another transform; returns the blocks of all parts."""
     parts = [ref]
     for position, points in enumerate(_cases(block_of(s, ref))):
         if points:
@@ -55,7 +55,7 @@ def _by_cases(s: Schedule, ref: BlockRef) -> list[BlockRef]:
 
 
 def _cut_apart(s: Schedule, ref: BlockRef, position: int, points: list[int]) -> list[BlockRef]:
-    """Gives each part of a block's axis a nest of its own, and a formula of its own."""
+    """Gives each part of a block's axis a nest and a formula of its own."""
     loop = own_loops(s, ref, 0)[block_of(s, ref).axes[position].var]
     s.reorder([loop, *[f for f in s.loops(ref) if f != loop]])
     made = set(s.partition(loop, points))
@@ -66,7 +66,7 @@ def _cut_apart(s: Schedule, ref: BlockRef, position: int, points: list[int]) -> 
 
 
 def _cases(block: Block) -> list[list[int]]:
-    """Returns, for each axis of an assignment, the values from which on a condition on it chooses another transform."""
+    """Returns, for each axis of an assignment, the values at which a condition on it switches to another transform."""
     found: dict[Expr, set[int]] = {a.var: set() for a in block.axes}
     for n in post_order(block.body):
         if isinstance(n, Select) and isinstance(n.cond, Lt) and n.cond.a in found and isinstance(n.cond.b, Const):
@@ -77,7 +77,7 @@ def _cases(block: Block) -> list[list[int]]:
 
 
 def choices_of(block: Block) -> Choices:
-    """Returns the axes that an assignment chooses by; none for a block of another kind."""
+    """Returns the axes on which an assignment selects; none for a block of another kind."""
     if is_reduction(block) or not isinstance(block.body, Store):
         return {}
     extents = {a.var: size_of(a.extent) for a in block.axes}
@@ -104,7 +104,7 @@ def _chosen(e: Expr, extents: dict[Var, int]) -> tuple[Var, RadixDigit] | None:
 
 @dataclass(frozen=True)
 class TransformNest:
-    """What became of a transform: the blocks in place, the loops over its patches, and those over what is in a patch."""
+    """A scheduled transform: the blocks placed, the loops over its patches, and those inside a patch."""
 
     placed: set[BlockRef]
     patches: list[LoopRef]
@@ -114,9 +114,9 @@ class TransformNest:
 def schedule_transform(
     s: Schedule, ref: BlockRef, planner: Planner, patches: Mapping[Var, int] | None = None, around: int = 0
 ) -> TransformNest:
-    """Schedules one block and the producers that it takes in, inside *around* loops that stay as they are.
+    """Schedules one block and the producers computed in it, inside *around* loops that stay as they are.
 
-    The loops over *patches*, which tell how many values of an axis are in one, come first; without them, the outer loops run in
+    *patches* has the number of values of an axis in a patch; loops over patches come first. Without them, the outer loops run in
     parallel.
     """
     block = block_of(s, ref)
@@ -147,7 +147,7 @@ def schedule_transform(
 
 
 def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
-    """Returns the loops of a block's own inside *around* others, by the axis that each runs through."""
+    """Returns a block's own loops inside *around* others, by the axis that each runs through."""
     block, loops = block_of(s, ref), list(s.loops(ref))[around:]
     bound = [(a.var, free_vars(b)) for a, b in zip(block.axes, block.bindings, strict=True)]
     return {v: f for v, used in bound for f in loops if f.var in used}
@@ -162,7 +162,7 @@ def _cut(
     nest: TransformNest,
     inner: list[LoopRef],
 ) -> None:
-    """Splits the loop of an axis: over its patches of *unit* values, over what is in a patch, and over the digit chosen by."""
+    """Splits the loop of an axis: over its patches of *unit* values, inside a patch, and over the digit selected on."""
     each = 1 if digit is None else digit.size * digit.unit
     pieces: list[tuple[list[LoopRef], int | None]] = [(nest.outer, None if unit is None else unit // each)]
     if unit is not None:
@@ -184,13 +184,13 @@ def _producers(s: Schedule, block: Block) -> list[BlockRef]:
 
 
 def _is_read_along(s: Schedule, ref: BlockRef, user: Block) -> bool:
-    """Tells whether the last axis of *user*, its vector, runs through consecutive elements of what a producer writes."""
+    """Tells whether the last axis of *user*, its vector, runs through consecutive elements of a producer's result."""
     written = block_of(s, ref).writes[0].buffer
     return all(reads_along(x, user.axes[-1].var) for x in inputs_of(user) if x.buffer is written)
 
 
 def _inherited(s: Schedule, block: Block, producers: list[BlockRef]) -> Choices:
-    """Returns the axes of *block* that index a producer where the producer chooses."""
+    """Returns the axes of *block* that index a producer in the dimensions on which the producer selects."""
     extents = {a.var: size_of(a.extent) for a in block.axes}
     found: Choices = {}
     for ref in producers:

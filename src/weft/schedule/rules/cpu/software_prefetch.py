@@ -1,19 +1,20 @@
-"""Asks ahead for what a loop reads of a factor too large for the nearest cache, where the machine does not do so itself.
+"""Software prefetches of a factor too large for the nearest cache, where the hardware prefetchers do not fetch it.
 
 The weights of a layer are read in order, panel by panel, from the third level of cache or from memory, and a panel again by each
-tile of rows. Each step of the reduction asks for the lines some steps further on; past the end of a panel those are the first of
-the next one. Lines that are near already cost little to ask for.
+tile of rows. Each step of the reduction prefetches the lines some steps further on; past the end of a panel those are the first
+of the next one. A prefetch of a line that is in the cache already costs little.
 
-The first tile of a panel would still wait for memory, and memory for the others. So all tiles of a panel ask for the next one,
-a part each, where two panels fit the second-level cache: memory is read as evenly as the work goes on. This is for panels whose
-rows lie one after another. Pieces of the long rows of a matrix as it is, each in a page of its own, keep memory from what is
-needed now. The loops that go through panels, such as those over blocks of channels and over phases, are made one: at the end of
-an inner one the next panel would not be known.
+The first tile of a panel would still wait for memory, which then idles during the others. So all tiles of a panel prefetch the
+next one, a part each, where two panels fit the second-level cache: memory is read at an even rate. This is for packed panels,
+whose rows lie one after another. In an unpacked matrix each piece of a long row lies in a page of its own, and its prefetches
+delay the loads needed now. The loops over panels, such as those over blocks of channels and over phases, are fused: at the end
+of an inner one the next panel would not be known.
 
-Taps and blocks of channels read the image in another row or plane, for which each step of theirs asks one step ahead.
+Taps and blocks of channels read the image in another row or plane, which each step of their loops prefetches one step ahead.
 
-Some machines foresee streams, but not across pages, and a tile has so many multiply-adds for each of its vectors that the next
-ones come too late into the core's sight. With few uses of each they are in sight, and asking would only take turns from loads.
+Some machines prefetch streams in hardware, but not across pages, and a tile has so many multiply-adds for each of its vectors
+that the next loads enter the out-of-order window too late. With few uses of each vector they enter in time, and software
+prefetches would only take load slots.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ from weft.targets import Target
 def fuse_panel_loops(
     s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], loop: LoopRef, width: int, p: Planner
 ) -> list[LoopRef]:
-    """Returns the loops *outer*, those around the tiles of a sum of products, with the innermost that go through panels in one.
+    """Returns the loops *outer* around the tiles of a sum of products, with the innermost ones over panels fused.
 
-    They are left as they are where there are no two; *loop* and *width* are as for `prefetch_streams`.
+    A single loop over panels stays as it is; *loop* and *width* are as for `prefetch_streams`.
     """
     problem = _stream(s, ref, loop, s.loops(ref).index(outer[-1]) + 1, width)
     moving = _moving(s, ref, outer)
@@ -71,7 +72,7 @@ def prefetch_streams(
     """Lets a sum of products prefetch its B operand if that is a long stream.
 
     The loops around it from number *inside* on are those of a tile; *loop* is the innermost of its reduction, and each of its
-    steps reads *width* elements side by side. Loops that will be *cut* to pieces go through panels one after another.
+    steps reads *width* elements side by side. Loops that will be partitioned (*cut*) run over panels one after another.
     """
     right, problem = _right(s, ref), _stream(s, ref, loop, inside, width, cut)
     if right is None or problem is None:
@@ -86,8 +87,8 @@ def prefetch_streams(
 def prefetch_window_steps(s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, sums: int, p: Planner) -> None:
     """Lets a convolution prefetch its image for the next step of the loop around *loop*, over taps or blocks of channels.
 
-    Such a step goes on in another row or plane, which no machine foresees, where those of *loop* are through one line. A tile has
-    so many vectors of *sums*; *inside* is as for `prefetch_streams`.
+    Such a step moves to another row or plane, which no hardware prefetcher predicts, when *loop* has read one line. A tile has
+    *sums* vectors of sums; *inside* is as for `prefetch_streams`.
     """
     found, loops = contraction_of(block_of(s, ref)), s.loops(ref)
     steps = [f for f in loops[inside : loops.index(loop)] if s.extent(f) != 1]
@@ -140,7 +141,7 @@ def _stream(
 
 
 def _moving(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> list[LoopRef]:
-    """Returns those of *loops* along which the right factor is read elsewhere."""
+    """Returns those of *loops* that the indices of the right factor depend on."""
     right = _right(s, ref)
     return [] if right is None else [f for f in loops if step_along(right.buffer, right.indices, f.var)]
 

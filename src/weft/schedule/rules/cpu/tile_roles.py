@@ -1,7 +1,7 @@
-"""What the loops of a reduction's nest are good for in a tile: rows, which one factor has, and columns, which the other has.
+"""The roles of a reduction's loops in a tile: rows, which index only the left factor, and columns, which index only the right.
 
-A factor may see an axis in groups, as the input of a convolution sees output channels. That tells two parts of it apart: the
-groups, which both factors have, and what is in a group, which only the other has.
+A factor may index an axis by groups, as the input of a grouped convolution does for output channels. The axis then has two parts:
+the groups, which index both factors, and the values inside a group, which index only the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.schedule.rules.block_facts import contraction_of, spatial_axes, uses_a
 
 @dataclass(frozen=True)
 class Part:
-    """What a loop of a nest runs through: an axis, the groups of so many values of it, or the values *inside* such a *group*."""
+    """The range of a loop of a nest: an axis, its groups of *group* values, or the values *inside* such a group."""
 
     axis: Axis
     extent: Expr
@@ -30,7 +30,7 @@ class Part:
         return size_of(self.extent)
 
     def moves(self, load: Load) -> bool:
-        """Tells whether *load* reads elsewhere for another value of it."""
+        """Tells whether the indices of *load* depend on it."""
         if not self.inside:
             return uses_axis(load, self.axis.var)
         groups: dict[Node, Node] = {self.axis.var // self.group: ZERO}
@@ -38,7 +38,7 @@ class Part:
 
 
 def parts_of(axis: Axis, block: Block) -> list[Part]:
-    """Returns the parts of an axis that the factors of a product tell apart: groups and what is in them, or the whole axis."""
+    """Returns the parts of an axis that the factors of a product use differently: groups and their values, or the whole axis."""
     found = contraction_of(block)
     if found is not None and isinstance(axis.extent, Const) and axis is not spatial_axes(block)[-1]:
         for group in sorted({g for x in (found.left, found.right) for g in _groups(x, axis.var)}):
@@ -57,10 +57,10 @@ def _groups(load: Load, var: Var) -> list[int]:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which parts of a nest are good for what, by position: `row` and `column` are tiled beside the last.
+    """The roles of the parts of a nest, by position: `row` and `column` are tiled beside the last.
 
-    Where a tile has room for all of `row`, it may hold several of `outer_row` too. With *shared*, both factors have the row, such
-    as the number of a matrix in a batch: each row has a right factor of its own.
+    Where a tile has room for all of `row`, it may hold several values of `outer_row` too. With *shared*, the row indexes both
+    factors, like the number of a matrix in a batch: each row has a right factor of its own.
     """
 
     row: int | None
@@ -70,7 +70,7 @@ class Roles:
 
 
 def roles_of(block: Block, parts: Sequence[Part]) -> Roles:
-    """Chooses which of *parts*, all but the last, to tile: one that only the left factor uses, one that only the right does."""
+    """Chooses which of *parts*, all but the last, to tile: one that indexes only the left factor, and one only the right."""
     found = contraction_of(block)
     longer = [n for n, p in enumerate(parts) if p.size > 1]
     if found is None:

@@ -68,7 +68,7 @@ def _groups(block: Block) -> Groups | None:
 
 
 def _copied(block: Block) -> tuple[Load, Expr | None] | None:
-    """Returns the element of its one input that a block copies, and where it is no padding; None for other blocks."""
+    """Returns the input element that a block copies, and the condition that it is no padding; None for other blocks."""
     value = block.body.value if isinstance(block.body, Store) else None
     load, inside = value, None
     if isinstance(value, Select) and isinstance(value.other, Const):
@@ -85,7 +85,7 @@ def _moving_axis(index: Expr, axes: Sequence[Axis]) -> int | None:
 
 
 def _run(load: Load, axes: Sequence[Axis], end: int, stop: int) -> range:
-    """Returns the run of axes up to *end* that are neighbours in the input as well, and so act as one long axis."""
+    """Returns the run of axes up to *end* that are adjacent in the input as well, and so act as one long axis."""
     begin = end
     while begin - 1 > stop and _are_neighbours(load, axes[begin - 1], axes[begin]):
         begin -= 1

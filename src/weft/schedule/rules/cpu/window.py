@@ -1,8 +1,8 @@
 """The rule for windows: each result is reduced from a small window of the input that moves along with it.
 
-Depthwise convolutions and pooling do little with each element they load, so that loads bound them. A tile of neighbouring
-results is computed in registers with the reduction written out: elements that windows share are loaded once for all of them,
-and the borders are decided when compiling. So no padded copy of the input is made.
+Depthwise convolutions and pooling use each loaded element few times, so they are bound by loads. A tile of neighbouring results
+is computed in registers with the reduction unrolled: elements that windows share are loaded once for all of them, and conditions
+at the borders are resolved at compile time. So no padded copy of the input is made.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from weft.support.errors import ScheduleError
 
 
 def schedule_window(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
-    """Schedules a reduction over windows with its finishing block; returns the blocks that are now in place."""
+    """Schedules a reduction over windows with its epilogue block; returns the blocks that are now placed."""
     problem = _problem(block_of(s, ref), p)
     tile = p.decide(ref.name, WindowTile, lambda m: window_tile_plans(problem, m))
     borders = _inline_borders(s, ref, problem, tile, p)
@@ -90,7 +90,7 @@ def _problem(block: Block, p: Planner) -> WindowProblem:
 
 
 def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: WindowTile, p: Planner) -> list[BlockRef]:
-    """Takes in what pads the input, so that each load knows whether it is inside; returns the padded copies that are left.
+    """Inlines the paddings of the input, so that each load has the padding's condition; returns the padded copies that are left.
 
     A border that is not inlined is copied, with its padding, before its windows are computed.
     """
@@ -110,7 +110,7 @@ def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: Wi
 
 
 def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], p: Planner) -> None:
-    """Makes the padded copies of the input where the windows that share them begin."""
+    """Computes the padded copies of the input at the loop whose windows share them."""
     for ref in copies:
         if loops:
             s.compute_at(ref, loops[-1])
@@ -119,7 +119,7 @@ def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], p: Planner)
 
 
 def _is_border(s: Schedule, block: Block) -> bool:
-    """Tells whether *block* is a padded copy: an element of something, or a constant."""
+    """Tells whether *block* is a padded copy: it selects between an element of its input and a constant."""
     value = block.body.value if isinstance(block.body, Store) and not is_reduction(block) else None
     intermediate = all(alloc_of(s.function.body, r.buffer) is not None for r in block.writes)
     return (
@@ -130,8 +130,8 @@ def _is_border(s: Schedule, block: Block) -> bool:
 def _write_out(s: Schedule, ref: BlockRef, depth: int, finished: list[LoopRef], along: Var | None, p: Planner) -> None:
     """Puts the reduction outside the tile and unrolls both, or the tile and the window's last axis if that is long.
 
-    Where windows move *along* the vectors, no element is loaded twice in a register for different places of a window on its
-    way along them: this part of the reduction stays a loop, outside the others, for which each loaded vector is used at once.
+    Where windows slide *along* the vectors, different window positions load overlapping vectors, which share no register. This
+    part of the reduction stays a loop, outside the others, so that each loaded vector is used at once.
     """
     own = list(s.loops(ref))[depth:]
     count = len([f for f in own if _is_reduced(s, ref, f)])

@@ -1,12 +1,13 @@
-"""The rule for a product between two small transforms that goes patch by patch: all its stages, while the patch is in cache.
+"""The rule for a batched product between two small transforms: all stages run patch by patch, while the patch is in cache.
 
     V[g, p, t, k] = transform(X)                          for b, y_0:
     M[g, p, t, j] = sum(V[g, p, t, k] * U[p, k, j])  ->       V[...] = transform(X)
     Y[b, y, j] = transform(M[b * r + y // c, ...])            M[...] = sum(V * U)
                                                               Y[b, y_0 * c + ...] = transform(M)
 
-The leading axis of such a product, which its right factor does not use, counts patches: what is between stages shrinks to one.
-Where there are enough patches for all cores, they are shared among these, each with memory of its own; else each stage is.
+The leading axis of such a product, which does not index its right factor, counts patches: buffers between stages shrink to one
+patch. Where there are enough patches for all cores, patches run in parallel, each with private buffers; else the loops of each
+stage do.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from weft.support.errors import ScheduleError
 
 @dataclass(frozen=True)
 class Chain:
-    """A product by patches, the transform of its left factor, and the last transform, with how that counts patches."""
+    """A product by patches, the transform of its left factor, and the last transform, with its numbering of patches."""
 
     product: BlockRef
     before: BlockRef
@@ -46,7 +47,7 @@ class Chain:
 
 
 def schedule_winograd_batch(s: Schedule, p: Planner) -> set[BlockRef]:
-    """Schedules every chain of several patches; returns the blocks that are now in place."""
+    """Schedules every chain of several patches; returns the blocks that are now placed."""
     placed: set[BlockRef] = set()
     for ref in s.blocks():
         chain = _chain(s, ref)
@@ -74,7 +75,7 @@ def _chain(s: Schedule, ref: BlockRef) -> Chain | None:
 
 
 def _last_transform(s: Schedule, product: Block) -> tuple[BlockRef, Expr] | None:
-    """Returns the transform at the end of those that read *product*, and how it counts the leading axis of that."""
+    """Returns the last transform of those that read *product*, and its index expression for the product's leading axis."""
     block, index = product, None
     while True:
         users = readers(s.function, block)
@@ -89,13 +90,13 @@ def _last_transform(s: Schedule, product: Block) -> tuple[BlockRef, Expr] | None
 
 
 def _leading(read: Load, made: Block, index: Expr | None) -> Expr:
-    """Returns the index of a read that stands for the patch, where *index* of the block that *made* it does."""
+    """Returns the index of a read that is the patch's number, given that *index* is in the block that *made* the buffer."""
     position = 0 if index is None else next((n for n, a in enumerate(made.axes) if a.var is index), 0)
     return read.indices[position]
 
 
 def _units(index: Expr, block: Block) -> dict[Var, int]:
-    """Returns, of the axes that *index* counts patches by, how many values of each are in one."""
+    """Returns, for each axis of *index*, how many of its values are in a patch."""
     axes = {a.var for a in block.axes}
     cut = dict(p for n in post_order(index) if isinstance(n, FloorDiv) and (p := split_index(n)) is not None)
     return {v: cut.get(v) or 1 for v in axes if v in free_vars(index)}
@@ -121,7 +122,7 @@ def _schedule(s: Schedule, chain: Chain, p: Planner) -> set[BlockRef]:
 
 
 def _place_padding(s: Schedule, users: set[BlockRef], patch: LoopRef, around: int, p: Planner) -> set[BlockRef]:
-    """Moves what is element-wise and only read by *users* into the loop over patches too; returns those blocks."""
+    """Moves element-wise blocks that only *users* read into the loop over patches too; returns those blocks."""
     read = {x.buffer for r in users for x in inputs_of(block_of(s, r))}
     found = {r for r in s.blocks() if r not in users and block_of(s, r).writes[0].buffer in read}
     found = {r for r in found if not is_reduction(b := block_of(s, r)) and sole_reader(s.function, b) is not None}
@@ -139,5 +140,5 @@ def _is_placed(s: Schedule, ref: BlockRef, patch: LoopRef, around: int, p: Plann
 
 
 def _lanes(s: Schedule, ref: BlockRef, p: Planner) -> int:
-    """Returns how many elements of what a block writes fill a vector."""
+    """Returns the number of lanes of a vector of a block's result type."""
     return p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
