@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
@@ -11,7 +12,9 @@ from weft.ir import Var
 from weft.loop import Buffer, Function, Program, parse_program, print_program, store
 from weft.lower import PASSES, reproduce, run_passes
 from weft.lower.loops.vectorize import vectorize
+from weft.lower.manager import save_reproducer
 from weft.support.errors import LoweringError, VerifyError
+from weft.support.knobs import Switches
 from weft.support.passes import Pass, alone
 from weft.targets import cpu
 
@@ -86,3 +89,16 @@ def main(A: f32[8], C: f32[1]):
         "the iterations of the vectorized loop i all write the same element of C\n"
         "  hint: vectorize a loop over a spatial axis, or rfactor the reduction"
     )
+
+
+def test_a_reproducer_holds_the_settings_of_passes(tmp_path: Path) -> None:
+    switches = Switches(passes=("failing.twice=true", "other=off"))
+    path = save_reproducer(tmp_path, "failing", parse_program(TEXT), TARGET, switches)
+    asked: list[bool] = []
+
+    def note(program: Program, *, twice: Annotated[bool, "whether it was asked"] = False) -> Program:
+        asked.append(twice)
+        return program
+
+    reproduce(path, [Pass("failing", alone(note))], TARGET)
+    assert asked == [True]

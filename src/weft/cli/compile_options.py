@@ -24,6 +24,7 @@ from weft.cli.console import (
     Json,
     NoCache,
     OptLevel,
+    Passes,
     Precision,
     Quiet,
     Shape,
@@ -57,6 +58,7 @@ class CompileFlags:
     precision: Precision = "model"
     denormals: Denormals = "keep"
     without: Without = None
+    passes: Passes = None
     verify: Verify = False
 
 
@@ -73,7 +75,12 @@ class CommandOptions(CompileFlags):
     def options(self) -> CompileOptions:
         """What the compiler is to do; raises `InputError` for what there is not."""
         return check_options(
-            self.opt_level, self.precision, self.verify, without=self.without or (), denormals=self.denormals
+            self.opt_level,
+            self.precision,
+            self.verify,
+            without=self.without or (),
+            denormals=self.denormals,
+            passes=self.passes or (),
         )
 
     @property

@@ -105,6 +105,14 @@ Without = Annotated[
         autocompletion=lambda: list(KNOBS),
     ),
 ]
+Passes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pass",
+        metavar="PASS=off|PASS.OPTION=VALUE",
+        help="Skip a pass, or set an option of it; repeatable. One that there is not is answered with those that there are.",
+    ),
+]
 Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 

@@ -55,6 +55,7 @@ def open_model(path: Path, asked: CommandOptions, threads: int | None, progress:
             shapes=asked.sizes,
             progress=progress,
             without=options.without,
+            passes=options.passes,
         )
     return Opened(model, perf_counter() - start)
 

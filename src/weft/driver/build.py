@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from weft.codegen import Code, Image, compile_program, link
+from weft.codegen import Code, Image, backend_of, compile_program, link
 from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
@@ -25,6 +26,7 @@ from weft.driver.python_settings import tuned_for_compiling
 from weft.driver.runnable import with_image
 from weft.frontends import files_of, to_graph
 from weft.graph import (
+    GRAPH_PASSES,
     FusedGraph,
     Graph,
     MemoryPlan,
@@ -39,11 +41,14 @@ from weft.graph import (
     put_checks_last,
     verify_graph,
 )
+from weft.lower import PIPELINES
 from weft.native import _rt
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL
+from weft.support.pass_options import check_settings
+from weft.support.passes import Pass
 from weft.targets import Target, needed_flags
 
 
@@ -94,6 +99,7 @@ def build(
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
+    check_passes(chosen, machine)
     clock = Clock(progress)
     with tuned_for_compiling(), ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
         clock.begin("read")
@@ -132,6 +138,15 @@ def build(
         files,
         spans,
     )
+
+
+def check_passes(options: CompileOptions, target: Target) -> None:
+    """Raises `InputError` for settings of passes that a compilation for *target* has not, listing those that it has."""
+    if options.passes:
+        own = [Pass(*p) for p in backend_of(target).passes(target)]
+        passes: list[Pass[Any, Any]] = [*GRAPH_PASSES, *PIPELINES[target.kind], *own]
+        optional = [p.name for p in passes if p.may_be_skipped]
+        check_settings(options.passes, {p.name: p.options for p in passes}, optional)
 
 
 def read_model(model: object, shapes: Shapes | None) -> tuple[Graph, tuple[Path, ...]]:
@@ -204,7 +219,15 @@ def kernel_requests(
     parallel = options.uses(PARALLEL)
     return {
         g.key: KernelRequest(
-            g.name, g.tensors, g.sizes, g.source, may_alias=g.key in shared, parallel=parallel, lift=True, choose=choose
+            g.name,
+            g.tensors,
+            g.sizes,
+            g.source,
+            may_alias=g.key in shared,
+            parallel=parallel,
+            lift=True,
+            choose=choose,
+            passes=options.passes,
         )
         for g in fused.groups
     }

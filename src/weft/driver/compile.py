@@ -45,6 +45,7 @@ def compile(
     without: Sequence[str] = (),
     denormals: Denormals = "keep",
     spinning: bool = True,
+    passes: Sequence[str] = (),
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
@@ -57,7 +58,8 @@ def compile(
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
     "strict" to forbid rewrites that round otherwise than the model. *verify* checks every graph and program on the way.
     *progress* is called with a stage, and how many of its steps are done of how many. *without* names optimizations to leave
-    out: those of `weft.support.knobs`.
+    out: those of `weft.support.knobs`; *passes* skips passes by name, and sets their options: `"unswitch_loops=off"`,
+    `"unswitch_loops.depth=1"`.
 
     *denormals* are numbers too small for full precision, with which processors compute up to a hundred times as slowly: calls
     "keep" them, as IEEE 754 has it, or "flush" them to zero, as operands and as results; constants that are computed while
@@ -66,7 +68,7 @@ def compile(
 
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
     """
-    options = check_options(opt_level, precision, verify, records, without, denormals)
+    options = check_options(opt_level, precision, verify, records, without, denormals, passes)
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
         raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")

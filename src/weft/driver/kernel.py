@@ -26,7 +26,8 @@ from weft.loop import verify as verify_program
 from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
 from weft.schedule import Schedule, apply_plan, schedule_program
 from weft.support.errors import LoweringError, WeftError
-from weft.support.passes import Pass
+from weft.support.knobs import Switches
+from weft.support.passes import EVERYTHING, Pass
 from weft.targets import Target
 from weft.te import Tensor, to_program
 
@@ -42,7 +43,8 @@ class KernelRequest:
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
-    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes.
+    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes. *passes* are settings of lowering
+    passes (`Switches.passes`).
     """
 
     name: str
@@ -54,6 +56,7 @@ class KernelRequest:
     lift: bool = False
     plan: Plan | None = None
     choose: Choose = cheapest
+    passes: tuple[str, ...] = ()
 
     @cached_property
     def program(self) -> Program:
@@ -66,7 +69,7 @@ class KernelRequest:
         entry, *callees = self.program.functions
         loops = canonical_text(Program((replace(entry, name=""), *callees)))
         plan = "" if self.plan is None else str(self.plan)
-        return digest(loops, plan, self.may_alias, self.parallel, self.lift, *compiler_facts(target))
+        return digest(loops, plan, self.may_alias, self.parallel, self.lift, self.passes, *compiler_facts(target))
 
     def schedule(self, target: Target) -> Schedule:
         """Returns the scheduled loops; raises `ScheduleError` where the plan is of another kernel."""
@@ -196,7 +199,8 @@ def lower_kernel(
         now = perf_counter()
         spans.append(Span(report.name, "pass", now - report.seconds, now, facts={"changed": report.changed}))
 
-    flat = lower(scheduled, target, verify=verify, trace=note)
+    switches = Switches(passes=request.passes)
+    flat = lower(scheduled, target, switches, verify=verify, trace=note)
     if request.may_alias:
         flat = _allow_aliases(flat)
     readable = _before("expand_math", passes)
@@ -205,7 +209,7 @@ def lower_kernel(
         (flat, lifted), (readable, _) = lift_scratch_buffers(flat), lift_scratch_buffers(readable)
     texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
     begin = perf_counter()
-    written = backend_of(target).write(_finish(flat, target), target)
+    written = backend_of(target).write(_finish(flat, target, switches), target)
     end = perf_counter()
     spans.append(Span("write module", "kernel", begin, end))
     spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
@@ -219,9 +223,9 @@ def _before(name: str, passes: Sequence[ProgramReport]) -> Program:
     return passes[place - 1].after
 
 
-def _finish(flat: Program, target: Target) -> Program:
+def _finish(flat: Program, target: Target, switches: Switches = EVERYTHING) -> Program:
     """Returns *flat* after the passes of the target's backend."""
-    return run_passes([Pass(*p) for p in backend_of(target).passes(target)], flat, target)
+    return run_passes([Pass(*p) for p in backend_of(target).passes(target)], flat, target, switches)
 
 
 def _allow_aliases(program: Program) -> Program:

@@ -12,6 +12,7 @@ from weft.runtime.package import Denormals, check_denormals
 from weft.support.arguments import check_bool, check_many, check_mapping
 from weft.support.errors import InputError
 from weft.support.knobs import MEMORY, Switches, check_knobs
+from weft.support.pass_options import check_form
 
 PRECISIONS = ("model", "strict")
 
@@ -42,6 +43,7 @@ def check_options(
     records: object = None,
     without: Iterable[str] = (),
     denormals: object = "keep",
+    passes: Iterable[str] = (),
 ) -> CompileOptions:
     """Returns the options; raises `InputError` for values that there are not."""
     if type(opt_level) is not int or opt_level not in range(4):
@@ -51,7 +53,12 @@ def check_options(
     if records is not None:
         raise InputError("tuning records can't be used yet", hint="leave records out")
     return CompileOptions(
-        opt_level, precision, check_knobs(without), check_bool("verify", verify), check_denormals(denormals)
+        opt_level,
+        precision,
+        check_knobs(without),
+        check_form(passes),
+        check_bool("verify", verify),
+        check_denormals(denormals),
     )
 
 

@@ -11,7 +11,7 @@ from weft.loop import Program, parse_program, print_program
 from weft.loop import verify as check_program
 from weft.support.errors import LoweringError
 from weft.support.knobs import Switches
-from weft.support.passes import Language, Pass, PassManager, Report
+from weft.support.passes import EVERYTHING, Language, Pass, PassManager, Report
 from weft.targets import Target
 
 ProgramPass: TypeAlias = Pass[Program, Target]
@@ -21,23 +21,26 @@ ProgramReport: TypeAlias = Report[Program]
 
 _PASS: Final = "# pass: "
 _TARGET: Final = "# target: "
+_SETTINGS: Final = "# settings: "
 
 
 def run_passes(
     passes: Iterable[ProgramPass],
     program: Program,
     target: Target,
+    switches: Switches = EVERYTHING,
     *,
     verify: bool = False,
     trace: Callable[[ProgramReport], None] | None = None,
 ) -> Program:
-    """Returns *program* after all *passes*; see `pipeline.lower`."""
-    return MANAGER.run(passes, program, target, verify=verify, trace=trace)
+    """Returns *program* after all *passes* that are on; see `pipeline.lower`."""
+    return MANAGER.run(passes, program, target, switches, verify=verify, trace=trace)
 
 
 def save_reproducer(folder: Path, name: str, program: Program, target: Target, switches: Switches) -> Path:
-    """Writes *program* with the names of the pass that failed on it and of the target to a file in *folder*."""
-    text = f"{_PASS}{name}\n{_TARGET}{target.name}\n{print_program(program)}"
+    """Writes *program* with the pass that failed on it, the name of the target and the settings to a file in *folder*."""
+    settings = f"{_SETTINGS}{' '.join(switches.passes)}\n" if switches.passes else ""
+    text = f"{_PASS}{name}\n{_TARGET}{target.name}\n{settings}{print_program(program)}"
     path = folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
     path.write_text(text, encoding="utf-8")
     return path
@@ -55,7 +58,9 @@ def reproduce(path: Path | str, passes: Iterable[ProgramPass], target: Target) -
     """
     text = Path(path).read_text(encoding="utf-8")
     name = text.partition("\n")[0].removeprefix(_PASS)
-    return MANAGER.again(passes, name, parse_program(text), target, Path(path))
+    settings = [line.removeprefix(_SETTINGS).split() for line in text.splitlines() if line.startswith(_SETTINGS)]
+    switches = Switches(passes=tuple(*settings))
+    return MANAGER.again(passes, name, parse_program(text), target, switches, Path(path))
 
 
 MANAGER: Final[PassManager[Program, Target]] = PassManager(

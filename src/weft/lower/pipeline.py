@@ -35,40 +35,67 @@ from weft.lower.manager import ProgramPass, ProgramReport, run_passes
 from weft.lower.math.expand_math import expand_math
 from weft.lower.units.inject_tokens import inject_tokens
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads
-from weft.support.passes import Pass, alone
+from weft.support.knobs import Switches
+from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Kind, Target
 
 PASSES: Final[tuple[ProgramPass, ...]] = (
-    Pass("place_allocations", alone(place_allocations)),  # each buffer next to its uses, so that
-    Pass("compact_buffers", alone(compact_buffers)),  # it shrinks to the box they touch; blocks end here
-    Pass("expand_double_buffers", alone(expand_double_buffers)),  # on shrunken buffers, which still have dimensions
-    Pass("inject_virtual_threads", inject_virtual_threads),  # threads share loops that are not cut yet
-    Pass("flatten_buffers", alone(flatten_buffers)),  # no later pass needs the dimensions of a buffer
-    Pass("stream_prefetches", stream_prefetches),  # a walk over memory is one flat address in one uncut loop
-    Pass("hoist_invariants", alone(hoist_invariants)),  # a condition that leaves a loop needs no cut of it
-    Pass("partition_loops", partition_loops),  # before vectors, which can only mask a guard, not avoid it
-    Pass("specialize_remainders", specialize_remainders),  # the tiles left by cuts: a body for each number of rows
-    Pass("simplify_program", alone(simplify_program)),  # guards that the cuts have decided go, which bares those
-    Pass("tighten_loop_bounds", tighten_loop_bounds),  # around whole bodies, which end a loop, and those
-    Pass("unswitch_loops", unswitch_loops),  # that are the same throughout one: vectors would mask both
-    Pass("pad_register_tiles", pad_register_tiles),  # before loops over rows are divided into vectors
-    Pass("vectorize", vectorize),  # no guard is left that a scalar loop could avoid
-    Pass("simplify_vectors", alone(simplify_program)),  # sums of ramps become ramps, and masks are decided
-    Pass("unmask_register_stores", alone(unmask_register_stores)),  # needs the final masks of all accesses to a buffer
-    Pass("remove_noops", alone(remove_noops)),  # the stores and buffers that all cuts and hoists left unused
-    Pass("inject_prefetches", inject_prefetches),  # vectors tell which cache lines a statement reads
-    Pass("hoist_divisions", alone(hoist_divisions)),  # no later pass proves bounds of divisions as they stand
-    Pass("outline_tasks", alone(outline_tasks)),  # divisions before a parallel loop become arguments of its task
-    Pass("hoist_allocations", alone(hoist_allocations)),  # to the top of a task, which is a function by now
-    Pass("inject_tokens", inject_tokens),  # the units' instructions are in their final order
-    Pass("transpose_strided_loads", transpose_strided_loads),  # writes loops out, which all before keep short
-    Pass("expand_math", expand_math),  # last: shared parts would be written out many times in printed programs
+    # each buffer next to its uses, so that
+    Pass("place_allocations", alone(place_allocations)),
+    # it shrinks to the box they touch; blocks end here
+    Pass("compact_buffers", alone(compact_buffers)),
+    # on shrunken buffers, which still have dimensions
+    Pass("expand_double_buffers", alone(expand_double_buffers)),
+    # threads share loops that are not cut yet
+    Pass("inject_virtual_threads", inject_virtual_threads),
+    # no later pass needs the dimensions of a buffer
+    Pass("flatten_buffers", alone(flatten_buffers)),
+    # a walk over memory is one flat address in one uncut loop
+    Pass("stream_prefetches", stream_prefetches, optional=True),
+    # a condition that leaves a loop needs no cut of it
+    Pass("hoist_invariants", alone(hoist_invariants), optional=True),
+    # before vectors, which can only mask a guard, not avoid it
+    Pass("partition_loops", partition_loops, optional=True),
+    # the tiles left by cuts: a body for each number of rows
+    Pass("specialize_remainders", specialize_remainders, optional=True),
+    # guards that the cuts have decided go, which bares those
+    Pass("simplify_program", alone(simplify_program), optional=True),
+    # around whole bodies, which end a loop, and those
+    Pass("tighten_loop_bounds", tighten_loop_bounds, optional=True),
+    # that are the same throughout one: vectors would mask both
+    Pass("unswitch_loops", unswitch_loops, optional=True),
+    # before loops over rows are divided into vectors
+    Pass("pad_register_tiles", pad_register_tiles, optional=True),
+    # no guard is left that a scalar loop could avoid
+    Pass("vectorize", vectorize),
+    # sums of ramps become ramps, and masks are decided
+    Pass("simplify_vectors", alone(simplify_program), optional=True),
+    # needs the final masks of all accesses to a buffer
+    Pass("unmask_register_stores", alone(unmask_register_stores), optional=True),
+    # the stores and buffers that all cuts and hoists left unused
+    Pass("remove_noops", alone(remove_noops), optional=True),
+    # vectors tell which cache lines a statement reads
+    Pass("inject_prefetches", inject_prefetches, optional=True),
+    # no later pass proves bounds of divisions as they stand
+    Pass("hoist_divisions", alone(hoist_divisions), optional=True),
+    # divisions before a parallel loop become arguments of its task
+    Pass("outline_tasks", alone(outline_tasks)),
+    # to the top of a task, which is a function by now
+    Pass("hoist_allocations", alone(hoist_allocations)),
+    # the units' instructions are in their final order
+    Pass("inject_tokens", inject_tokens),
+    # writes loops out, which all before keep short
+    Pass("transpose_strided_loads", transpose_strided_loads, optional=True),
+    # last: shared parts would be written out many times in printed programs
+    Pass("expand_math", expand_math),
 )
 """The passes for processors, and for units beside them."""
 
 UNROLLED: Final[tuple[ProgramPass, ...]] = (
-    Pass("unroll_loops", alone(unroll_loops)),  # after tokens, which are pushed and popped around whole loops
-    Pass("simplify_unrolled", alone(simplify_program)),  # the loop variable is a number in each copy
+    # after tokens, which are pushed and popped around whole loops
+    Pass("unroll_loops", alone(unroll_loops)),
+    # the loop variable is a number in each copy
+    Pass("simplify_unrolled", alone(simplify_program)),
 )
 """The tail for backends that write unrolled loops out themselves."""
 
@@ -79,6 +106,7 @@ PIPELINES: Final[Mapping[Kind, tuple[ProgramPass, ...]]] = {"cpu": PASSES, "unit
 def lower(
     program: Program,
     target: Target,
+    switches: Switches = EVERYTHING,
     *,
     verify: bool = False,
     trace: Callable[[ProgramReport], None] | None = None,
@@ -86,9 +114,10 @@ def lower(
 ) -> Program:
     """Returns the flat program that *program* means on *target*.
 
-    With *verify*, every pass's result is verified. *trace* is given a report of each pass. *unroll* writes unrolled loops
-    out, which backends that emit assembly do themselves. Raises `LoweringError` when a pass cannot lower the program or
-    crashes; the error then names a file, and the command that runs the pass again on the program in it.
+    Passes that *switches* skip by name are left out. With *verify*, every pass's result is verified. *trace* is given a report
+    of each pass. *unroll* writes unrolled loops out, which backends that emit assembly do themselves. Raises `LoweringError`
+    when a pass cannot lower the program or crashes; the error then names a file, and the command that runs the pass again on
+    the program in it.
     """
     passes = PIPELINES[target.kind]
-    return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, verify=verify, trace=trace)
+    return run_passes((*passes, *UNROLLED) if unroll else passes, program, target, switches, verify=verify, trace=trace)

@@ -2,7 +2,8 @@
 
 weft.compile(model, without=("winograd", "parallel"))
 
-A knob is declared here, and a pass names those that switch it off (`support.passes.Pass.knobs`). The option `without` of
+A knob is declared here, for optimizations that users know, of several passes or of none; a pass names those that switch it off
+(`support.passes.Pass.knobs`). A pass alone is skipped by its name (`Switches.passes`). The option `without` of
 `weft.compile`, `--without` of the commands and the rows of `weft bench --ablate` are this table. It stands apart from the passes,
 since looking for a compiled model in the cache, and showing a command's help, import none of them.
 """
@@ -49,11 +50,13 @@ class Switches:
     `precision`
         "model" keeps the model's dtypes and may reassociate; "strict" forbids rewrites that round otherwise than the model.
     `without` names the knobs of `KNOBS` that are switched off.
+    `passes` are settings of passes by name: `unswitch_loops=off`, `unswitch_loops.depth=1` (see `support.pass_options`).
     """
 
     opt_level: int = 3
     precision: str = "model"
     without: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:

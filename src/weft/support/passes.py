@@ -2,6 +2,8 @@
 
     Pass("choose_winograd", choose_winograd, knobs=(WINOGRAD,), exact=False)
 
+A pass's options are the annotated keyword parameters of its function (`pass_options`); settings of a compilation name them.
+
 A pass rewrites an intermediate representation (IR) of type T, given a context C: the facts of the machine, and whatever else
 passes of that IR ask for. The manager skips passes that are off, verifies, times and reports the others, and writes a file to
 reproduce each crash from.
@@ -13,14 +15,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import update_wrapper
 from pathlib import Path
 from typing import Final, Generic, Literal, TypeVar
 
 from weft.support.errors import LoweringError, VerifyError, WeftError
 from weft.support.knobs import Knob, Switches
+from weft.support.pass_options import PassOption, Setting, options_of, parse_setting
 
 T = TypeVar("T")
 C = TypeVar("C", contravariant=True)
+C2 = TypeVar("C2")
 
 Status = Literal["changed", "unchanged", "skipped"]
 
@@ -32,7 +37,8 @@ class Pass(Generic[T, C]):
     """A rewrite under the name that reports and reproducers know it by, and when it runs.
 
     It runs from `opt_level` on, where none of its `knobs` is off; one that is not `exact`, since results round otherwise after
-    it, is left out where precision is strict.
+    it, is left out where precision is strict. One that is `optional`, as all above the lowest level are, may be skipped by
+    its name.
     """
 
     name: str
@@ -40,6 +46,29 @@ class Pass(Generic[T, C]):
     opt_level: int = 0
     knobs: tuple[Knob, ...] = ()
     exact: bool = True
+    optional: bool = False
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether programs mean the same, and can be compiled, without the pass."""
+        return self.optional or self.opt_level > 0
+
+    @property
+    def options(self) -> dict[str, PassOption]:
+        """The options by name, as the pass's function declares them."""
+        return options_of(self.run)
+
+    def settings(self, switches: Switches) -> list[Setting]:
+        """Returns the settings of this pass."""
+        return [s for s in map(parse_setting, switches.passes) if s.name == self.name]
+
+    def call(self, ir: T, context: C, switches: Switches) -> T:
+        """Returns the pass's result for *ir*, with the options that *switches* set."""
+        if not switches.passes:
+            return self.run(ir, context)
+        run: Callable[..., T] = self.run
+        options = self.options
+        return run(ir, context, **{s.option: options[s.option].parse(s.value) for s in self.settings(switches)})
 
     def is_on(self, switches: Switches) -> bool:
         """Tells whether the pass runs."""
@@ -47,12 +76,22 @@ class Pass(Generic[T, C]):
             switches.opt_level >= self.opt_level
             and all(switches.uses(k) for k in self.knobs)
             and (self.exact or not switches.exact)
+            and not any(s.skips for s in self.settings(switches))
         )
 
 
 def alone(rewrite: Callable[[T], T]) -> Callable[[T, object], T]:
     """Returns a rewrite that needs no context in the form that `Pass` takes."""
-    return lambda ir, context: rewrite(ir)
+    return adapted(rewrite, lambda context: ())
+
+
+def adapted(rewrite: Callable[..., T], facts: Callable[[C2], tuple[object, ...]]) -> Callable[[T, C2], T]:
+    """Returns a rewrite that takes some *facts* of a context in the form that `Pass` takes; its options stay known."""
+
+    def run(ir: T, context: C2, **options: object) -> T:
+        return rewrite(ir, *facts(context), **options)
+
+    return update_wrapper(run, rewrite)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +169,7 @@ class PassManager(Generic[T, C]):
 
     def _run(self, p: Pass[T, C], ir: T, context: C, switches: Switches, *, verify: bool) -> T:
         try:
-            made = p.run(ir, context)
+            made = p.call(ir, context, switches)
             if verify and made is not ir:
                 self.language.verify(made)
         except self.refusals:
@@ -150,8 +189,8 @@ class PassManager(Generic[T, C]):
             hint = f"the {noun} before it could not be saved ({other})"
         return LoweringError(f"the pass {did}: {error}", where=f"pass {p.name}", hint=hint)
 
-    def again(self, passes: Iterable[Pass[T, C]], name: str, ir: T, context: C, saved: Path) -> T:
-        """Runs the pass called *name* on *ir*, both read from the file *saved*, and verifies the IR that it leaves.
+    def again(self, passes: Iterable[Pass[T, C]], name: str, ir: T, context: C, switches: Switches, saved: Path) -> T:
+        """Runs the pass called *name* on *ir*, with *switches*, all read from *saved*, and verifies the IR that it leaves.
 
         Raises what the pass raises, or `LoweringError` if *passes* has none of that name.
         """
@@ -160,6 +199,6 @@ class PassManager(Generic[T, C]):
             raise LoweringError(
                 f"there is no pass {name}", where=str(saved), hint="give a file of this version of Weft"
             )
-        made = found.run(ir, context)
+        made = found.call(ir, context, switches)
         self.language.verify(made)
         return made

@@ -84,9 +84,9 @@ def test_others_are_kept(graph: Graph) -> None:
     assert "conv_transpose2d_blocked" in ops(choose(graph))
 
 
-def test_layers_that_it_would_cost_accuracy_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.graph.passes.convolutions.choose_transposed_winograd.LARGEST_ERROR", 1e-8)
-    assert "conv_transpose2d_blocked" in ops(choose(transposed()))
+def test_layers_that_it_would_cost_accuracy_are_kept() -> None:
+    blocked = choose_layouts(transposed(), Choosing(FOUR))
+    assert "conv_transpose2d_blocked" in ops(choose_transposed_winograd(blocked, Choosing(FOUR), largest_error=1e-8))
 
 
 def test_errors_of_all_phases_count() -> None:

@@ -44,12 +44,11 @@ def test_windows_of_other_sizes_stay(kernel: int, stride: int) -> None:
     assert "conv2d_winograd" not in ops(apply_pass(blocked, lambda g: choose_winograd(g, Choosing(FOUR))))
 
 
-def test_a_smaller_tile_is_taken_where_a_larger_one_errs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_smaller_tile_is_taken_where_a_larger_one_errs() -> None:
     graph = choose_layouts(convolution(3, 1, channels=64, size=32), Choosing(WIDE))
     tiles = []
     for limit in (2e-5, 4e-7, 1e-9):
-        monkeypatch.setattr("weft.graph.passes.convolutions.choose_winograd.LARGEST_ERROR", limit)
-        chosen = choose_winograd(graph, Choosing(WIDE)).nodes
+        chosen = choose_winograd(graph, Choosing(WIDE), largest_error=limit).nodes
         tiles.append([n.attribute("tile") for n in chosen if n.op == "conv2d_winograd"])
     assert tiles == [[4], [2], []]
 

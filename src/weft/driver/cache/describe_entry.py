@@ -23,6 +23,7 @@ def describe(
     asked = [target.name, f"-O{options.opt_level}"]
     asked += [options.precision] if options.precision != "model" else []
     asked += [f"without {name}" for name in options.without]
+    asked += options.passes
     asked += [f"{name}={size}" for name, size in sorted((shapes or {}).items())]
     return json.dumps([*names, *asked]).encode()
 

@@ -49,8 +49,9 @@ def notes_of(
 def options_text(options: CompileOptions) -> str:
     """Returns options as text, such as `opt_level=3 precision=model without=winograd,pack`."""
     without = f" without={','.join(options.without)}" if options.without else ""
+    passes = f" passes={','.join(options.passes)}" if options.passes else ""
     denormals = f" denormals={options.denormals}" if options.denormals != "keep" else ""
-    return f"opt_level={options.opt_level} precision={options.precision}{denormals}{without}"
+    return f"opt_level={options.opt_level} precision={options.precision}{denormals}{without}{passes}"
 
 
 def arena_bytes(plan: MemoryPlan) -> int | None:

@@ -24,7 +24,7 @@ from weft.support.errors import (
     ToolchainError,
 )
 from weft.support.knobs import Switches
-from weft.support.passes import Language, Pass, PassManager, Report
+from weft.support.passes import Language, Pass, PassManager, Report, adapted
 from weft.targets import Target
 
 
@@ -45,14 +45,14 @@ GraphPass: TypeAlias = Pass[Graph, GraphContext]
 GraphReport: TypeAlias = Report[Graph]
 
 
-def with_planner(rewrite: Callable[[Graph, Planner], Graph]) -> Callable[[Graph, GraphContext], Graph]:
+def with_planner(rewrite: Callable[..., Graph]) -> Callable[[Graph, GraphContext], Graph]:
     """Returns a rewrite that has choices in the form that `Pass` takes."""
-    return lambda graph, context: rewrite(graph, context.planner)
+    return adapted(rewrite, lambda context: (context.planner,))
 
 
-def with_evaluator(rewrite: Callable[[Graph, Evaluator], Graph]) -> Callable[[Graph, GraphContext], Graph]:
+def with_evaluator(rewrite: Callable[..., Graph]) -> Callable[[Graph, GraphContext], Graph]:
     """Returns a rewrite that computes constants in the form that `Pass` takes."""
-    return lambda graph, context: rewrite(graph, context.evaluator)
+    return adapted(rewrite, lambda context: (context.evaluator,))
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class SavedPass:
         """Reads a file of `save_reproducer`."""
         graph, facts = load_graph(Path(path))
         given = facts["switches"]
-        switches = Switches(given["opt_level"], given["precision"], tuple(given["without"]))
+        switches = Switches(given["opt_level"], given["precision"], tuple(given["without"]), tuple(given["passes"]))
         return SavedPass(graph, facts["pass"], facts["target"], switches)
 
 
 def save_reproducer(folder: Path, name: str, graph: Graph, context: GraphContext, switches: Switches) -> Path:
     """Writes *graph* with the names of the pass that failed on it and of the target, and the switches, to a file in *folder*."""
     path = folder / f"{name}.npz"
-    plain = Switches(switches.opt_level, switches.precision, switches.without)
+    plain = Switches(switches.opt_level, switches.precision, switches.without, switches.passes)
     save_graph(graph, path, {"pass": name, "target": context.target.name, "switches": asdict(plain)})
     return path
 
@@ -88,7 +88,7 @@ def reproduce_graph(path: Path | str, passes: Iterable[GraphPass], target: Targe
     """
     saved = SavedPass.read(path)
     context = GraphContext(target, evaluator, saved.switches, Choosing(target))
-    return MANAGER.again(passes, saved.name, saved.graph, context, Path(path))
+    return MANAGER.again(passes, saved.name, saved.graph, context, saved.switches, Path(path))
 
 
 MANAGER: Final[PassManager[Graph, GraphContext]] = PassManager(

@@ -29,21 +29,38 @@ from weft.lower.units.inject_virtual_threads import inject_virtual_threads
 from weft.support.passes import Pass, alone
 
 GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
-    Pass("make_grids", alone(make_grids)),  # all that computes is in a grid from here on
-    Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),  # the blocks tell which loops reduce
-    Pass("place_allocations", alone(place_allocations)),  # each buffer next to its uses, so that
-    Pass("compact_buffers", alone(compact_buffers)),  # it shrinks to the box they touch; blocks end here
-    Pass("expand_double_buffers", alone(expand_double_buffers)),  # on shrunken buffers, which still have dimensions
-    Pass("inject_virtual_threads", inject_virtual_threads),  # inside a real thread, before it shares memory
-    Pass("hoist_invariants", alone(hoist_invariants)),  # no condition may leave a loop once there are barriers in it
-    Pass("share_buffers", share_buffers),  # gives each thread a row, which tells who touches whose elements, so that
-    Pass("insert_barriers", insert_barriers),  # threads wait between the loops over threads, by which all of them come
-    Pass("bind_threads", bind_threads),  # a block's loops over threads become the program of one thread
-    Pass("compact_memory_of_threads", alone(compact_buffers)),  # memory that one thread alone sees shrinks to its part
-    Pass("flatten_buffers", alone(flatten_buffers)),  # no later pass needs the dimensions of a buffer
-    Pass("split_host_device", split_host_device),  # flat buffers and sizes are the parameters of kernels
-    Pass("simplify_program", alone(simplify_program)),  # grid sizes decide guards; no loop is cut
-    Pass("remove_noops", alone(remove_noops)),  # the stores and buffers left unused
-    Pass("hoist_allocations", alone(hoist_allocations)),  # to the top of a kernel, which is a function by now
-    Pass("expand_math", expand_math),  # last: shared parts would be written out many times in printed programs
+    # all that computes is in a grid from here on
+    Pass("make_grids", alone(make_grids)),
+    # the blocks tell which loops reduce
+    Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),
+    # each buffer next to its uses, so that
+    Pass("place_allocations", alone(place_allocations)),
+    # it shrinks to the box they touch; blocks end here
+    Pass("compact_buffers", alone(compact_buffers)),
+    # on shrunken buffers, which still have dimensions
+    Pass("expand_double_buffers", alone(expand_double_buffers)),
+    # inside a real thread, before it shares memory
+    Pass("inject_virtual_threads", inject_virtual_threads),
+    # no condition may leave a loop once there are barriers in it
+    Pass("hoist_invariants", alone(hoist_invariants), optional=True),
+    # gives each thread a row, which tells who touches whose elements, so that
+    Pass("share_buffers", share_buffers),
+    # threads wait between the loops over threads, by which all of them come
+    Pass("insert_barriers", insert_barriers),
+    # a block's loops over threads become the program of one thread
+    Pass("bind_threads", bind_threads),
+    # memory that one thread alone sees shrinks to its part
+    Pass("compact_memory_of_threads", alone(compact_buffers)),
+    # no later pass needs the dimensions of a buffer
+    Pass("flatten_buffers", alone(flatten_buffers)),
+    # flat buffers and sizes are the parameters of kernels
+    Pass("split_host_device", split_host_device),
+    # grid sizes decide guards; no loop is cut
+    Pass("simplify_program", alone(simplify_program)),
+    # the stores and buffers left unused
+    Pass("remove_noops", alone(remove_noops), optional=True),
+    # to the top of a kernel, which is a function by now
+    Pass("hoist_allocations", alone(hoist_allocations)),
+    # last: shared parts would be written out many times in printed programs
+    Pass("expand_math", expand_math),
 )

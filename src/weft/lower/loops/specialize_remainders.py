@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from weft.cost import MOST_REMAINDERS, code_budget
 from weft.ir import (
@@ -60,9 +61,14 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.targets import Target
 
 
-def specialize_remainders(program: Program, target: Target) -> Program:
+def specialize_remainders(
+    program: Program,
+    target: Target,
+    *,
+    rows: Annotated[int, "rows of the largest tile that is written out for each number of them"] = MOST_REMAINDERS,
+) -> Program:
     """Returns *program*, after `partition_loops`, with the last tile of rows written out for each number of them."""
-    return map_functions(program, lambda f: _Count(code_budget(target).remainder_growth).rewrite(f.body))
+    return map_functions(program, lambda f: _Count(code_budget(target).remainder_growth, rows).rewrite(f.body))
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,9 @@ class _Rows:
 
 
 class _Count(StmtRewriter):
-    def __init__(self, largest_growth: int) -> None:
+    def __init__(self, largest_growth: int, rows: int) -> None:
         self.largest_growth = largest_growth
+        self.rows = rows
         self.guards = Guards()
         self.growth = 0
 
@@ -106,7 +113,7 @@ class _Count(StmtRewriter):
             most = max(unrolled[v] for v in guards.values())
             growth = stores_in(s) * (most - 1) // 2
             several = sum(any(g in guards for g in self.guards.of(p)) for p in s.body) > 1
-            if several and most <= MOST_REMAINDERS and self.growth + growth <= self.largest_growth:
+            if several and most <= self.rows and self.growth + growth <= self.largest_growth:
                 self.growth += growth
                 return _Rows(left, most, guards)
         return None

@@ -13,6 +13,8 @@ grows, so that large bodies are left alone.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from weft.cost import MOST_UNSWITCHED, code_budget
 from weft.ir import TRUE, Expr, Node, Select, Var, all_of, conjuncts, free_vars, map_nodes, post_order, reads_memory
 from weft.loop import (
@@ -32,16 +34,22 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.targets import Target
 
 
-def unswitch_loops(program: Program, target: Target) -> Program:
+def unswitch_loops(
+    program: Program,
+    target: Target,
+    *,
+    depth: Annotated[int, "conditions taken out of one loop, each of which doubles it"] = MOST_UNSWITCHED,
+) -> Program:
     """Returns *program* with conditions taken out of the loops that they are invariant in."""
-    return map_functions(program, lambda f: _Unswitch(code_budget(target).unswitched_body).rewrite(f.body))
+    return map_functions(program, lambda f: _Unswitch(code_budget(target).unswitched_body, depth).rewrite(f.body))
 
 
 class _Unswitch(StmtRewriter):
     """Looks at outer loops first, so that a condition leaves all loops that it can."""
 
-    def __init__(self, largest_body: int) -> None:
+    def __init__(self, largest_body: int, most: int) -> None:
         self.largest_body = largest_body
+        self.most = most
         self.guards = Guards()
         self.depth = 0
 
@@ -58,7 +66,7 @@ class _Unswitch(StmtRewriter):
 
     def _invariant(self, s: For) -> Expr:
         """Returns the invariant part of the first guard in *s* that has one; `true` if none is worth a copy."""
-        if s.kind is not LoopKind.SERIAL or self.depth >= MOST_UNSWITCHED:
+        if s.kind is not LoopKind.SERIAL or self.depth >= self.most:
             return TRUE
         parts = self.guards.of(s.body)
         if not parts or stores_in(s.body) > self.largest_body:

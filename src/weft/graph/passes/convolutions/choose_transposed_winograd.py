@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
+from typing import Annotated
 
 import numpy as np
 
@@ -26,7 +27,14 @@ LARGEST_TAPS = 3
 """More taps in a tile of four would need more points than keep the error small."""
 
 
-def choose_transposed_winograd(graph: Graph, planner: Planner) -> Graph:
+def choose_transposed_winograd(
+    graph: Graph,
+    planner: Planner,
+    *,
+    largest_error: Annotated[
+        float, "error that a layer may have by the method, relative to its largest output"
+    ] = LARGEST_ERROR,
+) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
     held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
@@ -42,7 +50,7 @@ def choose_transposed_winograd(graph: Graph, planner: Planner) -> Graph:
             subject_of(node.output.name),
             Winograd,
             lambda m: winograd_plans(layer, m, others),
-            lambda plan: plan.is_direct or error(plan.tile) <= LARGEST_ERROR,
+            lambda plan: plan.is_direct or error(plan.tile) <= largest_error,
         )
         if plan.is_direct:
             return None

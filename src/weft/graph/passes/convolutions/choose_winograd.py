@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Annotated
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Constant, Graph, Node, Value
@@ -23,7 +24,14 @@ from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 
 
-def choose_winograd(graph: Graph, planner: Planner) -> Graph:
+def choose_winograd(
+    graph: Graph,
+    planner: Planner,
+    *,
+    largest_error: Annotated[
+        float, "error that a layer may have by the method, relative to its largest output"
+    ] = LARGEST_ERROR,
+) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
     held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
@@ -36,7 +44,7 @@ def choose_winograd(graph: Graph, planner: Planner) -> Graph:
         error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size))
 
         def is_accurate(plan: Winograd) -> bool:
-            return plan.is_direct or all(error(plan.tile, n) <= LARGEST_ERROR for n in tile_sizes(plan, layer))
+            return plan.is_direct or all(error(plan.tile, n) <= largest_error for n in tile_sizes(plan, layer))
 
         others = held - w.nbytes
         plan = planner.decide(
