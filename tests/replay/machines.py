@@ -14,7 +14,7 @@ def machine(
     first, second, third = (size << 10 for size in caches)
     return cpu(level).having(tune=tune, features=tuple(sorted(LEVELS[level].features)), cores=2, fma_per_cycle=fma, line=64,
         fma_latency=4, loads_per_cycle=2, forwarding_latency=5, issue_width=6, decoded_instructions=4000, decode_rate=2.0,
-        half_rate_wide=False, broadcast_slowdown=1.5 if level == "avx512" else 1.0, wake_operations=16384,
+        half_rate_wide=False, broadcast_slowdown=1.5 if level == "avx512" else 1.0, fork_cycles=2048, wake_cycles=8192,
         l1=first, l2=second, l3=third, l2_speed=48.0, l3_speed=l3, memory_speed=memory, read_ahead=4096, read_ahead_uses=uses,
     )  # fmt: skip
 

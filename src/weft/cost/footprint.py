@@ -91,14 +91,13 @@ class LoopNest:
 
 
 def nests(body: Stmt) -> Iterator[LoopNest]:
-    """Gives every block of *body* that stores one element an instance."""
+    """Gives every block of *body* for each store that it has: one for most, several for a reduction of tuples."""
     stack: list[tuple[Stmt, tuple[For, ...]]] = [(body, ())]
     while stack:
         s, loops = stack.pop()
         if isinstance(s, Block):
-            found = stores(s.body)
-            if len(found) == 1:
-                yield _nest(s, loops, found[0])
+            for store in stores(s.body):
+                yield _nest(s, loops, store)
             continue
         inner = (*loops, s) if isinstance(s, For) else loops
         stack += [(x, inner) for x in reversed(sub_statements(s))]

@@ -9,13 +9,14 @@ for high-performance BLIS" (2016), and Renganarayana and Rajopadhye, "Positivity
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
+from math import log2, prod
 
+from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
 from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests
 from weft.cost.sizes import size_of
 from weft.ir import Add, Apply, Div, Expr, Max, Min, Mul, Neg, Node, Sub, Var
-from weft.loop import Load, LoopKind, Program
+from weft.loop import Load, LoopKind, Program, Stmt
 from weft.targets import Target
 
 LOOP_CYCLES = 1.0
@@ -30,47 +31,58 @@ FUNCTION_OPERATIONS = 14
 DIVISION_OPERATIONS = 8
 """Cycles of a division, in multiply-adds."""
 
-HIDDEN = 0.75
-"""The part of the lesser costs that goes on under the largest."""
+SHUFFLES = 2
+"""What a step of a transposition in registers takes for each vector, in loads: there are the logarithm of the rows of these."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cycles of a block: for its instructions, and for its data from each level beyond the first."""
+    """What a block asks of the core, with all the loops around it, and the cycles of the innermost loop for itself."""
 
-    instructions: float
-    data: tuple[float, ...]
+    demand: Demand
+    overhead: float
 
     @property
     def cycles(self) -> float:
-        """All of it: the largest part, and what does not go on under it."""
-        parts = [self.instructions, *self.data]
-        return max(parts) + (1 - HIDDEN) * (sum(parts) - max(parts))
+        """All of it."""
+        return self.demand.cycles + self.overhead
 
 
 def predict_cycles(program: Program, target: Target) -> float:
     """Returns the cycles that the entry function of a scheduled *program* takes on one core of *target*."""
-    return sum(cost_of(n, target).cycles for n in nests(program.entry.body))
+    return nest_cycles(program.entry.body, target)
 
 
-def cost_of(nest: LoopNest, target: Target) -> Cost:
-    """Returns what one block costs with all the loops around it."""
-    return Cost(_instructions(nest, target), _data(nest, target))
+def nest_cycles(body: Stmt, target: Target) -> float:
+    """Returns the cycles that the loops of *body*, scheduled, take on one core of *target* each time that they are run."""
+    total, counted = 0.0, set[Var | None]()
+    for n in nests(body):
+        innermost = next((x.var for x in reversed(n.levels) if _repeats(x)), None)
+        total += cost_of(n, target, shares_loop=innermost in counted).cycles
+        counted.add(innermost)
+    return total
 
 
-def _instructions(nest: LoopNest, target: Target) -> float:
-    """Returns the cycles of the instructions, one tile after another."""
+def cost_of(nest: LoopNest, target: Target, *, shares_loop: bool = False) -> Cost:
+    """Returns what one block costs with the loops around it; if it *shares_loop*, without the innermost's own cycles."""
     tile, core = _Tile(nest, target), target.core
-    cycles = max(
-        tile.arithmetic / max(1, target.core.fma_per_cycle),
-        tile.loads / target.core.loads_per_cycle,
-        tile.stores,
-        tile.count / (core.issue_width if tile.count < core.decoded_instructions else core.decode_rate),
-        tile.latency,
-    )
     inner = tile.serial[-1].extent if tile.serial else 1
-    entries = prod([x.extent for x in tile.serial[:-1]])
-    return entries * (inner * (cycles + LOOP_CYCLES) + ENTRY_CYCLES) * tile.filled
+    entries = prod([x.extent for x in tile.serial[:-1]]) * tile.filled
+    step = Demand(
+        arithmetic=fma_cycles(tile.arithmetic, target),
+        loads=load_cycles(tile.loads, target),
+        stores=tile.stores,
+        issue=tile.count / (core.issue_width if tile.count < core.decoded_instructions else core.decode_rate),
+        chain=tile.latency,
+    )
+    l2, far = _data(nest, target)
+    overhead = 0.0 if shares_loop else entries * (inner * LOOP_CYCLES + ENTRY_CYCLES)
+    return Cost(replace(step.times(entries * inner), l2=l2, far=far), overhead)
+
+
+def _repeats(level: Level) -> bool:
+    """Tells whether *level* is a loop when it runs: not written out, nor of a single iteration."""
+    return level.extent > 1 and level.kind in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.BOUND)
 
 
 class _Tile:
@@ -78,7 +90,7 @@ class _Tile:
 
     def __init__(self, nest: LoopNest, target: Target) -> None:
         self.nest, self.target = nest, target
-        self.serial = [x for x in nest.levels if x.kind in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.BOUND)]
+        self.serial = [x for x in nest.levels if _repeats(x)]
         self.unrolled = [x for x in nest.levels if x.kind is LoopKind.UNROLLED]
         self.vector = [x for x in nest.levels if x.kind is LoopKind.VECTORIZED]
         self.lanes = target.lanes(nest.written.buffer.dtype.bits)
@@ -106,6 +118,9 @@ class _Tile:
             return times
         if all(a.stride(x) == 1 for x in moving[-1:]) and len(moving) == 1:
             return times * self.vectors
+        side = max([min(x.extent, self.lanes) for x in self.unrolled if a.stride(x) == 1], default=1)
+        if side > 1 and not a.is_store:  # transposed in registers
+            return times * self.length / side * (1 + SHUFFLES * log2(side))
         return times * self.length * (1.0 if a.is_store else 2.0)  # one by one, and put together
 
     def _iterations_kept(self, a: LoopAccess) -> float:
@@ -138,15 +153,23 @@ class _Tile:
         return float(chain * (self.target.core.fma_latency + through))
 
     def _filled(self) -> float:
-        """Returns the part of all iterations that is inside the block's domain: the last tiles of a row are smaller."""
-        part = 1.0
+        """Returns the part of all iterations that is inside the block's domain: the last tiles of a row are smaller.
+
+        Axes that are taken apart from one loop, by `//` and `%`, fill it together.
+        """
+        groups: list[tuple[set[Level], int]] = []
         for axis, binding in zip(self.nest.block.axes, self.nest.block.bindings, strict=True):
-            levels = [x for x in self.nest.levels if changes(binding, x)]
-            covered, extent = prod([x.extent for x in levels]), size_of(axis.extent)
-            vector = next((x.extent for x in levels if x.kind is LoopKind.VECTORIZED), 1)
+            levels, extent = {x for x in self.nest.levels if changes(binding, x)}, size_of(axis.extent)
+            for joined in [g for g in groups if g[0] & levels]:
+                groups.remove(joined)
+                levels, extent = levels | joined[0], extent * joined[1]
+            groups.append((levels, extent))
+        part = 1.0
+        for levels, extent in groups:
+            covered = prod([x.extent for x in levels])
+            vector = min(self.lanes, next((x.extent for x in levels if x.kind is LoopKind.VECTORIZED), 1))
             if covered > extent:
-                used = -(-extent // min(vector, self.lanes)) * min(vector, self.lanes)
-                part *= min(1.0, used / covered)
+                part *= min(1.0, -(-extent // vector) * vector / covered)
         return part
 
 
@@ -171,8 +194,8 @@ def _operations(value: Expr, fma: bool) -> float:
     return max(count, 0.5)
 
 
-def _data(nest: LoopNest, target: Target) -> tuple[float, ...]:
-    """Returns the cycles for data from the second level, the third, and memory."""
+def _data(nest: LoopNest, target: Target) -> tuple[float, float]:
+    """Returns the cycles for data from the second level, and from beyond: the third or memory, whichever is slower."""
     accesses = [a for a in (nest.written, *nest.read) if not a.buffer.in_registers]
     distinct = list({(a.buffer, a.indices): a for a in accesses}.values())
     line = target.caches.line
@@ -185,8 +208,9 @@ def _data(nest: LoopNest, target: Target) -> tuple[float, ...]:
     warm = [
         held <= c for c in (target.caches.l1, target.caches.l2, target.caches.l3)
     ]  # then nothing comes from further away
-    speeds = (target.caches.l2_speed, target.caches.l3_speed, target.caches.memory_speed)
-    return tuple([0.0 if w else t / b for w, t, b in zip(warm, traffic, speeds, strict=True)])
+    reading = (l2_cycles, l3_cycles, memory_cycles)
+    l2, l3, memory = [0.0 if w else f(t, target) for w, t, f in zip(warm, traffic, reading, strict=True)]
+    return l2, max(l3, memory)
 
 
 def _innermost_misfit(accesses: Sequence[LoopAccess], levels: Sequence[Level], capacity: int, line: int) -> int:

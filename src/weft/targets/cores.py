@@ -56,7 +56,8 @@ class KnownCore:
     memory_speed: float = 8.0
     read_ahead: int = 4096
     read_ahead_uses: int = 4
-    wake_operations: int = 16384
+    fork_cycles: int = 2048
+    wake_cycles: int = 8192
     l3_share: int = 1 << 40
 
     def core(self, vector_bits: int, *, fma: bool) -> Core:
@@ -75,7 +76,8 @@ class KnownCore:
             broadcast_slowdown=self.wide_broadcast_slowdown if wide else 1.0,
             read_ahead=self.read_ahead,
             read_ahead_uses=self.read_ahead_uses,
-            wake_operations=self.wake_operations,
+            fork_cycles=self.fork_cycles,
+            wake_cycles=self.wake_cycles,
         )
 
     def caches(self, sizes: Mapping[int, int]) -> Caches:

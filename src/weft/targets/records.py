@@ -50,8 +50,8 @@ class Core:
     vector: more than one where loads are then as many as the core can do.
 
     `read_ahead` is the prefetch distance in bytes for a long sequential read, 0 where the machine needs no software prefetch;
-    `read_ahead_uses` is how often the data must be used for that to pay. `wake_operations` is how many scalar operations one core
-    gets done before another that slept has joined in.
+    `read_ahead_uses` is how often the data must be used for that to pay. `fork_cycles` are those that a parallel
+    loop costs the core that begins it, beside its iterations, and `wake_cycles` those before another core takes part in it.
     """
 
     tune: str = "generic"
@@ -66,7 +66,8 @@ class Core:
     broadcast_slowdown: float = 1.0
     read_ahead: int = 0
     read_ahead_uses: int = 1
-    wake_operations: int = 16384
+    fork_cycles: int = 2048
+    wake_cycles: int = 8192
 
 
 @dataclass(frozen=True)

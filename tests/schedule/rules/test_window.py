@@ -140,7 +140,8 @@ def test_strides_along_rows_are_picked_from_vectors(width: int, kernel: tuple[in
     ("size", "kernel", "dilation", "copied"),
     [
         ((13, 11), 7, 1, True),
-        ((73, 10), 7, 2, True),
+        ((73, 31), 7, 2, True),
+        ((73, 10), 7, 2, False),  # a tile is a whole row
         ((14, 14), 3, 1, False),
         ((7, 7), 3, 1, False),
         ((56, 56), 5, 1, False),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from weft.cost.demand import fma_cycles
 from weft.targets import Target
 
 
 def multiply_cycles(products: float, bits: int, target: Target) -> float:
     """Returns the cycles of *products* multiply-adds of elements of *bits* bits, in full vectors, on one core."""
-    return products / target.lanes(bits) / max(1, target.core.fma_per_cycle)
+    return fma_cycles(products / target.lanes(bits), target)
 
 
 def filled_part(size: int, lanes: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.cost.demand import l3_cycles, memory_cycles
 from weft.targets import Target
 
 L2_SHARE: Final = 0.7
@@ -22,10 +23,10 @@ def streaming_cycles(nbytes: int, target: Target, others: int = 0) -> float:
     caches = target.caches
     if nbytes <= caches.l2 * OTHERS_SHARE:
         return 0.0
-    speed = caches.l3_speed if nbytes + others < caches.l3 * OTHERS_SHARE else caches.memory_speed
-    return nbytes / speed
+    stays = nbytes + others < caches.l3 * OTHERS_SHARE
+    return l3_cycles(nbytes, target) if stays else memory_cycles(nbytes, target)
 
 
 def spill_cycles(nbytes: int, target: Target) -> float:
     """Returns the cycles to write *nbytes* between two stages and read them again, as far as the second level holds them not."""
-    return 2 * max(0.0, nbytes - L2_SHARE * target.caches.l2) / target.caches.l3_speed
+    return 2 * l3_cycles(max(0.0, nbytes - L2_SHARE * target.caches.l2), target)

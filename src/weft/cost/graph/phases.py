@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
+from weft.cost.demand import fma_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.targets import Target
@@ -64,7 +65,7 @@ def transposed_plans(
     lanes, phases = target.lanes(bits), prod(strides)
     apart = prod(-(-n // s) for n, s in zip(sizes, strides, strict=True)) * phases * -(-channels // lanes)
     together = prod(-(-n // s) + 1 for n, s in zip(sizes, strides, strict=True)) * -(-channels * phases // lanes)
-    step = depth / max(1, target.core.fma_per_cycle)
+    step = fma_cycles(depth, target)
     interleaved = together * step + prod(sizes) * channels * INTERLEAVE_CYCLES
     return by_cost(
         [

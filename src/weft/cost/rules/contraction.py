@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from weft.cost.demand import LOAD_PRESSURE, Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.graph.packing import PANEL_VECTORS
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
-
-LOAD_PRESSURE = 0.25
-"""The part of a load's cycles that shows even when arithmetic covers them: cache misses and late operands."""
 
 SIDE_BY_SIDE = 4
 """Lines between rows of the left factor that are read as one stream; further apart each row is a stream of its own."""
@@ -150,8 +148,8 @@ def order_plans(p: OrderProblem, target: Target) -> Iterator[Candidate[Order]]:
         near = max(near, target.caches.l2 * NEAR_L2_SHARE)
     panels = min(p.panels, p.windows) if p.image > target.caches.l2 * RESULT_SHARE else p.panels
     if p.row_bytes > LONG_ROW * target.isa.vector_bits // 8:
-        yield Candidate(Order(by_rows=True), panels / target.caches.l2_speed)
-        yield Candidate(Order(by_rows=False), near / target.caches.l2_speed)
+        yield Candidate(Order(by_rows=True), l2_cycles(panels, target))
+        yield Candidate(Order(by_rows=False), l2_cycles(near, target))
     else:  # a row is one panel
         yield Candidate(Order(by_rows=False), 0.0)
 
@@ -220,14 +218,14 @@ def _first_touch(p: TileProblem, tile: Tile, target: Target) -> float:
     """Returns the cycles that the first tile with each panel waits for a right factor too large for the second-level cache."""
     if p.right_bytes <= target.caches.l2:
         return 0.0
-    speed = target.caches.l3_speed if p.right_bytes < target.caches.l3 / 2 else target.caches.memory_speed
+    reading = l3_cycles if p.right_bytes < target.caches.l3 / 2 else memory_cycles
     panels = tile.columns * (tile.rows if p.shared else 1)
     lanes = target.lanes(p.element_bytes * 8)
     vectors, sums = -(-tile.width // lanes), tile.sums(lanes)
     below = -(-p.row // tile.rows) * -(-p.outer_row // tile.outer_rows)
     if p.reuses and shares_panels(below, tile.width, panels * tile.width * p.element_bytes * p.depth, target):
         sums = p.row * p.outer_row * tile.columns * vectors  # those of all tiles, which ask for the next panel together
-    waiting = max(0.0, panels * vectors * target.isa.vector_bits / 8 / speed - sums / max(1, target.core.fma_per_cycle))
+    waiting = max(0.0, reading(panels * vectors * target.isa.vector_bits / 8, target) - fma_cycles(sums, target))
     if tile.width < p.last and p.last * p.element_bytes > NEAR_ROWS * target.caches.line:
         waiting += RESTART * panels
     tiles = -(-p.column // tile.columns) * -(-p.last // tile.width) * (-(-p.row // tile.rows) if p.shared else 1)
@@ -242,18 +240,17 @@ def shares_panels(tiles: int, width: int, panel: int, target: Target) -> bool:
 def _tile_cost(p: TileProblem, rows: int, vectors: int, target: Target) -> float:
     """Returns the cycles for a tile: bound by arithmetic, by loads, by the latency of its sums, or by the last cache."""
     sums = rows * vectors
-    arithmetic = sums / max(1, target.core.fma_per_cycle)
     read = vectors * (rows if p.shared or not p.right_bytes else 1)
-    loads = ((rows if p.right_bytes else 0) + read) / target.core.loads_per_cycle
     panel = read * target.isa.vector_bits // 8  # bytes of the right factor in each step
-    far = panel / target.caches.l3_speed if p.reuses and panel * p.depth > target.caches.l2 * L2_SHARE else 0.0
-    near = panel / target.caches.l2_speed if panel * p.depth > target.caches.l1 else 0.0
-    step = (
-        max(arithmetic, loads, far, target.core.fma_latency)
-        + LOAD_PRESSURE * (loads + near + 2 * far)
-        + _left_cost(p, rows, target)
+    is_far = p.reuses and panel * p.depth > target.caches.l2 * L2_SHARE
+    step = Demand(
+        arithmetic=fma_cycles(sums, target),
+        loads=load_cycles((rows if p.right_bytes else 0) + read, target),
+        chain=target.core.fma_latency,
+        l2=l2_cycles(panel, target) if panel * p.depth > target.caches.l1 else 0.0,
+        far=l3_cycles(panel, target) if is_far else 0.0,
     )
-    return step * p.depth + TILE_OVERHEAD * sums
+    return (step.cycles + _left_cost(p, rows, target)) * p.depth + TILE_OVERHEAD * sums
 
 
 def _left_cost(p: TileProblem, rows: int, target: Target) -> float:
@@ -266,5 +263,5 @@ def _left_cost(p: TileProblem, rows: int, target: Target) -> float:
         return 0.0
     apart = gcd(p.left_stride, target.caches.set_period)
     if apart >= target.caches.line and rows * apart > target.caches.l1 * SETS_SHARE:
-        return LOAD_PRESSURE * rows * target.caches.line / target.caches.l2_speed
+        return LOAD_PRESSURE * l2_cycles(rows * target.caches.line, target)
     return ROW_CYCLES * rows * p.element_bytes / target.caches.line

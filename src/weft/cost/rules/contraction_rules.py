@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from weft.cost.demand import l2_cycles, l3_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.gemv import ROWS, is_far
@@ -34,7 +35,7 @@ class DepthProblem:
 
 def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
     """Yields K blocking and plain tiles; the cycles are those of reading a panel again, against one that stays in cache."""
-    panel, stays = p.panel * p.depth / target.caches.l2_speed, L2_SHARE * target.caches.l2 / target.caches.l2_speed
+    panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
     if is_deep(p.panel, p.depth, p.rows, target):
         yield Candidate(Rule("k_blocked"), stays)
         yield Candidate(Rule("tiled"), panel)
@@ -46,11 +47,11 @@ def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
 
 def gemv_or_tiles(row_bytes: int, matrix_bytes: int, depth: int, target: Target) -> Iterator[Candidate[Rule]]:
     """Yields GEMV and plain tiles for one row times a matrix; the cycles are those of reading the matrix."""
-    reading = matrix_bytes / target.caches.memory_speed
+    reading = memory_cycles(matrix_bytes, target)
     if is_far(row_bytes, matrix_bytes, target) and depth >= 2 * ROWS:
         yield Candidate(Rule("gemv"), reading)
         yield Candidate(Rule("tiled"), reading * ROWS_SPEED)
     else:
-        yield Candidate(Rule("tiled"), matrix_bytes / target.caches.l3_speed)
+        yield Candidate(Rule("tiled"), l3_cycles(matrix_bytes, target))
         if depth >= 2 * ROWS:
             yield Candidate(Rule("gemv"), reading)

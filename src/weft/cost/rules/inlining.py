@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from weft.cost.demand import l2_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
 
@@ -38,4 +39,4 @@ def rearrangement_plans(
     conflicts = any(n % target.caches.set_period == 0 for n in strides)
     alone = tiles and (stays or conflicts)
     yield Candidate(Inline(inline=not alone), 0.0)
-    yield Candidate(Inline(inline=alone), nbytes / target.caches.l2_speed)
+    yield Candidate(Inline(inline=alone), l2_cycles(nbytes, target))

@@ -27,19 +27,19 @@ class Parallel(Decision):
     loops: int
 
 
-def parallel_plans(extents: Sequence[int], work: int, target: Target) -> Iterator[Candidate[Parallel]]:
-    """Yields the numbers of outer loops, of *extents*, to run in parallel, for *work* scalar operations in all.
+def parallel_plans(extents: Sequence[int], cycles: float, target: Target) -> Iterator[Candidate[Parallel]]:
+    """Yields the numbers of outer loops, of *extents*, to run in parallel, of a nest that takes one core *cycles* in all.
 
-    The cost is in scalar operations. Uneven pieces leave cores idle; of little work, nothing is left to do by the time that
-    another thread is awake.
+    Until another thread takes part, the one that begins the loop computes alone; uneven pieces leave cores idle at the end.
     """
-    waking = work if work < target.core.wake_operations else 0
+    alone = min(cycles, float(target.core.wake_cycles))
     for n in range(1, len(extents) + 1):
         tasks = prod(extents[:n])
         joins_next = n < len(extents) and extents[n] == 1 and tasks < wanted_tasks(target)  # a loop of one iteration
         if tasks >= 2 and not joins_next:
-            yield Candidate(Parallel(n), waking + work * _share(tasks, target))
-    yield Candidate(Parallel(0), work)
+            shared = (cycles - alone) * _share(tasks, target)
+            yield Candidate(Parallel(n), target.core.fork_cycles + alone + shared)
+    yield Candidate(Parallel(0), cycles)
 
 
 def _share(tasks: int, target: Target) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from weft.cost.demand import fma_cycles, l3_cycles, load_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.contraction import NEAR_ROWS, shares_panels
 from weft.targets import Target
@@ -56,7 +57,7 @@ class StreamProblem:
 def fuse_panel_plans(p: StreamProblem, target: Target) -> Iterator[Candidate[FusePanels]]:
     """Yields both choices: loops are fused where the next panel is prefetched; the cycles are those of waiting for a panel."""
     pays = _is_far(p, target) and _shares_panels(p, target)
-    waiting = p.panel / target.caches.l3_speed
+    waiting = l3_cycles(p.panel, target)
     yield Candidate(FusePanels(pays), 0.0)
     yield Candidate(FusePanels(not pays), waiting)
 
@@ -71,7 +72,7 @@ def prefetch_plans(p: StreamProblem, target: Target) -> Iterator[Candidate[Prefe
     )  # a panel is nearer when its turn comes
     best = Prefetch(panels, 0 if foreseen else distance) if _is_far(p, target) else Prefetch(panels=False, distance=0)
     yield Candidate(best, 0.0)
-    waiting = p.nbytes / target.caches.l3_speed
+    waiting = l3_cycles(p.nbytes, target)
     others = [Prefetch(panels=False, distance=0), Prefetch(panels=False, distance=distance)]
     others += [Prefetch(panels=True, distance=distance)] if p.has_panels else []
     for other in others:
@@ -115,12 +116,12 @@ def prefetch_step_plans(p: ImageProblem, target: Target) -> Iterator[Candidate[P
     The next step's rows are prefetched where one panel's image does not stay in the second-level cache until the next panel's
     turn, and where the multiply-adds leave the time to issue as many prefetches as there are places.
     """
-    loads = (2 * p.places + p.sums // p.places) / target.core.loads_per_cycle
+    loads = load_cycles(2 * p.places + p.sums // p.places, target)
     pays = (
         target.core.read_ahead > 0
         and p.onward >= target.caches.line
         and p.touched > target.caches.l2
-        and loads <= p.sums / max(1, target.core.fma_per_cycle)
+        and loads <= fma_cycles(p.sums, target)
     )
-    yield Candidate(PrefetchSteps(pays), loads - p.places / target.core.loads_per_cycle)
+    yield Candidate(PrefetchSteps(pays), loads - load_cycles(p.places, target))
     yield Candidate(PrefetchSteps(not pays), loads)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from weft.cost.demand import l2_cycles, l3_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.parallel import enough_tasks
 from weft.targets import Target
@@ -25,8 +26,8 @@ class OnePass(Decision):
 def one_pass_plans(rows: Sequence[int], touched: int, target: Target) -> Iterator[Candidate[OnePass]]:
     """Yields both choices for loops over *rows* and intermediate results of *touched* bytes, with the cycles of reading them."""
     pays = enough_tasks(rows, target) and touched / prod(rows) <= target.caches.l2 * ROW_L2_SHARE
-    yield Candidate(OnePass(pays), touched / target.caches.l2_speed)
-    yield Candidate(OnePass(not pays), touched / target.caches.l3_speed)
+    yield Candidate(OnePass(pays), l2_cycles(touched, target))
+    yield Candidate(OnePass(not pays), l3_cycles(touched, target))
 
 
 @dataclass(frozen=True)

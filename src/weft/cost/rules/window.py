@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from weft.cost.demand import Demand, fma_cycles, load_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
 
@@ -27,9 +28,6 @@ MIDDLE = 2
 
 UNALIGNED = 1.5
 """The loads that one counts for that crosses from one cache line into the next, as every other one does along a row."""
-
-PRESSURE = 0.5
-"""The part that shows of loads that go on at the same time as arithmetic, and the other way round."""
 
 
 @dataclass(frozen=True)
@@ -132,15 +130,18 @@ def _tiles(p: WindowProblem, counts: Sequence[int], width: int) -> int:
 
 
 def _tile_cycles(p: WindowProblem, counts: Sequence[int], vectors: int, target: Target) -> float:
-    """Returns the cycles of one tile: bound by arithmetic or by loads, and a part of what the other takes."""
+    """Returns the cycles of one tile: its taps, and a store for each sum."""
     sums = float(vectors)
     loads = vectors if p.along is None else vectors * p.along.taps * UNALIGNED * p.along.stride
     for x, n in zip(p.tiled, counts, strict=True):
         sums *= n
         loads *= x.touched(n)
-    arithmetic = p.taps * sums / max(1, target.core.fma_per_cycle)
-    loading = (loads + (p.taps if p.weighted else 0)) / target.core.loads_per_cycle
-    return max(arithmetic, loading, p.taps * target.core.fma_latency) + PRESSURE * min(arithmetic, loading) + sums
+    tile = Demand(
+        arithmetic=fma_cycles(p.taps * sums, target),
+        loads=load_cycles(loads + (p.taps if p.weighted else 0), target),
+        chain=p.taps * target.core.fma_latency,
+    )
+    return tile.cycles + sums
 
 
 def border_plans(p: WindowProblem, tile: WindowTile, target: Target) -> Iterator[Candidate[Borders]]:

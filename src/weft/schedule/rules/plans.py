@@ -22,9 +22,14 @@ def plans(program: Program, machine: Target) -> Iterator[Plan]:
     for n, question in enumerate(best.questions):
         for candidate in question.candidates:
             if candidate is not question.chosen:
-                other = Choosing(machine, _Prefix(best.questions[:n], candidate))
-                carry_out(program, other)
-                yield other.plan
+                yield plan_with(program, machine, best.questions[:n], candidate)
+
+
+def plan_with(program: Program, machine: Target, before: Sequence[Question], candidate: Candidate[Any]) -> Plan:
+    """Returns the plan that answers the questions *before* as they were, the next one by *candidate*, then by the cheapest."""
+    planner = Choosing(machine, _Prefix(before, candidate))
+    carry_out(program, planner)
+    return planner.plan
 
 
 class _Prefix:

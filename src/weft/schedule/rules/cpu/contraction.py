@@ -83,7 +83,7 @@ def tile_nest(
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
     if share:
-        parallelize(s, ref, whole, elements(block.axes), p)
+        parallelize(s, ref, whole, p)
     prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
     if skipped is None:
         prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.cost import Planner, size_of
+from weft.cost import Planner
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.schedule.rules.block_facts import block_of
@@ -19,11 +19,8 @@ def schedule_elementwise(s: Schedule, ref: BlockRef, p: Planner) -> None:
         return
     dtype = block_of(s, ref).writes[0].buffer.dtype
     loops = _fuse_flat(s, ref, loops)
-    work = 1
-    for f in loops_on(block_path(s.function, ref)):
-        work *= size_of(f.extent)
     outer = vectorize_last(s, loops, p.lanes(dtype.bits))
-    parallelize(s, ref, outer, work, p)
+    parallelize(s, ref, outer, p)
 
 
 def _is_serial(s: Schedule, ref: BlockRef) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import prod
 
-from weft.cost import FALLBACK_SIZE, Gemv, Planner, bytes_of, elements, gemv_plans, size_of, step_along
+from weft.cost import FALLBACK_SIZE, Gemv, Planner, bytes_of, gemv_plans, size_of, step_along
 from weft.ir import Const
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef
@@ -72,5 +72,5 @@ def schedule_gemv(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     s.unroll(row)
     s.vectorize(vector)
     vectorize_last(s, list(s.loops(start))[len(outer) :], lanes)
-    parallelize(s, ref, outer, elements(block.axes), p)
+    parallelize(s, ref, outer, p)
     return {finish, ref, start}

@@ -79,7 +79,7 @@ def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     own = own_loops(s, ref, len(outer) + 1)
     tiled = [None, *[own.get(a.var) for a in spatial_axes(block_of(s, ref))]]
     placed = tile_nest(s, partial, ref, tiled, p, share=False)
-    parallelize(s, finish, outer, elements(block.axes), p)
+    parallelize(s, finish, outer, p)
     return {finish, start, *placed}
 
 

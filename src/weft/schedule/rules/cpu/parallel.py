@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.cost import FALLBACK_SIZE, Parallel, Planner, parallel_plans
+from weft.cost import FALLBACK_SIZE, Parallel, Planner, nest_cycles, parallel_plans
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import loop_path, the_loop
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
 
-def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], work: int, p: Planner) -> None:
-    """Fuses the outer ones of *loops*, those around *ref*, and runs them in parallel.
-
-    *work* is the number of scalar operations of the whole nest.
-    """
+def parallelize(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p: Planner) -> None:
+    """Fuses the outer ones of *loops*, those around *ref*, and runs them in parallel; all inside of them is scheduled."""
     if not loops:
         return
-    extents = sizes(s, loops)
-    n = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, work, m)).loops
+    extents, nest = sizes(s, loops), the_loop(loop_path(s.function, loops[0]))
+    n = p.decide(ref.name, Parallel, lambda m: parallel_plans(extents, nest_cycles(nest, m), m)).loops
     if n == 0:
         return
     try:

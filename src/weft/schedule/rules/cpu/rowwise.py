@@ -15,7 +15,6 @@ from weft.cost import (
     OnePass,
     Planner,
     bytes_of,
-    elements,
     one_pass_plans,
 )
 from weft.ir import free_vars
@@ -88,10 +87,9 @@ def _schedule_together(s: Schedule, refs: list[BlockRef], p: Planner) -> None:
         for ref in reversed(refs[:-1]):
             _try_compute_at(s, ref, rows[-1])
     depth = len(rows)
-    work = sum(elements(block_of(s, r).axes) for r in refs)
     for ref in refs:
         _schedule_in_row(s, ref, depth if _is_inside(s, ref, rows) else 0, p)
-    parallelize(s, final, rows, work, p)
+    parallelize(s, final, rows, p)
 
 
 def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopRef]:

@@ -7,7 +7,7 @@ for all steps at once, by the other rules, but for reductions that these do not 
 
 from __future__ import annotations
 
-from weft.cost import FALLBACK_SIZE, Planner
+from weft.cost import Planner
 from weft.ir import Var, free_vars
 from weft.loop import AxisKind
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -43,14 +43,11 @@ def _schedule(s: Schedule, ref: BlockRef, loops: list[LoopRef], p: Planner) -> N
     """Schedules a block by its own *loops*, which are inside those over time."""
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
-    work = 1
-    for f in loops:
-        work *= s.extent(f) or FALLBACK_SIZE
     if not loops:
         return
     if not is_reduction(block):
-        parallelize(s, ref, vectorize_last(s, loops, lanes), work, p)
+        parallelize(s, ref, vectorize_last(s, loops, lanes), p)
     elif is_tileable(s, ref):
-        parallelize(s, ref, reduce_in_vectors(s, ref, loops, lanes), work, p)
+        parallelize(s, ref, reduce_in_vectors(s, ref, loops, lanes), p)
     else:
         reduce_horizontally(s, ref, loops[-len(reduce_axes(block)) :], p)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.cost import MOST_UNROLLED_CHOICES, Planner, elements, size_of
+from weft.cost import MOST_UNROLLED_CHOICES, Planner, size_of
 from weft.ir import Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var, free_vars, post_order
 from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -142,7 +142,7 @@ def schedule_transform(
     _unroll(s, [*inner, last])
     pad_cache_sets(s, ref, producers, [v for r in (ref, *producers) for v in choices_of(block_of(s, r))], planner)
     if patches is None:
-        parallelize(s, ref, nest.outer, elements(block.axes), planner)
+        parallelize(s, ref, nest.outer, planner)
     return nest
 
 

@@ -46,7 +46,7 @@ def schedule_transpose(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     s.reorder([*rest, read_outer, outer, read_inner, inner])
     s.unroll(read_inner)
     s.vectorize(inner)
-    parallelize(s, ref, [*rest, read_outer, outer], elements(block.axes), p)
+    parallelize(s, ref, [*rest, read_outer, outer], p)
     return True
 
 

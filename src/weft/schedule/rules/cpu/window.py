@@ -68,7 +68,7 @@ def schedule_window(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     s.set_scope(ref, "register")
     along = next((m.tap.var for m in moving if m.tap is not None and m.position == len(loops) - 1), None)
     _write_out(s, ref, len(outer), inner, along, p)
-    parallelize(s, ref, outer, elements(block.axes), p)
+    parallelize(s, ref, outer, p)
     return {ref, finish, *borders}
 
 

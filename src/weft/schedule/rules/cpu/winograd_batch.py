@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.cost import Planner, SharePatches, elements, patch_plans, size_of
+from weft.cost import Planner, SharePatches, patch_plans, size_of
 from weft.ir import Const, Expr, FloorDiv, Var, free_vars, post_order
 from weft.loop import Block, Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -104,7 +104,6 @@ def _units(index: Expr, block: Block) -> dict[Var, int]:
 
 def _schedule(s: Schedule, chain: Chain, p: Planner) -> set[BlockRef]:
     """Moves all stages of a chain into the loops over its patches, and schedules each there."""
-    work = elements(block_of(s, chain.product).axes)
     copy = s.cache_write(chain.product, "register")
     nest = schedule_transform(s, chain.after, p, chain.units)
     patch, around = nest.patches[-1], len(nest.patches)
@@ -117,7 +116,7 @@ def _schedule(s: Schedule, chain: Chain, p: Planner) -> set[BlockRef]:
     s.compute_at(chain.before, patch, align=_lanes(s, chain.before, p))
     first = schedule_transform(s, chain.before, p, None if share else {}, around)
     padding = _place_padding(s, first.placed, patch, around, p)
-    parallelize(s, chain.after, nest.outer if share else nest.patches, work, p)
+    parallelize(s, chain.after, nest.outer if share else nest.patches, p)
     return placed | nest.placed | first.placed | padding
 
 

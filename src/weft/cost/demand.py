@@ -1,0 +1,74 @@
+"""The one model of a core: what a piece of straight code, repeated, asks of each of its units, and the cycles that it takes then.
+
+The tiles that rules choose from, windows, and whole scheduled programs are all costed by `Demand.cycles`; they differ in how they
+count. The units work side by side, so that the busiest counts in full. Loads show beside it, as misses and late operands do, and
+so does waiting for caches, for the third level and memory twice: fitted on Emerald Rapids and Zen 4 (docs/design/0014).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.targets import Target
+
+LOAD_PRESSURE: Final = 0.25
+"""The part of a load's cycles that shows even when arithmetic covers them."""
+
+FAR_PRESSURE: Final = 2
+"""How many times as much of the cycles of reading from the third level or memory shows."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The cycles that each unit of a core is busy: as many of each as if the others took none.
+
+    `chain` are those of operations that wait for one another; `l2` and `far` those of bytes from the second level of cache, and
+    from beyond.
+    """
+
+    arithmetic: float
+    loads: float
+    stores: float = 0.0
+    issue: float = 0.0
+    chain: float = 0.0
+    l2: float = 0.0
+    far: float = 0.0
+
+    @property
+    def cycles(self) -> float:
+        """What all of it takes together."""
+        busiest = max(self.arithmetic, self.loads, self.stores, self.issue, self.chain, self.far)
+        return busiest + LOAD_PRESSURE * (self.loads + self.l2 + FAR_PRESSURE * self.far)
+
+    def times(self, count: float) -> Demand:
+        """Returns the demand of *count* such pieces."""
+        return Demand(
+            self.arithmetic * count, self.loads * count, self.stores * count, self.issue * count, self.chain * count,
+            self.l2 * count, self.far * count,
+        )  # fmt: skip
+
+
+def fma_cycles(vectors: float, target: Target) -> float:
+    """Returns the cycles of so many multiply-adds, or other arithmetic instructions, of *vectors*."""
+    return vectors / max(1, target.core.fma_per_cycle)
+
+
+def load_cycles(vectors: float, target: Target) -> float:
+    """Returns the cycles of loading so many *vectors*, or single elements."""
+    return vectors / target.core.loads_per_cycle
+
+
+def l2_cycles(nbytes: float, target: Target) -> float:
+    """Returns the cycles of reading *nbytes* from the second level of cache."""
+    return nbytes / target.caches.l2_speed
+
+
+def l3_cycles(nbytes: float, target: Target) -> float:
+    """Returns the cycles of reading *nbytes* from the third level of cache."""
+    return nbytes / target.caches.l3_speed
+
+
+def memory_cycles(nbytes: float, target: Target) -> float:
+    """Returns the cycles of reading *nbytes* from memory."""
+    return nbytes / target.caches.memory_speed
