@@ -59,6 +59,9 @@ def test_what_is_measured_is_in_range(unlisted: None) -> None:
     assert core.fma_per_cycle in (1, 2, 4)
     assert 2 <= core.fma_latency <= 12
     assert 1 <= core.loads_per_cycle <= 4
+    assert 1 <= core.forwarding_latency <= 20
+    assert 128 <= core.fork_cycles <= 8192
+    assert core.wake_cycles == 4 * core.fork_cycles
     assert 1 <= found.memory_speed <= 2 * found.l2_speed
     assert found.tune == cores.unmeasured_core(cpuinfo()).tune
 

@@ -37,7 +37,7 @@ MEASURE: Final = "weft.driver.measure.measure_core:measure_core"
 STAGE: Final = "calibrate"
 """What progress is told while a processor is measured."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Counts up when facts are measured in another way: those that are kept are measured again."""
 
 KIND: Final = "core"

@@ -52,3 +52,35 @@ def loads_rate(target: Target, hertz: float, repeats: int = 20) -> float:
     """Returns how many vectors the core loads from its first-level cache in a cycle."""
     rate = ReadBandwidth(target).rate(target.caches.l1 // 2, repeats, sample=8 << 20) * 1e9
     return rate / (target.isa.vector_bits // 8 * hertz)
+
+
+_FORWARDED: Final = f"""
+def forwarded(x: f32[1], mask: i64, steps: i64):
+    for step in range(0, steps):
+        for i in unrolled(0, {_PAIRS}):
+            x[(step + i) & mask] = x[(step + i) & mask] + f32(1.0)
+"""
+"""Additions to one element of memory, of which the compiler does not know that it is one: each loads what the last stored."""
+
+
+def forwarding_latency(target: Target, hertz: float, repeats: int = 20) -> float:
+    """Returns the cycles from one addition to an element of memory to the next, those of an addition included."""
+    function, steps = NativeFunction(parse_program(_FORWARDED), target), STEPS // 8
+    best = min(function.time(np.zeros(1, np.float32), 0, steps, repeats=1) for _ in range(repeats))
+    return hertz * best / (_PAIRS * steps)
+
+
+_TASKS: Final = """
+def tasks(x: f32[64]):
+    for i in KIND(0, 2):
+        x[i * 32] = x[i * 32] + f32(1.0)
+"""
+"""Two pieces of next to no work."""
+
+
+def fork_cycles(target: Target, hertz: float, repeats: int = 200) -> float:
+    """Returns the cycles that a parallel loop takes who begins it, beside its work, whether or not another comes."""
+    x = np.zeros(64, np.float32)
+    functions = [NativeFunction(parse_program(_TASKS.replace("KIND", k)), target) for k in ("parallel", "range")]
+    shared, alone = [min(f.time(x, threads=2, repeats=9) for _ in range(repeats // 9)) for f in functions]
+    return hertz * (shared - alone)

@@ -14,7 +14,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from weft.driver.measure.bandwidth import ReadBandwidth
-from weft.driver.measure.core_timing import cycles_per_second, fma_latency, fma_rate, loads_rate
+from weft.driver.measure.core_timing import (
+    cycles_per_second,
+    fma_latency,
+    fma_rate,
+    fork_cycles,
+    forwarding_latency,
+    loads_rate,
+)
 from weft.targets import (
     LEVELS,
     WIDE,
@@ -26,6 +33,7 @@ from weft.targets import (
     cpuinfo,
     processor_name,
     unmeasured_core,
+    usable_cores,
 )
 
 CACHE_SAMPLE: Final = 16 << 20
@@ -57,14 +65,26 @@ FACTS: Final = (
     "wide_fma_per_cycle",
     "fma_latency",
     "loads_per_cycle",
+    "forwarding_latency",
     "wide_broadcast_slowdown",
     "l2_speed",
     "l3_speed",
     "memory_speed",
     "l3_share",
     "read_ahead_uses",
+    "fork_cycles",
+    "wake_cycles",
 )
-"""The facts that are measured; of the others of a row, those that cores have in common stand."""
+"""The facts that are measured; of the others of a row, those that cores have in common stand (docs/design/0026)."""
+
+WAKE_TIMES_FORK: Final = 4
+"""`Core.wake_cycles` as a multiple of `Core.fork_cycles`: 8192 and 2048 on Zen 4 (docs/design/0034).
+
+It is not measured, since another thread comes in time only where a second core is idle.
+"""
+
+MOST_FORK_CYCLES: Final = 1 << 13
+"""A larger figure is a machine too busy to tell."""
 
 
 def measure_core(before: KnownCore | None = None, step: Callable[[int, int], object] | None = None) -> KnownCore:
@@ -89,6 +109,7 @@ class _Measuring:
 
     def __init__(self, before: KnownCore | None) -> None:
         self.before: dict[str, Any] = {} if before is None else asdict(before)
+        self.unmeasured = unmeasured_core(cpuinfo())
         self.widest = cpu()
         self.narrow = _at_most(256)
         self.hertz = cycles_per_second(self.widest)
@@ -113,6 +134,22 @@ class _Measuring:
         """Vectors as wide as the core's units."""
         halves = self.wide_fma_per_cycle < self.fma_per_cycle
         return self._whole("loads_per_cycle", loads_rate(self.narrow if halves else self.widest, self.hertz))
+
+    @cached_property
+    def forwarding_latency(self) -> int:
+        through = forwarding_latency(self.narrow, self.hertz)
+        return self._whole("forwarding_latency", through - self.fma_latency)
+
+    @cached_property
+    def fork_cycles(self) -> int:
+        if usable_cores() < 2:
+            return self.unmeasured.fork_cycles
+        measured = max(1.0, fork_cycles(self.narrow, self.hertz))
+        return min(MOST_FORK_CYCLES, round(coarse(measured, self.before.get("fork_cycles"))))
+
+    @cached_property
+    def wake_cycles(self) -> int:
+        return WAKE_TIMES_FORK * self.fork_cycles
 
     @cached_property
     def wide_broadcast_slowdown(self) -> float:
