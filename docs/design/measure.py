@@ -1,6 +1,6 @@
 """Measures the alternatives of the decisions in this folder: `python docs/design/measure.py 4` prints the figures of 0004.
 
-Times are processor time of one thread (0071: of the clock), the best of several runs.
+Times are processor time of one thread (0032: of the clock), the best of several runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import numpy as np
 import weft
 from weft.cli.demo_models import resnet18
 from weft.codegen.interp import run
-from weft.codegen.llvm.object_code import compile_function_module
+from weft.codegen.llvm.ir_module import write_module
+from weft.codegen.llvm.memory import addresses
+from weft.codegen.llvm.object_code import compile_function_module, compile_module
 from weft.codegen.objects import link
 from weft.driver import python_settings as interpreter
 from weft.driver.build import Compilation
@@ -265,7 +267,7 @@ def kernels_of_resnet() -> list[Program]:
 
 
 def artifacts() -> None:
-    """0061: loading ResNet-18's file, mapped or copied, its weights summed or not."""
+    """0031: loading ResNet-18's file, mapped or copied, its weights summed or not."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "resnet18.weft")
         weft.Model(weft.build(from_onnx(resnet18())).package).save(path)
@@ -279,7 +281,7 @@ def artifacts() -> None:
 
 
 def compiling() -> None:
-    """0071: compiling ResNet-18 from nothing, by how long threads wait before they ask for the interpreter lock."""
+    """0032: compiling ResNet-18 from nothing, by how long threads wait before they ask for the interpreter lock."""
     source = from_onnx(resnet18())
     for patience in (0.005, interpreter.PATIENCE):
         with patch.object(interpreter, "PATIENCE", patience):
@@ -294,6 +296,24 @@ def compiling() -> None:
         )
 
 
+def reuse() -> None:
+    """0035: loads of ResNet-18's kernels, each value written once or again wherever it is loaded."""
+    target = host()
+    flat = [lower(schedule_program(p, target).program, target) for p in kernels_of_resnet()]
+    for name, load in (
+        ("once", addresses.remembered_load),
+        ("again and again", lambda f, memory, text: f.build.here(text)),
+    ):
+        with patch.object(addresses, "remembered_load", load):
+            modules = [write_module(p, target) for p in flat]
+            llvm = best(lambda: [compile_module(m, target) for m in modules], 3)  # noqa: B023
+            code = sum(len(compile_module(m, target).data) for m in modules)
+        n, size = len(flat), sum(len(m.text) for m in modules)
+        print(
+            f"{name}: {size / n / 1e3:.0f} kB of text a kernel, LLVM {llvm * 1e3 / n:.0f} ms, {code / n:.0f} bytes of code"
+        )
+
+
 DECISIONS = {
     1: interning,
     2: text,
@@ -303,8 +323,9 @@ DECISIONS = {
     6: constants,
     7: layouts,
     8: oracle,
-    61: artifacts,
-    71: compiling,
+    31: artifacts,
+    32: compiling,
+    35: reuse,
 }
 
 if __name__ == "__main__":

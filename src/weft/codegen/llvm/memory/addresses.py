@@ -1,4 +1,4 @@
-"""Addresses of buffers' elements, and what loads and stores share: memory forms of values, remembered loads, shuffles."""
+"""Addresses of buffers' elements, and what loads and stores share: memory forms of values, remembered loads."""
 
 from __future__ import annotations
 
@@ -76,18 +76,13 @@ def load_text(kind: str, where: str, align: int) -> str:
 
 def remembered_load(f: Emitter, memory: Memory, text: str) -> str:
     """Returns the value of the load *text*, from before if nothing was stored to the same memory since."""
-    made = remembered(f, memory, text)
+    made = f.build.regions[-1].loads.get(memory.root, {}).get(text)
     return made if made is not None else remember(f, memory, text, f.build.here(text))
 
 
-def remembered(f: Emitter, memory: Memory, key: str) -> str | None:
-    """Returns the value that was loaded before under *key*, if it is still good."""
-    return f.build.regions[-1].loads.get(memory.root, {}).get(key)
-
-
-def remember(f: Emitter, memory: Memory, key: str, value: str) -> str:
-    """Keeps a loaded value until something is stored to the same memory, or control moves on."""
-    f.build.regions[-1].loads.setdefault(memory.root, {})[key] = value
+def remember(f: Emitter, memory: Memory, text: str, value: str) -> str:
+    """Keeps the value of the load *text* until something is stored to the same memory, or control moves on."""
+    f.build.regions[-1].loads.setdefault(memory.root, {})[text] = value
     return value
 
 
@@ -110,12 +105,6 @@ def suffix(dtype: DType) -> str:
     element = memory_type(dtype.element)
     short = {"float": "f32", "double": "f64"}.get(element, element)
     return f"v{dtype.lanes}{short}"
-
-
-def gather_key(memory: Memory, dtype: DType, index: Lanes, mask: str | None) -> str:
-    """Returns what a gather is remembered by."""
-    parts = [memory.offset.plus(index.base.times(dtype.element.bytes)), index.step]
-    return " ".join(["gather", dtype.name, memory.base, *[str(p) for p in parts], str(index.rest), str(mask)])
 
 
 def lane_pointers(f: Emitter, memory: Memory, dtype: DType, index: Lanes) -> tuple[str, int]:

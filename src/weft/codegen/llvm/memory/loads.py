@@ -12,12 +12,9 @@ from weft.codegen.llvm.memory.addresses import (
     contiguous,
     flat_index,
     from_memory,
-    gather_key,
     lane_pointers,
     memory_of,
     pointer,
-    remember,
-    remembered,
     remembered_load,
     step_of,
     suffix,
@@ -120,14 +117,10 @@ def _spread(f: Emitter, mask: str, lanes: int, places: Sequence[tuple[int, int]]
 
 def gather(f: Emitter, memory: Memory, dtype: DType, index: Lanes, mask: str | None) -> str:
     """Returns the elements at any indices."""
-    key = gather_key(memory, dtype, index, mask)
-    known = remembered(f, memory, key)
-    if known is not None:
-        return known
     pointers, align = lane_pointers(f, memory, dtype, index)
     kind, flags = memory_type(dtype), f"<{dtype.lanes} x i1>"
     symbol = f"@llvm.masked.gather.{suffix(dtype)}.v{dtype.lanes}p0"
     f.globals[symbol] = f"declare {kind} {symbol}(<{dtype.lanes} x ptr>, {flags}, {kind})"
     where = f"<{dtype.lanes} x ptr> align {align} {pointers}"
     made = f.build.here(f"call {kind} {symbol}({where}, {flags} {mask or 'splat (i1 true)'}, {kind} zeroinitializer)")
-    return remember(f, memory, key, from_memory(f, made, dtype))
+    return from_memory(f, made, dtype)
