@@ -21,6 +21,24 @@ from tests.ops import test_no_lists_of_operators
 ROOT: Final = Path(__file__).resolve().parents[1]
 SRC: Final = ROOT / "src" / "weft"
 
+ONE_IDEA: Final[dict[str, str]] = {
+    "each representation has its nodes, its text and what changes it": (
+        "nodes parser printer manager pipeline"  # of expressions, loop programs and graphs
+    ),
+    "backends translate the same nodes": "backend entry_wrapper expressions facts scalars statements",
+    "frontends read the same operators, of which composites and formulas are made": (
+        "call claims convolution elementwise frontend importer indexing linear movement normalization quantization "
+        "recurrent reduction resize"
+    ),
+    "what a rule, a layout or a primitive does, and what it costs": (
+        "channel_blocks contraction gemv inlining k_blocking parallel prefetch window winograd"
+    ),
+    "a primitive asks for what a pass then does; a formula has its rule": "scan vectorize",
+    "a command shows what the driver does; a room of commands has its own": "command compile peak profile roofline",
+    "tables of things by name, and modules that are run": "registry __main__",
+}
+"""Stems of files in several rooms, by the idea that all of these files are about."""
+
 FLAT, LINES, COMPLEXITY = 20, 400, 15
 """The most files of a folder, lines of a file, and branches of a function that count as none too many."""
 
@@ -150,6 +168,18 @@ def files_to_add(extension: Extension) -> tuple[list[str], list[str]]:
     return sorted(map(str, new)), [line for line in lines if not line.startswith(("from ", "import "))]
 
 
+def shared_stems() -> Iterator[str]:
+    """Yields the stems of several files that are not in `ONE_IDEA`, and those in it that one file alone has."""
+    rooms: dict[str, list[str]] = {}
+    for p in sources():
+        if p.name != "__init__.py":
+            rooms.setdefault(p.stem, []).append(str(p.parent.relative_to(SRC)))
+    allowed = {stem for stems in ONE_IDEA.values() for stem in stems.split()}
+    for stem, found in sorted(rooms.items()):
+        if (len(found) > 1) != (stem in allowed):
+            yield f"{stem}: {', '.join(found)}"
+
+
 def counts() -> list[Count]:
     """Returns all counts."""
     lists = sorted(test_no_lists_of_operators.found() - set(test_no_lists_of_operators.ALLOWED))
@@ -165,6 +195,7 @@ def counts() -> list[Count]:
         Count(f"files of more than {LINES} lines", tuple(long_files()), 0),
         Count(f"functions of complexity above {COMPLEXITY}", tuple(tangled_functions()), 9),
         Count("statements that are not formatted", tuple(unformatted()), 39),
+        Count("stems of files for two ideas", tuple(shared_stems()), 0),
         Count("imports that no tool sees", tuple(hidden_imports()), 0),
     ]
 

@@ -25,7 +25,7 @@ from weft.ir import (
     Var,
     post_order,
 )
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 from weft.support.dtypes import DType, f32, f64
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import err, human_bytes, human_seconds, out, print_json
-from weft.cli.files import check_result
+from weft.cli.output_files import check_result
 from weft.driver.compile import compile_package
 from weft.driver.export.c_source import export_c
 from weft.driver.export.linkable import export_folder, export_library, find_compiler

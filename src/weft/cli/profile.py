@@ -14,8 +14,8 @@ import numpy as np
 import weft
 from weft.cli.compile_options import CommandOptions
 from weft.cli.console import print_table, print_text
-from weft.cli.files import write_json
 from weft.cli.models import SYMBOLIC_SIZE, Opened
+from weft.cli.output_files import write_json
 from weft.driver.build import read_model
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.measure.chrome_trace import chrome_trace

@@ -5,7 +5,7 @@ from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Guar
 from weft.graph.core.printer import print_graph
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
-from weft.graph.fusion.fuse import fuse
+from weft.graph.fusion.fuse_operators import fuse
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.fusion.put_checks_last import put_checks_last

@@ -4,7 +4,7 @@ from weft.ir.affine.assume import assume
 from weft.ir.affine.iter_map import IterMap, detect_iter_map
 from weft.ir.affine.iter_sum import Fused, Source, Split
 from weft.ir.affine.prove import extremes, linear_terms, prove
-from weft.ir.affine.ranges import Ends, hull
+from weft.ir.affine.hull import Ends, hull
 from weft.ir.bounds.bounds import EMPTY, Bounds
 from weft.ir.bounds.ranges import RangesOrZero
 from weft.ir.bounds.polynomial import Monomial, Poly, poly_to_expr, plus, poly_of
@@ -14,12 +14,12 @@ from weft.ir.expr.binary import (
     DIVISIONS, Add, And, Binary, BitAnd, BitOr, BitXor, Comparison, Div, Eq, FloorDiv, FloorMod, Le, Lt, Max, Min, Mul, Ne, Or,
     ShiftLeft, ShiftRight, Sub, TruncDiv, TruncMod,
 )
-from weft.ir.expr.build import (
+from weft.ir.expr.constructors import (
     FALSE, ONE, TRUE, ZERO, all_of, apply, as_expr, broadcast, cast, ceil_div, conjuncts, const, eq, index, maximum,
     minimum, ne, select,
 )
 from weft.ir.expr.dot import Dot, dot
-from weft.ir.expr.intrinsics import INTRINSICS
+from weft.ir.expr.pure_functions import INTRINSICS
 from weft.ir.expr.memory_reads import reads_memory
 from weft.ir.expr.node import Node, node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle

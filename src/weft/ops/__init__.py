@@ -4,7 +4,7 @@ from weft.ops.attributes import check_attributes
 from weft.ops.convolutions.cook_toom import matrices
 from weft.ops.convolutions.winograd_tiles import cut_in_tiles, mixed_sizes, points_of
 from weft.ops.elementwise import map_tensors
-from weft.ops.facts import is_rename, keeps_finite
+from weft.ops.derived_facts import is_rename, keeps_finite
 from weft.ops.folding import LARGEST_FOLD, Fold, NotFoldable, is_certain, settled
 from weft.ops.index_ranges import IndexRange, Limits, index_range
 from weft.ops.precision import commutes_with_rounding, rounds

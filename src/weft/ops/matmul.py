@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from weft.ir import INDEX, ONE, ZERO, Expr, as_expr, const
-from weft.ops.contraction import Contraction, along, line_up_along
+from weft.ops.output_channels import Contraction, along, line_up_along
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
 from weft.support.errors import TypeMismatch

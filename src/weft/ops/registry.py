@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from weft.ir import Binary, Expr
-from weft.ops.contraction import Contraction
-from weft.ops.facts import arithmetic_of
+from weft.ops.derived_facts import arithmetic_of
 from weft.ops.folding import Fold
+from weft.ops.output_channels import Contraction
 from weft.ops.precision import in_float32
 from weft.support.dtypes import DType, f32
 from weft.support.errors import TypeMismatch, WeftError

@@ -10,7 +10,7 @@ class Isa:
     """An instruction set, and the vectors that it has.
 
     `triple`, `cpu` and `features` are LLVM's names (features with their signs, sorted); `language` is set instead where code is
-    source text for the compiler of whatever machine runs it. `native` names the functions of `ir.expr.intrinsics` that the
+    source text for the compiler of whatever machine runs it. `native` names the functions of `ir.expr.pure_functions` that the
     machine computes itself; all others are expanded before code generation. `masked_memory` tells whether vectors are loaded
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
     those for vectors and no instructions to make. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles

@@ -1,4 +1,4 @@
-"""Functions of `ir.expr.intrinsics` that the target has are computed as declared; others are refused by name."""
+"""Functions of `ir.expr.pure_functions` that the target has are computed as declared; others are refused by name."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from weft.ir import (
     cast,
     const,
 )
-from weft.ir.expr.build import binary
+from weft.ir.expr.constructors import binary
 from weft.loop import Function
 from weft.support.dtypes import SCALARS, DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.codegen.llvm.harness import TARGETS, call, elementwise, machine_for
-from tests.lower.math.test_table import EXACT, in_double
+from tests.lower.math.test_expansions import EXACT, in_double
 from tests.lower.math_harness import every_nth, ulp_error
 
 from weft.ir import Apply, Expr
 from weft.loop import Function
 from weft.lower.math.expand import expand
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 from weft.support.dtypes import f32
 
 NAMES = [*EXACT]

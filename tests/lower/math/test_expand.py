@@ -11,7 +11,7 @@ from weft.ir import Apply, Broadcast, Const, Expr, Node, Var, post_order
 from weft.loop import parse_program
 from weft.lower import expand_math
 from weft.lower.math.expand import expand
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 from weft.support.dtypes import f32, i32
 from weft.support.errors import LoweringError
 from weft.targets import cpu

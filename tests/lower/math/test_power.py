@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.lower.math_harness import Array, computed, reference, specials, ulp_error
 
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 from weft.support.dtypes import DType, f32, f64
 
 FUSED = pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])

@@ -14,7 +14,7 @@ from weft.cli.bench.measure import DIFFERS, TOLERANCE, machine, measure, memory_
 from weft.cli.bench.peak import bench_peak
 from weft.cli.bench.roofline import bench_roofline
 from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
-from weft.cli.files import check_result, write_json
+from weft.cli.output_files import check_result, write_json
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError, RuntimeFailure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weft.cli.bench.measure import machine
 from weft.cli.console import human_bytes, print_table, progress_bar
-from weft.cli.files import write_json
+from weft.cli.output_files import write_json
 from weft.driver.measure.limits import Limit, measure_limits
 
 COLUMNS = ("limit", "over", "one core", "all cores", "unit")

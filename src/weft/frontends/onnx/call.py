@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from weft.frontends.onnx.node import attributes_of
+from weft.frontends.onnx.model_node import attributes_of
 from weft.graph import UNFIT, Array
 from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results
 from weft.ir import Expr

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from weft.frontends.onnx.node import DAMAGED, domain_of, source_of
+from weft.frontends.onnx.model_node import DAMAGED, domain_of, source_of
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE
 from weft.frontends.unsupported import unsupported_operators
 from weft.support.errors import ModelError

@@ -12,7 +12,7 @@ from onnx import FunctionProto, GraphProto, NodeProto
 
 from weft.frontends.onnx.check import nested_nodes, opsets_of
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.node import DAMAGED, domain_of, source_of
+from weft.frontends.onnx.model_node import DAMAGED, domain_of, source_of
 from weft.support.errors import ModelError
 
 MOST_NODES: Final = 1 << 17

@@ -16,7 +16,7 @@ from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.node import check_count, domain_of, source_of
+from weft.frontends.onnx.model_node import check_count, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, round_once, rounded, widened

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.builder.sizes import total
+from weft.graph.builder.shape_arithmetic import total
 from weft.ir import ExprLike
 
 

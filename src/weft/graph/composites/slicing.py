@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.builder.sizes import total
+from weft.graph.builder.shape_arithmetic import total
 from weft.ir import ZERO, Expr, as_expr
 from weft.ops import is_certain, same_size, simplify_size
 

@@ -6,7 +6,7 @@ from weft.ir.bounds.bounds import Bounds
 from weft.ir.bounds.polynomial import Poly, plus, poly_to_expr, scaled
 from weft.ir.expr.base import INDEX, Expr, Var
 from weft.ir.expr.binary import And, Eq, Le, Lt
-from weft.ir.expr.build import maximum, minimum
+from weft.ir.expr.constructors import maximum, minimum
 from weft.ir.expr.rewrite import free_vars
 from weft.ir.simplifier.simplify import Simplifier
 

@@ -16,7 +16,7 @@ from weft.ir.affine.iter_sum import DigitSum, Fused, NotAffine, Reader, Source, 
 from weft.ir.bounds.bounds import Bounds
 from weft.ir.bounds.polynomial import Poly, plus, poly_to_expr, times
 from weft.ir.expr.base import INDEX, Expr, Var
-from weft.ir.expr.build import ONE, index
+from weft.ir.expr.constructors import ONE, index
 from weft.ir.expr.rewrite import free_vars
 from weft.ir.simplifier.simplify import Simplifier
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from weft.ir.bounds.polynomial import poly_of
 from weft.ir.expr.base import Expr, Var
-from weft.ir.expr.build import TRUE
+from weft.ir.expr.constructors import TRUE
 from weft.ir.expr.nodes import Const
 
 Terms: TypeAlias = tuple[tuple[int, Var], ...]

@@ -13,7 +13,7 @@ from typing import TypeAlias, Union
 from weft.ir.bounds.polynomial import Poly, add_to, constant, plus, poly_to_expr, scaled, times
 from weft.ir.expr.base import INDEX, Expr, Var
 from weft.ir.expr.binary import And, FloorDiv, FloorMod, Le, Lt
-from weft.ir.expr.build import ONE, TRUE
+from weft.ir.expr.constructors import ONE, TRUE
 from weft.ir.expr.rewrite import free_vars
 from weft.ir.simplifier.simplify import Simplifier
 

@@ -30,7 +30,7 @@ from weft.ir.expr.binary import (
     TruncDiv,
     TruncMod,
 )
-from weft.ir.expr.build import as_expr
+from weft.ir.expr.constructors import as_expr
 from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Select
 from weft.support.dtypes import DType

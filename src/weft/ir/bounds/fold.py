@@ -11,9 +11,9 @@ import numpy as np
 from weft.ir.bounds.interval import Interval
 from weft.ir.expr.base import Expr, Value
 from weft.ir.expr.binary import DIVISIONS, Add, Binary, Mul, ShiftLeft, ShiftRight, Sub
-from weft.ir.expr.build import const
-from weft.ir.expr.intrinsics import INTRINSICS
+from weft.ir.expr.constructors import const
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Reinterpret, Select
+from weft.ir.expr.pure_functions import INTRINSICS
 
 _EXACT: Final[dict[type[Expr], Callable[..., int]]] = {
     Add: operator.add,

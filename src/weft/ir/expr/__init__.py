@@ -5,7 +5,7 @@ from weft.ir.expr.binary import (
     DIVISIONS, Add, And, Binary, BitAnd, BitOr, BitXor, Comparison, Div, Eq, FloorDiv, FloorMod, Le, Lt, Max, Min,
     Mul, Ne, Or, ShiftLeft, ShiftRight, Sub, TruncDiv, TruncMod,
 )
-from weft.ir.expr.build import (
+from weft.ir.expr.constructors import (
     FALSE, ONE, TRUE, ZERO, all_of, apply, as_expr, binary, broadcast, cast, ceil_div, conjuncts, const, eq, index,
     maximum, minimum, ne, select,
 )

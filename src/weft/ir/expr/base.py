@@ -32,7 +32,7 @@ CHOICES: Final = (
 """The functions to use in place of Python's `and`, `min` and the like, which would be evaluated when the expression is built."""
 
 BUILDERS: Final[dict[str, Callable[[Expr, ExprLike], Expr]]] = {}
-"""Builds the node of each of Python's operators, by symbol; filled in by `ir.expr.build`, which knows the node classes."""
+"""Builds the node of each of Python's operators, by symbol; filled in by `ir.expr.constructors`, which knows the node classes."""
 
 
 class Expr(Node):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.ir.expr.base import Expr, Value
-from weft.ir.expr.intrinsics import INTRINSICS
 from weft.ir.expr.node import node
+from weft.ir.expr.pure_functions import INTRINSICS
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 
@@ -143,7 +143,7 @@ class Shuffle(Expr):
 
 @node
 class Apply(Expr):
-    """A pure function of `ir.expr.intrinsics` applied to operands of one type."""
+    """A pure function of `ir.expr.pure_functions` applied to operands of one type."""
 
     __derived__ = ("dtype",)
     fn: str

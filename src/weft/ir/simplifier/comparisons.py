@@ -7,7 +7,7 @@ from math import gcd
 from weft.ir.bounds.polynomial import Poly, constant, plus, poly_to_expr, scaled
 from weft.ir.expr.base import Expr
 from weft.ir.expr.binary import Comparison, Eq, Le, Lt, Ne
-from weft.ir.expr.build import const
+from weft.ir.expr.constructors import const
 from weft.ir.expr.order import order_key
 from weft.ir.simplifier.context import Context
 from weft.support.dtypes import DType

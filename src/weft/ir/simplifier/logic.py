@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from weft.ir.bounds.polynomial import Poly, constant, plus
 from weft.ir.expr.base import INDEX, Expr
 from weft.ir.expr.binary import And, Le, Lt, Or
-from weft.ir.expr.build import FALSE, TRUE
+from weft.ir.expr.constructors import FALSE, TRUE
 from weft.ir.expr.nodes import Not
 from weft.ir.simplifier.context import Context
 

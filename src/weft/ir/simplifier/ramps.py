@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.ir.expr.base import INDEX, Expr
 from weft.ir.expr.binary import Add, FloorDiv, FloorMod, Mul
-from weft.ir.expr.build import ZERO, index
+from weft.ir.expr.constructors import ZERO, index
 from weft.ir.expr.nodes import Broadcast, Const, Ramp
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from weft.ir import expr as ir
 from weft.ir.bounds.fold import constant_value, fold_constants
 from weft.ir.expr.base import Expr, Value
-from weft.ir.expr.build import TRUE, as_expr, broadcast, const
+from weft.ir.expr.constructors import TRUE, as_expr, broadcast, const
 from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Broadcast, Const, Ramp, Select
 from weft.ir.simplifier.rule_patterns import Pat, Rule

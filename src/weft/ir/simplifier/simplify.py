@@ -17,7 +17,7 @@ from weft.ir.bounds.interval import Interval
 from weft.ir.bounds.polynomial import Poly, add_to, constant, is_exact, plus, poly_of, poly_to_expr, scaled, times
 from weft.ir.expr.base import INDEX, Expr, Var
 from weft.ir.expr.binary import Add, And, Comparison, Eq, FloorDiv, FloorMod, Le, Lt, Max, Min, Mul, Ne, Or, Sub
-from weft.ir.expr.build import const
+from weft.ir.expr.constructors import const
 from weft.ir.expr.node import Node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select
 from weft.ir.expr.order import order_key

@@ -38,10 +38,10 @@ from weft.ir.expr.binary import (
     TruncDiv,
     TruncMod,
 )
-from weft.ir.expr.build import const
+from weft.ir.expr.constructors import const
 from weft.ir.expr.dot import Dot
-from weft.ir.expr.intrinsics import INTRINSICS
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
+from weft.ir.expr.pure_functions import INTRINSICS
 from weft.ir.text.names import type_named
 from weft.support.dtypes import DType, bool_, f32
 from weft.support.errors import ParseError, TypeMismatch

@@ -4,7 +4,7 @@ from weft.lower.math import (
     error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, rounding, trigonometric,
 )
 from weft.lower.math.expand import expand
-from weft.lower.math.table import EXPANSIONS, Error, Expansion
+from weft.lower.math.expansions import EXPANSIONS, Error, Expansion
 
 FAMILIES = (
     error_function,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.ir import Expr, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.kit import Coefficients, Kit
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # erf(x) / x - 1 in x^2 for |x| <= 1.2, relative error of erf 2^-26.1 and 2^-56.3

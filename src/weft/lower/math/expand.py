@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from weft.ir import Apply, Node, Rules, rewrite
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 
 N = TypeVar("N", bound=Node)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from weft.ir import Expr, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.kit import Coefficients, Kit
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 LOG2_E: Final = 1.4426950408889634

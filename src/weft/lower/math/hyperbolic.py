@@ -6,10 +6,10 @@ import math
 from typing import Final
 
 from weft.ir import Expr, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.exponential import LN_2, LOG2_E, bounded_exp, quarter_expm1
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.logarithm import log1p
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # (tanh(x) / x - 1) / x^2 in x^2 for |x| <= 0.55, relative error of tanh 2^-28.6 and 2^-60.4

@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 from weft.ir import Expr, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.kit import Coefficients, Kit
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # (asin(x) / x - 1) / x^2 in x^2 for |x| <= 1/2, relative error of asin 2^-27.6 and 2^-55.8

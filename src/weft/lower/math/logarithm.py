@@ -6,9 +6,9 @@ import math
 from typing import Final
 
 from weft.ir import Expr, eq, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.exponential import LN_2
 from weft.lower.math.kit import Coefficients, Kit
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # (log(1 + f) - f + f^2 / 2) / f^3 for sqrt(1/2) <= 1 + f <= sqrt(2), relative error of the logarithm 2^-27.3

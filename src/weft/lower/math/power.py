@@ -6,10 +6,10 @@ import math
 from typing import Final
 
 from weft.ir import Apply, Expr, eq, ne, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.exponential import EXP2
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.logarithm import split_exponent
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # log2((1 + s) / (1 - s)) for |s| <= 0.1716 beyond the terms in s (float64: in s and s^3), relative error 2^-36 and 2^-66

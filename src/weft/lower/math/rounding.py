@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from weft.ir import Apply, Expr, eq, ne, select
+from weft.lower.math.expansions import EXACT, Error, expansion
 from weft.lower.math.kit import Kit
-from weft.lower.math.table import EXACT, Error, expansion
 
 
 def _to_whole(kit: Kit, a: Expr) -> Expr:

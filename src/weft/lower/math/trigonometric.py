@@ -9,9 +9,9 @@ import math
 from typing import Final
 
 from weft.ir import Expr, apply, eq, ne, select
+from weft.lower.math.expansions import Error, expansion
 from weft.lower.math.kit import Coefficients, Kit
 from weft.lower.math.payne_hanek import FAST, pi_bits, reduce_large
-from weft.lower.math.table import Error, expansion
 from weft.support.dtypes import f32, f64
 
 # (sin(x) / x - 1) / x^2 in x^2 for |x| <= 1.6, relative error of the sine 2^-26 and 2^-61; the float32 ones are adjusted

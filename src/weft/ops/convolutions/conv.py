@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir import Expr, all_of, const, prove, select
-from weft.ops.contraction import Contraction, along, through_groups
+from weft.ops.output_channels import Contraction, along, through_groups
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, multiplied, same_size, show_shape, size_bounds, sized
 from weft.support.errors import TypeMismatch

@@ -12,7 +12,7 @@ from tests.schedule.running import check, loop, same_results, transition
 
 from weft import te
 from weft.ir import Add, BitXor, Expr, Max, Min, Mul, Var, const
-from weft.ir.expr.build import binary
+from weft.ir.expr.constructors import binary
 from weft.loop import parse_program
 from weft.schedule import BlockRef, Schedule
 from weft.support.dtypes import DType, bool_, f32, i8, i32, i64

@@ -34,9 +34,9 @@ from weft.schedule.cursors.loop_nest import fresh_block_name
 from weft.schedule.cursors.primitive import primitive
 from weft.schedule.cursors.state import BlockRef, Change, called, refuse
 from weft.schedule.cursors.tree import Path, add_alloc, block_path, loops_on, plain_store, replace, the_block
-from weft.schedule.legality.einsum import Sizes, accesses, check_einsum, is_padded
 from weft.schedule.legality.flow_dependence import check_structured
 from weft.schedule.legality.placement import check_movable
+from weft.schedule.legality.sum_of_products import Sizes, accesses, check_einsum, is_padded
 
 
 @primitive

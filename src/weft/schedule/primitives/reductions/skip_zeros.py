@@ -12,7 +12,7 @@ from weft.loop import Function, Load, Store
 from weft.schedule.cursors.primitive import primitive
 from weft.schedule.cursors.state import BlockRef, Change, refuse
 from weft.schedule.cursors.tree import block_path, plain_store, replace, the_block
-from weft.schedule.legality.einsum import chooses_zero
+from weft.schedule.legality.sum_of_products import chooses_zero
 from weft.schedule.rewriting.inlining import with_body
 
 

@@ -24,8 +24,8 @@ from weft.ir import Binary, Const, Expr, Var, conjuncts, free_vars, post_order, 
 from weft.loop import AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.access_region import at_loops
-from weft.schedule.legality.einsum import chooses_zero
 from weft.schedule.legality.placement import sole_reader, writers
+from weft.schedule.legality.sum_of_products import chooses_zero
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, spatial_axes
 from weft.schedule.schedule import Schedule
 

@@ -22,7 +22,7 @@ from tests.lower.math_harness import (
 )
 
 from weft.ir import INTRINSICS, Mul, post_order
-from weft.lower.math.table import EXPANSIONS
+from weft.lower.math.expansions import EXPANSIONS
 from weft.support.dtypes import DType, bf16, f16, f32, f64
 
 

@@ -3,7 +3,7 @@
     @expansion("rsqrt", f32=Error(1.5, 1.5), f64=Error(1.5, 1.5))
     def rsqrt(kit: Kit, x: Expr) -> Expr: ...
 
-is all that a new function takes, once `ir.expr.intrinsics` declares it.
+is all that a new function takes, once `ir.expr.pure_functions` declares it.
 """
 
 from __future__ import annotations
