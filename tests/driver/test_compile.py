@@ -178,6 +178,14 @@ def test_a_kernels_texts_survive_the_cache(model: Path) -> None:
         assert a.symbol in a.assembly(first.target)
 
 
+def test_a_kernels_texts_are_printed_for_whoever_reads_them() -> None:
+    kernel = next(iter(weft.build(mlp()).kernels.values()))
+    texts = {"scheduled", "trace", "flat"}
+    assert not texts & set(vars(kernel))
+    assert kernel.scheduled.startswith("def ") or kernel.scheduled.startswith("@function")
+    assert texts & set(vars(kernel)) == {"scheduled"}
+
+
 def test_kernels_show_functions_by_name_and_their_code(model: Path) -> None:
     made = weft.build(lstm_step())
     texts = "".join(k.flat for k in made.kernels.values())

@@ -56,7 +56,13 @@ def stages_of(model: onnx.ModelProto, target: Target) -> Iterator[Stages]:
         names[key] = f"{request.name}.{count[request.name]}"
         workspaces[key] = made.workspaces
         loops = canonical_text(request.program)
-        yield Stages(names[key], loops, made.scheduled, made.readable, sha256(made.source.text.encode()).hexdigest())
+        yield Stages(
+            names[key],
+            loops,
+            str(made.forms.scheduled),
+            str(made.forms.flat),
+            sha256(made.source.text.encode()).hexdigest(),
+        )
     plan = plan_calls(fused, workspaces, options, in_place)
     entry = entry_program(fused, plan, place_constants(fused), names)
     text = llvm_text(entry, target)

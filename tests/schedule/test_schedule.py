@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.schedule.programs import CASES, matmul, symbolic_matmul
 
 import weft.schedule
+from weft.loop import Function, print_function
 from weft.schedule import BlockRef, Schedule
 from weft.schedule.cursors.primitive import PRIMITIVES
 from weft.schedule.methods import PrimitiveMethods
@@ -45,6 +48,29 @@ def test_a_refused_step_changes_nothing() -> None:
     with pytest.raises(ScheduleError):
         s.vectorize(k)
     assert s.program is before
+
+
+def test_a_refusal_is_printed_for_whoever_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules try steps and go on where they are refused: the text, which shows the program, is for people."""
+    printed: list[Function] = []
+
+    def noted(function: Function, *more: Any) -> str:
+        printed.append(function)
+        return print_function(function, *more)
+
+    monkeypatch.setattr("weft.schedule.schedule.print_function", noted)
+    s = Schedule(matmul().program)
+    refused = s.function
+    i, _, k = s.loops(s.block("C"))
+    with pytest.raises(ScheduleError) as caught:
+        s.vectorize(k)
+    s.split(i, [None, 2])
+    assert not printed
+    text = str(caught.value)
+    assert printed == [refused]
+    assert text.startswith("vectorize(loop k) is not legal")
+    assert str(caught.value) == str(pickle.loads(pickle.dumps(caught.value))) == text
+    assert printed == [refused]
 
 
 def test_every_primitive_is_a_method_with_its_documentation() -> None:

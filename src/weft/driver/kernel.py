@@ -21,10 +21,10 @@ from weft.driver.cache.code_cache import Cache, digest
 from weft.driver.cache.lock import Claim
 from weft.driver.progress import Span
 from weft.ir import Var
-from weft.loop import Buffer, MayAlias, Program, canonical_text, parse_program, print_function, print_program, with_note
+from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse_program, with_note
 from weft.loop import verify as verify_program
 from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
-from weft.schedule import Schedule, apply_plan, schedule_program
+from weft.schedule import Schedule, Trace, apply_plan, schedule_program
 from weft.support.errors import LoweringError, WeftError
 from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass
@@ -79,8 +79,20 @@ class KernelRequest:
 
 
 @dataclass(frozen=True, eq=False)
+class KernelForms:
+    """A kernel on its way: the scheduled loops, the steps that made them, the flat program; texts, where it is from the cache.
+
+    Printing them takes as long as a pass does, so that it is done for whoever reads them, or keeps the kernel.
+    """
+
+    scheduled: Function | str
+    trace: Trace | str
+    flat: Program | str
+
+
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """A compiled kernel; the texts are there to be read: the scheduled loops, the steps that made them, the flat program.
+    """A compiled kernel, and its forms on the way as texts to be read.
 
     `name` is what the kernel goes by among those of its model; in the texts its function is called `symbol`.
     `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in. `spans` tell when each
@@ -88,13 +100,26 @@ class Kernel:
     """
 
     name: str
-    scheduled: str
-    trace: str
-    flat: str
+    forms: KernelForms
     module: Module
     seconds: float = 0.0
     workspaces: tuple[int, ...] = ()
     spans: tuple[Span, ...] = ()
+
+    @cached_property
+    def scheduled(self) -> str:
+        """The scheduled loops."""
+        return str(self.forms.scheduled)
+
+    @cached_property
+    def trace(self) -> str:
+        """The steps that made the schedule."""
+        return str(self.forms.trace)
+
+    @cached_property
+    def flat(self) -> str:
+        """The flat program, with mathematical functions by name."""
+        return str(self.forms.flat)
 
     @property
     def symbol(self) -> str:
@@ -139,8 +164,8 @@ class Kernel:
         facts = json.loads(head)
         messages = tuple((int(n), str(text)) for n, text in facts["messages"])
         module = Module(facts["kind"], code, messages, entries=tuple(facts["entries"]))
-        texts = (facts["name"], facts["scheduled"], facts["trace"], facts["flat"])
-        return Kernel(*texts, module, facts["seconds"], tuple(facts["workspaces"]))
+        forms = KernelForms(facts["scheduled"], facts["trace"], facts["flat"])
+        return Kernel(facts["name"], forms, module, facts["seconds"], tuple(facts["workspaces"]))
 
 
 def make_kernel(
@@ -207,14 +232,14 @@ def lower_kernel(
     lifted: tuple[Buffer, ...] = ()
     if request.lift:
         (flat, lifted), (readable, _) = lift_scratch_buffers(flat), lift_scratch_buffers(readable)
-    texts = print_function(scheduled.entry), str(schedule.trace), print_program(readable)
+    forms = KernelForms(scheduled.entry, schedule.trace, readable)
     begin = perf_counter()
     written = backend_of(target).write(_finish(flat, target, switches), target)
     end = perf_counter()
     spans.append(Span("write module", "kernel", begin, end))
     spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
     workspaces = tuple([size_of(b) or 0 for b in lifted])
-    return LoweredKernel(request, *texts, written, workspaces, end - formed.begin, tuple(spans))
+    return LoweredKernel(request, forms, written, workspaces, end - formed.begin, tuple(spans))
 
 
 def _before(name: str, passes: Sequence[ProgramReport]) -> Program:
@@ -236,12 +261,10 @@ def _allow_aliases(program: Program) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class LoweredKernel:
-    """A kernel before it is compiled: the texts of `Kernel`, and the source to compile."""
+    """A kernel before it is compiled: its forms so far, and the source to compile."""
 
     request: KernelRequest
-    scheduled: str
-    trace: str
-    readable: str
+    forms: KernelForms
     source: Source
     workspaces: tuple[int, ...]
     seconds: float
@@ -262,8 +285,7 @@ class LoweredKernel:
         end = perf_counter()
         facts = {"for": self.request.source, "code_bytes": len(code.data)}
         spans = (*self.spans, Span(self.request.name, "LLVM", start, end, facts=facts))
-        texts = (self.request.name, self.scheduled, self.trace, self.readable)
-        return Kernel(*texts, code, self.seconds + end - start, self.workspaces, spans)
+        return Kernel(self.request.name, self.forms, code, self.seconds + end - start, self.workspaces, spans)
 
 
 _BUG: Final = "this is a bug in Weft, not in the model; opt_level=0 may get around it"

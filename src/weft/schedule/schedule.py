@@ -147,13 +147,18 @@ class Schedule(PrimitiveMethods):
         try:
             return run()
         except Illegal as e:
-            text, names = _show(self.function, _as_now(self.function, e.at))
-            step = f"{name}({', '.join(str(_named(a)) for a in arguments)})"
-            message = _CALLED.sub(lambda m: names.get(int(m[2]), m[1]), f"{step} is not legal: {e.message}")
-            raise ScheduleError(f"{message}\n{text}", hint=e.hint) from None
+            why, fn = e, self.function  # printed for whoever reads it: rules only ask, and often
+            raise ScheduleError(lambda: _told(fn, name, arguments, why), hint=e.hint) from None
 
     def __str__(self) -> str:
         return print_function(self.function)
+
+
+def _told(fn: Function, name: str, arguments: Sequence[Any], e: Illegal) -> str:
+    """Returns the step, why it is not legal, and the program with the place that the reason is about."""
+    text, names = _show(fn, _as_now(fn, e.at))
+    step = f"{name}({', '.join(str(_named(a)) for a in arguments)})"
+    return _CALLED.sub(lambda m: names.get(int(m[2]), m[1]), f"{step} is not legal: {e.message}\n") + text
 
 
 def _as_now(fn: Function, at: Stmt | None) -> Stmt | None:

@@ -29,17 +29,29 @@ docs/errors.md shows the messages.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.support.text import printable, printable_line
 
 
 class WeftError(Exception):
-    """Base of all of Weft's errors: a message, where it happened, and what to do next."""
+    """Base of all of Weft's errors: a message, where it happened, and what to do next.
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    A message that is costly to write is given as a function, called when somebody reads it first.
+    """
+
+    def __init__(self, message: str | Callable[[], str], *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(*([message] if isinstance(message, str) else []))
+        self._message = message
         self.where = where
         self.hint = hint
+
+    @property
+    def message(self) -> str:
+        """What was wrong."""
+        if not isinstance(self._message, str):
+            self._message = self._message()
+        return self._message
 
     def __str__(self) -> str:
         where = f"{printable_line(self.where)}: " if self.where else ""
@@ -47,7 +59,7 @@ class WeftError(Exception):
         return printable(f"{where}{self.message}{hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), self.args, {**self.__dict__, "_message": self.message})
 
 
 def _rebuild(cls: type[WeftError], args: tuple[object, ...], state: dict[str, object]) -> WeftError:
