@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from weft.loop import ALIGNMENT as ALIGNMENT  # of scratch memory, of the arena and of the frame's arrays
+from weft.support.alignment import ALIGNMENT as ALIGNMENT  # of scratch memory, of the arena and of the frame's arrays
 
 PARALLEL_FOR: Final = 0
 """Offset in the context of `i32 (ctx, i32 (ctx, args, begin, end) task, args, i64 n)`."""

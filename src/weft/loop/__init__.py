@@ -2,7 +2,7 @@
 
 from weft.loop.alpha_equivalence import is_same
 from weft.loop.canonical import canonical_text
-from weft.loop.buffer import ALIGNMENT, Buffer
+from weft.loop.buffer import Buffer
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
@@ -27,7 +27,7 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "ALIGNMENT", "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
+    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
     "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread",
     "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load",
     "LoopKind", "MayAlias", "Note", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "StmtPlace", "Store",

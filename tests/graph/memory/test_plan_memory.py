@@ -12,8 +12,8 @@ from tests.graph.oracle import run_graph, run_planned
 from weft.graph import Graph, MemoryPlan, Place, Value, dim_text, find_in_place, fuse, plan_memory
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.ir import ONE, Const
-from weft.loop import ALIGNMENT
 from weft.ops import TensorType
+from weft.support.alignment import ALIGNMENT
 from weft.support.dtypes import f32
 
 

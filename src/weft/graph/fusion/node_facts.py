@@ -10,10 +10,10 @@ from math import prod
 from weft.graph.core.graph import Attributes, Node, Value
 from weft.ir import ONE, ZERO, Add, Apply, Const, Mul, Select, Sub, Var, post_order
 from weft.ir import Node as IrNode
-from weft.loop import ALIGNMENT
 from weft.ops import Operator, TensorType
 from weft.ops import is_rename as is_rename_of
 from weft.ops import keeps_finite as outputs_keep_finite
+from weft.support.alignment import ALIGNMENT
 from weft.te import Compute, OpClass, Operation, Placeholder, Read, Tensor, access_class, classify, topological
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.graph.core.graph import Value
 from weft.graph.core.type_text import dim_text
 from weft.ir import ONE, Const, Expr, Mul
-from weft.loop import ALIGNMENT
+from weft.support.alignment import ALIGNMENT
 
 
 def buffer_size(v: Value) -> tuple[int, Expr]:

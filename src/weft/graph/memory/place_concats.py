@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from weft.graph.core.graph import Node, Value
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.memory.in_place import outside
-from weft.loop import ALIGNMENT
 from weft.ops import OPERATORS
+from weft.support.alignment import ALIGNMENT
 
 LEAST_SHARE = 2
 """One in so many bytes of the result must be written in place, or one kernel copies all of it."""
