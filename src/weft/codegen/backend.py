@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target
+
+if TYPE_CHECKING:  # who asks the cache needs no loops
+    from weft.loop import Program
 
 Messages: TypeAlias = tuple[tuple[int, str], ...]
 """The assertions in a piece of code: pairs of `abi.assert_id` and the message."""
 
-Rewrite: TypeAlias = tuple[str, Callable[[Program, Target], Program]]
+Rewrite: TypeAlias = "tuple[str, Callable[[Program, Target], Program]]"
 """A lowering pass of a backend's own, under the name that reports show."""
 
 

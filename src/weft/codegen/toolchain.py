@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from weft.codegen.backend import Backend, Code, Image, Module
 from weft.codegen.backends import package_of
-from weft.loop import Program
 from weft.support.lazy_import import resolve
 from weft.targets import Target
+
+if TYPE_CHECKING:  # who asks the cache needs no loops
+    from weft.loop import Program
 
 
 def backend_of(target: Target) -> Backend:
