@@ -11,7 +11,7 @@ from weft.ops.nan_order import order_key
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, sized
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, argmax, compute, compute_many, lowest, max_, reduce_axis, sum_
+from weft.te import Reducer, Tensor, argmax, compute, compute_many, lowest, max_, reduce_axis, sum_
 
 Ints = Sequence[int]
 
@@ -50,22 +50,40 @@ def _overhang(x: Tensor, outs: Sequence[Expr], kernel: Ints, strides: Ints, pads
     return result
 
 
+def _over_windows(
+    x: Tensor,
+    kernel: Ints,
+    strides: Ints,
+    pads: Ints,
+    dilations: Ints,
+    ceil_mode: bool,
+    *,
+    reduce: Reducer = sum_,
+    name: str = "pool_sum",
+    padding: float = 0,
+) -> tuple[Tensor, list[int]]:
+    """Returns each window reduced to one element, and the pads, which are elements *padding*, with what `ceil_mode` adds."""
+    n = len(kernel)
+    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
+    full = _overhang(x, outs, kernel, strides, pads, dilations)
+    p = pad_spatial(x, full, value=padding)
+    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
+
+    def reduced(*i: Expr) -> object:
+        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
+        return reduce(p[(i[0], i[1], *at, *i[2 + n :])], axes)
+
+    return compute((*x.shape[:2], *outs, *x.shape[2 + n :]), reduced, name, dtype=x.dtype), full
+
+
 @operator("max_pool2d", per_channel=True)
 def max_pool2d(
     x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
 ) -> Tensor:
     """The largest element of each window, for any number of pooled dimensions."""
-    n = len(kernel)
-    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
-    smallest = lowest(x.dtype)
-    p = pad_spatial(x, _overhang(x, outs, kernel, strides, pads, dilations), value=getattr(smallest, "value", 0))
-    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
-
-    def largest(*i: Expr) -> object:
-        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
-        return max_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
-
-    return compute((*x.shape[:2], *outs, *x.shape[2 + n :]), largest, "max_pool2d", dtype=x.dtype)
+    smallest = getattr(lowest(x.dtype), "value", 0)
+    windows = x, kernel, strides, pads, dilations, ceil_mode
+    return _over_windows(*windows, reduce=max_, name="max_pool2d", padding=smallest)[0]
 
 
 @operator("max_pool2d_indices")
@@ -100,30 +118,12 @@ def max_pool2d_indices(
     return compute_many((*x.shape[:2], *outs), first, "max_pool2d_indices")[0]
 
 
-def _window_sums(
-    x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool
-) -> tuple[Tensor, list[int]]:
-    """Returns the sum of each window, padding counting as zero, and the pads with what `ceil_mode` adds."""
-    n = len(kernel)
-    outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
-    full = _overhang(x, outs, kernel, strides, pads, dilations)
-    p = pad_spatial(x, full)
-    axes = [reduce_axis(k, f"k{d}") for d, k in enumerate(kernel)]
-
-    def total(*i: Expr) -> object:
-        at = [i[2 + d] * strides[d] + axes[d] * dilations[d] for d in range(n)]
-        return sum_(p[(i[0], i[1], *at, *i[2 + n :])], axes)
-
-    shape = (*x.shape[:2], *outs, *x.shape[2 + n :])
-    return compute(shape, total, "pool_sum", dtype=x.dtype), full
-
-
 @operator("sum_pool2d", per_channel=True)
 def sum_pool2d(
     x: Tensor, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints = (1, 1), ceil_mode: bool = False
 ) -> Tensor:
     """The sum of each window, for any number of pooled dimensions."""
-    return _window_sums(x, kernel, strides, pads, dilations, ceil_mode)[0]
+    return _over_windows(x, kernel, strides, pads, dilations, ceil_mode)[0]
 
 
 @operator("avg_pool2d", per_channel=True)
@@ -139,7 +139,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window, over all of it or over the elements that are not padding."""
     n = len(kernel)
-    sums, full = _window_sums(x, kernel, strides, pads, dilations, ceil_mode)
+    sums, full = _over_windows(x, kernel, strides, pads, dilations, ceil_mode)
     shape = sums.shape
     area = math.prod(kernel)
     if not any(full) or (count_include_pad and list(pads) == full):
