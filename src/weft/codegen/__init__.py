@@ -1,6 +1,6 @@
-"""Code generators, one folder per backend, and what they share.
+"""Code generators, one folder per backend, and the parts that they share.
 
-`backend` says what a backend is and `backends` names them; `toolchain` goes from a program to code by that of its target. `abi`
+`backend` has the protocol of backends and `backends` their names; `toolchain` compiles a program by its target's backend. `abi`
 and `entry_spec` are the interface between generated code and the runtime; `objects` reads, links and writes object files.
 """
 

@@ -1,4 +1,4 @@
-"""What a backend is: a folder of `codegen` that turns flat loop programs into code for some targets.
+"""The protocol of backends: each is a folder of `codegen` that turns flat loop programs into code for some targets.
 
     program --write--> Source --compile--> Module --+
     program --write--> Source --compile--> Module --+--link--> Code --image--> Image, which this machine runs
@@ -40,7 +40,7 @@ class Module:
     """A compiled program, to be linked with others: bytes of some *kind* ("elf", "c"), and the assertions in it.
 
     `entries` are the symbols that other modules can call, where the bytes do not tell it themselves. `renamed` are pairs: a
-    symbol in the bytes, and what other modules call it; all others go by their own names.
+    symbol in the bytes, and its name in other modules; all others go by their own names.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class SourceCode:
 
 
 Code: TypeAlias = Image | SourceCode
-"""What modules are linked to."""
+"""The result of linking modules."""
 
 
 class Backend(Protocol):

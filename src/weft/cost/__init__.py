@@ -1,4 +1,4 @@
-"""What work costs on a machine: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
+"""The cost model: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
 
 Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches, ports and latencies that is no fact
 of one machine.

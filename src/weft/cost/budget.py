@@ -1,6 +1,6 @@
-"""How much code may be made of one function: fractions of the instructions that a core keeps decoded.
+"""Code-size budgets of a function: fractions of the instructions that a core's cache of decoded instructions holds.
 
-Lowering copies bodies, to take guards out of the long part of a loop or to write out what remains of a tile; a core whose loop
+Lowering copies bodies, to take guards out of the long part of a loop or to specialise the remainder of a tile; a core whose loop
 outgrows its cache of decoded instructions waits for the decoder. Sizes are counted in stores, unrolled loops in full, each of
 which is about an instruction of a register tile. The fractions were fitted on one core of a server of Intel's Emerald Rapids
 kind, 2026-11-21 (docs/design/0021, 0025 and 0027).

@@ -1,4 +1,4 @@
-"""How much work and memory the compiler itself may spend: limits of what it searches, tabulates, writes out and folds.
+"""Limits of the compiler's own work and memory: of its searches, tables, unrolling and constant folding.
 
 None of them is a fact of a machine that runs a model; a larger one costs time or memory while compiling, and no result changes
 but by how good it is.
@@ -60,4 +60,4 @@ KEPT_LOOP_PROOFS: Final = 64
 """Loops whose independence of iterations is remembered."""
 
 LARGEST_CONDITION_TABLE: Final = 1 << 14
-"""Points at which a condition is evaluated to learn what part of an image is padding; in larger images the border is small."""
+"""Points at which a condition is evaluated to find the padded part of an image; in larger images the border is small."""

@@ -1,4 +1,4 @@
-"""What the loops around a block touch: its accesses as functions of the loops, and the memory that some of the loops walk over.
+"""Footprints: a block's accesses as functions of the loops around it, and the memory that some of the loops access.
 
 A loop that stands for several (fused, and taken apart again by `//` and `%` of constants) is seen as these.
 """
@@ -48,11 +48,11 @@ class LoopAccess:
         return sum(step * s for step, s in zip(steps, self.strides, strict=True))
 
     def uses(self, level: Level) -> bool:
-        """Tells whether an iteration of *level* goes to other elements."""
+        """Tells whether the accessed elements depend on *level*."""
         return any(changes(i, level) for i in self.indices)
 
     def nbytes(self, inside: Sequence[Level], line: int) -> int:
-        """Returns the bytes of the cache lines, of *line* bytes, that the loops *inside* touch, all others standing still."""
+        """Returns the bytes of the cache lines, of *line* bytes, that the loops *inside* access while all others are fixed."""
         ranges: dict[Var, tuple[int, int]] = {}
         for level in inside:
             ranges[level.var] = (0, ranges.get(level.var, (0, 0))[1] + (level.extent - 1) * level.scale)
@@ -81,7 +81,7 @@ def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, 
 
 @dataclass(frozen=True, eq=False)
 class LoopNest:
-    """A block that computes, the loops around it from the outermost in, and what it accesses."""
+    """A block, the loops around it from the outermost in, and its accesses."""
 
     block: Block
     levels: tuple[Level, ...]

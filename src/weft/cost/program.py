@@ -1,4 +1,4 @@
-"""What a scheduled program costs on a CPU, in cycles, from its loops alone: nothing is compiled, nothing is run.
+"""The cost of a scheduled program on a CPU, in cycles, from its loops alone: nothing is compiled, nothing is run.
 
 For each block, the loops around it are cut in two: those that become straight code (unrolled, vectorised) are a *tile*, whose
 instructions are counted against the ports; the others repeat it. For each level of cache, the outermost loops whose data fit
@@ -124,7 +124,7 @@ class _Tile:
         return times * self.length * (1.0 if a.is_store else 2.0)  # one by one, and put together
 
     def _iterations_kept(self, a: LoopAccess) -> float:
-        """Returns in how many iterations of the innermost loops what was read once is still in a register."""
+        """Returns for how many iterations of the innermost loops a loaded value stays in a register."""
         kept = 1.0
         for level in reversed(self.serial):
             if a.uses(level) or a.buffer is self.nest.written.buffer:
@@ -133,7 +133,7 @@ class _Tile:
         return kept
 
     def _spilled(self) -> float:
-        """Returns the sums of a tile that find no register."""
+        """Returns the number of a tile's sums that spill."""
         if self._is_memory(self.nest.written):
             return 0.0
         sums = prod([x.extent for x in self.unrolled if self.nest.written.uses(x)]) * self.vectors

@@ -1,4 +1,4 @@
-"""Sizes as costs are weighed with: a symbolic extent counts as a guess."""
+"""Sizes for cost estimates: a symbolic extent counts as a guess."""
 
 from __future__ import annotations
 

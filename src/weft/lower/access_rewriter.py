@@ -1,4 +1,4 @@
-"""Rewriting the accesses of buffers that move, under the ranges of the loops around them."""
+"""Rewriting the accesses of buffers that are replaced, under the ranges of the loops around them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Access: TypeAlias = tuple[Buffer, tuple[Expr, ...]]
 
 
 class AccessRewriter(BoundedRewriter):
-    """Replaces loads, addresses and stores by those that `moved` says; what stands in notes follows `renamed`."""
+    """Replaces loads, addresses and stores by those that `moved` returns, and buffers in notes by those of `renamed`."""
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
@@ -23,11 +23,11 @@ class AccessRewriter(BoundedRewriter):
 
     @abstractmethod
     def moved(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Access | None:
-        """Returns where the element of *buffer* at *indices* is now; None if it stays."""
+        """Returns the new location of the element of *buffer* at *indices*; None if it stays."""
 
     @abstractmethod
     def renamed(self) -> Mapping[Buffer, Buffer]:
-        """Returns the buffers that take the places of others."""
+        """Returns the buffers that replace others."""
 
     def expr(self, e: Expr) -> Expr:
         """Rewrites the accesses in *e*."""

@@ -1,4 +1,4 @@
-"""The pass manager for loop programs, and the files that their crashes are reproduced from: a program as text."""
+"""The pass manager for loop programs, and reproducers of crashes: files with the program as text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rewriting statements: a method for each kind of statement, on an explicit stack, so that no program is too deep.
 
-A method that needs a sub-statement rewritten yields it and is given the result; what it sets up before a `yield` and takes
-down after it is the scope of that sub-statement:
+A method that needs a sub-statement rewritten yields it and is sent the result; state that it sets before the `yield` and
+restores after it is the scope of that sub-statement:
 
     def visit_for(self, s: For) -> Steps:
         outer, self.depth = self.depth, self.depth + 1
@@ -206,7 +206,7 @@ _KINDS: tuple[type[Stmt], ...] = (
 
 
 class BoundedRewriter(StmtRewriter):
-    """A rewriter that knows what values the variables of the loops around it take."""
+    """A rewriter that knows the ranges of the variables of the loops around it."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
@@ -226,9 +226,9 @@ def extent_bounds(bounds: Bounds, loop: For) -> Bounds:
 
 
 def size_bounds(function: Function) -> Bounds:
-    """Returns what is known on entry to *function*: the symbols in the shapes of its buffers are at least one.
+    """Returns the bounds on entry to *function*: the symbols in the shapes of its buffers are at least one.
 
-    Each pass over a function gets the same ones, which remember what the passes before have asked.
+    All passes over a function share one object, whose caches keep the answers to earlier passes.
     """
     return _size_bounds(function.params)
 

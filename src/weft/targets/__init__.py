@@ -1,4 +1,4 @@
-"""What Weft compiles for: facts about machines; `instructions` declares their tensor intrinsics."""
+"""Targets of compilation: facts about machines; `instructions` declares their tensor intrinsics."""
 
 from weft.targets.cores import MEASURED, WIDE, KnownCore, listed_core, processor_key, unmeasured_core
 from weft.targets.records import Caches, Core, Grid, Isa, Unit

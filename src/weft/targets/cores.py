@@ -1,6 +1,6 @@
-"""What is known of x86 cores beyond the instructions they have: how fast they compute, and how fast they read.
+"""Facts about x86 cores beyond their instruction sets: how fast they compute, and how fast they read.
 
-The system gives the sizes of caches, not their speeds. These are what one core reads of data that another level holds, measured
+The system gives the sizes of caches, not their speeds. These are the rates at which one core reads data from each level, measured
 with sequential reads in huge pages; a rule that chooses between more arithmetic and more memory needs them to a factor of two.
 Each row says in `source` where its figures come from: the machine, the date and the command, or the text that has them. A
 processor in no row is measured (`driver.calibrate`), and its facts are kept in `MEASURED`; until then it has `UNMEASURED`, with
@@ -33,7 +33,7 @@ _PORTS_ALONE: Final = f"ports and latencies: {_PORTS}; speeds not measured on th
 
 @dataclass(frozen=True)
 class KnownCore:
-    """A kind of core: what `records.Core` and `records.Caches` say of it, and the *source* of that.
+    """A kind of core: the fields of its `records.Core` and `records.Caches`, and the *source* of the figures.
 
     A multiply-add of 512 bits may take both units: `wide_fma_per_cycle` are those of a cycle, where it has such, and
     `wide_broadcast_slowdown` is the `broadcast_slowdown` of these vectors. A program can count on `l3_share` bytes of the third
@@ -219,7 +219,7 @@ def listed_core(cpuinfo: Mapping[str, str]) -> KnownCore | None:
 
 
 def unmeasured_core(cpuinfo: Mapping[str, str]) -> KnownCore:
-    """Returns what is known of a processor in no table before it is measured: the name of the nearest core, for LLVM."""
+    """Returns the facts of a processor in no table before it is measured: only the name of the nearest core, for LLVM."""
     flags, _, _ = _parsed(cpuinfo)
     vendor, cores = cpuinfo.get("vendor_id"), _ANY_BY_FLAG
     if vendor == "AuthenticAMD":

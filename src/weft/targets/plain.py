@@ -1,4 +1,4 @@
-"""Machines that are not x86-64, as far as their architecture tells: what every processor of it has, and nothing more."""
+"""Machines that are not x86-64, as far as their architecture tells: the features that every processor of it has, no others."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ ARM_FLAGS: Final = {
     "lse": "atomics",
     "fp16fml": "asimdfhm",
 }
-"""Linux's names for what LLVM calls otherwise, on AArch64."""
+"""Linux's names of features that LLVM names differently, on AArch64."""

@@ -42,8 +42,8 @@ class Core:
     `tune` is LLVM's name for the processor whose timing is assumed. In each cycle a core starts `issue_width` instructions,
     among them `fma_per_cycle` multiply-adds of vectors and `loads_per_cycle` loads. `fma_latency` is the cycles from one
     multiply-add, or addition, to the next that needs its result; `forwarding_latency` is those that are added where the result
-    goes through memory, stored and loaded again. `decoded_instructions` is what the cache of decoded instructions holds of a
-    loop; of longer ones `decode_rate` instructions are decoded in a cycle, again and again.
+    goes through memory, stored and loaded again. `decoded_instructions` is the capacity of the cache of decoded instructions
+    (micro-op cache); of longer loops `decode_rate` instructions are decoded in a cycle, again and again.
 
     `half_rate_wide` tells that a vector takes both of the core's units, so that one of half the width costs half as much.
     `broadcast_slowdown` is how many times as long multiply-adds take of which each reads an element of its own, broadcast to a
@@ -74,7 +74,7 @@ class Core:
 class Caches:
     """The data caches and memory of one core: sizes in bytes, speeds in bytes that one core reads in a cycle.
 
-    `line` is what is fetched at once; `page` is a page of memory, beyond which hardware prefetchers do not read. Addresses a
+    `line` is the cache line; `page` is a page of memory, beyond which hardware prefetchers do not read. Addresses a
     multiple of `set_period` apart share a set of the first level: its sets times its line.
     """
 
@@ -109,8 +109,8 @@ class Unit:
     """A unit of a machine that runs instructions of its own, in their order, beside the other units (decoupled access-execute).
 
     It runs the tensor instructions named in `instructions`, and plain assignments to memory of the scopes that it `fills`, or
-    from memory of those that it `empties`; each is run by the first unit of the target that can. What passes between units waits
-    for tokens, see `loop.intrinsics`.
+    from memory of those that it `empties`; each is run by the first unit of the target that can. Units synchronise through
+    tokens, see `loop.intrinsics`.
     """
 
     name: str

@@ -48,7 +48,7 @@ def host() -> Target:
 
 
 def use_measured(core: KnownCore) -> None:
-    """Lets targets of this machine have the facts of *core*, measured here; those made before keep theirs."""
+    """Sets the measured facts *core* for new targets of this machine; targets made before keep theirs."""
     MEASURED[processor_key(cpuinfo())] = core
     cpu.cache_clear()
     host.cache_clear()

@@ -1,4 +1,4 @@
-"""Memory scopes: who sees what is written there, how much of it there is, and which queue of an accelerator fills it."""
+"""Memory scopes: their visibility, their size, and the queue of an accelerator that fills them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REGISTER: Final = Scope("register", Sight.THREAD)
 CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
 
 SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, WARP, LOCAL, REGISTER)}
-"""What the names mean on every target. A memory of another name is an accelerator's, which has no threads: all see it."""
+"""The scopes that every target has. A memory of another name is an accelerator's, which has no threads: all see it."""
 
 
 def sight_of(name: str) -> Sight:

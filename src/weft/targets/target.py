@@ -1,4 +1,4 @@
-"""What the compiler knows of a machine: a `Target` is a frozen record of facts, and no pass asks for a backend by name."""
+"""The compiler's facts about a machine: a `Target` is a frozen record, and no pass asks for a backend by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unl
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
 Kind: TypeAlias = Literal["cpu", "grid", "unit"]
-"""What schedules and passes are chosen by: cores with vectors, a grid of threads, or cores with units beside them."""
+"""The kinds of targets, by which schedules and passes are chosen: cores with vectors, a grid of threads, or cores with units."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Target:
     def having(self, **facts: Any) -> Target:
         """Returns the target with other *facts*, each by its name in `Isa`, `Core`, `Caches` or the target itself.
 
-        Raises `TypeError` for a fact that there is not.
+        Raises `TypeError` for an unknown fact.
         """
         for name in ("isa", "core", "caches"):
             record = getattr(self, name)

@@ -30,7 +30,7 @@ def host_flags() -> frozenset[str]:
 
 @cache
 def cpuinfo() -> dict[str, str]:
-    """Returns what the processor tells of itself, by the names of the fields of /proc/cpuinfo."""
+    """Returns the description of the processor, by the names of the fields of /proc/cpuinfo."""
     vendor, family, model = _rt.processor()
     flags = " ".join(sorted(host_flags()))
     return {"vendor_id": vendor, "cpu family": str(family), "model": str(model), "flags": flags}

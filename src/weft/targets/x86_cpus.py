@@ -60,7 +60,7 @@ _OPTIONAL: Final = {
     "avx512_fp16": "avx512fp16",
     "avx_vnni": "avxvnni",
 }
-"""What Linux calls a feature that goes beyond the levels, and what LLVM calls it."""
+"""Linux's and LLVM's names of features that go beyond the levels."""
 _NEEDS: Final = {"avxvnni": "avx2"}  # the others need avx512
 _FLAG_OF: Final = {
     "sse3": "pni",
@@ -117,7 +117,7 @@ def flags_of(level: Level) -> list[str]:
 
 
 def linux_name(feature: str) -> str:
-    """Returns what Linux calls a feature that LLVM calls *feature*."""
+    """Returns Linux's name of a feature that LLVM calls *feature*."""
     optional = {llvm: linux for linux, llvm in _OPTIONAL.items()}
     return _FLAG_OF.get(feature) or optional.get(feature, feature)
 

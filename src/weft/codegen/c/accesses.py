@@ -52,7 +52,7 @@ def _load(f: Writer, e: Load) -> Value:
 
 
 def _masked(f: Writer, elements: list[str]) -> list[str]:
-    """Returns *elements*, those in lanes that the mask in force leaves out as 0; of elements that are vectors, all or none."""
+    """Returns *elements* with 0 in lanes that the current mask excludes; elements that are vectors are masked as a whole."""
     mask = f.masks[-1] if f.masks else None
     if mask is None or len(elements) % len(mask):
         return elements
@@ -71,7 +71,7 @@ def _address(f: Writer, e: Address) -> Value:
 
 
 def store(f: Writer, s: Store) -> None:
-    """Writes a store, in the lanes that its mask lets through, the first lane first."""
+    """Writes a store in the lanes where its mask holds, the first lane first."""
     index, name, dtype = only_index(f, s.buffer, s.indices), f.name(s.buffer), s.value.dtype
     if dtype.lanes > 1 and s.mask is None and is_whole(f, dtype):
         begin = neighbours(f, s.buffer, index)

@@ -1,4 +1,4 @@
-"""How Weft's types and constants are spelled in C.
+"""The C spelling of Weft's types and constants.
 
 The 16-bit floats are their bits, `uint16_t`, and are widened to `float` for arithmetic. A bool is `bool` in expressions and a
 byte in memory.

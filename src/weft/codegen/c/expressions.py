@@ -105,12 +105,12 @@ def _lane_by_lane(f: Writer, e: Expr, operands: list[Expr]) -> Value:
 
 
 def if_any(f: Writer, text: str) -> str:
-    """Returns *text*, a scalar, where the mask in force lets any lane through; nothing wants it elsewhere."""
+    """Returns *text*, a scalar, evaluated only if the current mask has any active lane; it is not used otherwise."""
     return f"(({' || '.join(f.masks[-1])}) ? {text} : 0)" if f.masks else text
 
 
 def _if_on(f: Writer, lane: int, text: str, other: str) -> str:
-    """Returns *text* where the mask in force lets its lane through."""
+    """Returns *text*, evaluated only where the current mask has its lane active."""
     return f"({f.masks[-1][lane]} ? {text} : {other})" if f.masks else text
 
 

@@ -1,4 +1,4 @@
-"""Writes a whole program as C functions, with what they need at the head of their file told in a comment for `unit`."""
+"""Writes a whole program as C functions, with a comment that tells `unit` the declarations needed at the head of their file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRITERS: Final = (accesses, expressions)
 
 @dataclass(frozen=True)
 class Facts:
-    """What a program's text does not say: what its head needs, the functions in it, those for others, and those of others.
+    """Facts beside a program's text: the declarations it needs, its functions, those it exports, and those it imports.
 
     `entries` are the C functions that the runtime calls, which keep their names; all else is known as `fn_NAME`.
     """
@@ -78,7 +78,7 @@ def write_module(program: Program, target: Target) -> Source:
 
 
 def read_facts(text: str) -> tuple[Facts, str]:
-    """Returns what the comment at the head of a program's text tells, and the rest."""
+    """Returns the facts in the comment at the head of a program's text, and the rest."""
     head, _, rest = text.partition("\n")
     return Facts(**{k: tuple(v) for k, v in json.loads(head[3:-3]).items()}), rest
 

@@ -57,7 +57,7 @@ typedef struct {
   int32_t ndim, dtype;
 } weft_tensor;
 """
-"""What every file begins with; the context is that of `codegen.abi`."""
+"""The beginning of every file; the context is that of `codegen.abi`."""
 
 _UNION: Final = "union { T value; U bits; } v"
 TEMPLATES: Final[dict[str, str]] = {
@@ -196,7 +196,7 @@ def _for_type(text: str, kind: str) -> str:
 
 
 def helpers(needs: Iterable[str]) -> str:
-    """Returns the text of the helpers called *needs* and of those that they call, each after what it calls."""
+    """Returns the text of the helpers called *needs* and of those that they call, each after its callees."""
     written: dict[str, str] = {}
 
     def write(need: str) -> None:

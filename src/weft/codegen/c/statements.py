@@ -35,7 +35,7 @@ from weft.loop import (
 from weft.support.dtypes import handle
 
 FRAME_BYTES: Final = 16 << 10
-"""So much memory of constant size may live in a function's frame; what goes beyond is asked of the context."""
+"""Bytes of buffers of constant size that may live in a function's frame; the context allocates all beyond."""
 
 MOST_UNROLLED: Final = 64
 """Iterations of a loop over registers that the C compiler is told to unroll, so that arrays become registers."""
@@ -205,7 +205,7 @@ def _call(f: Writer, s: Call) -> None:
 
 
 def _argument(f: Writer, e: Expr) -> tuple[str, ...]:
-    """Returns what is passed for *e*: an address, or each lane of a value."""
+    """Returns the arguments to be passed for *e*: an address, or each lane of a value."""
     return (f"(void *){f.scalar(e)}",) if e.dtype is handle else lanes(f, e)
 
 

@@ -1,4 +1,4 @@
-"""Joins programs to one C file: one head for all, functions under names of their own, each after what it calls."""
+"""Joins programs to one C file: one head for all, functions under unique names, each after its callees."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def join(modules: Sequence[Module]) -> SourceCode:
 
 
 def file_head(facts: Sequence[Facts]) -> str:
-    """Returns what a file of such programs begins with."""
+    """Returns the head of a file of such programs."""
     includes = [f"#include <{name}>\n" for name in sorted({n for f in facts for n in f.includes})]
     vectors = [_vector_types(n) for n in sorted({n for f in facts for n in f.vectors})]
     return "".join(includes) + "\n".join([HEAD, *vectors, helpers({n for f in facts for n in f.helpers})])
@@ -63,7 +63,7 @@ def _exports(modules: Sequence[Module], facts: Sequence[Facts]) -> dict[str, str
 
 
 def _own_names(number: int, module: Module, facts: Facts, exported: dict[str, str]) -> dict[str, str]:
-    """Returns the C names of the functions that a module's text speaks of, by what they are called there."""
+    """Returns the C names of the functions that a module's text mentions, by their names there."""
     names = {identifier(n): f"weft_m{number}_{identifier(n)}" for n in facts.functions}
     names |= {identifier(n): exported[dict(module.renamed).get(n, n)] for n in facts.exports}
     return names | {identifier(n): exported[n] for n in facts.calls}

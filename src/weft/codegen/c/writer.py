@@ -63,7 +63,7 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass
 class Needs:
-    """What the functions of a program need at the head of their file: helpers, vector types, and the header for roots."""
+    """The declarations that a program needs at the head of its file: helpers, vector types, and the header for roots."""
 
     helpers: set[str] = field(default_factory=set)
     vectors: set[str] = field(default_factory=set)
@@ -104,7 +104,7 @@ class Writer:
 
     @contextmanager
     def suite(self, head: str, end: str = "}") -> Iterator[None]:
-        """Writes what is inside in braces after *head*; values that become known there are forgotten after it."""
+        """Writes the lines made inside in braces after *head*; values computed there are forgotten after it."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         with self.scope():
@@ -114,7 +114,7 @@ class Writer:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Forgets at the end the values that become known inside."""
+        """Forgets at its end the values that were computed inside."""
         self.known.append({})
         yield
         self.known.pop()
@@ -151,7 +151,7 @@ class Writer:
         self.line(declaration)
 
     def body(self) -> str:
-        """Returns the lines without declarations of what no later line uses: C compilers warn of these."""
+        """Returns the lines without unused declarations, of which C compilers warn."""
         used: set[str] = set()
         kept: list[str] = []
         for number, text in reversed(list(enumerate(self.lines))):
@@ -179,7 +179,7 @@ class Writer:
         return next((scope[e] for scope in reversed(self.known) if e in scope), None)
 
     def value(self, root: Expr) -> Value:
-        """Returns *root* as C, having written what it needs before."""
+        """Returns *root* as C, after writing the lines that it needs."""
         self._count(root)
         stack = [root]
         while stack:
@@ -261,7 +261,7 @@ class Writer:
         self._indices[var] = self.is_index(value)
 
     def may_trap(self, e: Expr) -> bool:
-        """Tells whether computing *e* where it is not wanted may fault: it loads, or divides."""
+        """Tells whether computing *e* speculatively may fault: it loads, or divides."""
         known = self._traps.get(e)
         if known is None:
             known = self._traps[e] = any(_traps(n) for n in post_order(e))
@@ -292,11 +292,11 @@ def strict_operands(e: Expr) -> tuple[Expr, ...]:
 Handler: TypeAlias = Callable[[Writer, Any], Value]
 H = TypeVar("H", bound=Handler)
 WRITERS: Final[dict[type[Expr], Handler]] = {}
-"""What writes each kind of expression, scalars and vectors alike."""
+"""The writer of each kind of expression, scalars and vectors alike."""
 
 
 def writes(*types: type[Expr]) -> Callable[[H], H]:
-    """Registers what writes expressions of some *types*."""
+    """Registers the writer of expressions of some *types*."""
 
     def add(handler: H) -> H:
         WRITERS.update(dict.fromkeys(types, handler))

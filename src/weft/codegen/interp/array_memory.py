@@ -21,7 +21,7 @@ _GARBAGE = 0xA5
 
 
 def undefined(dtype: DType, count: int) -> Array:
-    """Returns fresh flat memory whose contents show when they are used: NaN, or large odd integers."""
+    """Returns fresh flat memory with contents that are conspicuous when used: NaN, or large odd integers."""
     if dtype.is_float:
         return np.full(count, np.nan, dtype.numpy)
     if dtype.is_bool:
@@ -46,7 +46,7 @@ def span(dtype: DType, shape: Sequence[int], strides: Sequence[int] | None) -> i
 def window(pointer: Pointer, dtype: DType, shape: Sequence[int], strides: Sequence[int] | None) -> tuple[Array, Array]:
     """Returns the memory from *pointer* on as a buffer of *dtype*, flat and as an array of *shape*.
 
-    Bytes are read as *dtype* whatever they were before. Vector elements become a last dimension of lanes. Raises `IndexError`
+    Bytes are reinterpreted as *dtype*. Vector elements become a last dimension of lanes. Raises `IndexError`
     where the buffer would reach outside of its memory.
     """
     memory, offset = pointer

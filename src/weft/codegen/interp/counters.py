@@ -1,4 +1,4 @@
-"""What a machine of threads would spend time on: memory traffic in sectors, turns at shared memory, barriers, divergence."""
+"""Performance counters of a machine of threads: memory traffic in sectors, turns at shared memory, barriers, divergence."""
 
 from __future__ import annotations
 

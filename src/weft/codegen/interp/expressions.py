@@ -38,7 +38,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "h_shuffle": vectors.shuffle,
     "np": np,
 }
-"""What the generated source calls."""
+"""The functions that the generated source calls."""
 
 _PYTHON: Final[dict[type[Expr], str]] = {
     ir.Add: "+",
@@ -85,7 +85,7 @@ class ExprTranslator:
         return self.name(buffer)
 
     def value(self, root: Expr) -> str:
-        """Writes what computes *root*; returns the name or literal that holds it."""
+        """Writes the source that computes *root*; returns the name or literal that holds it."""
         known = self.source.known
         stack = [root]
         while stack:
@@ -125,7 +125,7 @@ class ExprTranslator:
 
     @contextmanager
     def masked(self, mask: str, lanes: int) -> Any:
-        """Computes what is inside only in the lanes of *mask*, and not at all if there are none."""
+        """Runs the source written inside only in the lanes of *mask*, and not at all if there are none."""
         outer = self.mask
         with self.source.suite(f"if {mask}.any():"):
             self.mask = (mask, lanes)
@@ -263,7 +263,7 @@ def _select(t: ExprTranslator, e: ir.Select) -> str:
 
 
 def _select_lanes(t: ExprTranslator, e: ir.Select) -> str:
-    """Chooses lane by lane: each side is computed under the mask of the lanes that want it."""
+    """Chooses lane by lane: each side is computed under the mask of the lanes that choose it."""
     s, lanes, cond = t.source, e.dtype.lanes, t.source.known[e.cond]
     nothing = s.constant(np.zeros(lanes, e.dtype.numpy), ("zeros", e.dtype))
     then, other = t.assign(nothing), t.assign(nothing)

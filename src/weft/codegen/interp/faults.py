@@ -1,4 +1,4 @@
-"""What went wrong while a program was interpreted, in terms of the program."""
+"""Errors of interpreted programs, described in terms of the program."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _LINES: Final = 4
 
 
 class ExecutionError(WeftError):
-    """An interpreted program did what no program may: left a buffer, divided by zero, called what is not there."""
+    """An interpreted program is invalid: it accessed memory outside a buffer, divided by zero, or called an unknown function."""
 
 
 FAULTS: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, KeyError)
-"""What generated code raises when the program is at fault."""
+"""The exceptions that generated code raises when the program is at fault."""
 
 
 def explain(error: Exception) -> ExecutionError:
-    """Returns what *error*, raised by generated code, means: the access, the statement, and the values of the variables."""
+    """Describes *error*, raised by generated code: the access, the statement, and the values of the variables."""
     frame, line = _innermost(error.__traceback__)
     note: Note = frame.f_globals[NOTES][line - 1]
     found = [eval(i, frame.f_globals, frame.f_locals) for i in note.indices]  # names or literals, of our own making

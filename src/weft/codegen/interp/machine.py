@@ -37,7 +37,7 @@ def run(
     *inputs* are the parameters in order, or by name: arrays of the declared type and shape, and integers. A size may be left
     out where names are used and the shape of an array tells it. *library* implements the intrinsics that the program calls:
     for an address it receives a flat array and the number of an element in it. Raises `InputError` for inputs that do not fit,
-    `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program does what no program may.
+    `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program is invalid.
     """
     f = program.entry if function is None else program[function]
     bound = bind_inputs(f, inputs)
@@ -63,7 +63,7 @@ class Bound:
     copied: list[tuple[Array, Array]]
 
     def copy_back(self) -> None:
-        """Writes what the function left in copies to the arrays that were given."""
+        """Writes the contents of copies back to the arrays that were given."""
         for given, copy in self.copied:
             given[...] = copy
 
@@ -87,7 +87,7 @@ def translate(program: Program) -> Source:
 
 
 def _models(program: Program) -> list[Function]:
-    """Returns what the tensor instructions that the program calls do."""
+    """Returns the models of the tensor instructions that the program calls."""
     own = {f.name for f in program.functions}
     called = {s.callee: None for f in program.functions for s in statements(f.body) if isinstance(s, Call)}
     return [INTRINSICS[c].model for c in called if c in INTRINSICS and c not in own]

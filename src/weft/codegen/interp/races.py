@@ -1,4 +1,4 @@
-"""Finds data races: who touched each element of a memory last, and what barriers there have been since.
+"""Finds data races: tracks which thread accessed each element last, and the barriers since.
 
 Two threads race if they touch one element, one of them writes, and nothing orders them: a barrier of the block that both are in,
 or one of their warp. That is a property of the program, not of the order in which the interpreter happens to run the threads.
@@ -19,7 +19,7 @@ class RaceError(ExecutionError):
 
 
 class DivergenceError(ExecutionError):
-    """Some threads of a block come by a barrier, and others do not."""
+    """Some threads of a block reach a barrier, and others do not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Touches:
 
 @dataclass(frozen=True)
 class Race:
-    """An element that two threads race for: *thread* does now, at a statement, what does not go with what *other* did."""
+    """An element that two threads race for: the access of *thread*, at a statement, conflicts with an earlier one of *other*."""
 
     element: int
     thread: int
@@ -73,11 +73,11 @@ class Race:
 
 
 ALONE, OF_WARP, OF_BLOCK, OF_GRID = range(4)
-"""Who else read an element, beside its last reader, and may still be unordered with what comes: none, or threads of these."""
+"""Other readers of an element beside the last one that later accesses may be unordered with: none, or threads of a group."""
 
 
 class Shadow:
-    """What threads did to one memory."""
+    """The accesses of threads to one memory."""
 
     def __init__(self, size: int) -> None:
         self.writes = Touches(size)
@@ -95,7 +95,7 @@ class Shadow:
         return race
 
     def _readers(self, at: Array, threads: Array, clock: Clock) -> Array:
-        """Returns who has read before and is not ordered before what *threads* do now."""
+        """Returns the earlier readers that are not ordered before the accesses of *threads* now."""
         before, known = self.reads.thread[at], self.readers[at]
         block_time, warp_time = clock.now(threads)
         relation = _relation(before, threads, clock)

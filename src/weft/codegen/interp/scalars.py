@@ -25,12 +25,12 @@ def truncdiv(a: int, b: int) -> int:
 
 
 def truncmod(a: int, b: int) -> int:
-    """Returns what `truncdiv` leaves."""
+    """Returns the remainder of `truncdiv`."""
     return a - b * truncdiv(a, b)
 
 
 def to_int(value: Any, dtype: DType) -> int:
-    """Converts a float towards zero; what no value of the type is near gives what NumPy makes of it."""
+    """Converts a float towards zero; a value that is out of range gives the same result as NumPy."""
     try:
         exact = int(value)
     except (ValueError, OverflowError):  # nan, inf
@@ -48,7 +48,7 @@ def to_float(value: int, dtype: DType) -> Any:
 
 
 def plain(value: Any, dtype: DType) -> Any:
-    """Returns a NumPy value as what the interpreter keeps: a Python integer or bool, or a scalar of *dtype*."""
+    """Returns a NumPy value in the interpreter's form: a Python integer or bool, or a scalar of *dtype*."""
     if dtype.is_float:
         return value if value.dtype == dtype.numpy else value.astype(dtype.numpy)
     return value.item()

@@ -1,4 +1,4 @@
-"""Python source under construction: lines, scopes of known values, and what each line stands for."""
+"""Python source under construction: lines, scopes of known values, and the statement of each line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.loop import Load, Stmt
 
 @dataclass(frozen=True)
 class Note:
-    """What a line of the source does: it is part of *statement*, and may access a buffer.
+    """A note on a line of the source: it is part of *statement*, and may access a buffer.
 
     That is `array[indices]`, in names and literals of the source, of the buffer *name*.
     """
@@ -75,7 +75,7 @@ class Source:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is learnt inside is forgotten at the end: it may not have been computed, or not for good."""
+        """Values learnt inside are forgotten at the end: they may not have been computed, or may change."""
         start = len(self._added)
         yield
         for e in self._added[start:]:
@@ -84,7 +84,7 @@ class Source:
 
     @contextmanager
     def suite(self, header: str) -> Iterator[None]:
-        """Writes *header*, and below it, indented and in a scope of its own, what is written inside."""
+        """Writes *header*, and below it, indented and in a scope of its own, the lines written inside."""
         self.line(header)
         self.depth += 1
         with self.scope():

@@ -188,7 +188,7 @@ def _store(t: StmtTranslator, s: Store) -> None:
 
 
 def _in_range(e: Expr, value: str) -> str:
-    """Wraps what is stored as `i64`, whose arithmetic is exact until then."""
+    """Wraps values stored as `i64`, whose arithmetic is exact until then."""
     if e.dtype is not i64 or isinstance(e, Const | Var):
         return value
     return f"{value} if {-1 << 63} <= {value} < {1 << 63} else h_wrap({value}, h_i64)"

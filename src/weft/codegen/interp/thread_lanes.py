@@ -1,6 +1,6 @@
 """Expressions evaluated for many threads at once: a value is a NumPy array with one element a thread, or one scalar for all.
 
-Loads are left to whoever runs the threads. Only active threads load, and only they fault; what the others compute is dropped.
+Loads are left to the caller, which runs the threads. Only active threads load and fault; results of the others are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Reader: TypeAlias = Callable[[Load, "Lanes", Mask, Memo], Array]
 
 
 class Lanes:
-    """The values of variables, and what computes expressions of them."""
+    """The values of variables, and the evaluator of expressions of them."""
 
     def __init__(self, count: int, read: Reader) -> None:
         self.count = count
@@ -32,7 +32,7 @@ class Lanes:
         self.read = read
 
     def evaluate(self, root: Expr, mask: Mask, memo: Memo | None = None) -> Any:
-        """Returns the value of *root* in the threads of *mask*; *memo* holds what was computed in the same statement."""
+        """Returns the value of *root* in the threads of *mask*; *memo* caches the values computed in the same statement."""
         known: Memo = {} if memo is None else memo
         stack: list[Expr] = [root]
         while stack:

@@ -2,8 +2,8 @@
 
     counters = run_threads(lower(program, target), {"A": a, "C": c}, target)
 
-Beside what the program computes, it finds what no execution on one machine could show for certain: data races, and with them
-missing barriers, and barriers that only some threads of a block come by; and it counts what a grid costs, see `Counters`. The
+Beside computing the results, it finds errors that no execution on one machine could show for certain: data races, and with them
+missing barriers, and barriers that only some threads of a block reach; and it counts the costs of a grid, see `Counters`. The
 threads of a warp have consecutive numbers, x being fastest. Functions that are not kernels are the host's, which has one thread.
 """
 
@@ -63,7 +63,7 @@ def run_threads(
     """Runs a function of *program*, by default the entry, with its kernels; arrays are changed in place.
 
     *inputs* are those of `run`. Raises `RaceError` and `DivergenceError` for programs that are wrong whatever they compute, and
-    else what `run` raises.
+    the errors of `run`.
     """
     f = program.entry if function is None else program[function]
     bound = bind_inputs(f, inputs)
@@ -166,7 +166,7 @@ class _Run:
     # -- memory -----------------------------------------------------------------------------------------------------
 
     def where(self, buffer: Buffer, indices: tuple[Expr, ...], mask: Mask, memo: Memo) -> tuple[Memory, Array, Array]:
-        """Returns the memory of *buffer*, the active threads, and the element of the memory that each of them touches."""
+        """Returns the memory of *buffer*, the active threads, and the element of the memory that each of them accesses."""
         memory = self.memories[buffer]
         active = self.grid.numbers if mask is None else np.flatnonzero(mask)
         shape = [self.lanes.evaluate(e, mask) for e in buffer.shape]
@@ -232,7 +232,7 @@ class _Run:
             accesses, turns, ways = count_turns(self.facts, warps, inside, size)
             c.accesses, c.turns, c.ways = c.accesses + accesses, c.turns + turns, max(c.ways, ways)
 
-    # -- what goes wrong --------------------------------------------------------------------------------------------
+    # -- errors -----------------------------------------------------------------------------------------------------
 
     def _number(self) -> int:
         number = self.numbers.setdefault(self.at, len(self.seen))
@@ -252,7 +252,7 @@ class _Run:
         )
 
     def meet(self, mask: Mask, groups: Array, count: int, what: str) -> Array:
-        """Returns the groups of threads that come by a barrier; refuses those of which only some do."""
+        """Returns the groups of threads that reach a barrier; refuses those of which only some do."""
         if mask is None:
             return np.arange(count)
         here = np.bincount(groups[mask], minlength=count)

@@ -1,7 +1,7 @@
 """Tokens between the units of a machine, as a program that runs in one piece sees them: counted, queue by queue.
 
-What runs in order finds each token that it takes already there. A token that is not would be waited for, so that the program
-relies on units being ahead of it; one that is left would be found by the next program, which has its own to wait for.
+In a sequential run each token is pushed before it is popped. A pop of an empty queue means that the program relies on units that
+run ahead of it; a token that is left over would be popped by the next program instead of that program's own.
 """
 
 from __future__ import annotations

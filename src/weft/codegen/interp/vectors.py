@@ -1,6 +1,6 @@
 """Vector values: one-dimensional NumPy arrays, one element a lane.
 
-A mask is an array of bools, or None for all lanes. What a masked operation returns in the other lanes is never looked at.
+A mask is an array of bools, or None for all lanes. The result of a masked operation in the other lanes is dead.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _define(f: Emitter, function: Function, exported: bool) -> str:
 
 
 def _attributes(target: Target) -> str:
-    """Returns the attributes of all functions: what the machine has, and that no library is to be called."""
+    """Returns the attributes of all functions: the machine's features, and that no library is to be called."""
     pairs = {
         "target-cpu": target.isa.cpu,
         "tune-cpu": target.core.tune,

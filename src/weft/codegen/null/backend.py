@@ -1,4 +1,4 @@
-"""Counts what it is asked for, and makes nothing."""
+"""Counts its calls, and makes no code."""
 
 from __future__ import annotations
 

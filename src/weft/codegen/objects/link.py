@@ -16,7 +16,7 @@ from weft.codegen.objects.read_elf import Object, Relocation, Section, read_obje
 from weft.support.errors import ToolchainError
 
 RELOCATE: Final[dict[str, Callable[[bytearray, int, int, int], bool]]] = {"x86_64": relocations_x86_64.relocate}
-"""What fills in an address for each machine, by the first word of its triple: (code, kind, place, value) -> whether it can."""
+"""The relocation function of each machine, by the first word of its triple: (code, kind, place, value) -> whether it can."""
 
 
 def link(objects: Sequence[Module], page: int = 4096) -> Image:

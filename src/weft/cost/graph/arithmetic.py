@@ -1,4 +1,4 @@
-"""How long multiply-adds take where nothing else holds them up."""
+"""The time of multiply-adds that are bound by arithmetic alone."""
 
 from __future__ import annotations
 

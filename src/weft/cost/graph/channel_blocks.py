@@ -43,8 +43,8 @@ def group_block(per_group: Iterable[int], lanes: int) -> int | None:
 def group_blocks(read: int, made: int, lanes: int, *, rows: bool = True) -> tuple[int, int] | None:
     """Returns the blocks of the channels that each group reads and computes; None where no blocks help.
 
-    What is read is taken one element at a time, so that any block will do that divides it: of channels that fill no whole
-    vectors each stays alone. What is computed fills vectors: a common block that does so less than blocks of a group's own, of
+    Input channels are read one element at a time, so any block that divides them will do; if they fill no whole vectors, each
+    is a block of its own. Output channels fill vectors: a common block that fills them less than blocks of a group's own, of
     which the last is padded, is not taken. Without *rows* to be read in vectors, the plain layout is no choice;
     with them it is the better one for groups that read one channel.
     """

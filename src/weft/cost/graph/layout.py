@@ -1,4 +1,4 @@
-"""What a convolution costs in either layout of its image: plain [N, C, H, W], or with channels in blocks [N, C/b, H, W, b].
+"""The cost of a convolution in either layout of its image: plain [N, C, H, W], or with channels in blocks [N, C/b, H, W, b].
 
 In blocks, vectors are filled with channels; in the plain layout with elements of a row, where those can be read. The figures were
 fitted on one core of a server of Intel's Emerald Rapids kind and on one of AMD's Zen 4, 2026-11-22 (docs/design/0021).
@@ -37,7 +37,8 @@ PICKED: Final = 5.0
 """The same where every other element is picked from two vectors, under masks."""
 
 REMAINDER_POWER: Final = 0.5
-"""To what power the filled part of a row's vectors tells its time where masks are free: shorter vectors compute the remainder."""
+"""The exponent with which a row's time grows with the filled part of its vectors, where masks are free: shorter vectors compute
+the remainder."""
 
 LONGEST_STRIDE: Final = 2
 """The longest stride at which elements of a row are picked from vectors as fast as channels are packed."""

@@ -1,4 +1,4 @@
-"""How long data takes to arrive from where it lies: a level of cache, or memory."""
+"""The time of reading data from the level that holds it: a cache, or memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ L2_SHARE: Final = 0.7
 """The part of the second-level cache that data which is used together may fill, to be found there again."""
 
 OTHERS_SHARE: Final = 0.5
-"""The part of a cache that one operand of a whole model can count on: the rest holds all that is used in between."""
+"""The part of a cache that one operand of a whole model can count on: the rest holds the data used in between."""
 
 
 def streaming_cycles(nbytes: int, target: Target, others: int = 0) -> float:
     """Returns the cycles that one core takes to read *nbytes* from where they are found when they are used again.
 
-    *others* are the bytes that are read in between, so that the last cache has to hold them too. Nothing is counted for what
-    stays in the second-level cache.
+    *others* are the bytes that are read in between, so that the last cache has to hold them too. Data that stays in the
+    second-level cache costs nothing.
     """
     caches = target.caches
     if nbytes <= caches.l2 * OTHERS_SHARE:

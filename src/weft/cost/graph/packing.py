@@ -15,7 +15,7 @@ from weft.cost.plans.planner import by_cost
 from weft.targets import Target
 
 VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
-"""By the vectors in a row of a panel, what each of them takes: the fewer there are, the more of the time goes into loads."""
+"""The time of a vector by the number of vectors in a row of a panel: the fewer there are, the more of it goes into loads."""
 
 PANEL_VECTORS: Final = max(VECTOR_TIMES)
 """The most vectors in a row of a panel, and of a register tile, which goes along one."""
@@ -47,7 +47,7 @@ class RightOperand(Decision):
 
 
 def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
-    """Returns the widths of panels, by what all of them take, padding included; few columns have panels of a power of two."""
+    """Returns the widths of panels, by the time of all panels, padding included; few columns have panels of a power of two."""
     if columns <= lanes:
         return [Candidate(Panel(1 << (columns - 1).bit_length()), 1.0)]
     return by_cost(

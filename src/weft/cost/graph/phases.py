@@ -1,4 +1,4 @@
-"""What a convolution costs that is computed phase by phase: the polyphase forms of dilated and of transposed convolutions.
+"""The cost of a convolution computed phase by phase: the polyphase forms of dilated and of transposed convolutions.
 
 The phases of a dilation are images of their own, whose taps are neighbours; those of a transposed convolution's stride are
 channels, which are then interleaved, or convolutions of their own in channel blocks. The cycles were fitted on one core of a
@@ -21,7 +21,7 @@ SCATTER_CYCLES: Final = 7.5
 """Cycles for each element that is moved to the image of its phase, or back: neighbours go to different images."""
 
 PHASES_GAIN: Final = 0.9
-"""What phases may cost of the convolution as it is: images of a few places cost more than is reckoned."""
+"""The largest cost of phases, as a part of that of the direct convolution: small images cost more than is estimated."""
 
 INTERLEAVE_CYCLES: Final = 2.0
 """Cycles for each element that is interleaved with those of the other phases."""

@@ -1,4 +1,4 @@
-"""What a convolution costs directly and by Winograd's method, transposed ones included.
+"""The cost of a convolution, direct and by Winograd's method, transposed ones included.
 
 The method is that of Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016).
 The method transforms tiles of the input, multiplies them point by point with transformed weights, and transforms the products to
@@ -50,13 +50,13 @@ SKIPPED: Final = 0.4
 weights."""
 
 GAIN: Final = 0.95
-"""What the method may cost of a direct computation, to be worth the larger weights.
+"""The largest cost of the method, as a part of that of a direct computation, to be worth the larger weights.
 
 On Zen 4, 14 random transposed layers of 0.90 to 0.95 take 0.85 of the time by it: less in 12 of them (docs/design/0013).
 """
 
 MIXED_GAIN: Final = 0.97
-"""What tiles of several sizes may cost of those that overhang, to be worth more code."""
+"""The largest cost of tiles of several sizes, as a part of that of overhanging tiles, to be worth more code."""
 
 FEWEST_TILES: Final = 12
 """Columns of tiles that are left in a patch where rows are cut."""
@@ -142,8 +142,8 @@ def direct_cycles(layer: Layer, target: Target, others: int = 0) -> float:
 def winograd_cycles(layer: Layer, tiling: Tiling, target: Target, others: int = 0) -> float:
     """Returns the estimated cycles of a layer by Winograd's method on one core.
 
-    What lies between the transforms and the products is written and read again, beyond the second-level cache as far as it does
-    not fit there; and each patch reads all the weights, from there too if they do not fit beside it. Few mixed tiles are left to
+    Data between the transforms and the products is written and read again, beyond the second-level cache as far as it does not
+    fit there; and each patch reads all the weights, from there too if they do not fit beside it. Few mixed tiles are left to
     multiply with some of the weights.
     """
     lanes, m = target.lanes(32), tiling.tile
@@ -183,7 +183,7 @@ def _step_cycles(tiles: int, target: Target) -> float:
 
 
 def direct_part(inside: float) -> float:
-    """Returns what a direct convolution costs, of which only the part *inside* multiplies no padding, as a part of the whole."""
+    """Returns the relative cost of a direct convolution that skips padding, where the part *inside* of its products has none."""
     return inside + SKIPPED * (1 - inside)
 
 

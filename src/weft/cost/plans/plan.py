@@ -1,4 +1,4 @@
-"""Decisions as values: what was chosen where the meaning of a program left a choice, with what each alternative costs.
+"""Decisions as values: the alternative chosen where a program's meaning leaves a choice, and the cost of each alternative.
 
 A `Decision` is a frozen record, such as `Tile(rows=6, columns=1, width=64, outer_rows=1)`. A `Plan` is the decisions of a whole
 program in the order in which they are made, one line each, and reads back from its text:
@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 from weft.support.errors import ParseError
 
 DECISIONS: Final[dict[str, type[Decision]]] = {}
-"""The classes of decisions by name: defining one is all that it takes."""
+"""The classes of decisions by name: defining a class registers it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Decision:
     """The base of all decisions: a dataclass of numbers, truths, names, and tuples of these; `repr` is its text."""
 
     question: ClassVar[str] = ""
-    """What is decided, in a few words."""
+    """The subject of the decision, in a few words."""
 
     def __init_subclass__(cls) -> None:
         DECISIONS[cls.__name__] = cls
@@ -74,7 +74,7 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan:
-    """Returns the plan that `str` of it wrote; lines that begin with `#` are comments.
+    """Returns the plan whose `str` is *text*; lines that begin with `#` are comments.
 
     Raises `ParseError` naming the line that is none of a plan's.
     """

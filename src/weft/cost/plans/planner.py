@@ -1,4 +1,4 @@
-"""Who decides: planners that choose among candidates by a machine's costs, and one that follows a plan without any machine.
+"""Planners: one chooses among candidates by a machine's costs, one follows a plan without any machine.
 
 A schedule rule, or a pass over the graph, asks `planner.decide(subject, kind, candidates)` where it has a choice, and does the
 same for the same answer. It never sees a machine: *candidates* is called with one only where there is something to choose.
@@ -107,7 +107,7 @@ class Planner(ABC):
 
 @dataclass(frozen=True)
 class Question:
-    """A choice as it was put: its subject, the candidates, and the one that was taken."""
+    """A choice that was made: its subject, the candidates, and the one that was taken."""
 
     subject: str
     candidates: tuple[Candidate[Any], ...]
@@ -115,7 +115,7 @@ class Question:
 
 
 class Choosing(Planner):
-    """Chooses by the costs on *machine*; what was asked is in `questions`."""
+    """Chooses by the costs on *machine*; `questions` records the choices."""
 
     def __init__(self, machine: Target, choose: Choose = cheapest) -> None:
         self.machine = machine
@@ -124,7 +124,7 @@ class Choosing(Planner):
 
     @property
     def questions(self) -> Sequence[Question]:
-        """The choices as they were put."""
+        """The choices made so far."""
         return self._questions
 
     def decide(self, subject: str, kind: type[D], candidates: Candidates[D], accept: Accept[D] = lambda _: True) -> D:
@@ -194,7 +194,7 @@ class Following(Planner):
         return step.decision
 
     def _is_of(self, step: Step, subject: str) -> bool:
-        """Tells whether *step* is about *subject*; the first step about a name of the plan's settles what it stands for."""
+        """Tells whether *step* is about *subject*; the first step about a name of the plan binds it to a subject."""
         if step.subject not in self._subjects and subject not in self._subjects.values():
             self._subjects[step.subject] = subject
         return self._subjects.get(step.subject) == subject

@@ -2,7 +2,7 @@
 
 After Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance BLIS" (2016), section 4: a tile
 must have enough independent sums to hide the latency of multiply-adds, fit the registers, and need few loads for each of them.
-What is minimised is the cycles of the *whole* grid of tiles, the last and smaller ones of a row included.
+The cycles of the *whole* grid of tiles are minimised, the smaller last ones of a row included.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPEN_ROWS = 8
 """Rows of a tile where it is not known how many there are: the last tile is written out for each number of them."""
 
 LONGEST_RUN = 16
-"""Vectors along the last axis of a tile that uses what it reads once: long pieces are what memory is quick at."""
+"""Vectors along the last axis of a tile that uses each element once: long sequential reads use memory bandwidth best."""
 
 NEAR_ROWS = 8
 """Lines of the longest rows that follow each other so closely that memory goes on with the next one."""
@@ -97,7 +97,7 @@ class TileProblem:
 
     @property
     def reuses(self) -> bool:
-        """Tells whether anything of the right factor is used more than once."""
+        """Tells whether elements of the right factor are used more than once."""
         return not self.shared and self.row * self.outer_row > 1
 
 
@@ -125,7 +125,7 @@ class Order(Decision):
 class OrderProblem:
     """The footprints that the order of tiles depends on, in bytes: a row and the panels of B, the result and one image of it.
 
-    *windows* is what windows touch of B where that is less than the panels.
+    *windows* are the bytes of B that windows access, where that is less than the panels.
     """
 
     row_bytes: int
@@ -155,7 +155,7 @@ def order_plans(p: OrderProblem, target: Target) -> Iterator[Candidate[Order]]:
 
 
 def _widths(p: TileProblem, target: Target) -> list[int]:
-    """Returns how wide a tile may be: what divides the last axis, or where that is only one vector, what leaves a rest."""
+    """Returns the widths a tile may have: those that divide the last axis or, if none has several vectors, any others."""
     lanes = target.lanes(p.element_bytes * 8)
     if p.last <= lanes:
         return [p.last]
@@ -177,7 +177,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
     columns = (1, 2, 3, 4) if width == p.last else (1,)  # a part of a row of each of several panels is no stream
     for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
         for r, o in rows:
-            operands = c * vectors if r * o > 1 and not p.shared else 0  # what is used once is no register's
+            operands = c * vectors if r * o > 1 and not p.shared else 0  # operands used once take no register
             if r * o * c * vectors + operands + 1 > target.isa.vector_registers - 1:
                 break
             yield Tile(r, c, width, o)
@@ -233,7 +233,7 @@ def _first_touch(p: TileProblem, tile: Tile, target: Target) -> float:
 
 
 def shares_panels(tiles: int, width: int, panel: int, target: Target) -> bool:
-    """Tells whether the *tiles* that use a panel of *panel* bytes, *width* elements a row, ask for the next one together."""
+    """Tells whether the *tiles* that use a panel of *panel* bytes, *width* elements a row, prefetch the next one together."""
     return target.core.read_ahead > 0 and 1 < tiles <= width and 2 * panel <= PANELS_SHARE * target.caches.l2
 
 

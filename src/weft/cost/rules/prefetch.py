@@ -1,4 +1,4 @@
-"""Software prefetch of the B operand of a contraction, where the machine does not foresee it, and of an image's next rows."""
+"""Software prefetch of the B operand of a contraction, where no hardware prefetcher does it, and of an image's next rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FusePanels(Decision):
 
 @dataclass(frozen=True)
 class Prefetch(Decision):
-    """What is prefetched of B: the next panel, a part in each tile, and the row *distance* steps ahead (0 for none)."""
+    """The prefetches of B: of the next panel, a part in each tile, and of the row *distance* steps ahead (0 for none)."""
 
     question = "the prefetch of the B operand"
     panels: bool

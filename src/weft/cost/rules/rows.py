@@ -1,4 +1,4 @@
-"""Computing all that a row of the result needs for that row: softmax and normalisations as one pass over memory."""
+"""Row-by-row computation of several reductions: softmax and normalisations as one pass over memory."""
 
 from __future__ import annotations
 

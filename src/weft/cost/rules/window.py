@@ -71,7 +71,7 @@ class Slide:
         return 2 * -(-beyond // (2 * size * self.stride))
 
     def touched(self, count: int) -> int:
-        """Returns how many positions of the input the windows of *count* neighbours touch."""
+        """Returns how many positions of the input the windows of *count* adjacent results access."""
         taps = range(0, self.taps * self.dilation, self.dilation)
         return len({n * self.stride + t for n in range(count) for t in taps})
 

@@ -1,4 +1,4 @@
-"""The tree of statements in a block of threads, and the memory that threads touch in it."""
+"""The tree of statements in a block of threads, and the memory that threads access in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from weft.targets import Sight, sight_of
 
 @dataclass(eq=False)
 class ThreadSpot(StmtPlace):
-    """A statement where it stands, with its number in pre-order, as `StmtRewriter.visit` meets it."""
+    """A statement in its place in the tree, with its number in the pre-order of `StmtRewriter.visit`."""
 
     child: int
     number: int
@@ -37,7 +37,7 @@ class ThreadSpot(StmtPlace):
 
 @dataclass(frozen=True, eq=False)
 class ThreadAccess:
-    """What a statement touches: an element of *buffer*, or all of it where the indices are None.
+    """An access of a statement: an element of *buffer*, or all of it where the indices are None.
 
     Along an axis of threads with no loop around the statement, every thread does so if `by_all`, else only thread 0.
     """
@@ -98,7 +98,7 @@ def within(bounds: Bounds, chain: list[ThreadSpot], names: dict[Var, Expr]) -> B
 
 
 def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
-    """Yields all that the statements at *spots* touch; what a statement reads comes before what it writes."""
+    """Yields the accesses of the statements at *spots*; a statement's reads come before its writes."""
     for spot in spots:
         s = spot.stmt
         alone = _is_for_one(s)
@@ -116,7 +116,7 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
 
 
 def _is_for_one(s: Stmt) -> bool:
-    """Tells whether one thread of those that no loop tells apart is to run *s*: it changes what others see."""
+    """Tells whether only one of the threads without a loop around *s* may run it: it writes memory that others see."""
     if isinstance(s, Store):
         return sight_of(s.buffer.scope) is not Sight.THREAD
     written = addresses_touched(s)[1] if isinstance(s, Call) else []

@@ -1,4 +1,4 @@
-"""Where a function uses its local buffers: one record for each access region, in terms of the loops around it."""
+"""The uses of a function's local buffers: one record for each access region, in terms of the loops around it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Values = dict[Node, Node]
 
 @dataclass(eq=False)
 class Place(StmtPlace):
-    """A statement where it stands, sub-statement number `child` of the one around it; `order` is its number in pre-order."""
+    """A statement in its place in the tree, number `child` of its parent; `order` is its number in pre-order."""
 
     child: int
     order: int
@@ -57,11 +57,11 @@ class Place(StmtPlace):
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """An access: the box of *buffer* that is touched at *place*, each dimension from its first to its last index.
+    """An access: the box of *buffer* that is accessed at *place*, each dimension from its first to its last index.
 
-    `defines` tells that all of the box is written whatever was there before, once the loops over *reduced* have run; but only
-    where all of *guard* holds, the conditions that leave out more than what is outside the buffer. Those of a read are all
-    that it stands under in its block.
+    `defines` tells that all of the box is written, independently of previous contents, once the loops over *reduced* have run;
+    but only where all of *guard* holds, the conditions that exclude elements inside the buffer. The guard of a read has all of
+    its conditions in its block.
     """
 
     buffer: Buffer
@@ -112,7 +112,7 @@ def _add(found: Uses, use: Use) -> None:
 
 
 def _axis_values(s: Block, values: Values) -> Values:
-    """Returns the values of the axes in scope inside *s*; what was rewritten outside is not carried over."""
+    """Returns the values of the axes in scope inside *s*; the memo of expressions rewritten outside is not carried over."""
     known: Values = {v: e for v, e in values.items() if isinstance(v, Var)}
     bindings = [_at(b, values) for b in s.bindings]
     known.update(zip([a.var for a in s.axes], bindings, strict=True))
@@ -168,7 +168,7 @@ def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
     reduced = frozenset(v for a in s.axes if a.kind is not AxisKind.SPATIAL for v in free_vars(_at(a.var, values)))
     for r in s.writes:
         plain = exact and r.buffer not in own and (s.init is not None or not reduced)
-        if s.init is not None:  # each update reads what the one before it left
+        if s.init is not None:  # each update reads the result of the one before
             yield Use(r.buffer, place, _box(r, values), True, False, frozenset())
         yield Use(r.buffer, place, _box(r, values), False, plain, reduced, guard)
 
@@ -179,9 +179,9 @@ def _box(r: Region, values: Values) -> tuple[tuple[Expr, Expr], ...]:
 
 
 def _writes_all(s: Block) -> bool:
-    """Answers whether the block's body certainly writes all of what *s* declares that it writes.
+    """Answers whether the block's body certainly writes all of the regions that *s* declares.
 
-    Plain stores to single elements do, tensor instructions too, and calls are trusted; anything conditional or widened does not.
+    Plain stores to single elements do, tensor instructions too, and calls are trusted; conditional or widened writes do not.
     """
     if find_note(s.notes, TensorInstruction) is not None:
         return True
@@ -196,7 +196,7 @@ def _writes_all(s: Block) -> bool:
 
 
 def _beside_domain(s: Block) -> list[Expr]:
-    """Returns the conditions of the predicate that leave out more than what is outside the domain, which nothing reads."""
+    """Returns the predicate's conditions that exclude elements inside the domain; nothing reads those outside."""
     domain: set[Expr] = set()
     for a, b in zip(s.axes, s.bindings, strict=True):
         domain |= {b < a.extent, simplify(b < a.extent), b >= ZERO, simplify(b >= ZERO)}

@@ -1,4 +1,4 @@
-"""Where to cut a loop so that most of its iterations need no guard: solves conditions for the loop's variable."""
+"""Points at which to partition a loop so that most iterations need no guard: solves conditions for the loop's variable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Digit:
-    """What takes the values 0 up to *extent* in a loop, but not one after another: the loops that it was fused from."""
+    """A digit of a fused loop's variable, such as `v // c % extent`: it takes the values 0 up to *extent* again and again."""
 
     index: Expr
     extent: Expr
@@ -68,7 +68,7 @@ class Digit:
 def digits_of(guards: Iterable[Expr], loop: For, bounds: Bounds) -> list[Digit]:
     """Returns the digits of the loop's variable v in *guards*: `v % c`, `v // b % c`, and `v // c` of a loop from zero.
 
-    What divides is a constant or an expression of sizes.
+    The divisors are constants or expressions of sizes.
     """
 
     def quotient_of(n: Node) -> Expr | None:
@@ -140,7 +140,7 @@ def _clamped(first: Expr, after: Expr, guard: Expr, loop: For, bounds: Bounds) -
 
 
 def _first_only(guard: Eq, loop: For, bounds: Bounds) -> Cut | None:
-    """Cuts behind the first iteration where *guard* never holds after it."""
+    """Returns the first iteration alone, where *guard* never holds after it."""
     later = bounds.bind(loop.var, loop.begin + ONE, loop.begin + loop.extent - ONE)
     for s in statements(loop.body):
         if isinstance(s, For):

@@ -1,7 +1,7 @@
-"""What a grid of threads looks like in a program: its bound loops, and who sees a buffer.
+"""The form of a grid of threads in a program: its bound loops, and the visibility of buffers.
 
 Between loops over blocks and loops over threads stands the code of a block. There a bound loop is a *phase*: its iterations are
-threads, all of them independent, and whatever comes after the loop comes after all of them.
+threads, all of them independent, and statements after the loop run after all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weft.loop import For, LoopKind, Stmt, Thread, find_note, statements
 
 BLOCKS: Final = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
 THREADS: Final = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
-"""From the slowest to the fastest: threads that differ in x only stand side by side."""
+"""From the slowest to the fastest axis: threads that differ in x only are adjacent."""
 
 
 def axis_of(s: Stmt) -> str | None:

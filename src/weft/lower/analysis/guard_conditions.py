@@ -1,4 +1,4 @@
-"""The conditions that guard what statements do, and how large the guarded statements are."""
+"""The conditions that guard statements and values, and the sizes of the guarded statements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Guards:
 
 
 def uses_registers(s: Stmt) -> bool:
-    """Answers whether *s* works on a register tile: its vectors must all be cut alike for it to stay in registers."""
+    """Answers whether *s* works on a register tile, all loops over which must be cut into the same vectors."""
     return any(b.in_registers for b in buffers_of(s))
 
 

@@ -1,4 +1,4 @@
-"""May two threads of a block touch the same element? Where it is not certain that they do not, they are taken to."""
+"""Whether two threads of a block may access the same element; conservative: when in doubt, they may."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def conflicts(
     *,
     next_only: bool = False,
 ) -> bool:
-    """Tells whether *b* may touch what *a* touched before in another thread, and one of them writes.
+    """Tells whether *b* may access an element that *a* accessed before in another thread, where one of them writes.
 
-    With a *carrier*, a serial loop around both, *b* happens in a later iteration of it, or in the *next* alone. The iterations of
-    a bound loop around all of that are independent, as the schedule has made sure: no two of them touch the same. Of memory
-    that each thread has for itself, only what is written and then read matters, and what all threads write, each of them has.
+    With a *carrier*, a serial loop around both, *b* happens in a later iteration of it, or in the *next* alone. The iterations
+    of a bound loop around both are independent, as the schedule has checked. In memory private to a thread only flow
+    dependences (a write, then a read) matter, and a value that all threads write is in each thread's memory.
     """
     private = sight_of(a.buffer.scope) is Sight.THREAD
     if a.buffer is not b.buffer or not (a.writes if private else a.writes or b.writes) or (private and b.writes):
@@ -60,7 +60,7 @@ def conflicts(
 
 
 def open_axes(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None, axes: Mapping[str, int]) -> dict[str, int]:
-    """Returns the axes of *axes* along which the two may be different threads: those that no loop around both is over."""
+    """Returns those of *axes* along which the two may be different threads: those without a common loop around both."""
     common = _common(a, b, carrier)
     decided = {axis_of(p.stmt) for p in common.outwards()} if common is not None else set()
     return {x: n for x, n in axes.items() if x not in decided and n > 1}
@@ -71,7 +71,7 @@ def _common(a: ThreadAccess, b: ThreadAccess, carrier: ThreadSpot | None) -> Thr
 
 
 class _Pair:
-    """Two accesses, with the variables that only the second one sees told apart from those of the first."""
+    """Two accesses, with the variables of the second one that are not common to both renamed."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Pair:
         self.own |= {v for v in self.names.values() if isinstance(v, Var)}
 
     def is_apart(self) -> bool:
-        """Tells whether the two are different elements, whichever threads touch them."""
+        """Tells whether the two are different elements, whichever threads access them."""
         return any(self._differ(i, j) for i, j in zip(self.left, self.right, strict=True))
 
     def _differ(self, i: Expr, j: Expr) -> bool:
@@ -108,7 +108,7 @@ class _Pair:
         return prove(i < j, self.bounds) or prove(j < i, self.bounds)
 
     def is_of_one_thread(self, axes: Mapping[str, int]) -> bool:
-        """Tells whether the element says which thread it is that touches it."""
+        """Tells whether the element's index determines the thread that accesses it."""
         return all(self._tells(axis, n) for axis, n in axes.items())
 
     def _tells(self, axis: str, count: int) -> bool:
@@ -146,7 +146,7 @@ class _Pair:
         return any(v in self.own for atom in m for v in free_vars(atom))
 
     def is_same_place_of_one(self, axes: Mapping[str, int]) -> bool:
-        """Tells whether both run the same loops to the same elements, each of which one iteration alone touches."""
+        """Tells whether both run the same loops over the same elements, each of which only one iteration accesses."""
         first, second = _loops(self.first), _loops(self.second)
         names = _in_terms_of(first, second)
         if names is None or not set(axes) <= {axis_of(f) for f in first}:

@@ -45,13 +45,13 @@ from weft.support.dtypes import i32
 
 
 class NotVectorizable(Exception):
-    """The loop has something in it that no vector code can do; it is run one iteration at a time instead."""
+    """The loop contains an operation without vector form; it is run one iteration at a time instead."""
 
 
 class Widen:
     """Rewrites expressions to hold for `lanes` values of *lane* at once, `first, first + 1, ...`.
 
-    What does not depend on *lane* stays scalar. Buffers in `expanded` are private to an iteration, so that each of their
+    Values that do not depend on *lane* stay scalar. Buffers in `expanded` are private to an iteration, so that each of their
     elements has become a row of `lanes`. Under a `mask`, loads that may then lie outside their buffer are guarded.
     """
 
@@ -79,9 +79,9 @@ class Widen:
     def enter(
         self, *, mask: Expr | None = None, cond: Expr | None = None, bounds: Bounds | None = None
     ) -> tuple[Expr | None, bool, Bounds]:
-        """Goes into a scope with another mask or other bounds; returns what `leave` takes to come back.
+        """Enters a scope with another mask or other bounds; returns the state to be restored by `leave`.
 
-        *cond* is what the mask adds to that before, as a condition for an iteration.
+        *cond* is the condition that the mask adds to the one before, for a single iteration.
         """
         before = self.mask, self.is_first_inside, self.bounds
         if mask is not None:
@@ -92,12 +92,12 @@ class Widen:
         return before
 
     def leave(self, before: tuple[Expr | None, bool, Bounds]) -> None:
-        """Comes back from a scope."""
+        """Leaves a scope."""
         self.mask, self.is_first_inside, self.bounds = before
         self.memo = {}
 
     def bind(self, var: Var, value: Expr) -> None:
-        """Makes *value* what *var* stands for."""
+        """Binds *var* to *value*."""
         self.values[var] = value
         self.memo[var] = value
 
@@ -117,7 +117,7 @@ class Widen:
         return _binary(self, n, kids) if isinstance(n, Binary) else _HANDLERS.get(type(n), _refuse)(self, n, kids)
 
     def index(self, buffer: Buffer, i: Expr) -> tuple[Buffer, Expr]:
-        """Returns the buffer that now holds the element *i* of *buffer*, and where in it."""
+        """Returns the buffer that now holds the element *i* of *buffer*, and its index there."""
         if buffer not in self.expanded:
             return buffer, i
         step = as_expr(self.lanes)
@@ -134,7 +134,7 @@ class Widen:
             return made
         if made.dtype.lanes == 1:
             if self.is_first_inside or set(free_vars(i)).isdisjoint(free_vars(self.mask)):
-                return made  # the first lane loads it anyhow, or what the mask leaves out has no say in where this load goes
+                return made  # the first lane loads it anyhow, or the mask does not affect this load's address
             raise NotVectorizable
         return Select(self.mask, made, const(0, made.dtype))
 

@@ -1,4 +1,4 @@
-"""Shrinks each local buffer to the box that is touched while it is allocated, and dissolves the blocks.
+"""Shrinks each local buffer to the box that is accessed while it is allocated, and dissolves the blocks.
 
     for i in range(8):                                    for i in range(8):
         alloc B[8, 4]                                         alloc B[4]
@@ -8,9 +8,9 @@
         ...
 
 The box of a dimension begins at the smallest index as the loops inside the allocation run, in terms of the loops around it; its
-width is a constant or made of symbolic sizes. What can't be bounded so keeps the whole dimension, and dimensions of one element
-are dropped. Blocks are measured, since their regions and predicates say most, then dissolved by `lower_blocks`, since
-the new indices speak of the loops around a block.
+width is a constant or an expression of symbolic sizes. A dimension that can't be bounded so stays whole, and dimensions of one
+element are dropped. Boxes are computed from blocks, whose regions and predicates are the most exact, which are then dissolved by
+`lower_blocks`, since the new indices use the loops around a block.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
 
 
 def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:
-    """Tells whether an address in *buffer* is passed on: who takes it may count on the strides."""
+    """Tells whether an address in *buffer* is passed to a callee, which may rely on the strides."""
     stmts = dict.fromkeys(u.place.stmt for u in uses if isinstance(u.place.stmt, Block | Call))
     return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in post_order(s))
 
 
 def _moves(old: Buffer, new: Buffer, kept: tuple[tuple[int, Expr], ...]) -> bool:
-    """Tells whether elements of the smaller buffer are at other distances than they were."""
+    """Tells whether the strides of the smaller buffer differ from those of the old one."""
     before, after = old.row_major_strides(), new.row_major_strides()
     return any(simplify(after[k] - before[d]) is not ZERO for k, (d, _) in enumerate(kept))
 
 
 def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> list[tuple[Expr, Expr]]:
-    """Returns the base and the width of each dimension of the box that all *uses* touch."""
+    """Returns the base and the width of each dimension of the box that all *uses* access."""
     ends = [relaxed(u, alloc) for u in uses]
     result: list[tuple[Expr, Expr]] = []
     for d, size in enumerate(buffer.shape):

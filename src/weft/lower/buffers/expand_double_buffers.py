@@ -1,4 +1,4 @@
-"""Gives a loop's double-buffered memory its two places.
+"""Gives a loop's double-buffered memory its two copies.
 
     for i in range(8, double_buffer=T):           alloc T[2, 4]
         alloc T[4]                                for i in range(8):
@@ -6,8 +6,8 @@
             T[j] = A[i, j]                                T[i % 2, j] = A[i, j]
         ...                                           ...
 
-The notes name buffers that are allocated in the loop, so that no iteration needs what another one left there. Iterations
-that run in parallel each have memory of their own, and keep it.
+The notes name buffers that are allocated in the loop, so that they carry no values between iterations. Iterations that run in
+parallel have private memory anyway, and keep it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _APART: Final = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND)
 
 
 def expand_double_buffers(program: Program) -> Program:
-    """Returns *program* with two places for each buffer that a loop's notes name."""
+    """Returns *program* with two copies of each buffer that a loop's notes name."""
     return map_functions(program, lambda f: _Rotate().rewrite(f.body) if _is_noted(f.body) else f.body)
 
 
@@ -70,7 +70,7 @@ class _Rotate(StmtRewriter):
 
 
 def _allocated(body: Stmt) -> list[Buffer]:
-    """Returns the buffers allocated in *body*, without those that a view looks into, and those of loops that run apart."""
+    """Returns the buffers allocated in *body*, without the sources of views, and those in loops that run in parallel."""
     seen = {s.source for s in statements(body) if isinstance(s, View)}
     found: list[Buffer] = []
     stack = [body]

@@ -28,7 +28,7 @@ def flatten_buffers(program: Program) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """Where the elements of a buffer are: in *buffer*, from *offset* on, a stride apart in each dimension."""
+    """The location of a buffer's elements: in *buffer*, from *offset* on, with a stride for each dimension."""
 
     buffer: Buffer
     offset: Expr

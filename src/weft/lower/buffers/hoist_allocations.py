@@ -21,7 +21,7 @@ def hoist_allocations(program: Program) -> Program:
 
 
 class _Hoist(StmtRewriter):
-    """Takes allocations off their statements and puts them back in front of the outermost loop that they may leave."""
+    """Removes allocations and puts them back around the outermost loop that they may leave."""
 
     def __init__(self) -> None:
         self.taken: list[Buffer] = []

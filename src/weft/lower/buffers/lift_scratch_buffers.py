@@ -1,10 +1,10 @@
-"""Makes the large working buffers of a kernel its parameters, so that whoever calls it can plan their memory.
+"""Makes the large scratch buffers of a kernel its parameters, so that its caller can plan their memory.
 
     def conv(x, y, n):                            def conv(x, y, padded, n):
         padded = alloc("global", f32[4096])  ->       ...
         ...
 
-Only the entry function's own: what a task allocates, each thread needs for itself. Buffers of dynamic size stay where they are.
+Only those of the entry function: a task's buffers are private to each thread. Buffers of dynamic size stay where they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter
 
 
 def lift_scratch_buffers(program: Program) -> tuple[Program, tuple[Buffer, ...]]:
-    """Returns *program* with working buffers as parameters before the first scalar of its entry, and these buffers."""
+    """Returns *program* with scratch buffers as parameters before the first scalar of its entry, and these buffers."""
     entry, *tasks = program.functions
     lift = _Lift()
     body = lift.rewrite(entry.body)
@@ -39,7 +39,7 @@ def size_of(buffer: Buffer) -> int | None:
 
 
 class _Lift(StmtRewriter):
-    """Takes the large allocations off their statements."""
+    """Removes the large allocations."""
 
     def __init__(self) -> None:
         self.lifted: list[Buffer] = []

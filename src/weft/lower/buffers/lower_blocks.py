@@ -32,7 +32,7 @@ class _Dissolve(BoundedRewriter):
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
-        self.values: dict[Node, Node] = {}  # axes to their bindings, and whatever was rewritten under them
+        self.values: dict[Node, Node] = {}  # axes to their bindings, and expressions rewritten under them
 
     def expr(self, e: Expr) -> Expr:
         return map_nodes(e, _keep, memo=self.values) if self.values else e

@@ -1,4 +1,4 @@
-"""Makes rows of registers as long as whole vectors, where they are of an odd length: the lanes beyond its end are nobody's.
+"""Pads rows of register tiles to whole vectors where their length is odd: the lanes beyond the end are dead.
 
     alloc S[12]                                     alloc S[16]
     for i in unrolled(0, 2):                        for i in unrolled(0, 2):
@@ -7,8 +7,8 @@
     for j in vectorized(0, 6):                      for j in vectorized(0, 8):
         B[j] = S[j] + S[6 + j]                          if j < 6: B[j] = S[j] + S[8 + j]
 
-Six elements would be a vector of four lanes and one of two; now they are one of eight. What is read for the lanes that are added
-may lie outside of its buffer, and is read under a condition then.
+Six elements would be a vector of four lanes and one of two; now they are one of eight. A load for the added lanes may lie outside
+of its buffer, and is then predicated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from weft.targets import Target
 
 
 def pad_register_tiles(program: Program, target: Target) -> Program:
-    """Returns *program*, which is flat, with rows of registers that fill whole vectors, if *target* can mask what is stored."""
+    """Returns *program*, which is flat, with rows of registers that fill whole vectors, if *target* has masked stores."""
     if not target.isa.masked_memory:
         return program
     return map_functions(program, lambda f: _padded(f, target))
@@ -69,7 +69,7 @@ def pad_register_tiles(program: Program, target: Target) -> Program:
 
 @dataclass(frozen=True)
 class Row:
-    """How many elements a row has, and how many fill its vectors."""
+    """A row's number of elements, and that of its vectors' lanes."""
 
     length: int
     padded: int
@@ -83,7 +83,7 @@ class Rows:
     step: int
 
     def moved(self, i: Expr, lane: Var) -> Expr:
-        """Returns where in padded rows the element *i* is, that of a row at *lane*."""
+        """Returns the index in padded rows of the element *i*, which is at *lane* of its row."""
         return i if self.step == self.row.padded else simplify((i - lane) // self.step * self.row.padded + lane)
 
 
@@ -101,7 +101,7 @@ def _row(loop: For, target: Target) -> Row | None:
     if not all(isinstance(s, Store | If | Seq) for s in statements(loop.body)):
         return None
     if any(isinstance(n, DIVISIONS) and not isinstance(n.b, Const) for n in post_order(loop.body)):
-        return None  # what is in the lanes beyond may be zero
+        return None  # loads for the lanes beyond may give zero
     length = int(loop.extent.value)
     rest = length % min([target.lanes(s.buffer.dtype.bits) for s in stores(loop.body)], default=1)
     return Row(length, length - rest + (1 << rest.bit_length())) if rest.bit_count() > 1 else None
@@ -159,7 +159,7 @@ def _terms(i: Expr, lane: Var) -> set[int] | None:
 
 
 class _Pad(BoundedRewriter):
-    """Moves the rows of some registers apart, and lets the loops over them go on to the rows' ends."""
+    """Pads the rows of some registers, and extends the loops over them to the padded rows' ends."""
 
     def __init__(self, loops: dict[For, Row], registers: dict[Buffer, Rows], bounds: Bounds) -> None:
         super().__init__(bounds)
@@ -180,7 +180,7 @@ class _Pad(BoundedRewriter):
         return None if self._is_inside(n) else Select(self.inside, n, const(0, n.dtype))
 
     def _is_inside(self, n: Load) -> bool:
-        """Tells whether *n* lies in its buffer in the lanes that are added, too."""
+        """Tells whether the load *n* stays inside its buffer in the added lanes, too."""
         assert self.lane is not None
         if not any(mentions(i, self.lane) for i in n.indices):
             return True
@@ -208,7 +208,7 @@ class _Pad(BoundedRewriter):
         return For(s.var, s.begin, loop.extent, s.kind, body, replace_in_notes(s.notes, self.made))
 
     def visit_store(self, s: Store) -> Visited:
-        """Rewrites a store: to padded registers in all lanes, to memory in those that were there before."""
+        """Rewrites a store: to padded registers in all lanes, to memory in the original lanes only."""
         if self.lane is None:
             return s
         value, mask = self.expr(s.value), None if s.mask is None else self.expr(s.mask)

@@ -7,7 +7,7 @@
         C[i] = B[i, 0] + B[i, 3]              C[i] = B[i, 0] + B[i, 3]
 
 An allocation moves into a loop only if no value is carried from one iteration to the next: each read must be covered by
-writes of the same iteration that do not depend on what was there before.
+writes of the same iteration that do not depend on the previous contents.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def innermost_legal(buffer: Buffer, uses: list[Use], alloc: Place) -> Place:
 
 
 def _carries(covers: list[list[frozenset[Var]]], loop: Place) -> bool:
-    """Answers whether an iteration of *loop* may read what another one wrote.
+    """Answers whether an iteration of *loop* may read elements that another one wrote.
 
     *covers* has, for each read, the reduction loops of each write that covers it: these must run inside an iteration.
     """
@@ -92,9 +92,9 @@ def _carries(covers: list[list[frozenset[Var]]], loop: Place) -> bool:
 
 
 def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
-    """Answers whether *w* surely writes all that *r* reads, before *r* in each run of what is around both.
+    """Answers whether *w* surely writes all elements that *r* reads, before *r*, in each run of the statements around both.
 
-    A reduction with an init covers what it reads of itself.
+    A reduction with an init covers its reads of its own result.
     """
     if not w.defines or w.place.order > r.place.order:
         return False
@@ -110,7 +110,7 @@ def _covers(buffer: Buffer, w: Use, r: Use) -> bool:
 
 
 def _is_same(w: Use, r: Use, around: Place) -> bool:
-    """Tells whether *r* reads, with other loops, just the single elements that *w* writes, or less of them by its guard."""
+    """Tells whether *r* reads, with other loops, just the single elements that *w* writes, or a subset of them by its guard."""
     names: dict[Var, Expr] = {}
     for (i, _), (k, _) in zip(w.box, r.box, strict=True):
         inside = [[v for v in free_vars(e) if v in vars_between(around, u.place)] for e, u in ((i, w), (k, r))]
@@ -128,7 +128,7 @@ End = tuple[Expr, Expr, Bounds]
 
 
 def relaxed(use: Use, outer: Place | None) -> list[End | None]:
-    """Returns the first and the last index that *use* touches over all loops inside *outer*, by dimension."""
+    """Returns the first and the last index that *use* accesses over all loops inside *outer*, by dimension."""
     variables = vars_between(outer, use.place)
     bounds = use.place.bounds
     found: list[End | None] = []
@@ -147,7 +147,7 @@ def _extremes(e: Expr, variables: list[Var], bounds: Bounds) -> tuple[Expr, Expr
 
 
 def _includes(outer: End | None, inner: End | None, size: Expr) -> bool:
-    """Tells whether a range includes another one as far as that lies in a dimension of *size*; nothing beyond it is touched."""
+    """Tells whether a range includes the part of another one inside a dimension of *size*; nothing beyond it is accessed."""
     if outer is None or inner is None:
         return False
     first, last, bounds = outer
@@ -157,7 +157,7 @@ def _includes(outer: End | None, inner: End | None, size: Expr) -> bool:
 
 
 class _Move(StmtRewriter):
-    """Drops the allocations that move, and puts them where their span says; statements are counted in pre-order."""
+    """Drops the allocations that move, and puts them around their spans; statements are counted in pre-order."""
 
     def __init__(self, spans: Sequence[Span], moved: set[Buffer]) -> None:
         self.moved = moved

@@ -1,12 +1,12 @@
-"""Lets stores to registers fill all lanes where the lanes that a mask leaves out are never looked at.
+"""Drops masks of stores to registers where the masked-off lanes are dead.
 
     alloc S[16]                                 alloc S[16]
     if l < 3: S[l] = 0.0                        S[l] = 0.0
     if l < 3: S[l] = S[l] + A[l]       ->       S[l] = S[l] + (A[l] if l < 3 else 0.0)
     if l < 3: B[l] = S[l]                       if l < 3: B[l] = S[l]
 
-All that reads the buffer, or writes it, is under one and the same mask, so that no other lane ever leaves it; or under masks that
-leave out the same elements at the end of each row. A masked sum would be two instructions, or one that waits for the mask.
+All reads and writes of the buffer are under one and the same mask, so that no other lane is observable; or under masks that
+exclude the same elements at the end of each row. A masked sum would be two instructions, or one that depends on the mask.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, extent_bounds
 
 
 def unmask_register_stores(program: Program) -> Program:
-    """Returns *program*, after `vectorize`, with plain stores to registers whose other lanes are never looked at."""
+    """Returns *program*, after `vectorize`, with plain stores to registers whose masked-off lanes are dead."""
     return map_functions(program, lambda f: _Unmask().rewrite(f.body))
 
 
@@ -54,7 +54,7 @@ class _Unmask(StmtRewriter):
 
 @dataclass(frozen=True)
 class _Use:
-    """A vector of a buffer that is read or written: where it begins, how long it is, and the mask of the store that does."""
+    """A vector of a buffer that a store reads or writes: its first index, its length, and the mask of the store."""
 
     begin: Expr
     lanes: int
@@ -62,7 +62,7 @@ class _Use:
 
     @property
     def row(self) -> tuple[Expr, Expr] | None:
-        """Returns what a mask `ramp(first, 1, lanes) < size` compares: its lanes are elements of a row, from *first* on."""
+        """Returns the operands of a mask `ramp(first, 1, lanes) < size`: its lanes are elements of a row, from *first* on."""
         m = self.mask
         if (
             not isinstance(m, Lt)
@@ -75,7 +75,7 @@ class _Use:
 
 
 def _never_leave(body: Stmt, buffer: Buffer) -> bool:
-    """Tells whether *buffer* is used by stores under masks only, which leave out the same elements everywhere in *body*."""
+    """Tells whether *buffer* is used by masked stores only, which exclude the same elements everywhere in *body*."""
     bounds, bound = Bounds(), set[Var]()
     uses: list[_Use] = []
     for s in statements(body):
@@ -96,7 +96,7 @@ def _never_leave(body: Stmt, buffer: Buffer) -> bool:
 
 
 def _has_one_mask(uses: Sequence[_Use], bound: Set[Var]) -> bool:
-    """Tells whether all masks are the same, lane by lane, of vectors of which any two are one or have no element in common."""
+    """Tells whether all masks are the same, lane by lane, and any two of the vectors are equal or disjoint."""
     mask = uses[0].mask if uses and len({u.mask for u in uses}) == 1 else None
     if mask is None or loads(mask) or not bound.isdisjoint(free_vars(mask)):
         return False
@@ -105,7 +105,7 @@ def _has_one_mask(uses: Sequence[_Use], bound: Set[Var]) -> bool:
 
 
 def _are_same_ends(uses: Sequence[_Use], bound: Set[Var], bounds: Bounds) -> bool:
-    """Tells whether the masks leave out the end of each row, the same of all rows, where vectors are parts of a row each."""
+    """Tells whether each vector is part of a row, and the masks exclude the same end of each row."""
     rows = [(u, u.row) for u in uses]
     known = [(u, *r) for u, r in rows if r is not None]
     sizes = {size for _, _, size in known}

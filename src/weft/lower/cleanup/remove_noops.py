@@ -48,7 +48,7 @@ def _cleaned(function: Function) -> Stmt:
 
 
 def _read(root: Stmt) -> set[Buffer]:
-    """Returns the buffers whose contents matter: those that are loaded, passed on, or seen through a view."""
+    """Returns the live buffers: those that are loaded, passed to callees, or sources of views."""
     found: set[Buffer] = set()
     seen: set[Node] = set()
     for s in statements(root):
@@ -62,7 +62,7 @@ def _read(root: Stmt) -> set[Buffer]:
 
 
 class _Remove(StmtRewriter):
-    """Drops what does nothing; `dead` are the buffers that nothing reads."""
+    """Drops statements without effect; `dead` are the buffers that nothing reads."""
 
     def __init__(self, dead: set[Buffer]) -> None:
         self.dead = dead

@@ -1,4 +1,4 @@
-"""Simplifies every expression under what is known where it stands, and the statements that this decides.
+"""Simplifies every expression under the facts known at its place, and the statements whose conditions these decide.
 
     for i in range(8):                          for i in range(8):
         if i * 4 + 3 < 32:             ->           B[i] = A[i]
@@ -35,7 +35,7 @@ from weft.lower.stmt_rewriter import Steps, StmtRewriter, Visited, map_functions
 
 
 def simplify_program(program: Program) -> Program:
-    """Returns *program* with simple expressions, no decided conditional, no loop that runs once or never."""
+    """Returns *program* with simplified expressions, no constant conditions, and no loop that runs once or never."""
     return map_functions(program, lambda f: _Simplify(size_bounds(f)).rewrite(f.body))
 
 
@@ -46,7 +46,7 @@ class _Simplify(StmtRewriter):
         self.bounds = bounds
         self.values: dict[Node, Node] = {}  # of the variables that are gone; each is bound once, so they stay valid
         self.known: dict[Node, Node] = {}  # conditions to their values
-        self.decided: dict[Node, Node] = {}  # nodes to what they are under those conditions
+        self.decided: dict[Node, Node] = {}  # nodes to their forms under those conditions
         self.lanes: set[Var] = set()  # the variables of vectorized loops
 
     def expr(self, e: Expr) -> Expr:
@@ -109,9 +109,7 @@ class _Simplify(StmtRewriter):
             self.known[c] = TRUE
             self.known[simplify(Not(c), self.bounds)] = FALSE
             narrowed = _narrowed(self.bounds, c)
-            if not any(
-                _is_one(narrowed, v) for v in free_vars(c) if v in self.lanes
-            ):  # else no lane would be left to see
+            if not any(_is_one(narrowed, v) for v in free_vars(c) if v in self.lanes):  # else no lane would be live
                 self.bounds = narrowed
         self.decided = dict(self.known)
         made = yield s
@@ -132,7 +130,7 @@ class _Simplify(StmtRewriter):
 
 
 def _with_guards_merged(parts: Iterable[Stmt]) -> list[Stmt]:
-    """Returns *parts* with neighbours under one condition put together, where the first cannot change it."""
+    """Returns *parts* with adjacent statements under one condition merged, where the first cannot change it."""
     merged: list[Stmt] = []
     for p in parts:
         last = merged[-1] if merged else None

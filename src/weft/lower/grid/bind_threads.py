@@ -1,4 +1,4 @@
-"""From a block's phases to the program of one thread: every loop over threads becomes the thread that the program is run by.
+"""From a block's phases to the program of one thread (SPMD): every loop over threads is replaced by the thread's index.
 
     for i in bound(0, 4, thread="blockIdx.x"):             for i in bound(0, 4, thread="blockIdx.x"):
         S = alloc("shared", f32[16])                           S = alloc("shared", f32[16])
@@ -8,9 +8,9 @@
         for u in bound(0, 8, thread="threadIdx.x"):                if t < 8:
             C[i, u] = S[u] + S[u + 8]                                  C[i, t] = S[t] + S[t + 8]
 
-A block has as many threads as its longest loop over each axis; a shorter loop becomes a guard. A guard moves inside, around what
-it guards, where there is a barrier: all threads come by each barrier, and the interpreter of thread programs checks it. What no
-loop over threads is around is done by thread 0, if others see it, else by every thread.
+A block has as many threads as its longest loop over each axis; a shorter loop becomes a guard. Where there is a barrier, the
+guard moves inside, around the guarded statements: all threads reach each barrier, which the interpreter of thread programs
+checks. Statements outside of loops over threads are run by thread 0, if others see their effects, else by every thread.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _head(root: Stmt) -> tuple[list[For], list[Alloc], Stmt]:
 
 
 class _Thread(StmtRewriter):
-    """Rewrites the code of a block to that of a thread; conditions wait until they come to what they guard."""
+    """Rewrites the code of a block to that of a thread; guards are pushed down to the statements without barriers."""
 
     def __init__(self, threads: dict[str, Var], extents: dict[str, int], bounds: Bounds) -> None:
         self.threads = threads
@@ -134,7 +134,7 @@ class _Thread(StmtRewriter):
         return self._by_one(s) if self._is_for_one(s) else super().visit(s)
 
     def _guarded(self, s: Stmt) -> Steps:
-        """Puts the conditions that wait around *s*, which has no barrier in it."""
+        """Puts the pending conditions around *s*, which has no barrier in it."""
         outer, self.waiting = self.waiting, []
         made = self.visit(s)
         body = made if isinstance(made, Stmt) else (yield from made)
@@ -143,7 +143,7 @@ class _Thread(StmtRewriter):
         return body if cond is TRUE else If(cond, body, None)
 
     def _is_for_one(self, s: Stmt) -> bool:
-        """Tells whether one thread is to run *s* where no loop says which: all that it changes others see."""
+        """Tells whether one thread is to run *s*, which is in no loop over threads: all that it writes is visible to others."""
         if len(self.around) == len(self.threads) or any(is_over_threads(x) for x in statements(s)):
             return False
         own = {x.buffer for x in statements(s) if isinstance(x, Alloc)}
@@ -151,7 +151,7 @@ class _Thread(StmtRewriter):
         return bool(written) and all(sight_of(b.scope) is not Sight.THREAD for b in written)
 
     def _by_one(self, s: Stmt) -> Steps:
-        """Lets thread 0 alone run *s*, along the axes that no loop around is over."""
+        """Lets thread 0 alone run *s*, along the axes without a loop around *s*."""
         missing = [self.threads[a] for a in self.threads if a not in self.around and self.extents[a] > 1]
         outer, self.around = self.around, set(self.threads)
         made = self.visit(s)
@@ -178,7 +178,7 @@ class _Thread(StmtRewriter):
         return For(s.var, begin, extent, kind, body, s.notes)
 
     def _thread(self, s: For) -> Steps:
-        """Replaces a loop over threads by the thread that it is."""
+        """Replaces a loop over threads by its body for the thread's index."""
         axis = str(axis_of(s))
         if axis in self.around:
             raise LoweringError(f"the loop {s.var.name} over {axis} is inside another one over it")
@@ -224,11 +224,11 @@ class _Thread(StmtRewriter):
         return Let(s.var, value, body)
 
     def _varies(self, *values: Expr) -> bool:
-        """Tells whether a value may be another in each thread."""
+        """Tells whether a value may differ between threads."""
         return any(v in self.varying for e in values for v in free_vars(e))
 
     def _check_pure(self, e: Expr) -> None:
-        """Refuses what may not be computed where its guard does not hold, or again when memory has changed."""
+        """Refuses a condition that can't be evaluated speculatively, or again after memory has changed."""
         if reads_memory(e):
             raise LoweringError("threads are to wait for one another under a condition that memory decides")
 

@@ -29,7 +29,7 @@ from weft.lower.units.inject_virtual_threads import inject_virtual_threads
 from weft.support.passes import Pass, alone
 
 GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
-    # all that computes is in a grid from here on
+    # all computation is in a grid from here on
     Pass("make_grids", alone(make_grids)),
     # the blocks tell which loops reduce
     Pass("lower_cross_thread_reductions", lower_cross_thread_reductions),
@@ -43,9 +43,9 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("inject_virtual_threads", inject_virtual_threads),
     # no condition may leave a loop once there are barriers in it
     Pass("hoist_invariants", alone(hoist_invariants), optional=True),
-    # gives each thread a row, which tells who touches whose elements, so that
+    # gives each thread a row, so that indices determine the thread, and
     Pass("share_buffers", share_buffers),
-    # threads wait between the loops over threads, by which all of them come
+    # barriers stand between loops over threads, which all threads reach
     Pass("insert_barriers", insert_barriers),
     # a block's loops over threads become the program of one thread
     Pass("bind_threads", bind_threads),

@@ -1,4 +1,4 @@
-"""Makes the threads of a block wait for one another where one touches what another did, and nowhere else.
+"""Inserts barriers where a thread depends on memory accesses of another thread of its block, and as few as possible.
 
     for k in range(0, 8):                                      for k in range(0, 8):
         for t in bound(0, 16, thread="threadIdx.x"):               for t in bound(0, 16, thread="threadIdx.x"):
@@ -9,9 +9,9 @@
                                                                    call("weft.barrier")
 
 A dependence is a pair of accesses to one element by different threads, one of which writes, in one iteration of the loops
-around both or, carried by a serial loop, in two. Each needs a barrier on the way. Inner loops come first, since what is in them
-runs most often; of a loop's body the dependences are arcs on a circle, those from one iteration to the next pass its end, and
-the fewest points that hit all arcs are found exactly. As barriers stand between loops over threads, all threads come by.
+around both or, carried by a serial loop, in two. Each needs a barrier on every path between them. Inner loops come first, since
+they run most often; in a loop's body the dependences are arcs on a circle, those from one iteration to the next pass its end, and
+the fewest points that hit all arcs are found exactly. As barriers stand between loops over threads, all threads reach them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from weft.targets import Sight, Target, sight_of
 
 
 def insert_barriers(program: Program, target: Target) -> Program:
-    """Returns *program* with barriers in its grids; refuses one whose threads, or warps, touch each other's own memory."""
+    """Returns *program* with barriers in its grids; refuses one whose threads, or warps, access each other's private memory."""
     warp = target.grid.warp if target.grid else 1
     return map_functions(program, lambda f: _Insert(size_bounds(f), warp).rewrite(f.body))
 
@@ -70,7 +70,7 @@ class _Insert(StmtRewriter):
 class Dependence:
     """*sink* must come after *source* in another thread; through the next iterations of *carrier*, if it is given.
 
-    If it is *far*, then not in the very next one: any barrier in the loop is on the way.
+    If it is *far*, not in the very next iteration: any barrier in the loop satisfies it.
     """
 
     source: ThreadAccess
@@ -133,7 +133,7 @@ class _Plan:
         return made
 
     def check_warps(self, found: list[Dependence]) -> None:
-        """Refuses memory of warps in blocks whose rows of threads are not warps, and that one row has from another."""
+        """Refuses memory of warps in blocks whose rows of threads are not warps, and dependences through it between rows."""
         width, rest = self.axes.get(THREADS[-1], 1), [n for x, n in self.axes.items() if x != THREADS[-1] and n > 1]
         used = [s.stmt.buffer for s in self.spots if isinstance(s.stmt, Store) and _is_of_warp(s.stmt.buffer)]
         if used and not (width == self.warp or (width < self.warp and not rest)):
@@ -168,7 +168,7 @@ class _Plan:
             self.barriers.after[parts[-1].number] = intrinsic
 
     def is_kept(self, d: Dependence, level: ThreadSpot) -> bool:
-        """Tells whether there is a barrier on every way from the source of *d* to its sink."""
+        """Tells whether there is a barrier on every path from the source of *d* to its sink."""
         first, last = _part_of(d.source.spot, level), _part_of(d.sink.spot, level)
         if self.is_after(d.source.spot, first) or self.is_before(d.sink.spot, last):
             return True
@@ -184,7 +184,7 @@ class _Plan:
         return any(self.is_certain(p) for p in between)
 
     def is_after(self, spot: ThreadSpot, top: ThreadSpot | None) -> bool:
-        """Tells whether a barrier surely follows *spot* before what is around it, up to *top*, is left."""
+        """Tells whether a barrier surely follows *spot* before the statements around it, up to *top*, end."""
         while spot is not top and spot.parent is not None:
             if spot.number in self.barriers.after:
                 return True
@@ -206,7 +206,7 @@ class _Plan:
         return False
 
     def is_certain(self, spot: ThreadSpot) -> bool:
-        """Tells whether all threads come by a barrier whenever they run *spot*."""
+        """Tells whether all threads pass a barrier whenever they run *spot*."""
         if spot.number in self.barriers.before or spot.number in self.barriers.after:
             return True
         s, inside = spot.stmt, [self.is_certain(p) for p in spot.children]
@@ -236,7 +236,7 @@ def _is_serial(s: Stmt) -> bool:
 
 
 def _is_own(a: ThreadAccess, loop: ThreadSpot) -> bool:
-    """Tells whether each iteration of *loop* has memory of its own for what *a* touches."""
+    """Tells whether the buffer that *a* accesses is private to each iteration of *loop*."""
     return any(isinstance(p.stmt, Alloc) and p.stmt.buffer is a.buffer for p in a.spot.below(loop))
 
 
@@ -269,13 +269,13 @@ def _size(level: ThreadSpot) -> int:
 
 
 def _part_of(spot: ThreadSpot, level: ThreadSpot) -> ThreadSpot | None:
-    """Returns the part of *level* that holds *spot*; None for what is around the level."""
+    """Returns the part of *level* that holds *spot*; None for a spot outside of the level."""
     above = set(spot.outwards())
     return next((p for p in _parts(level) if p in above), None)
 
 
 def _arc(d: Dependence, level: ThreadSpot) -> list[int]:
-    """Returns the gaps on the way from source to sink in order: gap g is before part g, the last one behind all parts."""
+    """Returns the gaps between source and sink in order: gap g is before part g, the last one behind all parts."""
     parts = _parts(level)
     first, last = _part_of(d.source.spot, level), _part_of(d.sink.spot, level)
     i = -1 if first is None else parts.index(first)

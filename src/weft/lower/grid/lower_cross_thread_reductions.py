@@ -1,4 +1,4 @@
-"""Makes a tree of threads of each loop that combines what the threads of a block have.
+"""Makes a tree reduction of each loop that combines partial results of the threads of a block.
 
     for k in range(0, 8):                                  R = alloc("shared", f32[8])
         with block("C", vk=reduce(8, k)):                  for t in bound(0, 8, thread="threadIdx.x"):
@@ -12,8 +12,8 @@
                                                            C[0] = 0.0
                                                            C[0] = C[0] + R[0]
 
-The threads exchange values through the memory of a warp where they are one and the target has such memory (it stands for
-instructions that shuffle registers), else through shared memory. Of any number of values, the upper half goes to the lower one.
+The threads exchange values through the memory of a warp, if they are one and the target has such memory (it stands for
+instructions that shuffle registers), else through shared memory. In each step the upper half is combined into the lower one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def lower_cross_thread_reductions(program: Program, target: Target) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class _Combination:
-    """What a loop combines: *update* takes the parts at *lane* into the results; *start* begins these."""
+    """The combination of a loop: *update* combines the partial results at *lane* into the results; *start* initialises these."""
 
     lane: Var
     count: int
@@ -66,15 +66,15 @@ class _Combination:
     parts: Mapping[Buffer, Load]  # by the result that each is a part of
 
     def first(self, rows: Mapping[Buffer, Buffer], t: Expr) -> Stmt:
-        """Returns what writes the part of thread *t* to the row of each result."""
+        """Returns the statement that writes the partial result of thread *t* to the row of each result."""
         return seq(*[Store(rows[b], (t,), substitute(x, {self.lane: t}), None) for b, x in self.parts.items()])
 
     def step(self, rows: Mapping[Buffer, Buffer], to: Expr, of: Expr) -> Stmt:
-        """Returns what combines element *of* of the rows into element *to*."""
+        """Returns the statement that combines element *of* of the rows into element *to*."""
         return rename_fresh(self._redirected(rows, to, of))
 
     def last(self, rows: Mapping[Buffer, Buffer]) -> Stmt:
-        """Returns what combines what the rows begin with into the results."""
+        """Returns the statement that combines the first elements of the rows into the results."""
         return seq(self.start, self._redirected(rows, None, ZERO))
 
     def _redirected(self, rows: Mapping[Buffer, Buffer], to: Expr | None, of: Expr) -> Stmt:
@@ -95,7 +95,7 @@ class _Combination:
 
 
 def _combination(loop: For) -> _Combination | None:
-    """Returns what *loop* combines if it is the whole of a noted combination, in the form that the schedule gave it."""
+    """Returns the combination of *loop* if it is the whole of a block with the note, in the form that the schedule gave it."""
     block = loop.body
     if not isinstance(block, Block) or find_note(block.notes, CrossThread) is None or block.init is None:
         return None
@@ -110,7 +110,7 @@ def _combination(loop: For) -> _Combination | None:
 
 
 def _axis_of_parts(block: Block, loop: For) -> Axis | None:
-    """Returns the one axis of *block* that is reduced over, if *loop* runs over all of it and no guard leaves a part out."""
+    """Returns the one reduce axis of *block*, if *loop* runs over all of it and no guard excludes a part."""
     reduced = [(a, b) for a, b in zip(block.axes, block.bindings, strict=True) if a.kind is not AxisKind.SPATIAL]
     if len(reduced) != 1 or loop.begin is not ZERO or loop.var in free_vars(block.predicate):
         return None
@@ -119,7 +119,7 @@ def _axis_of_parts(block: Block, loop: For) -> Axis | None:
 
 
 def _paired(results: Sequence[Buffer], parts: Sequence[Load]) -> dict[Buffer, Load] | None:
-    """Returns the part of each of *results*, of several by the names that `rfactor` gives; None if any of either is left over."""
+    """Returns the partial results of each of *results*, paired by the names that `rfactor` gives; None if any is unpaired."""
     if len(results) == len(parts) == 1:
         return {results[0]: parts[0]}
     paired = {b: x for b in results for x in parts if x.buffer.name == f"{b.name}_rf"}
@@ -127,7 +127,7 @@ def _paired(results: Sequence[Buffer], parts: Sequence[Load]) -> dict[Buffer, Lo
 
 
 class _Lower(StmtRewriter):
-    """Knows how many threads the blocks of the grid around have."""
+    """Rewrites such loops, given the numbers of threads of the grid's blocks."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -149,7 +149,7 @@ class _Lower(StmtRewriter):
         return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
 
     def _tree(self, c: _Combination, axis: str) -> Stmt:
-        """Returns the tree: with each step, the upper half of what is left goes to the lower half."""
+        """Returns the tree: each step combines the upper half of the remaining values into the lower half."""
         scope = self._scope(axis, c.count)
         rows = {b: Buffer(f"{b.name}_row", (c.count,), b.dtype, scope) for b in c.parts}
         t = Var("t")
@@ -165,7 +165,7 @@ class _Lower(StmtRewriter):
         return body if c.predicate is TRUE else If(c.predicate, body, None)
 
     def _scope(self, axis: str, count: int) -> str:
-        """Returns the memory that the threads exchange values through: that of a warp, if all who read it are of that warp."""
+        """Returns the memory scope for the exchange: that of a warp, if all threads that read are in that warp."""
         facts = self.target.grid
         rows = {a for a, n in self.extents.items() if a != axis and n > 1}
         is_warp = facts is not None and axis == THREADS[-1] and count == facts.warp == self.extents.get(axis)

@@ -1,4 +1,4 @@
-"""Gives everything that computes a grid to run in: one block, or one thread, where the schedule has bound no loops.
+"""Puts all computation into grids: of one block, or one thread, where the schedule has bound no loops.
 
     for i in bound(0, 8, thread="threadIdx.x"):            for b in bound(0, 1, thread="blockIdx.x"):
         C[i] = A[i]                                            for i in bound(0, 8, thread="threadIdx.x"):
@@ -6,7 +6,7 @@
                                                            for b in bound(0, 1, thread="blockIdx.x"):
                                                                D[0] = C[0]
 
-What is around grids runs on the host: sequences, allocations, conditions and loops, which launch one grid after another.
+Code around grids runs on the host: sequences, allocations, conditions and loops, which launch one grid after another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def make_grids(program: Program) -> Program:
 
 
 class _Make(StmtRewriter):
-    """Goes down to the outermost loop of each grid, and to what is beside them."""
+    """Descends to the outermost loop of each grid, and to the statements beside these."""
 
     def visit(self, s: Stmt) -> Visited:
         if is_over_blocks(s) or isinstance(s, Assert | Eval | Call):

@@ -1,4 +1,4 @@
-"""Moves memory that several threads see to where all of them are: shared memory into the block, global memory out of the grid.
+"""Moves allocations that several threads see to a common place: shared memory into the block, global memory out of the grid.
 
     for i in bound(0, 4, thread="blockIdx.x"):             for i in bound(0, 4, thread="blockIdx.x"):
         for k in range(0, 8):                                  S = alloc("shared", f32[16, 2])
@@ -7,8 +7,8 @@
                 S[0] = A[i, j, k]                                      S[j, 0] = A[i, j, k]
                 ...                                                    ...
 
-What an iteration of a bound loop has for itself becomes a row of what all iterations have. An iteration of a serial loop then
-finds what the one before left, in the very place: barriers are inserted after this pass.
+A buffer of each iteration of a bound loop becomes a row of one buffer for all iterations. Iterations of a serial loop then reuse
+the same memory: barriers are inserted after this pass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def share_buffers(program: Program, target: Target) -> Program:
 
 
 class _Share(StmtRewriter):
-    """Takes the allocations inside a kernel off, and puts them back around the body of its blocks, or around the kernel."""
+    """Removes the allocations inside a kernel, and puts them back around the body of its blocks, or around the kernel."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -99,7 +99,7 @@ def _allocated(buffers: list[Buffer], body: Stmt) -> Stmt:
 
 
 def _with_rows(b: Buffer, rows: list[For]) -> Buffer:
-    """Returns a buffer with a *b* for each iteration of the loops."""
+    """Returns a buffer with a copy of *b* for each iteration of the loops."""
     if not rows:
         return b
     strides = None if b.strides is None else list(b.strides)
@@ -112,7 +112,7 @@ def _with_rows(b: Buffer, rows: list[For]) -> Buffer:
 
 
 def _redirected(body: Stmt, old: Buffer, new: Buffer, row: tuple[Expr, ...]) -> Stmt:
-    """Returns *body* with what it did to *old* done to a row of *new*."""
+    """Returns *body* with accesses of *old* redirected to a row of *new*."""
     if not row:
         return body
 

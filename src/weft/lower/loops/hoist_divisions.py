@@ -1,12 +1,12 @@
-"""Computes divisions by sizes once for each iteration of the loop that they depend on, not wherever they are used.
+"""Computes divisions by sizes once for each iteration of the loop that they depend on, not at each use (LICM).
 
 for t in range(0, 4 * m):                    for t in range(0, 4 * m):
     for k in range(0, 9):           ->           q = let(t // m)
         B[t // m] = B[t // m] + A[t, k]          for k in range(0, 9):
                                                      B[q] = B[q] + A[t, k]
 
-They come from loops fused of some whose number of iterations is known only when the program runs. A processor takes some twenty
-cycles for one, and code generators do not move them: a divisor might be zero. Here it is known to be positive.
+They come from fused loops whose extents are known only at run time. A division takes some twenty cycles, and code generators do
+not move it: the divisor might be zero. Here it is known to be positive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from weft.lower.stmt_rewriter import BoundedRewriter, Steps, map_functions, size
 
 
 def hoist_divisions(program: Program) -> Program:
-    """Returns *program* with lets for what divides by a size; to be used once loops are vectorized."""
+    """Returns *program* with lets for quotients and remainders by sizes; to be used once loops are vectorized."""
     return map_functions(program, _named)
 
 
@@ -53,9 +53,9 @@ class _Name(BoundedRewriter):
 
 
 def _divisions(body: Stmt, var: Var, bounds: Bounds) -> list[Expr]:
-    """Returns what divides *var*, or what it is in, by a positive size in *body*, and depends on no loop inside.
+    """Returns the divisions in *body* of expressions of *var* by a positive size that depend on no loop inside.
 
-    What contains others goes before them, so that their lets are around its own.
+    A division that contains others comes before them, so that their lets are around its own.
     """
     inside = {v for t in statements(body) for v in bound_vars(t)}
     found: dict[Expr, None] = {}

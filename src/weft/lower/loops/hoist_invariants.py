@@ -1,12 +1,12 @@
-"""Moves out of loops what is the same in every iteration, and what only the first one does.
+"""Moves loop-invariant lets and conditions out of loops (LICM), and peels statements that only the first iteration runs.
 
     for k in range(16):                        C[i] = 0.0
         if k == 0:                    ->       for k in range(16):
             C[i] = 0.0                             C[i] = C[i] + A[k]
         C[i] = C[i] + A[k]
 
-Lets and whole-body conditions that do not depend on the loop move out too. Invariant values inside expressions are left
-to the code generator.
+Lets and whole-body conditions that do not depend on the loop move out. Invariant values inside expressions are left to the
+code generator.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from weft.lower.stmt_rewriter import BoundedRewriter, Steps, map_functions, size
 
 
 def hoist_invariants(program: Program) -> Program:
-    """Returns *program* with loops freed of invariant lets and conditions, and of what only a first iteration does."""
+    """Returns *program* without invariant lets and conditions, and statements of first iterations only, inside loops."""
     return map_functions(program, lambda f: _Hoist(size_bounds(f)).rewrite(f.body))
 
 
@@ -47,7 +47,7 @@ class _Hoist(BoundedRewriter):
 
 
 def _hoisted(loop: For, bounds: Bounds) -> Stmt:
-    """Returns *loop*, behind whatever could be taken out of it."""
+    """Returns *loop*, behind the statements moved out of it."""
     body = loop.body
     if isinstance(body, Let) and _is_free(body.value, loop):
         return Let(body.var, body.value, _hoisted(_with(loop, body.body), bounds))
@@ -72,7 +72,7 @@ def _is_free(e: Expr, loop: For) -> bool:
 
 
 def _only_first(s: If, loop: For, bounds: Bounds) -> Stmt | None:
-    """Returns what *s*, which begins the body of *loop*, does in the first iteration, if it does nothing in any other."""
+    """Returns the part of *s*, the first statement of *loop*, that runs in the first iteration, if *s* does nothing in others."""
     if s.other is not None or loop.kind in (LoopKind.PARALLEL, LoopKind.BOUND) or loop.var not in free_vars(s.cond):
         return None
     later = bounds.bind(loop.var, loop.begin + ONE, loop.begin + loop.extent - ONE)
@@ -87,5 +87,5 @@ def _only_first(s: If, loop: For, bounds: Bounds) -> Stmt | None:
 
 
 def _is_changed(cond: Expr, body: Stmt) -> bool:
-    """Answers whether *body* writes what *cond* reads."""
+    """Answers whether *body* writes memory that *cond* reads."""
     return may_write(body, {n.buffer for n in loads(cond)})

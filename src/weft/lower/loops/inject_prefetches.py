@@ -1,14 +1,13 @@
-"""Gives the machine the addresses of what a loop will read some iterations later.
+"""Inserts software prefetches of elements that a loop reads some iterations later.
 
     for i in range(64, prefetch=(A, 2)):        for i in range(64):
         B[i] = A[i * 16]                ->          prefetch(A.at((i + 2) * 16))
                                                     B[i] = A[i * 16]
 
-One address for each cache line of each read that depends on the loop, just before the statement that reads, and for one line
-more where a run of elements need not begin at one. Pieces of lines that unrolled loops read side by side, such as the short
-vectors of a row, are one read. Lines whole pages apart share a set of the first-level cache, which would not hold those that are
-under way: they are brought into the second. Addresses that would themselves have to be read from memory are left out, as are the
-scattered lanes of gathers.
+One prefetch for each cache line of each read that depends on the loop, just before the statement that reads, and for one line
+more where a run of elements may be unaligned. Pieces of lines that unrolled loops read side by side, such as the short vectors
+of a row, count as one read. Lines whole pages apart share a set of the first-level cache, which could not hold all lines in
+flight: they are prefetched into the second level. Addresses that depend on memory, such as those of gathers, are skipped.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _is_noted(body: Stmt) -> bool:
 
 
 class _Inject(StmtRewriter):
-    """Carries the loops that asked, and the values of the `let`s around, in terms of the loops'."""
+    """Carries the loops with notes, and the values of the `let`s around, in terms of the loops' variables."""
 
     def __init__(self, bounds: Bounds, target: Target) -> None:
         self.bounds = bounds
@@ -112,7 +111,7 @@ class _Inject(StmtRewriter):
         return seq(*calls, If(s.cond, then, other))
 
     def _calls(self, s: Stmt) -> Iterator[Stmt]:
-        """Yields the calls that go before *s*."""
+        """Yields the prefetch calls to be put before *s*."""
         if not self.asked:
             return
         read = [n for e in own_exprs(s) for n in loads(e)]
@@ -122,7 +121,7 @@ class _Inject(StmtRewriter):
                     yield from self._lines(n, var, hint.distance)
 
     def _lines(self, n: Load, var: Var, distance: int) -> Iterator[Stmt]:
-        """Yields a call for each cache line that *n* will read."""
+        """Yields a prefetch call for each cache line that *n* will read."""
         first, count = _first(n.indices[0])
         at = None if first is None else substitute(first, self.values)
         if at is None or var not in free_vars(at) or reads_memory(at):
@@ -142,7 +141,7 @@ class _Inject(StmtRewriter):
                     yield call
 
     def _run(self, at: Expr, count: int, line: int) -> tuple[Expr, int]:
-        """Returns the beginning and the length of the run that unrolled loops read in pieces of *count* elements from *at* on.
+        """Returns the first index and the length of the run that unrolled loops read in pieces of *count* elements from *at* on.
 
         Pieces of whole lines are left to their loops.
         """
@@ -152,9 +151,9 @@ class _Inject(StmtRewriter):
         return at, count
 
     def _hoisted(self, call: Stmt, used: Collection[Var]) -> bool:
-        """Puts a call before the outermost unrolled loop that its address does not depend on, so that it is given once.
+        """Puts a call before the outermost unrolled loop that its address does not depend on, so that it is made once.
 
-        Loops inside that one go along where the address depends on them. Returns whether there is such a loop.
+        Loops inside that one are copied around the call where the address depends on them. Returns whether there is such a loop.
         """
         free = next((k for k, (f, _) in enumerate(self.unrolled) if f.var not in used), None)
         if free is None or any(not isinstance(f.extent, Const) for f, _ in self.unrolled[free:]):
@@ -167,7 +166,7 @@ class _Inject(StmtRewriter):
 
 
 def _step(index: Expr, var: Var) -> int | None:
-    """Returns how many elements on *index* is for the next value of *var*; None if that isn't known."""
+    """Returns the stride of *index* along *var*, in elements; None if that isn't known."""
     found = linear_terms(index, [var])
     step = None if found is None else found[0].get(var)
     return int(step.value) if isinstance(step, Const) else None

@@ -81,7 +81,7 @@ class _Outline(StmtRewriter):
 
 
 def captured(body: Stmt, own: Iterable[Var]) -> tuple[list[Buffer], list[Var]]:
-    """Returns the buffers and variables that *body* uses but does not make, in order of first use."""
+    """Returns the free buffers and variables of *body*, in order of first use."""
     made: set[Buffer | Var] = set(own)
     buffers: dict[Buffer, None] = {}
     used: dict[Var, None] = {}

@@ -1,4 +1,4 @@
-"""Cuts loops where a guard in them is decided, so that the long part runs without it.
+"""Loop partitioning (index-set splitting): cuts loops at the points where a guard changes, so that the long part runs without it.
 
     for i in range(7):                              for i in range(6):
         for j in range(4):                              for j in range(4):
@@ -7,10 +7,10 @@
                                                         if j < 2:
                                                             B[24 + j] = 0.0
 
-The guards are the conditions of `if`s and of selects: tails of splits that do not divide, borders of padded windows, pieces of a
-concatenation. A parallel loop is not cut but tests once for each iteration which of two bodies to run. The code grows, so
-that only bodies within a size limit are copied, and the parts left over for the borders are cut again only where vectors in
-registers are guarded one by one: those branches take longer than all else in a tile, and few such tiles would rule the time.
+The guards are the conditions of `if`s and of selects: remainders of splits that do not divide, borders of padded windows, pieces
+of a concatenation. A parallel loop is not cut but tests once for each iteration which of two bodies to run. The code grows, so
+only bodies within a size limit are copied, and the borders are cut again only where vectors in registers are guarded one by one:
+those branches take longer than all else in a tile, and a few such tiles would dominate the run time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Partition(BoundedRewriter):
         super().__init__(bounds)
         self.budget = budget
         self.guards = Guards()
-        self.rigid = 0  # inside how many unrolled or vectorized loops, or borders
+        self.rigid = 0  # depth inside unrolled or vectorized loops, or borders
         self.growth = 0
 
     def visit_for(self, s: For) -> Steps:
@@ -101,7 +101,7 @@ class _Partition(BoundedRewriter):
     def _told_apart(
         self, s: For, digit: Digit, cut: Cut, values: Sequence[Expr], others: list[tuple[Digit, Cut]]
     ) -> Steps:
-        """Gives a border of one value at either end a body of its own, in which the digit is known: that decides its guards."""
+        """Gives a border of one value at either end a body of its own, in which the digit is constant, which decides guards."""
         self.growth += len(values) * max(1, stores_in(s.body))
         made = yield from self._tested(_with_body(s, assume(s.body, cut.true)), others)
         for value in values:
@@ -123,12 +123,12 @@ class _Partition(BoundedRewriter):
         return self._may_copy(s) and self._decided_in(s) * SMALL_PART >= stores_in(s.body)
 
     def _may_copy(self, s: For, times: int = 1) -> bool:
-        """Answers whether the body of a loop is small enough for so many more of it."""
+        """Answers whether the body of a loop is small enough for this number of copies."""
         size = stores_in(s.body)
         return size <= self.budget.partitioned_body and self.growth + times * size <= self.budget.partition_growth
 
     def _decided_in(self, s: For) -> int:
-        """Returns the stores in those parts of a loop whose guards it decides: where these are few, loops inside it are cut."""
+        """Returns the stores in those parts of a loop whose guards its cut decides: if these are few, loops inside it are cut."""
         body = s.body
         while isinstance(body, Alloc):
             body = body.body
@@ -136,9 +136,9 @@ class _Partition(BoundedRewriter):
         return sum(stores_in(p) for p in parts if any(s.var in free_vars(g) for g in self.guards.of(p)))
 
     def _is_in_registers(self, body: Stmt, var: Var | None = None) -> bool:
-        """Answers whether vectors in registers are guarded one by one: branches between them take longer than all they do.
+        """Answers whether vectors in registers are guarded one by one: the branches take longer than the arithmetic.
 
-        With *var*, only the guards that it is in count.
+        With *var*, only the guards that use it count.
         """
         guarded = [t for t in statements(body) if isinstance(t, Store | If) and self.guards.of(t) and uses_registers(t)]
         return any(var is None or var in free_vars(g) for t in guarded for g in self.guards.of(t))
@@ -186,8 +186,8 @@ def _fresh(s: For) -> For:
 def _is_worth_cutting(body: Stmt, border: Expr, whole: Expr, small: int) -> bool:
     """Answers whether the *border* of a *whole* is worth cutting, too.
 
-    It is if it is a good part of the whole. A border of a size that is not known may be all there is: it is cut again if the body
-    has no more than *small* stores.
+    It is if it is a large part of the whole. A border of unknown size may be the whole loop: it is cut again if the body has no
+    more than *small* stores.
     """
     if not isinstance(whole, Const):
         return stores_in(body) <= small

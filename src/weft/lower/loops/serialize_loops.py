@@ -1,4 +1,4 @@
-"""Runs parallel loops one iteration after another, in the thread that comes to them.
+"""Makes parallel loops serial, in the thread that reaches them.
 
 for i in parallel(0, 8):   ->   for i in range(0, 8):
 """

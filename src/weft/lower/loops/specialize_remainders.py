@@ -1,4 +1,4 @@
-"""Writes a tile of registers that may end early out for each number of rows that it may have.
+"""Specialises the remainder tile of a register-tiled loop: one version for each number of rows that may be left.
 
                                                 if n - 4 * t == 1:
     for i in unrolled(0, 4):                        S[0] = 0.0
@@ -10,8 +10,8 @@
         if t * 4 + i < n: B[t * 4 + i] = S[i]   elif 4 <= n - 4 * t:
                                                     all four rows
 
-It is the last tile of as many rows as are known only when the program runs. A branch for each row in each step of a reduction
-takes several times as long as the step.
+The number of rows is known only at run time, so the last tile may be partial. A branch for each row in each step of a reduction
+would take several times as long as the step.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def specialize_remainders(
     *,
     rows: Annotated[int, "rows of the largest tile that is written out for each number of them"] = MOST_REMAINDERS,
 ) -> Program:
-    """Returns *program*, after `partition_loops`, with the last tile of rows written out for each number of them."""
+    """Returns *program*, after `partition_loops`, with a version of the last tile for each number of rows."""
     return map_functions(program, lambda f: _Count(code_budget(target).remainder_growth, rows).rewrite(f.body))
 
 
@@ -88,7 +88,7 @@ class _Count(StmtRewriter):
         self.growth = 0
 
     def visit_alloc(self, s: Alloc) -> Steps:
-        """Gives each number of rows registers of its own, which need not have the guards of the tile as it was."""
+        """Gives each version registers of its own, without the guards of the original tile."""
         body: Stmt = s
         while isinstance(body, Alloc):
             body = body.body
@@ -105,7 +105,7 @@ class _Count(StmtRewriter):
         return seq(*made)
 
     def _rows(self, s: Seq) -> _Rows | None:
-        """Returns the rows of a tile, if *s* is all that is done with one; None for anything else, and for large tiles."""
+        """Returns the rows of a tile, if *s* is the whole code of one; None for anything else, and for large tiles."""
         if sum(bool(self.guards.of(p)) for p in s.body) < 2 or not uses_registers(s):
             return None
         unrolled = _unrolled(s)
@@ -138,7 +138,7 @@ def _unrolled(s: Stmt) -> dict[Var, int]:
 def _counted(tile: Stmt, rows: _Rows) -> Stmt:
     """Returns *tile* for each number of rows, one after another."""
     result = tile
-    if _is_guarded(tile, rows):  # without a row it does nothing
+    if _is_guarded(tile, rows):  # without a row there is no work
         result = If(rows.left >= index(rows.most), rename_fresh(assume(tile, rows.guards)), None)
     for count in range(rows.most - 1, 0, -1):
         result = If(eq(rows.left, index(count)), rename_fresh(_of_rows(tile, rows, count)), result)
@@ -146,14 +146,14 @@ def _counted(tile: Stmt, rows: _Rows) -> Stmt:
 
 
 def _is_guarded(s: Stmt, rows: _Rows) -> bool:
-    """Tells whether *s* stores nothing but what is of some row."""
+    """Tells whether all stores of *s* are guarded by a row."""
     if isinstance(s, If) and any(g in rows.guards for g in conjuncts(s.cond)):
         return s.other is None
     return not isinstance(s, Store | Eval | Call | Assert) and all(_is_guarded(t, rows) for t in sub_statements(s))
 
 
 def _of_rows(tile: Stmt, rows: _Rows, count: int) -> Stmt:
-    """Returns *tile* for *count* rows; loops over nothing but rows end with them."""
+    """Returns *tile* for *count* rows; loops over rows only get that extent."""
     short = {f.var for f in statements(tile) if isinstance(f, For) and _is_of_rows(f, rows)}
 
     def shorten(n: Node) -> Node | None:
@@ -166,7 +166,7 @@ def _of_rows(tile: Stmt, rows: _Rows, count: int) -> Stmt:
 
 
 def _is_of_rows(loop: For, rows: _Rows) -> bool:
-    """Tells whether all that *loop* does, from its first iteration on, is guarded as a row."""
+    """Tells whether the whole body of *loop* is guarded as a row, with the loop starting at the first row."""
     body = loop.body
     while isinstance(body, For | Alloc):
         body = body.body

@@ -1,4 +1,4 @@
-"""Spreads over one iteration of a loop the asking for what a later one reads.
+"""Spreads the prefetches for a later iteration of a loop evenly over the current iteration.
 
     for p in range(0, 8, prefetch=(B, 1)):          for p in range(0, 8):
         for t in range(0, 2):                           for t in range(0, 2):
@@ -7,10 +7,10 @@
                     ... B[p * 8192 + k * 32 + j]                for j in vectorized(0, 32):
                                                                     ... B[p * 8192 + k * 32 + j]
 
-The reader walks over a run of memory, here 8192 elements, and does so again for each value of `t`: each of these times asks for
-a piece of the next run, from one end to the other, so that memory is read in order and as evenly as it can be. Readers in loops
-that follow one another each ask for what the next one reads. Hints on loops whose readers do not walk like that, by several
-elements a step, are left to `inject_prefetches`, which asks where the reader is.
+The reader walks over a run of memory, here 8192 elements, once for each value of `t`: each of these walks prefetches a piece of
+the next run, from one end to the other, so that memory is read in order and at an even rate. Of readers in consecutive loops,
+each prefetches the run of the next one. Hints on loops whose readers do not walk like that, by several elements a step, are left
+to `inject_prefetches`, which puts prefetches beside the reads.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class _Spread(StmtRewriter):
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """A reader's way: *loops*, the outermost first, of which each step is *width* elements on in the same order; *again*
-    are the loops that make it go there several times. It begins at *first*, and at the *streams* further on."""
+    """A reader's walk over memory: *loops*, the outermost first, each step of which advances by *width* elements in memory order;
+    *again* are the loops that repeat the walk. It begins at *first*, and at *streams* offsets from there."""
 
     load: Load
     first: Expr
@@ -96,18 +96,18 @@ class _Walk:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What is the same for readers that walk over runs of the same length in the same steps."""
+        """The key that readers share whose runs have the same length and steps."""
         return self.streams, self.width, tuple([f.extent for f in self.loops])
 
     def calls(self, first: Expr, turns: tuple[int, int], target: Target, bounds: Bounds) -> tuple[Var, list[Stmt]]:
-        """Returns what to ask for of the run that begins at *first*, and in which loop, at the start of its body.
+        """Returns the prefetch calls for the run that begins at *first*, and the variable of the loop whose body they start.
 
-        *turns* are how often others ask for pieces of that run before this reader does, and how many pieces there are.
+        *turns* are the number of pieces of that run that other readers prefetch before this one, and the number of all pieces.
         """
         line = max(1, target.caches.line // self.load.buffer.dtype.bytes)
         piece = -(-self.width // turns[1])
         inner = len(self.loops)
-        length = piece  # of what is asked for at once: whole lines, if an outer loop has as many
+        length = piece  # elements of one prefetch step: whole lines, if an outer loop has as many
         while length < line and inner > 1:
             inner -= 1
             length *= _count(self.loops[inner : inner + 1])
@@ -118,10 +118,10 @@ class _Walk:
 
 
 def _asked(walks: Sequence[_Walk], var: Var, distance: int) -> list[tuple[_Walk, Expr, tuple[int, int]]]:
-    """Returns, for each of *walks*, the beginning of the run to ask for, and its turns at that.
+    """Returns, for each of *walks*, the beginning of the run to prefetch, and its share of the pieces.
 
-    That is the next run where an iteration of the loop *var* goes over several, one after another, of the same shape; else the
-    same run *distance* iterations later.
+    That is the next run where an iteration of the loop *var* walks over several runs of the same shape in turn; else the same
+    run *distance* iterations later.
     """
     runs: dict[tuple[Expr, tuple[object, ...]], int] = {}
     before: list[int] = []
@@ -140,7 +140,7 @@ def _asked(walks: Sequence[_Walk], var: Var, distance: int) -> list[tuple[_Walk,
 
 
 def _walks(root: For, buffer: Buffer, bounds: Bounds) -> Iterator[_Walk]:
-    """Gives the ways of all that reads *buffer* in *root*; nothing if one of them is not known."""
+    """Returns the walks of all readers of *buffer* in *root*; none if one of them is not known."""
     made: list[_Walk] = []
     stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(root.body, (), frozenset())]
     while stack:
@@ -166,7 +166,7 @@ def _walk(n: Load, root: For, loops: Sequence[For], bounds: Bounds) -> _Walk | N
         return None
     steps, first = found
     inner = max([n for n, f in enumerate(loops) if f.kind is LoopKind.SERIAL], default=-1)
-    serial = [f for f in loops[: inner + 1] if f.extent is not ONE]  # those written out around a loop take turns, too
+    serial = [f for f in loops[: inner + 1] if f.extent is not ONE]  # unrolled loops around a loop take turns, too
     moving = [f for f in serial if steps.get(f.var, 0)]
     again = serial[: len(serial) - len(moving)]
     if not moving or moving != serial[len(again) :] or not _is_one_run(moving, steps):
@@ -191,7 +191,7 @@ def _steps(i: Expr, loops: Sequence[For], bounds: Bounds) -> tuple[dict[Var, int
 
 
 def _is_one_run(moving: Sequence[For], steps: Mapping[Var, int]) -> bool:
-    """Tells whether each step of one of *moving*, nested loops, goes on where those inside it have come to."""
+    """Tells whether each step of one of *moving*, nested loops, continues where the loops inside it have ended."""
     width = steps[moving[-1].var]
     return all(steps[f.var] == width * _count(moving[k + 1 :]) for k, f in enumerate(moving))
 

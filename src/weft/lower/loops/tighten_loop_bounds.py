@@ -1,4 +1,4 @@
-"""Ends a loop where the guard around its whole body ends it.
+"""Tightens the extent of a loop by the guard around its whole body.
 
 for i in range(0, 16):                for i in range(0, 3):
     if i < 3 and p:          ->           if p:
@@ -19,8 +19,8 @@ from weft.targets import Target
 def tighten_loop_bounds(program: Program, target: Target) -> Program:
     """Returns *program* with loops of constant extent cut to the iterations for which their whole body's guard can hold.
 
-    A vectorized one over registers keeps whole vectors, and its guard. It is cut only if all others over the same registers can
-    be cut alike: what is done to a register is done to all of it.
+    A vectorized loop over registers keeps whole vectors, and its guard. It is tightened only if all other loops over the same
+    registers can be, too: registers are accessed as whole vectors.
     """
     return map_functions(program, lambda f: _Shrink(target).rewrite(f.body))
 
@@ -58,7 +58,7 @@ class _Shrink(StmtRewriter):
         return For(s.var, s.begin, extent, s.kind, inner, s.notes)
 
     def _cut(self, s: For, cond: Expr) -> tuple[Expr, Expr]:
-        """Returns the number of iterations in which *cond* can hold, and what is left of it to be tested in these."""
+        """Returns the number of iterations in which *cond* can hold, and the remaining condition to be tested in these."""
         if not isinstance(s.begin, Const) or not isinstance(s.extent, Const):
             return s.extent, cond
         ends = [(c, _end(c, s)) for c in conjuncts(cond)]
@@ -88,7 +88,7 @@ def _length(s: For) -> tuple[Expr, int | None]:
 
 
 def _end(c: Expr, loop: For) -> int | None:
-    """Returns the first value of the loop's variable for which the condition *c* fails for good, if it says so."""
+    """Returns the value of the loop's variable from which on the condition *c* always fails, if there is one."""
     if isinstance(c, Lt | Le) and c.a is loop.var and isinstance(c.b, Const):
         return int(c.b.value) + isinstance(c, Le)
     return None

@@ -127,7 +127,7 @@ def _constant(e: Expr) -> int:
 
 
 def _may_skip(n: Node, iteration: Var) -> bool:
-    """Tells whether *n* may leave out what is inside, or in other lanes in each *iteration*."""
+    """Tells whether *n* may skip the statements inside, or run them in different lanes in each *iteration*."""
     if isinstance(n, Select | And | Or):
         decides = n.cond if isinstance(n, Select) else n.a
         return decides.dtype.lanes == 1 or iteration in free_vars(decides)

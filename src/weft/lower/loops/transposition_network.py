@@ -20,7 +20,7 @@ Name = Callable[[Expr], Expr]
 
 
 def transposed(rows: Sequence[Expr], per_part: int, name: Name) -> list[Expr]:
-    """Returns the columns of the square matrix of *rows*, in parts of so many elements each; *name* binds what is shared."""
+    """Returns the columns of the square matrix of *rows*, in parts of so many elements each; *name* binds shared values."""
     made, lanes = list(rows), len(rows)
     step = 1
     while step < per_part:

@@ -1,4 +1,4 @@
-"""Writes unrolled loops out, for backends that do not unroll themselves.
+"""Unrolls the loops of kind `unrolled`, for backends that do not do it themselves.
 
     for i in unrolled(0, 2):              C[0] = A[0]
         C[i] = A[i]              ->       C[1] = A[1]
@@ -19,7 +19,7 @@ def unroll_loops(program: Program) -> Program:
 
 
 class _Unroll(StmtRewriter):
-    """Writes out inner loops first."""
+    """Unrolls inner loops first."""
 
     def visit_for(self, s: For) -> Steps:
         body = yield s.body

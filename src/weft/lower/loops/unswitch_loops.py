@@ -1,4 +1,4 @@
-"""Takes a condition that a loop does not change out of it, and makes a loop for each of its two values.
+"""Loop unswitching: moves a loop-invariant condition out of a loop, with a version of the loop for each of its two values.
 
     for j in range(0, 64):                          if 0 < i:
         C[i, j] = select(0 < i, A[j], 0.0)              for j in range(0, 64):
@@ -7,8 +7,8 @@
                                                         for j in range(0, 64):
                                                             C[i, j] = 0.0
 
-Only the part of a condition that is the same throughout the loop is taken out; the rest stays in the first of the two. The code
-grows, so that large bodies are left alone.
+Only the invariant part of a condition moves out; the rest stays in the first version. The code grows, so large bodies are left
+alone.
 """
 
 from __future__ import annotations

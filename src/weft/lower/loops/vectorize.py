@@ -4,8 +4,8 @@
         C[j] = A[j] * s[0]            ->              C[ramp(p * 16, 1, 16)] = A[ramp(p * 16, 1, 16)] * broadcast(s[0], 16)
 
 A vector is as wide as one, two or four of the target's registers, of the widest type in the loop; longer loops become loops
-over vectors, and what is left over at the end takes narrower ones. Conditions that differ between lanes become masks of the
-stores under them. Loops with calls or other effects in them run one iteration at a time.
+over vectors, and the remainder takes narrower ones. Conditions that differ between lanes become masks of the stores under them.
+Loops with calls or other effects in them run one iteration at a time.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _has_vectors(body: Stmt) -> bool:
 def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
     """Cuts *loop* into vectors of *lanes* and a remainder of narrower ones; a remainder of unknown length is a serial loop.
 
-    With *masks*, a remainder that would take several vectors is one, in some of whose lanes nothing happens. Memory of the
-    iterations' own has no room for those lanes.
+    With *masks*, a remainder that would take several vectors is a single masked one. Buffers private to an iteration have no room
+    for the masked-off lanes.
     """
     if lanes == 1:
         raise NotVectorizable
@@ -136,8 +136,8 @@ def _pieces(loop: For, lanes: int, bounds: Bounds, *, masks: bool) -> Stmt:
 def _unit(loop: For, extent: int, lanes: int) -> int:
     """Returns the lanes of the vectors that a loop is cut into, given those of a register.
 
-    Two or four registers make one vector: the code is the same, and costs less to generate. A vector that crosses a multiple
-    of a divisor in an index would touch memory that is not in one piece, so that one register is enough there.
+    Two or four registers make one vector: the code is the same, and costs less to generate. A vector that crosses a multiple of a
+    divisor in an index would access memory that is not contiguous, so one register is enough there.
     """
     registers, rest = divmod(extent, lanes)
     whole = [extent] if rest == 0 and registers in (2, 4) else []
@@ -147,7 +147,7 @@ def _unit(loop: For, extent: int, lanes: int) -> int:
 
 
 def _divisors(loop: For) -> set[int]:
-    """Returns the constants that something with the loop's variable in it is divided by."""
+    """Returns the constant divisors of expressions with the loop's variable."""
     found: set[int] = set()
     for s in statements(loop.body):
         for n in (n for e in own_exprs(s) for n in post_order(e)):
@@ -189,7 +189,7 @@ def _widest(body: Stmt) -> int:
 
 
 def _values(e: Expr) -> Iterator[Expr]:
-    """Yields what is computed in *e*: not the indices of its loads."""
+    """Yields the nodes of *e* but those in the indices of its loads."""
     seen: set[Node] = set()
     stack: list[Node] = [e]
     while stack:

@@ -1,4 +1,4 @@
-"""The table of expansions: how each mathematical function is built, and how far off it may be.
+"""The table of expansions: how each mathematical function is built, and its largest error.
 
     @expansion("rsqrt", f32=Error(1.5, 1.5), f64=Error(1.5, 1.5))
     def rsqrt(kit: Kit, x: Expr) -> Expr: ...

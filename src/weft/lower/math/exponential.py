@@ -106,7 +106,7 @@ def exp2(kit: Kit, x: Expr) -> Expr:
 
 
 def _but_zero(kit: Kit, x: Expr, bound: float, power: Callable[[Expr], Expr]) -> Expr:
-    """Returns *power* of x, but zero below *bound*, where that is what it rounds to.
+    """Returns *power* of x, but zero below *bound*, where the power rounds to zero.
 
     Many processors take a hundred times as long to underflow as to compute, and masked scores of an attention all do: they are
     replaced before.
@@ -118,7 +118,7 @@ def _but_zero(kit: Kit, x: Expr, bound: float, power: Callable[[Expr], Expr]) ->
 def quarter_expm1(kit: Kit, x: Expr) -> Expr:
     """Returns (e^x - 1) / 4, which does not overflow until e^x exceeds the largest number twice over.
 
-    With n the integer next to x / ln 2 and r what is left, it is 2^(n-2) (e^r - 1) + (2^(n-2) - 1/4).
+    With n the integer next to x / ln 2 and r the remainder, it is 2^(n-2) (e^r - 1) + (2^(n-2) - 1/4).
     """
     t = kit.shifted(x, LOG2_E)
     r = kit.subtract_multiple(x, kit.unshifted(t), LN_2[kit.element])

@@ -49,7 +49,7 @@ ATAN: Coefficients = {
 
 
 HALF_PI: Final = {f32: (1.57079637050628662109375, -4.371139e-08), f64: (math.pi / 2, 6.123233995736766e-17)}
-"""pi / 2 rounded, and what rounding lost."""
+"""pi / 2 rounded, and the rounding error."""
 
 
 def _asin_core(kit: Kit, a: Expr) -> tuple[Expr, Expr]:

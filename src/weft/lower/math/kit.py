@@ -1,4 +1,4 @@
-"""What expansions are written with: constants, polynomials and bit patterns of one float type.
+"""The building blocks of expansions: constants, polynomials and bit patterns of one float type.
 
 An expansion must turn into straight vector code on every target, so it uses arithmetic, comparisons, selects and bit
 tricks alone: no branches, no table look-ups, no conversions between widths.
@@ -18,7 +18,7 @@ Coefficients = Mapping[DType, Sequence[float]]
 """A polynomial for each float type, lowest degree first.
 
 All of them are minimax fits (Remez exchange in 160-bit arithmetic), rounded to the type one coefficient at a time from
-the lowest degree up, with those not yet rounded fitted anew after each.
+the lowest degree up; the remaining coefficients are refitted after each.
 """
 
 
@@ -159,11 +159,11 @@ class Kit:
         return self.fma(x, scale, self.shifter)
 
     def unshifted(self, shifted: Expr) -> Expr:
-        """Returns the rounded number in what `shifted` returned."""
+        """Returns the rounded number in the result of `shifted`."""
         return shifted - self.shifter
 
     def power_of_two(self, shifted: Expr, offset: int = 0) -> Expr:
-        """Returns 2^(n + offset) for the n in what `shifted` returned; the exponent must be a normal number's."""
+        """Returns 2^(n + offset) for the n in the result of `shifted`; the exponent must be a normal number's."""
         one = self.format.bias + offset
         return self.real((self.bits(shifted) << self.format.mantissa) + (one << self.format.mantissa))
 

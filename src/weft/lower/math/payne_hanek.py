@@ -98,7 +98,7 @@ def _window(kit: Kit, start: Expr) -> list[Expr]:
 
 
 def _product(kit: Kit, m: Expr, window: list[Expr]) -> tuple[Expr, Expr]:
-    """Returns the upper two words of m times the window, less what overflows."""
+    """Returns the upper two words of m times the window, without the words that overflow."""
     first, second, third = window
     carried = _high_product(kit, m, third)
     low = m * second

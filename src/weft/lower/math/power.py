@@ -41,8 +41,8 @@ def rsqrt(kit: Kit, x: Expr) -> Expr:
 def _log2_in_two(kit: Kit, x: Expr) -> tuple[Expr, Expr]:
     """Returns log2(x) as the sum of two numbers, for a positive finite x.
 
-    With x = 2^k m and s = (m - 1) / (m + 1) it is k + 2 log2(e) atanh(s). The quotient s gets a correction from what
-    its product with m + 1 leaves over. Products that must be exact are made of heads, half a significand long
+    With x = 2^k m and s = (m - 1) / (m + 1) it is k + 2 log2(e) atanh(s). The quotient s is corrected by the remainder
+    of its product with m + 1. Products that must be exact are made of heads, half a significand long
     (Dekker, 1971), so nothing here depends on a fused multiply-add.
     """
     k, m = split_exponent(kit, x)
@@ -73,13 +73,13 @@ def _cube(kit: Kit, s: Expr, s_head: Expr, s_tail: Expr) -> tuple[Expr, Expr]:
     square = s_head * s_head
     square_head = kit.head(square)
     rough = kit.head(square * s_head)
-    # square_head * s_head is exact; what is cut from it, from the square and from s comes in by itself
+    # square_head * s_head is exact; the tails of it, of the square and of s are added separately
     rest = kit.fma(square_head, s_head, -rough) + (square - square_head) * s_head
     return rough, kit.fma(s_tail, kit.fma(s, s_head + s, square), rest)
 
 
 def _two_sum(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Returns the rounded a + b and what rounding lost, for |a| >= |b| (Dekker, 1971)."""
+    """Returns the rounded a + b and the rounding error, for |a| >= |b| (Dekker, 1971)."""
     total = a + b
     return total, (a - total) + b
 

@@ -81,7 +81,7 @@ def is_inf(kit: Kit, x: Expr) -> Expr:
 
 @expansion("fma")
 def fma(kit: Kit, a: Expr, b: Expr, c: Expr) -> Expr:
-    """Returns `a * b + c` rounded twice, which is what a target without the instruction can do cheaply."""
+    """Returns `a * b + c` rounded twice, the cheap form for a target without the instruction."""
     return a * b + c
 
 

@@ -112,7 +112,7 @@ def _odd(kit: Kit, x: Expr, of_size: Expr) -> Expr:
 
 @expansion("sin", f32=Error(1.9, 3.4), f64=Error(2.0, 2.0))
 def sin(kit: Kit, x: Expr) -> Expr:
-    """Returns the sine: of what is left of x less the nearest multiple of pi."""
+    """Returns the sine of the remainder of x by the nearest multiple of pi."""
     t = kit.shifted(x, 1 / math.pi)
     near = _sine(kit, _remainder(kit, x, kit.unshifted(t), 1.0), kit.bits(t))
     parity, r = reduce_large(kit, x)
@@ -130,7 +130,7 @@ def cos(kit: Kit, x: Expr) -> Expr:
 
 @expansion("tan", f32=Error(3.0, 5.0), f64=Error(3.0, 4.2))
 def tan(kit: Kit, x: Expr) -> Expr:
-    """Returns the tangent of what is left of x less the nearest multiple of pi / 2."""
+    """Returns the tangent of the remainder of x by the nearest multiple of pi / 2."""
     t = kit.shifted(x, 2 / math.pi)
     near = _tangent(kit, _remainder(kit, x, kit.unshifted(t), 0.5), kit.bits(t))
     parity, r = reduce_large(kit, x, 2)

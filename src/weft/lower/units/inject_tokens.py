@@ -1,4 +1,4 @@
-"""Lets the units of a machine wait for one another: tokens are pushed and popped where what one has touched another uses.
+"""Synchronises the units of a machine: tokens are pushed and popped for the dependences between units.
 
     for k in range(0, 8):                        push(execute -> load)
         load(inp, X[k])                          for k in range(0, 8):
@@ -11,12 +11,12 @@
                                                  pop(execute -> load)
 
 Each unit runs its own instructions in order, and is ahead of the others as far as its pops let it (Chen et al., "TVM", OSDI 2018,
-section 4.4). A push is put after what must be finished, a pop before what must wait: for values that were written (load, then
-execute) and for memory that is used again (execute, then the next load). What waits for the iteration before finds a token
-that is pushed before the loop, and the last one is taken after it.
+section 4.4). A push is put after the source of a dependence, a pop before its sink: for flow dependences (load, then execute)
+and for anti dependences through reused memory (execute, then the next load). For a wait on the previous iteration, a token is
+pushed before the loop, and the last one is popped after it.
 
 There is one queue of tokens for each pair of units, and tokens have no names: the n-th pop gets the n-th push. So in each body of
-a loop only those waits are kept that no other one includes, which do not cross; and while a statement that uses a queue
+a loop only those waits are kept that no other one implies, which do not cross; and while a statement that uses a queue
 inside runs, no other token is in that queue.
 """
 
@@ -56,7 +56,7 @@ _EVERYWHERE: Final = (None, None)
 
 
 def inject_tokens(program: Program, target: Target) -> Program:
-    """Returns *program*, whose buffers are flat and stay where they are from here on, with its units' waits written out.
+    """Returns *program*, whose buffers are flat and final, with explicit tokens between its units.
 
     Raises `LoweringError` for a statement that no unit of *target* runs.
     """
@@ -65,7 +65,7 @@ def inject_tokens(program: Program, target: Target) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access by a unit: elements `lo .. hi` of *buffer*, whichever iterations of the loops around run; None is unbounded."""
+    """An access by a unit: elements `lo .. hi` of *buffer* over all iterations of the loops around; None is unbounded."""
 
     unit: int
     buffer: Buffer
@@ -85,11 +85,11 @@ def _is_below(a: _Use, b: _Use) -> bool:
 
 @dataclass(slots=True)
 class _Part:
-    """A statement with the tokens inside it, and what is to be known of it outside.
+    """A statement with the tokens inside it, and a summary for the level outside.
 
     `waiting` counts the tokens that must be in a queue before it begins, and are again when it has ended; `used` has the queues
-    in which tokens come and go while it runs. What `repeats` has settled its own waits from one run to the next, and what
-    does not surely run may leave them to others.
+    in which tokens come and go while it runs. A part that `repeats` handles its own waits from one run to the next; a part
+    that may not run (`runs` is False) leaves them to others.
     """
 
     stmt: Stmt
@@ -102,7 +102,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What part number *last* does must wait for what part number *first* did; *later* in the next iteration."""
+    """Part number *last* must wait for part number *first*, of the same iteration or, if *later*, of the one before."""
 
     first: int
     last: int
@@ -126,7 +126,7 @@ class _Items(StmtRewriter):
 
 
 class _Inject:
-    """Carries the ranges of the loops, and what views look into."""
+    """Carries the ranges of the loops, and the sources of views."""
 
     def __init__(self, function: Function, target: Target) -> None:
         self.function, self.target = function, target
@@ -197,7 +197,7 @@ class _Inject:
             yield _Use(number, buffer, t.writes, lo, hi)
 
     def range(self, t: UnitAccess) -> tuple[int | None, int | None]:
-        """Returns the first and the last element that is touched in any iteration."""
+        """Returns the first and the last element that is accessed in any iteration."""
         if t.first is None or t.length is None:
             return _EVERYWHERE
         found = self.bounds.of(t.first)
@@ -236,7 +236,7 @@ class _Level:
         return {q: list(w) for q, w in found.items()}
 
     def _passes_through(self, q: Queue, waits: list[_Wait]) -> bool:
-        """Answers whether one part alone has to do with a queue, so that its tokens may stay from iteration to iteration."""
+        """Answers whether only one part uses a queue, so that its tokens may stay from iteration to iteration."""
         holding = [p for p in self.parts if q in p.waiting or q in p.used]
         if waits or not self.repeats or len(holding) != 1 or q not in holding[0].waiting:
             return False
@@ -252,7 +252,7 @@ class _Level:
                 p.used.add(q)
 
     def _needed(self, q: Queue, waits: list[_Wait]) -> list[_Wait]:
-        """Returns those of *waits* that no other includes, none across a part with tokens of its own in the queue."""
+        """Returns those of *waits* that no other implies, none across a part with tokens of its own in the queue."""
         cut = [c for w in waits if (c := self._cut(q, w)) is not None]
         m = len(self.parts)
         ends = {w: (w.first, w.last + (m if w.later else 0)) for w in cut}

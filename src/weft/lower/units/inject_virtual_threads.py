@@ -1,4 +1,4 @@
-"""Turns virtual threads into one stream of instructions, in which their statements take turns.
+"""Interleaves virtual threads into one stream of instructions.
 
     for v in bound(0, 2, thread="vthread"):          T = alloc("local", f32[4])
         T = alloc("local", f32[4])                   T_1 = alloc("local", f32[4])
@@ -8,10 +8,10 @@
             ...                                              T_1[j] = A[1, k, j]
                                                          ...
 
-Threads share loops and conditions that do not depend on which thread it is; any other is written out for each. Each thread has
-memory of its own, but for values that are the same for all of them: these are computed once. On a machine of several
-units, even those are each thread's own, so that one may be loaded while another is used, and what one unit runs without a break
-stays in one piece: all that a thread loads comes before what the next one loads.
+Threads share loops and conditions that do not depend on the thread; any other statement is copied for each. Buffers are private
+to each thread, but for values that are the same for all of them: these are computed once. On a machine of several units, even
+those are private, so that one may be loaded while another is used, and consecutive statements of one unit stay together: all
+loads of a thread come before those of the next one.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Inject(StmtRewriter):
 
 
 class _Lift(StmtRewriter):
-    """Allocates before a sequence what is allocated for its last statements, so that it is one sequence."""
+    """Moves allocations inside a sequence, around its last statements, before it, so that it stays one flat sequence."""
 
     def visit_seq(self, s: Seq) -> Steps:
         parts: list[Stmt] = []
@@ -138,7 +138,7 @@ class _Varying:
         return any(self.includes(e) for e in exprs)
 
     def is_common(self, s: Store | Call) -> bool:
-        """Answers whether *s* only computes a private value that is the same in every iteration: no undeclared call does."""
+        """Answers whether *s* only computes a private value that is the same in every iteration; undeclared calls do not."""
         if isinstance(s, Call) and effects_of(s) is None:
             return False
         written = [s.buffer] if isinstance(s, Store) else written_by(s)
@@ -172,7 +172,7 @@ class _Varying:
 
 
 class _Interleave(StmtRewriter):
-    """Writes each statement that varies once for each thread."""
+    """Copies each statement that varies for each thread."""
 
     def __init__(self, loop: For, threads: int, varying: _Varying, target: Target) -> None:
         self.varying, self.target = varying, target
@@ -188,14 +188,14 @@ class _Interleave(StmtRewriter):
         return substitute(replace_buffer(own, self.memory[k]), self.values[k])
 
     def _whole(self, s: For | While | If) -> bool:
-        """Answers whether a statement with others inside is not to be shared."""
+        """Answers whether a compound statement must be copied as a whole instead of shared."""
         return self.varying.any(own_exprs(s)) or only_unit(s, self.target) is not None
 
     def visit_seq(self, s: Seq) -> Visited:
         return self._pieces(s) if self.target.units else self._seq(s)
 
     def _pieces(self, s: Seq) -> Steps:
-        """Keeps together what one unit runs."""
+        """Groups consecutive statements that one unit runs."""
         made: list[Stmt] = []
         for unit, parts in groupby(s.body, lambda p: only_unit(p, self.target)):
             if unit is not None:
@@ -209,7 +209,7 @@ class _Interleave(StmtRewriter):
         return self.each(s) if self._whole(s) else self._common(s)
 
     def _common(self, s: For) -> Steps:
-        """Rewrites a loop that the threads have in common: a note about a buffer is one about each thread's own."""
+        """Rewrites a loop that the threads share: a note about a buffer becomes one about each thread's private copy."""
         body = yield s.body
         notes = tuple(dict.fromkeys([with_buffers(n, own) for n in s.notes for own in self.memory]))
         return For(s.var, s.begin, s.extent, s.kind, body, notes)
@@ -259,7 +259,7 @@ class _Interleave(StmtRewriter):
         return body
 
     def _own(self, b: Buffer) -> list[Buffer]:
-        """Returns a buffer like *b* for each thread, and has it used in the place of *b*."""
+        """Returns a private copy of *b* for each thread, which replaces *b*."""
         made: list[Buffer] = []
         for k, memory in enumerate(self.memory):
             strides = None if b.strides is None else [self._value(s, k) for s in b.strides]

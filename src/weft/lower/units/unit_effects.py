@@ -1,4 +1,4 @@
-"""What statements without blocks touch, and which unit of a machine runs them."""
+"""The accesses of statements without blocks, and the unit of a machine that runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UnitAccess:
 
 
 def touches(s: Store | Call) -> Iterator[UnitAccess]:
-    """Yields what *s* reads and writes; a call that is not declared may write whatever it is given."""
+    """Yields the reads and writes of *s*; an undeclared call may write all of its arguments."""
     for x in loads(s):
         yield _element(x.buffer, x.indices, writes=False)
     if isinstance(s, Store):

@@ -1,12 +1,12 @@
-"""Hardware instructions that compute a small tensor operation, declared as what they mean and how they are made.
+"""Hardware instructions that compute a small tensor operation, declared by their semantics and their implementation.
 
     TensorIntrinsic("x86.dot_u8i8_16x4", '''
-    def semantics(C: i32[16], A: u8[4], B: i8[16, 4]): ...           loops around one block: what `tensorize` matches
-    def implementation(C: i32[16], A: u8[4], B: i8[16, 4]): ...      what it puts in its place, over the same buffers
+    def semantics(C: i32[16], A: u8[4], B: i8[16, 4]): ...           loops around one block, matched by `tensorize`
+    def implementation(C: i32[16], A: u8[4], B: i8[16, 4]): ...      code put in its place, over the same buffers
     ''', features=("avx512vnni",))
 
-A parameter with strides wants an operand that lies in memory like that; a stride that is itself a parameter is whatever the
-operand has. A parameter in a scope of its own wants an operand there; one in "global" may be in any ordinary memory. The
+A parameter with strides takes an operand of these strides; a stride that is itself a parameter takes that of the operand.
+A parameter in a scope of its own takes an operand there; one in "global" may be in any ordinary memory. The
 implementation may use vectors, `dot`, views of its parameters as one-dimensional buffers, and calls: of the intrinsic itself,
 by its name and with its parameters, where an instruction reads and writes memory that only the target knows. The interpreter
 then runs the semantics.
@@ -53,7 +53,7 @@ class TensorIntrinsic:
 
     @cached_property
     def program(self) -> Program:
-        """Both functions, read from the text when first asked for; raises `VerifyError` for what is no declaration."""
+        """Both functions, read from the text when first asked for; raises `VerifyError` for an invalid declaration."""
         program = parse_program(self.text)
         verify(program)
         _check(self, program)
@@ -61,7 +61,7 @@ class TensorIntrinsic:
 
     @property
     def semantics(self) -> Function:
-        """What the instruction computes: loops around one block of one assignment, which it does all at once."""
+        """The semantics of the instruction: loops around one block of one assignment, which it does all at once."""
         return self.program.functions[0]
 
     @property
@@ -71,7 +71,7 @@ class TensorIntrinsic:
 
     @property
     def model(self) -> Function:
-        """The semantics under the intrinsic's name: what a call of it does."""
+        """The semantics under the intrinsic's name: the function that a call of it runs."""
         s = self.semantics
         return Function(self.name, s.params, s.body, s.notes)
 
@@ -93,11 +93,11 @@ class TensorIntrinsic:
 
     @property
     def writes(self) -> tuple[Region, ...]:
-        """The regions of its parameters that it writes: all of them, whatever was there before."""
+        """The regions of its parameters that it writes, all of them completely."""
         return (full_region(_store(self, self.block).buffer),)
 
     def effects(self) -> Effects:
-        """Returns what a call does: the numbers of the parameters that it reads and writes."""
+        """Returns the effects of a call: the numbers of the parameters that it reads and writes."""
         number = {p: n for n, p in enumerate(self.semantics.params)}
         read, written = [frozenset(number[r.buffer] for r in regions) for regions in (self.reads, self.writes)]
         return Effects(read, written)
@@ -156,7 +156,7 @@ def _kind(p: Param) -> tuple[object, ...]:
 
 
 def _nest(body: Stmt) -> tuple[list[For], Stmt]:
-    """Returns the loops nested in one another from *body* inwards, and what is in the innermost."""
+    """Returns the loops nested in one another from *body* inwards, and the body of the innermost."""
     loops: list[For] = []
     while isinstance(body, For):
         loops.append(body)

@@ -1,4 +1,4 @@
-"""Dot products of x86: AVX-512 VNNI and BF16, and what does the same with AVX2 alone.
+"""Dot products of x86: AVX-512 VNNI and BF16, and equivalent code for AVX2 alone.
 
 Each multiplies a few neighbouring elements of a row of A, broadcast, with as many of each of 8 or 16 columns of B, which lie
 side by side: B has been packed `[column][k]`. Sums of integers are exact. Those of bf16 round as `ir.Dot` says with BF16; with

@@ -1,8 +1,8 @@
 """Index arithmetic kept symbolic: sums of SSA names with integer coefficients, scalar or along the lanes of a vector.
 
 An i64 value is held as `constant + sum(coefficient * name)` until an instruction needs it. Unrolled loop variables are plain
-constants in it, so the addresses of an unrolled body differ by constants only, and what does not depend on an inner loop
-is computed outside it (`ir_builder` groups the terms by the loop that defines them).
+constants in it, so the addresses of an unrolled body differ by constants only, and terms that do not depend on an inner loop
+are computed outside it (`ir_builder` groups the terms by the loop that defines them).
 """
 
 from __future__ import annotations

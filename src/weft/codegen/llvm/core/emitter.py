@@ -1,8 +1,8 @@
 """The state of emitting one function, and the evaluation of expressions: an explicit stack, one handler per node type.
 
 A handler is registered with `@emits(NodeType)`, is given the values of the node's children, and returns the node's value.
-A lazy one gets no operands where the node might fault, or has one that is seldom wanted: it evaluates what it needs under the
-conditions it must. Values are remembered by node identity for as long as the variables that they mention stay bound.
+A lazy handler gets no operands if the node might fault, or has an operand that is rarely needed: it evaluates operands itself,
+under their conditions. Values are cached by node identity for as long as the variables that they mention stay bound.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from weft.targets import Target
 
 Handler = Callable[..., Operand]
 H = TypeVar("H", bound=Handler)
-_Plan = tuple[Handler, tuple[Expr, ...], bool]  # what computes a node, from what, and whether it stays where it is used
+_Plan = tuple[Handler, tuple[Expr, ...], bool]  # a node's handler, its operands, and whether it stays where it is used
 HANDLERS: Final[dict[type[Node], Handler]] = {}
 LAZY: Final[set[type[Node]]] = set()
 
 
 def emits(*types: type[Node], lazy: bool = False) -> Callable[[H], H]:
-    """Registers the decorated function as what computes nodes of *types*; see the module's docstring for *lazy*."""
+    """Registers the decorated function as the handler of nodes of *types*; see the module's docstring for *lazy*."""
 
     def add(handler: H) -> H:
         for t in types:
@@ -44,7 +44,7 @@ def emits(*types: type[Node], lazy: bool = False) -> Callable[[H], H]:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Where a buffer lives: *offset* bytes from the pointer *base*; two buffers of different *root* never overlap."""
+    """The location of a buffer: *offset* bytes from the pointer *base*; two buffers of different *root* never alias."""
 
     base: str
     root: int
@@ -54,7 +54,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a caller must know of a function: its symbol, the LLVM types of its parameters, whether it is a task."""
+    """The signature of a function: its symbol, the LLVM types of its parameters, and whether it is a task."""
 
     symbol: str
     types: tuple[str, ...]
@@ -104,7 +104,7 @@ class Emitter:
         return LoweringError(message, where=f"function {self.function}", hint=hint)
 
     def new_root(self) -> int:
-        """Returns a number for memory that overlaps no other."""
+        """Returns a new number for memory that aliases no other."""
         self._roots += 1
         return self._roots
 
@@ -124,7 +124,7 @@ class Emitter:
 
     @contextmanager
     def confined(self) -> Iterator[None]:
-        """Keeps what is evaluated inside in the innermost region, even where it could be hoisted, and forgets it at the end."""
+        """Keeps values evaluated inside in the innermost region, even if they could be hoisted, and forgets them at the end."""
         known, floor = len(self._values), self.build.floor
         self.build.floor = self.build.level
         with self.scope():
@@ -136,11 +136,11 @@ class Emitter:
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def knows(self, e: Expr) -> bool:
-        """Tells whether the value of *e* has been emitted before, under whatever mask was in force there."""
+        """Tells whether the value of *e* has been emitted before, under any mask."""
         return e in self._values
 
     def value(self, root: Expr) -> Operand:
-        """Returns the value of *root*, emitting what is not yet known."""
+        """Returns the value of *root*, emitting the nodes that have no value yet."""
         values = self._values
         known = values.get(root)
         if known is not None:
@@ -208,7 +208,7 @@ class Emitter:
         return self.build.pure(f"call {kind} {symbol}({', '.join([f'{kind} {x}' for x in operands])})", *operands)
 
     def may_trap(self, root: Expr) -> bool:
-        """Tells whether evaluating *root* may fault: it loads, or divides integers by what may be zero."""
+        """Tells whether evaluating *root* may fault: it loads, or divides integers by a possible zero."""
         known = self._traps
         if root in known:
             return known[root]
@@ -228,12 +228,12 @@ class Emitter:
 
 
 def is_unlikely(cond: Expr) -> bool:
-    """Tells whether *cond* is said to hold seldom."""
+    """Tells whether *cond* is marked as `unlikely`."""
     return isinstance(cond, Apply) and cond.fn == "unlikely"
 
 
 def is_watched(e: Expr) -> bool:
-    """Tells whether evaluating *e* itself may tell the context something: not every place that may reuse its value has run it."""
+    """Tells whether evaluating *e* itself may report to the context: its value must not be reused where it has not run."""
     return isinstance(e, Apply) and e.fn == "watched"
 
 

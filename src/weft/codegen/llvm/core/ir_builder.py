@@ -1,7 +1,7 @@
-"""Writes one LLVM function as text: basic blocks, value numbering, and where an instruction may be placed.
+"""Writes one LLVM function as text: basic blocks, value numbering, and placement of instructions.
 
 A *region* is code run under the same control: the function's body, a loop's body, a branch. Regions nest, and each instruction
-is placed in the outermost region in which its operands are known, at the end of that region's current block; it
+is placed in the outermost region in which its operands are defined, at the end of that region's current block; it
 dominates all that follows there. So loop-invariant code is never inside the loop, and equal instructions are written once.
 """
 

@@ -1,4 +1,4 @@
-"""How Weft's types and constants are spelled in LLVM IR.
+"""The LLVM IR spelling of Weft's types and constants.
 
 The 16-bit floats travel as `i16` bit patterns and are widened to `float` for arithmetic (see `conversions`): LLVM's own lowering
 of `bfloat` and `half` calls library functions, or flushes denormals, on some targets. A bool is `i1` in registers and a byte

@@ -82,7 +82,7 @@ def product(build: Builder, a: Affine, b: Affine) -> Affine:
 
 
 def sum_of_variables(e: Expr) -> tuple[Callable[..., Affine], tuple[Var, ...]] | None:
-    """Returns what computes the scalar i64 *e* of variables' values at one go, and the variables, if it is a sum of those.
+    """Returns a function that computes the scalar i64 *e* from its variables' values, and the variables, if it is a sum of these.
 
     An unrolled body asks for the same sums again and again.
     """

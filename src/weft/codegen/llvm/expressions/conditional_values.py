@@ -1,4 +1,4 @@
-"""Selection and logic whose operands may fault, or are seldom wanted: they are evaluated only where their condition holds."""
+"""Selection and logic whose operands may fault, or are rarely needed: they are evaluated only where their condition holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.support.dtypes import bool_
 
 @emits(Select, lazy=True)
 def select(f: Emitter, e: Select, *operands: Operand) -> Operand:
-    """Emits a selection: as one instruction, by masked loads, or by a branch, depending on what may fault."""
+    """Emits a selection: as one instruction, by masked loads, or by a branch, depending on which operands may fault."""
     cond = f.text(e.cond)
     if is_true(cond) or is_false(cond):
         return f.value(e.then if is_true(cond) else e.other)

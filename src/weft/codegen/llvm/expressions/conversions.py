@@ -167,7 +167,7 @@ def _to_bool(f: Emitter, x: str, source: DType) -> str:
 
 
 def _to_int(f: Emitter, x: str, source: DType, to: DType) -> str:
-    """Emits the conversion towards zero; through i32 for narrow types, so that a wrapped value is what NumPy gives."""
+    """Emits the conversion towards zero; through i32 for narrow types, so that a wrapped value is the same as NumPy's."""
     if to.bits >= 32:
         return _convert(f, "fptosi" if to.kind == "int" else "fptoui", x, source, to)
     words = dtype_words(to)

@@ -1,6 +1,6 @@
-"""Numbers that are seldom outside of their limits: where one is, the context is told, and the nearest inside is taken.
+"""Numbers that are rarely outside of their limits: one that is sets a flag in the context, and is clamped.
 
-A vector is looked at as a whole. Lanes that are masked off count, since what they choose may be loaded, too.
+A vector is tested as a whole. Masked-off lanes count, since the elements that they index may be loaded, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Addresses of buffers' elements, and what loads and stores share: memory forms of values, remembered loads."""
+"""Addresses of buffers' elements, and helpers of loads and stores: memory forms of values, cached loads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pointer(f: Emitter, memory: Memory, offset: Affine) -> tuple[str, int]:
 
 
 def memory_of(f: Emitter, buffer: Buffer) -> Memory:
-    """Returns where *buffer* lives; raises `LoweringError` if it has no memory here."""
+    """Returns the location of *buffer*; raises `LoweringError` if it has no memory here."""
     known = f.buffers.get(buffer)
     if known is None:
         raise f.error(f"the buffer {buffer.name} is neither a parameter nor allocated here")
@@ -70,7 +70,7 @@ def contiguous(f: Emitter, memory: Memory, dtype: DType, offset: Affine, mask: s
 
 
 def load_text(kind: str, where: str, align: int) -> str:
-    """Returns the instruction that loads a value of LLVM type *kind*; it is also what the value is remembered by."""
+    """Returns the instruction that loads a value of LLVM type *kind*; it is also the key of the cached value."""
     return f"load {kind}, ptr {where}, align {align}"
 
 

@@ -42,7 +42,7 @@ def is_in_registers(buffer: Buffer, index: Affine | Lanes) -> bool:
 
 
 def is_zero_where_masked(f: Emitter, e: Load) -> bool:
-    """Tells whether what is loaded under a mask is zero in the lanes that it leaves out: those are read one for all else."""
+    """Tells whether a masked load gives zero in masked-off lanes; a broadcast load, say, has one element in all lanes."""
     index = flat_index(f, e.buffer, e.indices)
     return (
         isinstance(index, Lanes)

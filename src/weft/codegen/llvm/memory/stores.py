@@ -34,7 +34,7 @@ def store(f: Emitter, s: Store) -> None:
 
 
 def _blended(f: Emitter, s: Store, memory: Memory, index: Affine | Lanes, value: str, mask: str) -> str:
-    """Returns *value* with what a buffer of registers has where the mask is off, so that all of it is stored, in a register."""
+    """Returns *value* blended, where the mask is off, with a register buffer's contents, so that the store needs no mask."""
     kind, flags = memory_type(s.value.dtype), f"<{s.value.dtype.lanes} x i1>"
     before = to_memory(f, load_at(f, memory, s.buffer.dtype, index, None), s.value.dtype)
     return f.build.pure(f"select {flags} {mask}, {kind} {value}, {kind} {before}", mask, value, before)

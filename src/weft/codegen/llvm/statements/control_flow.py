@@ -18,7 +18,7 @@ from weft.ir import INDEX, mentions, post_order
 from weft.loop import Alloc, Assert, Call, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
 
 FRAME_BYTES: Final = 64 << 10
-"""So much memory of constant size may live in a function's frame; what goes beyond is asked of the context."""
+"""Bytes of buffers of constant size that may live in a function's frame; the context allocates all beyond."""
 
 MAX_REGISTERS: Final = 64
 """Serial loops up to this long are unrolled where their variable indexes a buffer of scope "register"."""
@@ -105,7 +105,7 @@ def _iteration(f: Emitter, s: For, value: Affine) -> None:
 
 
 def _loop(f: Emitter, s: For, begin: Affine, extent: Affine) -> None:
-    """Emits a loop that runs at least once: the test is at its end, and the block before it takes what is invariant."""
+    """Emits a loop that runs at least once: the test is at its end, and its preheader takes invariant instructions."""
     build = f.build
     first, end = build.scalar(begin), build.scalar(begin.plus(extent))
     top, after = build.label(f"loop.{identifier(s.var.name)}"), build.label("after")
@@ -125,7 +125,7 @@ def _loop(f: Emitter, s: For, begin: Affine, extent: Affine) -> None:
 
 
 def identifier(name: str) -> str:
-    """Returns *name* with what an LLVM label may not hold replaced."""
+    """Returns *name* with characters that are invalid in LLVM labels replaced."""
     return "".join([c if c.isalnum() or c == "_" else "." for c in name])
 
 
