@@ -23,7 +23,7 @@ Adjoint: TypeAlias = Callable[[Sequence[Expr]], Expr]
 
 @dataclass(frozen=True)
 class Contribution:
-    """To the adjoint of *tensor* at *indices*, *value* is added by each instance of *variables* (extents) where *where* holds."""
+    """Each instance of *variables* (extents) for which *where* holds adds *value* to the adjoint of *tensor* at *indices*."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]

@@ -46,7 +46,7 @@ def count_sectors(facts: Grid, warps: Array, elements: Array, size: int) -> int:
 def count_turns(facts: Grid, warps: Array, elements: Array, size: int) -> tuple[int, int, int]:
     """Returns how many warps access shared memory, the turns they need, and the most that one needs.
 
-    A bank gives one word a turn, to as many threads as want that word.
+    A bank delivers one word a turn, to all threads that read that word.
     """
     words = np.unique(_pairs(warps, elements * size // facts.bank_bytes))
     of_warp, word = words >> _SHIFT, words & ((1 << _SHIFT) - 1)

@@ -24,7 +24,7 @@ FEWEST_ROWS: Final = 192
 """Rows from which on a matrix that is not constant is packed: with fewer, each of its elements is used too seldom."""
 
 FEWEST_ROWS_PAGES_APART: Final = 64
-"""The same for one whose rows share a few sets of the caches, so that those of a panel drive one another out."""
+"""The same for one whose rows share a few sets of the caches, so that those of a panel evict one another."""
 
 FEWEST_ROWS_REARRANGED: Final = 4
 """The same for a matrix that is rearranged anyhow, which packing then does on the way."""

@@ -115,7 +115,7 @@ def tile_cycles(problem: TileProblem, tile: Tile, target: Target) -> float:
 
 @dataclass(frozen=True)
 class Order(Decision):
-    """Whether whole rows of the result are written one after another, or one panel of B is used up after another."""
+    """The outer loop order: whole rows of the result one after another (*by_rows*), or panel of B after panel."""
 
     question = "the order of tiles"
     by_rows: bool
@@ -257,7 +257,7 @@ def _left_cost(p: TileProblem, rows: int, target: Target) -> float:
     """Returns the cycles of a step for the left factor's lines beyond those of its loads, where rows are far apart.
 
     Each row is a stream then. Lines a multiple of `set_period` apart share a set of the first-level cache, which holds one for
-    each of its ways; more of them are driven out before their next element is used.
+    each of its ways; any more are evicted before their next element is used.
     """
     if p.left_stride <= SIDE_BY_SIDE * target.caches.line:
         return 0.0

@@ -12,7 +12,7 @@ from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
 
 MOST_STATEMENTS = 288
-"""The combinations of taps and results that a tile may be written out as; beyond, only the window's last axis is."""
+"""The largest number of (tap, result) pairs for which a tile is unrolled in full; beyond, only the window's last axis is."""
 
 MOST_COPIES = 1300
 """The most such combinations with a copy of the tile for each of the places where borders are met."""

@@ -39,7 +39,7 @@ class ThreadSpot(StmtPlace):
 class ThreadAccess:
     """An access of a statement: an element of *buffer*, or all of it where the indices are None.
 
-    Along an axis of threads with no loop around the statement, every thread does so if `by_all`, else only thread 0.
+    Along an axis of threads with no loop around the statement, every thread makes the access if `by_all`, else only thread 0.
     """
 
     spot: ThreadSpot

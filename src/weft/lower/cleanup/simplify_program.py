@@ -166,7 +166,7 @@ def _is_one(bounds: Bounds, v: Var) -> bool:
 
 
 def _met(bounds: Bounds, v: Var, lo: int | None, hi: int | None) -> Bounds:
-    """Returns *bounds* with *v* also between *lo* and *hi*; ends that are expressions are kept as they are."""
+    """Returns *bounds* with *v* also between *lo* and *hi*; ends that are symbolic expressions are kept."""
     low, high = bounds.ranges[v]
     if lo is not None and (low is None or (isinstance(low, Const) and int(low.value) < lo)):
         return bounds.bind(v, lo, high)

@@ -160,7 +160,7 @@ class _Varying:
             stack += [(k, inner) for k in sub_statements(s)]
 
     def _mark(self, s: Stmt, *, varies: bool) -> None:
-        """Adds the variable or the private buffers that *s* sets; with *varies*, in its values or in whether it runs at all."""
+        """Adds the variable or private buffers that *s* sets, if its values vary, or with *varies*, whether it runs at all."""
         if isinstance(s, For | Let) and varies:
             self.vars.add(s.var)
         elif isinstance(s, Alloc | View):

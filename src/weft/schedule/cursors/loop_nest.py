@@ -88,7 +88,7 @@ def top_level(path: Path) -> Path:
 
 
 def own_nest(path: Path, keep: Iterable[Stmt] = ()) -> Path:
-    """Returns *path* up to the outermost statement that holds nothing but the block at its end and is not in *keep*."""
+    """Returns *path* up to the outermost statement that contains only the block at its end and is not in *keep*."""
     kept = set(keep)
     end = len(path)
     while end > 1 and path[end - 2] not in kept and _only_child(path[end - 2], path[end - 1]):

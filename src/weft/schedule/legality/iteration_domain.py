@@ -44,7 +44,7 @@ from weft.loop import Block, For
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Some loops around a block, of which it runs in no iterations but those within *bounds* for which *guard* holds."""
+    """Some loops around a block, which runs only in their iterations within *bounds* for which *guard* holds."""
 
     loops: Mapping[Var, tuple[Expr, Expr]]
     """The first value of each, and how many there are."""

@@ -138,7 +138,7 @@ def _needed(fn: Function, producer: Block, buffer: Buffer, target_path: Path) ->
 
 
 def _window(producer: Block, target: For, ranges: Mapping[Var, Range]) -> _Window:
-    """Returns the window that moves along with *target*; refuses any that does not overlap with the next, or moves otherwise."""
+    """Returns the window that moves along with *target*; refuses one without overlap, or without a constant step."""
     moving = [v for v, r in ranges.items() if uses(r.begin, target.var)]
     if len(moving) != 1:
         refuse(

@@ -114,7 +114,7 @@ def _split_in_tiles(
 
 
 def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:
-    """Returns the parts of the axes that have one of *loops*, and a loop for each: those in groups are split."""
+    """Returns the parts of the axes that have one of *loops*, and a loop for each: the loops of grouped axes are split."""
     parts: list[Part] = []
     own: list[LoopRef] = []
     for axis, loop in zip(spatial_axes(block), loops, strict=True):
