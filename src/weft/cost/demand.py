@@ -1,4 +1,4 @@
-"""The one model of a core: what a piece of straight code, repeated, asks of each of its units, and the cycles that it takes then.
+"""The one model of a core: the cycles of straight-line code, repeated, from the cycles that it keeps each execution unit busy.
 
 The tiles that rules choose from, windows, and whole scheduled programs are all costed by `Demand.cycles`; they differ in how they
 count. The units work side by side, so that the busiest counts in full. Loads show beside it, as misses and late operands do, and
@@ -21,7 +21,7 @@ FAR_PRESSURE: Final = 2
 
 @dataclass(frozen=True)
 class Demand:
-    """The cycles that each unit of a core is busy: as many of each as if the others took none.
+    """The cycles that each unit of a core is busy with a piece of code, each unit by itself.
 
     `chain` are those of operations that wait for one another; `l2` and `far` those of bytes from the second level of cache, and
     from beyond.
@@ -37,7 +37,7 @@ class Demand:
 
     @property
     def cycles(self) -> float:
-        """What all of it takes together."""
+        """The cycles of the whole piece, with all units working at the same time."""
         busiest = max(self.arithmetic, self.loads, self.stores, self.issue, self.chain, self.far)
         return busiest + LOAD_PRESSURE * (self.loads + self.l2 + FAR_PRESSURE * self.far)
 

@@ -23,7 +23,7 @@ LOOP_CYCLES = 1.0
 """Cycles of an iteration of a loop for itself: count, compare, jump."""
 
 ENTRY_CYCLES = 12.0
-"""Cycles to come to a loop: its addresses, and the jump out of it that is not foreseen."""
+"""Cycles to enter and leave a loop: its addresses, and the mispredicted branch at its end."""
 
 FUNCTION_OPERATIONS = 14
 """Arithmetic instructions of an exponential or the like, once expanded."""
@@ -32,12 +32,12 @@ DIVISION_OPERATIONS = 8
 """Cycles of a division, in multiply-adds."""
 
 SHUFFLES = 2
-"""What a step of a transposition in registers takes for each vector, in loads: there are the logarithm of the rows of these."""
+"""The cost of a step of a transposition in registers for each vector, in loads; n rows take log2(n) steps."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a block asks of the core, with all the loops around it, and the cycles of the innermost loop for itself."""
+    """The cost of a block: its demand of the core over all the loops around it, and the innermost loop's overhead in cycles."""
 
     demand: Demand
     overhead: float
@@ -64,7 +64,7 @@ def nest_cycles(body: Stmt, target: Target) -> float:
 
 
 def cost_of(nest: LoopNest, target: Target, *, shares_loop: bool = False) -> Cost:
-    """Returns what one block costs with the loops around it; if it *shares_loop*, without the innermost's own cycles."""
+    """Returns the cost of one block with the loops around it; if it *shares_loop*, without the innermost's own cycles."""
     tile, core = _Tile(nest, target), target.core
     inner = tile.serial[-1].extent if tile.serial else 1
     entries = prod([x.extent for x in tile.serial[:-1]]) * tile.filled
@@ -81,7 +81,7 @@ def cost_of(nest: LoopNest, target: Target, *, shares_loop: bool = False) -> Cos
 
 
 def _repeats(level: Level) -> bool:
-    """Tells whether *level* is a loop when it runs: not written out, nor of a single iteration."""
+    """Tells whether *level* is a loop at run time: neither unrolled nor of a single iteration."""
     return level.extent > 1 and level.kind in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.BOUND)
 
 
@@ -224,7 +224,7 @@ def _innermost_misfit(accesses: Sequence[LoopAccess], levels: Sequence[Level], c
 def _traffic(a: LoopAccess, levels: Sequence[Level], outside: int, line: int) -> float:
     """Returns the bytes that an access brings into a cache that holds the data of the loops inside *outside* others.
 
-    The loop around that part brings nothing anew for an access that stands still in it; those further out bring all.
+    The loop around that part brings in nothing for an access that does not depend on it; loops further out bring in all again.
     """
     times = 1.0
     stays = True

@@ -1,4 +1,4 @@
-"""When strided loads are better made of rows of memory and shuffles than gathered, element by element."""
+"""When strided loads are faster as loads of rows and shuffles than as gathers, element by element."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHUFFLED_STRIDE: Final = 4
 """Vectors with a constant stride up to this are made of contiguous loads and shuffles; beyond it, they are gathered."""
 
 LEAST_COLUMNS: Final = 1 / 4
-"""The part of a tile's columns that must be wanted for its transposition to be faster than gathering them."""
+"""The part of a tile's columns that must be used for its transposition to be faster than gathering them."""
 
 _PARTS: Final = (1, 2, 4)
 """The parts of a vector that few enough shuffles bring to their places; see `Isa.shuffle_bytes`."""

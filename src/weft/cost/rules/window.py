@@ -24,7 +24,7 @@ LONGEST_WINDOW_STRIDE = 4
 """Elements from one window to the next along vectors; beyond, elements are gathered one by one."""
 
 MIDDLE = 2
-"""How many times the tiles at the ends of an axis all of them must be, for those between to be told apart from these."""
+"""How many times as many tiles an axis must have as lie at its ends, for those between to get code of their own."""
 
 UNALIGNED = 1.5
 """The loads that one counts for that crosses from one cache line into the next, as every other one does along a row."""
@@ -40,7 +40,7 @@ class WindowTile(Decision):
 
 @dataclass(frozen=True)
 class Borders(Decision):
-    """Whether the padded copy of the input is inlined, so that every load is told apart inside and outside when compiling."""
+    """Whether the padded copy of the input is inlined, so that each load is known to be padding or not when compiling."""
 
     question = "the borders of a window"
     inline: bool
