@@ -18,7 +18,7 @@ _LINES: Final = 4
 
 
 class ExecutionError(WeftError):
-    """An interpreted program is invalid: it accessed memory outside a buffer, divided by zero, or called an unknown function."""
+    """An interpreted program did what no program may: left a buffer, divided by zero, called what is not there."""
 
 
 FAULTS: Final = (IndexError, ZeroDivisionError, OverflowError, ValueError, KeyError)

@@ -19,7 +19,7 @@ class RaceError(ExecutionError):
 
 
 class DivergenceError(ExecutionError):
-    """Some threads of a block reach a barrier, and others do not."""
+    """Some threads of a block come by a barrier, and others do not."""
 
 
 @dataclass(frozen=True, eq=False)
