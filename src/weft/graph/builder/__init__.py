@@ -1,4 +1,4 @@
-"""What frontends build graphs with: partial evaluation on compile-time constants, and calls that carry a source node's name."""
+"""The API by which frontends build graphs: partial evaluation of constants, and nodes that carry their source node's name."""
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant, sizes_array

@@ -1,4 +1,4 @@
-"""Building the part of a graph that one node of a model becomes; composites and translations are functions of a `Builder`."""
+"""`Builder` adds the operators that one node of a model becomes; composites and translations are functions of a `Builder`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Builder:
         raise kind(message, where=self.source, hint=hint)
 
     def require(self, condition: Expr, message: str, *values: Expr) -> None:
-        """Lets calls of the model fail with *message* where *condition* does not hold; *values* are its {0}, {1} ..."""
+        """Makes calls of the model fail with *message* unless *condition* holds; *values* fill the message's {0}, {1} ..."""
         self.evaluator.graph.require(condition, f"{self.source}: {message}", *values)
 
     def axis_of(self, axis: int, rank: int) -> int:

@@ -14,13 +14,13 @@ from weft.ops import TensorType, settled
 from weft.support.dtypes import DType, from_numpy, i64
 
 SHOWN: Final = 8
-"""Elements that are shown of a constant, if it has no more."""
+"""A constant of at most so many elements is shown with all of them."""
 
 
 class CompileTimeConstant:
     """A tensor whose elements are numbers or (`symbolic`) integers and index expressions in an array of objects.
 
-    It is no value of a graph: `PartialEvaluator.value` makes one of it where a node reads it.
+    It is not a value of a graph; `PartialEvaluator.value` makes a graph constant of it where a node reads it.
     """
 
     __slots__ = ("array", "dtype", "name")

@@ -56,7 +56,7 @@ class PartialEvaluator:
 
 
 def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, Any]) -> list[CompileTimeConstant]:
-    """Evaluates the operator *op*; raises `NotFoldable` where it can't, or had better not be, done now."""
+    """Evaluates the operator *op*; raises `NotFoldable` where that is impossible or too expensive at compile time."""
     how = OPERATORS[op].fold if op in OPERATORS else None
     if how is None or sum(k.array.size for k in inputs) > LARGEST_FOLD:
         raise NotFoldable
@@ -71,7 +71,7 @@ def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, A
 
 
 def _computation(how: Fold, inputs: Sequence[CompileTimeConstant]) -> tuple[Callable[..., Any], list[Array]]:
-    """Returns what evaluates an operator on *inputs*, and their elements as it takes them."""
+    """Returns the function that evaluates the operator, and the elements of *inputs* in the types that it takes."""
     if not (how.on_sizes and any(k.symbolic for k in inputs)):
         return how.compute, [_computable(k) for k in inputs]
     on_floats = how.compute_float_sizes if inputs[0].dtype.is_float else None
@@ -79,7 +79,7 @@ def _computation(how: Fold, inputs: Sequence[CompileTimeConstant]) -> tuple[Call
 
 
 def _computable(constant: CompileTimeConstant) -> Array:
-    """Returns the elements, 16-bit floats as float32: operators compute with these and round once."""
+    """Returns the elements, 16-bit floats converted to float32: operators compute in float32 and round once."""
     is_rounded = is_narrow(constant.dtype) and not constant.symbolic
     return constant.array.astype(np.float32) if is_rounded else constant.array
 

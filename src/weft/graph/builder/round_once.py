@@ -2,8 +2,9 @@
 
     y = LpPool(x: f16)     becomes     w = cast(x, f32); ...; s = sum_pool2d(...); r = power(s, 0.5); y = cast(r, f16)
 
-A translation says nothing of it. It is first tried on a graph of its own: where that would round a value and then compute with
-it, the node is translated again, for inputs of float32. Operators round once by themselves (`weft.ops.precision`).
+Translations need not mention this. Each is first tried on a scratch graph: if some operator there would compute with a rounded
+value, the node is translated again with its inputs converted to float32. Single operators already round once
+(`weft.ops.precision`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ Translate: TypeAlias = Callable[[PartialEvaluator, Inputs], Results]
 
 
 def round_once(translate: Translate, evaluator: PartialEvaluator, inputs: Inputs, source: str) -> Outputs:
-    """Returns what *translate* makes of a node's *inputs*, each output rounded at most once.
+    """Returns the outputs of *translate* for a node's *inputs*, each output rounded at most once.
 
-    Nodes of control flow are not for this: each node in them rounds for itself.
+    It is not applied to control-flow nodes: each node of their bodies is rounded by itself.
     """
     if not _any_narrow(inputs):
         return outputs_of(translate(evaluator, inputs))
@@ -45,7 +46,7 @@ def widened(evaluator: PartialEvaluator, inputs: Inputs, source: str) -> Inputs:
 
 
 def rounded(evaluator: PartialEvaluator, outputs: Inputs, dtypes: Sequence[DType | None], source: str) -> Outputs:
-    """Returns the first of *outputs*, as many as there are *dtypes*, with those rounded that are 16-bit floats there."""
+    """Returns the first `len(dtypes)` of *outputs*, rounded to those of *dtypes* that are 16-bit floats."""
     return tuple(
         [
             v if v is None or t is None or not is_narrow(t) else _cast(evaluator, v, t, source)
@@ -60,10 +61,10 @@ def outputs_of(made: Results) -> Outputs:
 
 
 class _Trial(PartialEvaluator):
-    """Adds to a graph that shows how a node would be computed; constants of 16-bit floats are in it too."""
+    """A builder on a scratch graph that records how a node would be computed, 16-bit constants included."""
 
     def add(self, op: str, inputs: Inputs, attributes: dict[str, Any], source: str) -> list[Operand]:
-        """Adds *op* to the graph, unless it is about shapes."""
+        """Adds *op* to the graph, unless it only computes with shapes."""
         if not _any_narrow(inputs) or any(isinstance(v, CompileTimeConstant) and v.symbolic for v in inputs):
             return super().add(op, inputs, attributes, source)
         values = [None if v is None else self.value(v, source) for v in inputs]

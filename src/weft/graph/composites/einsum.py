@@ -1,4 +1,4 @@
-"""Einstein's summation: sums of products by named dimensions, as matrix products where they are such."""
+"""Einstein summation: sums of products over labelled dimensions, as batched matrix products where possible."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.ir import Expr
 def einsum(b: Builder, operands: Sequence[Operand], equation: str) -> Operand:
     """Returns the sum of products that *equation* names, NumPy's `ik,kj->ij`; "..." and a missing right side are as in NumPy.
 
-    Two operands become a batched matrix product, after sums over dimensions that nothing else names. Raises `ModelError` for an
-    equation that does not fit the operands.
+    Two operands become a batched matrix product, after sums over the dimensions that only one operand and not the result names.
+    Raises `ModelError` for an equation that does not fit the operands.
     """
     terms, result = _labels(b, equation.replace(" ", ""), [x.rank for x in operands])
     if len(operands) == 2 and all(len(set(t)) == len(t) for t in terms):
@@ -46,7 +46,7 @@ def _labels(b: Builder, equation: str, ranks: list[int]) -> tuple[list[str], str
 
 
 def _two(b: Builder, given: Sequence[Operand], terms: list[str], result: str) -> Operand:
-    """Multiplies two tensors: dimensions of both and the result are a batch, of both only are summed over."""
+    """Multiplies two tensors: dimensions in both and in the result are batch dimensions, those in both alone are summed over."""
     first, second = (
         _sum_lone(b, x, t, terms[1 - k] + result) for k, (x, t) in enumerate(zip(given, terms, strict=True))
     )
@@ -66,7 +66,7 @@ def _two(b: Builder, given: Sequence[Operand], terms: list[str], result: str) ->
 
 
 def _sum_lone(b: Builder, x: Operand, term: str, used: str) -> tuple[Operand, str]:
-    """Sums over the dimensions that nothing else names."""
+    """Sums over the dimensions that neither the other operands nor the result name."""
     lone = tuple(d for d, k in enumerate(term) if k not in used)
     if not lone:
         return x, term
@@ -76,7 +76,7 @@ def _sum_lone(b: Builder, x: Operand, term: str, used: str) -> tuple[Operand, st
 def _grouped(
     b: Builder, x: Operand, term: str, batch: list[str], first: list[str], second: list[str], sizes: dict[str, Expr]
 ) -> Operand:
-    """Returns *x* as matrices [*batch, first, second], each of the two being a product of dimensions."""
+    """Returns *x* as matrices [*batch, first, second]; rows and columns are each several dimensions flattened."""
     x = b.transpose(x, [term.index(k) for k in (*batch, *first, *second)])
     shape = [x.shape[n] for n in range(len(batch))]
     return b.reshape(x, [*shape, total([sizes[k] for k in first]), total([sizes[k] for k in second])])

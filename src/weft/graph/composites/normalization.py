@@ -31,7 +31,7 @@ def training_batch_norm(
     epsilon: float,
     momentum: float,
 ) -> tuple[Operand, Operand, Operand]:
-    """Normalises each channel by the batch's own statistics; returns the running *mean* and *variance* after it, too.
+    """Normalises each channel by the batch's own statistics; also returns the updated running *mean* and *variance*.
 
     *momentum* is the share of the old statistics.
     """
@@ -53,7 +53,7 @@ def inverse_deviation(b: Builder, variance: Operand, epsilon: float) -> Operand:
 
 
 def instance_norm(b: Builder, x: Operand, scale: Operand, bias: Operand, epsilon: float) -> Operand:
-    """Normalises each channel of each sample over its places (Ulyanov, Vedaldi and Lempitsky, 2016)."""
+    """Normalises each channel of each sample over its spatial positions (Ulyanov, Vedaldi and Lempitsky, 2016)."""
     return b.add("layer_norm", x, per_channel(b, scale, x.rank), per_channel(b, bias, x.rank), axis=2, epsilon=epsilon)
 
 

@@ -1,4 +1,4 @@
-"""Elements chosen by their order along an axis."""
+"""Selection of elements by their order along an axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.support.dtypes import i64
 
 
 def top_k(b: Builder, x: Operand, k: int, axis: int, *, largest: bool) -> tuple[Operand, Operand]:
-    """The *k* largest (or smallest) elements along *axis*, sorted, and where they are."""
+    """The *k* largest (or smallest) elements along *axis*, sorted, and their indices."""
     order = b.add("argsort", x, axis=axis, descending=largest)
     first: Operand = b.add("slice", order, starts=(0,), ends=(k,), axes=(axis,), steps=(1,))
     return b.add("gather_elements", x, first, axis=axis), b.cast(first, i64)

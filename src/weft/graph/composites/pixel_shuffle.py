@@ -1,4 +1,4 @@
-"""Channels moved to places and back: sub-pixel convolution's shuffle (Shi et al., 2016), in either order of a channel's parts."""
+"""Channels moved to spatial positions and back: sub-pixel convolution's pixel shuffle (Shi et al., 2016), both channel orders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weft.graph.builder.partial_evaluator import Operand
 
 
 def depth_to_space(b: Builder, x: Operand, block: int, *, outer: bool) -> Operand:
-    """Moves blocks of channels of images [N, C, H, W] to places; a channel's *outer* or else inner part says where in a block."""
+    """Moves channels of images [N, C, H, W] to blocks of pixels; the *outer* or inner part of their index gives the pixel."""
     n, depth, h, w = x.shape
     inner = depth // (block * block)
     if outer:
@@ -18,7 +18,7 @@ def depth_to_space(b: Builder, x: Operand, block: int, *, outer: bool) -> Operan
 
 
 def space_to_depth(b: Builder, x: Operand, block: int, *, outer: bool) -> Operand:
-    """Moves blocks of places of images [N, C, H, W] to the *outer* or else the inner part of the channels."""
+    """Moves blocks of pixels of images [N, C, H, W] to the *outer* or else the inner part of the channel index."""
     n, depth, h, w = x.shape
     order = [0, 3, 5, 1, 2, 4] if outer else [0, 1, 3, 5, 2, 4]
     y = b.transpose(b.reshape(x, [n, depth, h // block, block, w // block, block]), order)

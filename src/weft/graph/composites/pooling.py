@@ -24,7 +24,7 @@ def lp_pool(b: Builder, x: Operand, p: int, window: Window, *, ceil_mode: bool) 
 
 
 def global_lp_pool(b: Builder, x: Operand, p: int) -> Operand:
-    """The p-norm over all places."""
+    """The p-norm over all spatial positions."""
     powers = b.add("power", b.add("abs", x), b.scalar(p, x.dtype))
     sums = b.add("reduce_sum", powers, axes=spatial_axes(x), keepdims=True)
     return b.add("power", sums, b.scalar(1 / p, x.dtype))
@@ -33,7 +33,7 @@ def global_lp_pool(b: Builder, x: Operand, p: int) -> Operand:
 def max_unpool(
     b: Builder, x: Operand, indices: Operand, shape: Sequence[ExprLike], target: Sequence[ExprLike] | None = None
 ) -> Operand:
-    """Puts the elements of *x* where *indices* say, row-major in a tensor of *shape*, zero elsewhere; in *target* if given."""
+    """Scatters the elements of *x* to the row-major positions *indices* of a tensor of zeros of *shape*, or of *target*."""
     made = shape if target is None else target
     empty = b.add("full", shape=(total(made),), value=0, dtype=x.dtype)
     flat = b.reshape(indices, [total(x.shape)])

@@ -19,7 +19,7 @@ def quantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype
 
 def dequantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType) -> Operand:
     """Subtracts *zero* and multiplies by *scale*, both of which broadcast to *x*, as *dtype*."""
-    exact = f32 if is_narrow(dtype) else dtype  # 32-bit integers may be beyond what narrower floats hold
+    exact = f32 if is_narrow(dtype) else dtype  # 32-bit integers may be beyond the range of narrower floats
     return b.cast(b.add("mul", b.cast(centred(b, x, zero), exact), b.cast(scale, exact)), dtype)
 
 
@@ -37,7 +37,7 @@ def is_one_for_all(v: Operand) -> bool:
 def broadcast_to_blocks(b: Builder, v: Operand, x: Operand, axis: int, block: int = 0) -> Operand:
     """Returns a scale or a zero point broadcast to *x*: one for all, one for each index of *axis*, or one for each block of it.
 
-    A *block* of 0 is as many elements as the sizes of both say; raises `ModelError` where these are symbolic.
+    A *block* of 0 is computed from the sizes of both tensors; raises `ModelError` where these are symbolic.
     """
     if is_one_for_all(v):
         return b.reshape(v, [])
@@ -55,16 +55,16 @@ def broadcast_to_blocks(b: Builder, v: Operand, x: Operand, axis: int, block: in
 
 
 def column(b: Builder, v: Operand) -> Operand:
-    """Returns a scale or a zero point of a left matrix, one a row, as a column."""
+    """Returns the per-row scales or zero points of a left matrix as a column."""
     return v if v.rank != 1 or v.shape[0] is ONE else b.reshape(v, [*v.shape, 1])
 
 
 def of_filters(b: Builder, v: Operand, rank: int) -> Operand:
-    """Returns a scale or a zero point of filters, one each, broadcast along the *rank* - 1 dimensions after them."""
+    """Returns the scales or zero points of filters, one a filter, broadcast along the *rank* - 1 dimensions after them."""
     return v if v.rank != 1 or v.shape[0] is ONE else b.reshape(v, [*v.shape, *[1] * (rank - 1)])
 
 
 def integer_matmul(b: Builder, x: Operand, y: Operand, x_zero: Operand | None, y_zero: Operand | None) -> Operand:
-    """Returns the product of integer matrices less their zero points, in 32 bits; those of *x* are one for all, or one a row."""
+    """Returns the product of integer matrices less their zero points, in 32 bits; *x* has one zero point, or one a row."""
     rows = None if x_zero is None else column(b, x_zero)
     return b.add("matmul", centred(b, x, rows), centred(b, y, y_zero))

@@ -1,7 +1,7 @@
 """Recurrent layers: Elman networks, GRU and LSTM, one step after another.
 
-The input's part of all steps is one matrix product; each step then adds the state's part. Sequences shorter than the longest keep
-their last state, and give zeros after it.
+The products of the inputs of all steps are one matrix product; each step then adds the product of its state. Sequences shorter
+than the longest keep their last state, and output zeros after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Direction:
 
 
 Cell: TypeAlias = Callable[[Builder, Direction, Operand, States], States]
-"""One step: from the input's part [batch, gates * hidden] and the states, the next states, the output first."""
+"""One step: takes the input's product [batch, gates * hidden] and the states; returns the next states, the output first."""
 
 
 def recurrent_layer(
@@ -61,7 +61,7 @@ def elman_cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
 def gru_cell(*, reset_after_product: bool) -> Cell:
     """Returns gated recurrent units (Cho et al., 2014), gates in the order update, reset, candidate.
 
-    The reset gate multiplies the state, or (*reset_after_product*) the state's part of the candidate.
+    The reset gate multiplies the state, or (*reset_after_product*) the state's product in the candidate.
     """
 
     def cell(b: Builder, d: Direction, x: Operand, states: States) -> States:

@@ -18,7 +18,7 @@ from weft.support.dtypes import f32
 from weft.te import is_narrow
 
 WHOLE: Final = (0.0, 1.0)
-"""The part of a dimension that is sampled, unless it is cropped."""
+"""The sampled part of a dimension that is not cropped: all of it."""
 
 
 def scaled_size(b: Builder, size: Expr, scale: float) -> Expr:
@@ -46,7 +46,7 @@ def resample_axis(
 
     *scale* is the ratio of coordinates where it differs from that of the sizes. With the coordinates "tf_crop_and_resize" only
     *part* of the dimension (as fractions of it) is sampled, and elements outside of the dimension are *extrapolation*. Raises
-    `ModelError` for an empty dimension, unknown coordinates, and what can't be done with symbolic sizes.
+    `ModelError` for an empty dimension, unknown coordinates, and modes that need sizes that are symbolic.
     """
     old, new = x.shape[d], as_expr(size)
     crops = how.coordinates == "tf_crop_and_resize"
@@ -88,7 +88,7 @@ def _by_table(b: Builder, x: Operand, d: int, axis: Axis, at: Floats, how: Filte
 
 
 def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand:
-    """Resamples dimension *d* where a size is symbolic, so that there can be no tables."""
+    """Resamples dimension *d* where a size is symbolic, so that no table can be computed."""
     supported = how.mode in ("nearest", "linear") and how.coordinates in COORDINATES and not how.antialias
     if not supported or how.exclude_outside:
         b.fail(
@@ -99,12 +99,14 @@ def _resized(b: Builder, x: Operand, d: int, size: Expr, how: Filter) -> Operand
 
 
 def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
-    """Returns how often each element is repeated, where nearest interpolation comes to no more than that."""
+    """Returns how often each element is repeated, if nearest interpolation is only a repetition here."""
     times = simplify_size(new // old)
     if how.mode != "nearest" or not isinstance(times, Const) or not same_size(old * times, new):
         return None
     k = int(times.value)
-    probe = Axis(4, 4 * k, float(k))  # what is true of four elements is true of any number: the coordinates are linear
+    probe = Axis(
+        4, 4 * k, float(k)
+    )  # coordinates are linear, so a repetition that holds for four elements holds for any number
     at = coordinates_of(probe, how.coordinates) if how.coordinates in ("half_pixel", "asymmetric") else None
     if at is None:
         return None

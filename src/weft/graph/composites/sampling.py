@@ -1,4 +1,4 @@
-"""Tables for resampling one axis: which input elements each output element is made of, and with what weights.
+"""Tables for resampling one axis: the input elements that each output element is made of, and their weights.
 
 The coordinates and filters are those of ONNX's Resize: nearest, linear, and cubic by Keys ("Cubic convolution interpolation for
 digital image processing", 1981), all of them widened by the scale where antialiasing is asked for.
@@ -19,7 +19,7 @@ Table: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis to resample: its sizes, the scale between them, and the part of it to look at (from 0 to 1)."""
+    """One axis to resample: its sizes, the scale between them, and the part of it that is sampled (fractions from 0 to 1)."""
 
     size: int
     resized: int
@@ -30,7 +30,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Filter:
-    """How an element is made of those around it."""
+    """The interpolation filter: how an output element is computed from the input elements around it."""
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
@@ -41,7 +41,7 @@ class Filter:
 
 
 def coordinates_of(axis: Axis, mode: str) -> Floats | None:
-    """Returns where each output element lies in the input; None for a *mode* that does not exist."""
+    """Returns the coordinate of each output element in the input; None for an unknown *mode*."""
     i = np.arange(axis.resized, dtype=np.float64)
     last, exact = axis.size - 1, axis.scale * axis.size
     half = (i + 0.5) / axis.scale - 0.5

@@ -1,4 +1,4 @@
-"""Sequences along an axis, taken apart and put together: what loops written out step by step share."""
+"""Sequences along an axis, split into steps and stacked again: shared by all operators whose loops are unrolled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ir import Const, Expr
 
 
 def steps_of(b: Builder, size: Expr, example: str) -> int:
-    """Returns the length of a sequence to write out; raises `ModelError` for a symbolic one, one of 0, and one too long.
+    """Returns the length of a sequence to unroll; raises `ModelError` for a symbolic one, one of 0, and one too long.
 
     *example* is a value for `shapes` that the hint gives.
     """
@@ -45,7 +45,7 @@ def equal_split(b: Builder, x: Operand, count: int) -> tuple[Operand, ...]:
 
 
 def reverse(b: Builder, x: Operand, lengths: Operand | None) -> Operand:
-    """Returns sequences [time, batch, ...] from their ends to their beginnings.
+    """Returns sequences [time, batch, ...] reversed in time.
 
     Where *lengths* [batch] are given, only as many elements of each are reversed, and the others stay.
     """

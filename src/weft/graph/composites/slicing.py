@@ -21,8 +21,8 @@ def slice_axes(
 ) -> Operand:
     """Returns ranges along *axes*; bounds are integers or index expressions, negative ones counted from the end.
 
-    A bound that depends on symbolic sizes must lie inside its dimension: what can't be proved of it now is checked when the model
-    is called. Keeping it within the tensor silently would make sizes that nothing else in the model equals.
+    A bound that depends on symbolic sizes must lie inside its dimension: conditions that can't be proved at compile time are
+    checked when the model is called. Clamping the bound silently would make sizes that equal no other size of the model.
     """
     fit = len(axes) == len(starts) == len(ends) == len(steps)
     if fit and any(isinstance(p, Expr) for p in (*starts, *ends)) and all(st > 0 for st in steps):
@@ -34,7 +34,7 @@ def slice_axes(
 
 
 def _placed(position: Expr | int, size: Expr) -> Expr | None:
-    """Returns a bound of a slice counted from the front; None where its sign depends on the sizes, or it lies outside."""
+    """Returns a slice's bound counted from the front; None if its sign depends on symbolic sizes, or if it lies outside."""
     if isinstance(position, int) and position >= FAR:
         return size
     at = as_expr(position)
@@ -58,7 +58,7 @@ def _slice_inside(
 
 
 def reshape_open(b: Builder, x: Operand, target: Sizes) -> Operand:
-    """Returns *x* in the shape *target*, in which one size may be -1: what remains. Raises `ModelError` for two of them."""
+    """Returns *x* in the shape *target*, in which one size may be -1: it is inferred. Raises `ModelError` for two of them."""
     open_ = [d for d, s in enumerate(target) if isinstance(s, int) and s == -1]
     if len(open_) > 1:
         b.fail(f"its shape {list(target)} leaves {len(open_)} dimensions open; only one may be -1")
@@ -69,7 +69,7 @@ def reshape_open(b: Builder, x: Operand, target: Sizes) -> Operand:
 
 
 def _open_size(shape: Sequence[Expr], others: Sequence[int | Expr]) -> Expr:
-    """Returns the size that is left open beside *others* when a tensor of *shape* is reshaped.
+    """Returns the size -1 of a reshape: the elements of *shape* divided by those of the *others*.
 
     Sizes of zero that stand on both sides cancel, as symbolic ones do: (0, 4, 2) as (0, -1) is (0, 8), and so it is as (-1, 8).
     """
@@ -88,7 +88,7 @@ def equal_sizes(size: Expr, count: int) -> list[Expr]:
 
 
 def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand, ...]:
-    """Returns pieces of *sizes* along *axis*; raises `ModelError` unless they make it up."""
+    """Returns pieces of *sizes* along *axis*; raises `ModelError` unless these add up to its extent."""
     if not same_size(sum((as_expr(s) for s in sizes), as_expr(0)), x.shape[axis]):
         b.fail(f"pieces of sizes {list(sizes)} do not make up dimension {axis} of {x!r}")
     return b.add_many("split", x, axis=axis, sizes=tuple(sizes))

@@ -1,4 +1,4 @@
-"""Windows of convolutions and pools: kernel, strides, dilations and pads, and pads chosen so that sizes come out as wanted."""
+"""Windows of convolutions and pools: kernel, strides, dilations and pads, and pads that give a wanted output size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def same_pads(
     *,
     lower: bool,
 ) -> list[int]:
-    """Returns the pads that make as many windows as there are strides in the input ("SAME" padding).
+    """Returns the pads that give ceil(size / stride) windows ("SAME" padding).
 
     The odd one goes after, or (*lower*) before. Raises `ModelError` for strides over a symbolic size.
     """
@@ -62,7 +62,7 @@ def halved(totals: Sequence[int], *, lower: bool) -> list[int]:
 def transposed_pads(
     window: Window, spatial: Sequence[int], extra: Sequence[int], wanted: Sequence[int], *, lower: bool
 ) -> tuple[Window, list[int]]:
-    """Returns *window*, of a transposed convolution, with the pads by which its result has the sizes *wanted*; and what is added.
+    """Returns a transposed convolution's *window* with the pads that give the output sizes *wanted*, and the output padding.
 
     *extra* is added after the result in any case (output padding).
     """

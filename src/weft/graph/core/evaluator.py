@@ -1,4 +1,4 @@
-"""How passes compute with constants: through an evaluator that the driver passes in."""
+"""The protocol by which passes evaluate operators on constants; the driver passes the evaluator in."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Fill: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array]], None]
 
 
 class Evaluator(Protocol):
-    """Computes an operator on arrays; the meaning is that of the operator's tensor expression."""
+    """Computes operators on arrays, as their tensor expressions define them."""
 
     def prepare(self, op: Operator, inputs: Sequence[TensorType | None], attributes: dict[str, Any]) -> Fill:
-        """Returns what computes *op* for inputs of these types (None for an optional input that is absent)."""
+        """Returns a compiled function for *op* on inputs of these types (None for an optional input that is absent)."""
 
     def evaluate(self, op: Operator, inputs: Sequence[Array | None], attributes: dict[str, Any]) -> list[Array]:
         """Returns the outputs of *op* for *inputs* (None for an optional input that is absent)."""

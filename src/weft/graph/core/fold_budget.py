@@ -1,6 +1,6 @@
-"""How much memory constant folding may take for one model: each result is small beside its operands, but a chain of them is not.
+"""The memory that constant folding may take for one model: each result is small beside its operands, but a chain of them is not.
 
-Forty nodes that each join a constant to itself make a terabyte of one element.
+Forty nodes that each concatenate a constant with itself make a terabyte of one element.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class FoldBudget:
             self._left = max(LEAST_FOLDED_BYTES, FOLDED_TIMES_CONSTANTS * sum(constants))
 
     def take(self, nbytes: int) -> bool:
-        """Tells whether a result of *nbytes* may be made, and counts it."""
+        """Tells whether a result of *nbytes* fits the budget, and takes it from the budget if so."""
         if self._left is None or nbytes > self._left:
             return self._left is None
         self._left -= nbytes

@@ -73,7 +73,7 @@ class Value:
 
     @property
     def sample_shape(self) -> tuple[int, ...] | None:
-        """The extents of one sample, where only how many there are in a batch, the first extent, may be symbolic; else None."""
+        """The extents of one sample, if no extent other than the first (the batch) is symbolic; else None."""
         sizes = [int(s.value) for s in self.type.shape[1:] if isinstance(s, Const)]
         if self.static_shape is not None or len(sizes) + 1 != len(self.type.shape):
             return self.static_shape
@@ -130,8 +130,8 @@ class Parameter(Constant):
 class Deferred(Constant):
     """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
 
-    A packed weight is as large as the weight it is made of. This way it is never held beside it: it is written once, straight to
-    where kernels read it. *fill* may be called from any thread.
+    A packed weight is as large as the weight it is made of. As a deferred constant it is never held in memory beside that
+    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread.
     """
 
     __slots__ = ("fill",)
@@ -158,7 +158,7 @@ class Deferred(Constant):
 
 
 class Node:
-    """One call of an operator; `source` says which node of the user's model it stands for."""
+    """One call of an operator; `source` names the node of the user's model that it was made for."""
 
     __slots__ = ("attributes", "inputs", "operator", "outputs", "source")
 
@@ -211,7 +211,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What must hold of the symbolic sizes in a call; *message* may name the *values* as {0}, {1} ..."""
+    """A condition that the symbolic sizes of a call must satisfy; *message* may name the *values* as {0}, {1} ..."""
 
     condition: Expr
     message: str
@@ -220,10 +220,10 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Guard:
-    """What must hold of values that a graph computes: *least* and *greatest* are inside of *limits* (their elements in order).
+    """A run-time check of computed values: *least* and *greatest* must be inside *limits* (element by element).
 
-    `what` is the word for such a number, and `source` the model's node that needs it to be inside, both for the message. A guard
-    is `watched` where the kernels that use the numbers tell if one is outside: only then are the least and the greatest computed.
+    `what` is the noun for such a value in the message, and `source` the model's node that needs the check. A guard is `watched`
+    if the kernels that use the values report one outside: only then are *least* and *greatest* computed.
     """
 
     least: Value
@@ -234,7 +234,7 @@ class Guard:
     watched: bool = False
 
     def mapped(self, stands_for: Mapping[Value, Value]) -> Guard:
-        """Returns the same check of the values that stand for its own."""
+        """Returns the same check on replaced values."""
         least, greatest = stands_for.get(self.least, self.least), stands_for.get(self.greatest, self.greatest)
         return replace(self, least=least, greatest=greatest)
 
@@ -243,9 +243,9 @@ class Graph:
     """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
 
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
-    values are known, so that these are roots, alive like outputs. `metadata` is what the model says of itself: only of the graph
-    that a frontend makes. `is_extended` tells whether it was made by operators or translations that are not Weft's own, so that
-    another process may make another of the same model. `fold_budget` is what constant folding may still make of the model.
+    values are known, so the values of guards are roots, live like outputs. `metadata` are the model file's own descriptions,
+    kept on the graph that a frontend makes. `is_extended` is true if operators or translations registered from outside took
+    part: another process may then import the same model differently. `fold_budget` is the memory left for constant folding.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -267,13 +267,13 @@ class Graph:
         return self.dims.setdefault(name, Var(name, INDEX))
 
     def require(self, condition: Expr, message: str, *values: Expr) -> None:
-        """Lets calls fail with *message* where *condition* does not hold of the symbolic sizes."""
+        """Makes calls fail with *message* unless the symbolic sizes satisfy *condition*."""
         made = Requirement(condition, message, values)
         if made not in self.requirements:
             self.requirements.append(made)
 
     def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
-        """Adds an input of the graph; raises `ModelError` for one that no process could hold."""
+        """Adds an input of the graph; raises `ModelError` for one larger than an address space."""
         sizes = list(shape)
         try:
             check_bytes(sizes, dtype)
@@ -337,7 +337,7 @@ class Graph:
 
     @property
     def roots(self) -> list[Value]:
-        """The values that the graph is there to compute: its outputs, and what its guards look at."""
+        """The values that keep nodes alive: the graph's outputs, and the values that its guards check."""
         return [*self.outputs, *[v for g in self.guards for v in (g.least, g.greatest)]]
 
     def users(self) -> dict[Value, list[Node]]:
@@ -371,7 +371,7 @@ def _frozen(value: Any) -> Attribute:
 
 
 UNFIT: Final = "change what makes these inputs, or how the model was exported; onnx.checker.check_model may say more"
-"""What to do about inputs that an operator does not take."""
+"""The hint of errors about inputs that an operator does not take."""
 
 
 def infer(

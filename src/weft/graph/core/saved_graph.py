@@ -1,7 +1,7 @@
 """Graphs in files: a NumPy archive (.npz) of the constants' elements and of one JSON text for all else.
 
-Nothing in such a file is executed when it is read. Every value has a number in the text, and every symbolic size one of its own,
-so that names may be any. Constants beyond `SAVED_CONSTANTS` are kept by shape and type alone, and read back as random elements.
+Nothing in such a file is executed when it is read. Values and symbolic sizes are referred to by number in the text, so their
+names may be any strings. Constants beyond `SAVED_CONSTANTS` are kept by shape and type alone, and read back as random elements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXT: Final = "graph"
 
 
 def save_graph(graph: Graph, path: Path, facts: Mapping[str, Any]) -> None:
-    """Writes *graph* to the file *path*, and *facts*, which JSON must be able to hold, with it."""
+    """Writes *graph* to the file *path*, and *facts*, which must be representable in JSON, with it."""
     writer = _Writer()
     text = json.dumps({"facts": dict(facts), "graph": writer.graph(graph)})
     arrays: dict[str, Any] = {_TEXT: np.frombuffer(text.encode(), np.uint8), **writer.arrays}
@@ -45,7 +45,7 @@ def load_graph(path: Path) -> tuple[Graph, dict[str, Any]]:
 
 
 class _Writer:
-    """Graphs as values that JSON holds; nested ones share the numbers of variables."""
+    """Converts graphs to JSON values; nested graphs share the numbering of variables."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""How sizes, types and attributes are written in printed graphs and error messages."""
+"""The text form of sizes, types and attributes in printed graphs and error messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value_text(name: str, t: TensorType) -> str:
 
 
 def attribute_text(value: object, names: Mapping[Var, str] | None = None) -> str:
-    """Writes an attribute so that different values never look the same."""
+    """Writes an attribute so that different values have different texts."""
     if isinstance(value, tuple):
         inner = ", ".join(attribute_text(v, names) for v in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"

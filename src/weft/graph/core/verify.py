@@ -1,4 +1,4 @@
-"""What every graph must satisfy; `verify_graph` raises `VerifyError` naming the node that does not."""
+"""The verifier of graphs: `verify_graph` raises `VerifyError` naming the node that breaks an invariant."""
 
 from __future__ import annotations
 

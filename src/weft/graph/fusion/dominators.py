@@ -1,4 +1,4 @@
-"""Immediate post-dominators of the nodes of a graph: where all the uses of a node's outputs come together again.
+"""Immediate post-dominators of the nodes of a graph: the node at which all the uses of a node's outputs join again.
 
 The graph is acyclic, so one walk from the last node to the first is enough (Cooper, Harvey, Kennedy, "A simple, fast dominance
 algorithm", 2001): a node's post-dominator is the lowest common ancestor of its users in the tree built so far.
@@ -10,7 +10,7 @@ from weft.graph.core.graph import Graph, Node, Value
 
 
 def post_dominators(graph: Graph, users: dict[Value, list[Node]]) -> dict[Node, Node | None]:
-    """Returns the first node that every way from a node to the outputs passes; None where only the end is."""
+    """Returns the first node that is on every path from a node to the outputs, for each node; None if there is no such node."""
     escaping = {v.producer for v in graph.roots}
     above: dict[Node, Node | None] = {}
     depth: dict[Node | None, int] = {None: 0}
@@ -34,7 +34,7 @@ def _meet(a: Node | None, b: Node | None, above: dict[Node, Node | None], depth:
 
 
 def between(start: Node, end: Node, users: dict[Value, list[Node]]) -> list[Node]:
-    """Returns the nodes on the ways from *start* to its post-dominator *end*, with *end* and without *start*."""
+    """Returns the nodes on the paths from *start* to its post-dominator *end*, with *end* and without *start*."""
     seen = {end}
     stack = [u for v in start.outputs for u in users.get(v, ())]
     while stack:

@@ -2,8 +2,8 @@
 
 The rules are those of Chen et al., "TVM" (OSDI 2018), section 3: injective operators fuse with one another; a reduction
 takes in the injective operators before it; a contraction (and a reduction) takes the element-wise operators after it. A value
-with several users fuses where all its uses come together again, that is into its post-dominator, with all on the way. Beyond
-these, a contraction takes in what only rearranges the operand of which it reads single elements.
+with several users fuses into its post-dominator, where all its uses join again, with all nodes on the paths to it. Beyond these
+rules, a contraction takes in producers that only rearrange elements of its A operand, of which it reads single elements.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fuse(graph: Graph, planner: Planner | None = None, *, merge: bool = True) ->
 
 
 class _Fusion:
-    """Disjoint sets of nodes while they grow; `anchor` is the reduction or contraction of a set, if it has one."""
+    """Union-find over nodes while groups grow; `anchor` is the reduction or contraction of a set, if it has one."""
 
     def __init__(self, graph: Graph, planner: Planner | None) -> None:
         self.graph = graph
@@ -71,7 +71,7 @@ class _Fusion:
             sink = end
 
     def _can_follow(self, node: Node, anchor: Node, path: set[Node]) -> bool:
-        """Tells whether *node* reads all that comes from the group at its own index, and nothing of it otherwise."""
+        """Tells whether *node* reads every value of the group only at the index that it writes."""
         if not self.is_injective(node) or node in self.anchor or len(node.outputs) != 1:
             return False
         if node.output.shape != anchor.output.shape or len(anchor.outputs) != 1:
@@ -80,7 +80,7 @@ class _Fusion:
         return all(facts.same_index(i) for i, v in enumerate(node.inputs) if v is not None and v.producer in path)
 
     def sink_into_users(self, node: Node) -> None:
-        """Merges an injective *node* into the node where its uses come together, if all on the way can hold it."""
+        """Merges an injective *node* into its post-dominator, if every node on the paths between can be fused with it."""
         end = self.above[node]
         if end is None or node in self.anchor or end in self.views or len(node.outputs) != 1:
             return
@@ -105,7 +105,7 @@ class _Fusion:
         return self.planner.decide(subject_of(node.output.name), Recompute, lambda _: plans).fuse
 
     def _can_end(self, end: Node, path: set[Node]) -> bool:
-        """Tells whether *end* may compute what it reads of *path*: it is injective, or reduces it."""
+        """Tells whether *end* may compute the values of *path* in its own loops: it is injective, or it reduces them."""
         if self.is_injective(end):
             return True
         facts = self.facts[end]
@@ -115,17 +115,17 @@ class _Fusion:
         return end in self.anchor and all(facts.reads[i] <= OpClass.REDUCTION for i in read)
 
     def _only_rearranges(self, nodes: set[Node]) -> bool:
-        """Tells whether all that is in the sets of *nodes* moves elements without computing."""
+        """Tells whether all nodes in the sets of *nodes* move elements without computing."""
         return all(self.facts[n].is_rearrangement for m in nodes for n in self.set_of[m])
 
     def _is_too_large(self, into: Node, nodes: Sequence[Node]) -> bool:
-        """Tells whether one set of those of *into* and *nodes* would be a kernel too large."""
+        """Tells whether the sets of *into* and *nodes* merged would make too large a kernel."""
         if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP:
             return True
         return len(self.set_of[into].union(*[self.set_of[n] for n in nodes])) > LARGEST_GROUP
 
     def _merge(self, into: Node, nodes: Iterable[Node]) -> None:
-        """Makes one set of those of *into* and *nodes*."""
+        """Merges the sets of *nodes* into that of *into*."""
         merged = set(self.set_of[into])
         for n in nodes:
             merged |= self.set_of[n]
@@ -136,7 +136,7 @@ class _Fusion:
                 self.anchor[n] = anchors[0]
 
     def result(self) -> FusedGraph:
-        """Returns the groups, each at the place of its last node, and the aliases."""
+        """Returns the groups, ordered by their last nodes, and the aliases."""
         groups: list[Group] = []
         aliases: dict[Value, Alias] = {}
         for node in self.graph.nodes:

@@ -1,4 +1,4 @@
-"""A fused graph: groups of nodes that become one kernel each, and values that are only other names of others."""
+"""A fused graph: groups of nodes that become one kernel each, and aliases, values that are views of the memory of others."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Alias:
-    """A value that is in the memory of *source*, row by row, from the element *offset* on."""
+    """A value that is a row-major view of the memory of *source*, from the element *offset* on."""
 
     source: Value
     offset: int
@@ -92,7 +92,7 @@ class FusedGraph:
     aliases: Mapping[Value, Alias] = field(default_factory=dict)
 
     def root(self, v: Value) -> Value:
-        """Returns the value whose memory *v* is: *v* itself if it is no alias."""
+        """Returns the value that owns the memory of *v*: *v* itself if it is no alias."""
         while v in self.aliases:
             v = self.aliases[v].source
         return v
@@ -113,7 +113,7 @@ class FusedGraph:
 
     @cached_property
     def on_demand(self) -> frozenset[Group]:
-        """The groups that only serve watched guards: they run where a kernel told that a number is outside of its limits."""
+        """The groups that only serve watched guards: they run if a kernel reported an index outside its limits."""
         guarded = [v for g in self.graph.guards if not g.watched for v in (g.least, g.greatest)]
         needed = {self.root(v) for v in (*self.graph.outputs, *guarded)}
         found = set()
@@ -139,7 +139,7 @@ class FusedGraph:
 
 
 def is_literal(v: Value) -> bool:
-    """Tells whether *v* is a constant of one element, which kernels hold in their code."""
+    """Tells whether *v* is a constant of one element, which kernels embed as a literal."""
     return isinstance(v, Constant) and v.size == 1
 
 
@@ -155,7 +155,7 @@ def _literal_text(v: Value) -> str:
 
 
 def symbols_in(attribute: object) -> Sequence[Expr]:
-    """Returns the expressions that are in an attribute, or in all of them, and not constant."""
+    """Returns the non-constant expressions in an attribute, or in a tuple of attributes."""
     if isinstance(attribute, tuple):
         return [e for a in attribute for e in symbols_in(a)]
     return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []

@@ -1,4 +1,4 @@
-"""What fusion must know of a node, derived from its operator's formulas: its class, and how it reads each input."""
+"""The facts of a node that fusion asks for, derived from its operator's formulas: its class, and how it reads each input."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from weft.te import Compute, OpClass, Operation, Placeholder, Read, Tensor, acce
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """`kind` is the hardest class among the node's operations; `reads[i]` the hardest way from input *i* to an output.
+    """`kind` is the hardest class of the node's operations; `reads[i]` the hardest class on a path from input *i* to an output.
 
     `is_map` tells that the node computes the same function of the elements at each index, with inputs broadcast by NumPy's rule;
-    `is_rename` that its output is its first input's elements, row by row, under another shape; `is_rearrangement` that it moves
-    elements without computing, by sums and products of indices alone. `streams[i]` tells that a contraction reads input *i* at
-    indices without the result's last axis: one element for each vector of the result, wherever that element lies. `moved` are the
-    inputs whose elements the outputs consist of; None where these are computed. `watches` tells that the node's kernel tells of
-    numbers outside of their limits.
+    `is_rename` that its output is its first input's elements in row-major order under another shape (a reshape);
+    `is_rearrangement` that it moves elements without computing, by sums and products of indices alone. `streams[i]` tells that a
+    contraction reads input *i* at indices without the result's last axis: one element for each vector of the result, wherever
+    that element lies. `moved` are the inputs whose elements the outputs consist of; None where elements are computed. `watches`
+    tells that the node's kernel reports indices outside their limits.
     """
 
     kind: OpClass
@@ -50,14 +50,14 @@ def facts_of(node: Node) -> NodeFacts:
 
 
 def is_plain_map(node: Node) -> bool:
-    """Tells whether *node* maps elements, and no attribute of it (a shape, axes) speaks of the dimensions."""
+    """Tells whether *node* is element-wise, and none of its attributes (a shape, axes) refers to dimensions."""
     return facts_of(node).is_map and not any(isinstance(a, tuple) for _, a in node.attributes)
 
 
 def is_rename(node: Node) -> bool:
     """Tells whether *node* only gives the same row-major elements another shape.
 
-    Not counted are copies in the same shape and what prepares weights: a neighbour's kernel computes these, at no cost either.
+    Not counted are copies in the same shape and weight packing: these fuse into a neighbour's kernel, at no cost either.
     """
     facts = facts_of(node)
     if not facts.is_rename or node.operator.prepares:
@@ -79,9 +79,9 @@ def keeps_order(x: Value, perm: tuple[int, ...]) -> bool:
 
 
 def view_offset(node: Node) -> int | None:
-    """Returns where in its first input's memory the output of *node* begins, in elements; None where it is no part of it.
+    """Returns the offset, in elements, of the output of *node* in its first input's memory; None if it is no view of it.
 
-    Renames are views from 0. A slice is one where its elements lie together and begin at a multiple of `ALIGNMENT`.
+    A reshape is a view at offset 0. A slice is a view if its elements are contiguous and begin at a multiple of `ALIGNMENT`.
     """
     if is_rename(node):
         return 0
@@ -93,7 +93,7 @@ def view_offset(node: Node) -> int | None:
 
 
 def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> int | None:
-    """Returns the position of a slice's first element; None where there are elements of others between its own."""
+    """Returns the position of a slice's first element; None if its elements are not contiguous."""
     steps, axes = node.attribute("steps"), node.attribute("axes")
     partial = [d for d, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
     if (steps is not None and set(steps) != {1}) or 0 in part:
@@ -130,7 +130,7 @@ def _watches(op: Operation) -> bool:
 
 
 def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> tuple[int, ...] | None:
-    """Returns the inputs whose elements, moved and chosen among, are all that *operations* make; None if they compute others."""
+    """Returns the inputs whose elements *operations* only move and select; None if they compute new elements."""
     read = [r for op in operations for r in _chosen(op)]
     if not all(isinstance(r, Read) for r in read):
         return None
@@ -139,7 +139,7 @@ def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> t
 
 
 def _chosen(op: Operation) -> list[IrNode | None]:
-    """Returns what each element of *op* is chosen among, by conditions; None is among them where it is computed otherwise."""
+    """Returns the reads that each element of *op* is selected among by conditions; None stands for a computed element."""
     if not isinstance(op, Compute) or op.reduction is not None:
         return [None]
     found: list[IrNode | None] = []
@@ -156,7 +156,7 @@ def _chosen(op: Operation) -> list[IrNode | None]:
 def _reach(
     source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass], outputs: Sequence[Tensor]
 ) -> OpClass:
-    """Returns the hardest class on any way from *source* to an output; ELEMENTWISE where there is none."""
+    """Returns the hardest class on any path from *source* to an output; ELEMENTWISE where there is none."""
     reached: dict[Operation, OpClass] = {source.op: OpClass.ELEMENTWISE}
     for op in operations:
         ways = [max(reached[t.op], _how(op, t, kinds[op])) for t in op.inputs if t.op in reached]
@@ -182,7 +182,7 @@ def _access(op: Compute, read: Read) -> OpClass:
 
 
 def _is_map(op: Operation) -> bool:
-    """Tells whether *op* uses its axes only as the indices of what it reads, each at its own place counted from the last."""
+    """Tells whether *op* uses its axes only as indices of its reads, each in its own dimension counted from the last."""
     if not isinstance(op, Compute) or op.reduction is not None:
         return False
     seen: set[IrNode] = set()
@@ -217,7 +217,7 @@ def _is_rearrangement(op: Operation) -> bool:
 
 
 def _streams(source: Tensor, operations: Sequence[Operation], kinds: dict[Operation, OpClass]) -> bool:
-    """Tells whether all that is read of *source* is read by contractions, at indices without the last axis of the result."""
+    """Tells whether every read of *source* is by a contraction, at indices without the last axis of the result."""
     reached = {source.op}
     found = False
     for op in operations:

@@ -1,4 +1,4 @@
-"""Where nodes round to 16-bit floats, and whether others go on computing with what is rounded."""
+"""Where nodes round to 16-bit floats, and whether other nodes of the group compute with the rounded values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.ops import Operator, TensorType, commutes_with_rounding, rounds
 
 
 def computes_with_rounded(nodes: Sequence[Node]) -> bool:
-    """Tells whether one of *nodes* computes with what another has rounded to a float of less than 32 bits."""
+    """Tells whether one of *nodes* computes with a value that another has rounded to a float of less than 32 bits."""
     rough: set[Value] = set()
     for n in nodes:
         is_rounded, commutes = _rounding(n)
@@ -30,6 +30,6 @@ def _rounding(node: Node) -> tuple[bool, bool]:
 
 @lru_cache(maxsize=1024)
 def _facts(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> tuple[bool, bool]:
-    """Returns whether an operator rounds, and whether to round what it reads instead makes no difference."""
+    """Returns whether an operator rounds, and whether rounding its inputs instead gives the same result."""
     _, outputs = operator.formulas(types, dict(attributes))
     return rounds(outputs), commutes_with_rounding(outputs)

@@ -1,9 +1,9 @@
-"""Which nodes compute on channels in blocks: the choice that `choose_layouts` carries out, as one problem over the whole graph.
+"""Chooses the nodes that compute in the blocked layout (NCHWc), as one problem over the whole graph; `choose_layouts` applies it.
 
-Each value has up to four alternatives: it is computed plain or in blocks, and kept so alone, or moved to the other layout too. A
-node that computes its value in blocks reads its inputs in blocks. A convolution fills vectors with channels in blocks, and in the
-plain layout with elements of a row, where it can read those; the model's own inputs and outputs are plain. `cost.layout`
-says what each takes, `pbqp` solves it.
+Each value has up to four alternatives: it is computed plain (NCHW) or blocked, and either kept in that layout alone or copied to
+the other one too. A node that computes its value blocked reads its inputs blocked. A blocked convolution vectorizes over
+channels, a plain one over elements of a row, where it can load these as vectors; the model's own inputs and outputs are plain.
+`cost.layout` estimates the cycles of each alternative, `pbqp` solves the problem.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from weft.support.dtypes import f32
 from weft.targets import Target
 
 _PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
-"""The alternatives: plain, plain and packed, in blocks, in blocks and unpacked."""
+"""The alternatives: plain, plain and packed, blocked, blocked and unpacked."""
 
 _IN_BLOCKS = (_BLOCKED, _BLOCKED_TOO)
 
@@ -116,7 +116,7 @@ class _Problem:
         return [plain, plain + moving, blocked, blocked + moving]
 
     def _use(self, v: Value, user: Node) -> None:
-        """Lets *v* be there in the layout that *user* reads it in."""
+        """Adds the cost of *v* in the layout in which *user* reads it."""
         made, used = self.numbers[v], self.numbers.get(user.output) if len(user.outputs) == 1 else None
         if used is None or self.costs[used][_BLOCKED] == inf:
             self.costs[made][_BLOCKED] = inf
@@ -132,7 +132,7 @@ class _Problem:
         return packing_cycles(_elements(v), v.dtype.bits, self.target)
 
     def _takes_plain(self, user: Node, v: Value) -> bool:
-        """Tells whether the blocked form of *user* reads the channels of *v* one by one, in any layout."""
+        """Tells whether the blocked form of *user* reads single channels of *v*, so that either layout serves."""
         return user.operator.is_convolution and input_block(_channels(v), self.target.lanes(v.dtype.bits)) == 1
 
     def _plain(self, n: Node) -> float:
@@ -140,7 +140,7 @@ class _Problem:
         return least if not n.operator.is_convolution else least + plain_cycles(_convolution(n), self.target)
 
     def _blocked(self, n: Node) -> float:
-        """Returns the cycles of the form in blocks, infinite where there is none."""
+        """Returns the cycles of the blocked form of a node, infinite where there is none."""
         lanes = self.target.lanes(n.output.dtype.bits)
         if not n.operator.is_convolution:
             filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0
@@ -159,7 +159,7 @@ class _Problem:
         return min(direct, self._winograd(n)) if self.by_winograd else direct
 
     def _winograd(self, n: Node) -> float:
-        """Returns the cycles of a convolution of one group by Winograd's method, infinite where that is not better."""
+        """Returns the cycles of a convolution of one group by Winograd's method, infinite where direct is as good."""
         x, w, made = n.inputs[0], n.inputs[1], n.output.sample_shape
         image = None if x is None else x.sample_shape
         if (
@@ -178,7 +178,7 @@ class _Problem:
 
 
 def _convolution(n: Node) -> Convolution:
-    """Returns a convolution by its sizes."""
+    """Returns the sizes of a convolution as the cost model takes them."""
     x, w, places = n.inputs[0], n.inputs[1], n.output.shape[2:]
     assert x is not None  # a convolution has an input
     assert w is not None  # and a weight
@@ -197,7 +197,7 @@ def _convolution(n: Node) -> Convolution:
 
 
 def _form(n: Node) -> Form:
-    """Returns how a convolution in the plain layout reads its image."""
+    """Returns how a convolution in the plain layout reads its input."""
     if is_pointwise(n):
         return Form.POINTWISE
     if _is_depthwise(n):
@@ -216,7 +216,7 @@ def _is_depthwise(n: Node) -> bool:
 
 
 def _has_blocked_form(n: Node) -> bool:
-    """Tells whether there may be a form of *n* on channels in blocks."""
+    """Tells whether *n* may have a blocked form."""
     x = n.inputs[0] if n.inputs else None
     if len(n.outputs) != 1 or x is None:
         return False
@@ -230,7 +230,7 @@ def _has_blocked_form(n: Node) -> bool:
 
 
 def _reduces_positions(n: Node, x: Value) -> bool:
-    """Tells whether a reduction of *x* is over the positions of an image alone, not over its channels."""
+    """Tells whether a reduction of *x* is over spatial dimensions alone, not over channels."""
     axes = n.attribute("axes")
     return x.rank == 4 and isinstance(x.shape[1], Const) and axes is not None and {a % 4 for a in axes} <= {2, 3}
 

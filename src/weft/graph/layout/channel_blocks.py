@@ -1,4 +1,4 @@
-"""What may be computed on channels in blocks: values [N, C/b, H, W, b], *b* channels of one place side by side."""
+"""Which nodes may compute in the blocked layout NCHWc: values [N, C/b, H, W, b], *b* channels of one pixel side by side."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from weft.graph.fusion.node_facts import keeps_finite
 
 
 def fills_up(node: Node) -> bool:
-    """Tells whether *node* may be applied to the channels that fill up the last block.
+    """Tells whether *node* may be applied to the padding channels of the last block.
 
-    These hold finite numbers, which the zero weights of the next convolution cancel; an infinity or NaN they would not.
+    Padding channels may hold any finite numbers, since the next convolution's weights for them are zero; zero times an infinity
+    or NaN would be NaN.
     """
     return keeps_finite(node)
 
 
 def is_pointwise(node: Node) -> bool:
-    """Tells whether *node* is a convolution that is a product at each place, of matrices or of elements."""
+    """Tells whether *node* is a pointwise (1x1) convolution: at each pixel a product of matrices or, depthwise, of elements."""
     x, w = (*node.inputs, None, None)[:2]
     if node.op != "conv2d" or x is None or not isinstance(w, Constant) or x.rank != 4 or any(node.attribute("pads")):
         return False

@@ -1,10 +1,10 @@
-"""Partitioned boolean quadratic problems: an alternative for each node of a graph, so that nodes and edges cost least in all.
+"""Partitioned boolean quadratic problems: one alternative for each node of a graph, so that the sum of all costs is least.
 
-Solved by reduction: a node with one neighbour is folded into it, one with two into an edge between them, both exactly; where none
-is left, the node with the most neighbours takes the alternative that is cheapest with the best answers of these (Scholz and
-Eckstein, "Register allocation for irregular architectures", LCTES 2002; for layouts and algorithms of neural networks: Anderson
-and Gregg, "Optimal DNN primitive selection with partitioned boolean quadratic programming", CGO 2018). Trees and series-parallel
-graphs, as most networks are, come out optimal.
+Solved by reduction: a node with one neighbour is folded into that neighbour, one with two into an edge between them, both
+exactly; where no such node is left, the node with the most neighbours takes the alternative that is cheapest with its
+neighbours' best answers (Scholz and Eckstein, "Register allocation for irregular architectures", LCTES 2002; for layouts and
+algorithms of neural networks: Anderson and Gregg, "Optimal DNN primitive selection with partitioned boolean quadratic
+programming", CGO 2018). Trees and series-parallel graphs, as most networks are, come out optimal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def solve(
 
 
 class _Reduction:
-    """The nodes that are left, and how to choose for those that are gone once their neighbours have chosen."""
+    """The nodes that are left, and for each removed node the choice that it makes once its neighbours have chosen."""
 
     def __init__(
         self, nodes: Sequence[Sequence[float]], edges: Mapping[Edge, Sequence[Sequence[float]]], pick: Pick
@@ -58,7 +58,7 @@ class _Reduction:
         self.decisions: list[tuple[int, Callable[[list[int]], Costs]]] = []
 
     def solve(self) -> list[int]:
-        """Removes node after node, then chooses in the opposite order."""
+        """Removes node after node, then chooses in reverse order."""
         left = set(range(len(self.costs)))
         ready = sorted(left, key=self._degree, reverse=True)
         while left:
@@ -82,7 +82,7 @@ class _Reduction:
         self.matrices[b][a] = self.matrices[a][b].T
 
     def _remove(self, n: int, around: Sequence[int]) -> None:
-        """Takes a node out, its costs into those of its neighbours."""
+        """Removes a node, adding its costs to those of its neighbours."""
         own, matrices = self.costs[n], {k: self.matrices[n].pop(k) for k in around}
         for k in around:
             del self.matrices[k][n]

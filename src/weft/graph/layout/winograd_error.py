@@ -8,7 +8,7 @@ from weft.graph.core.graph import Array
 from weft.ops import matrices
 
 LARGEST_ERROR = 2e-5
-"""The error that a layer may have by the method, relative to the largest output."""
+"""The largest error that a layer computed by the method may have, relative to the largest output."""
 
 SAMPLES = 16
 """Tiles and output channels that the error is sampled on."""

@@ -1,8 +1,8 @@
 """The plans of Winograd's method for a convolution, among them to compute it directly, and what each takes.
 
-A plan is a size of tiles, and a patch of them that goes through all stages at a time: small tiles waste less at the edge, large
-ones save more multiplications; small patches stay in the second-level cache, large ones read the weights less often.
-`cost.winograd` says what each takes.
+A plan is a tile size, and a patch of tiles that goes through all stages at a time: small tiles waste less at the edge, large
+ones save more multiplications; small patches stay in the L2 cache, large ones read the weights less often. `cost.winograd`
+estimates the cycles of each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weft.ops import cut_in_tiles, mixed_sizes, points_of, sized
 from weft.targets import Target
 
 TAPS = (2, 3, 4)
-"""Sizes of windows at stride 1 that the method is for; tiles of one tap save nothing, more taps cost accuracy."""
+"""Window sizes at stride 1 for which the method is used; one tap saves nothing, more taps cost accuracy."""
 
 
 def tile_sizes(plan: Winograd, layer: Layer) -> set[tuple[int, int]]:
@@ -61,10 +61,10 @@ def layer_of(
     block: int,
     direct: float = 1.0,
 ) -> Layer | None:
-    """Returns the layer of a convolution in one group; None for windows and blocks of channels that the method is not for.
+    """Returns the layer of a convolution in one group; None for windows and channel blocks that the method does not support.
 
-    *places* are its images, and the height and width of its output. The *weight* is [outputs, inputs, height, width]; the
-    outputs' channels are in blocks of *block*, the inputs' in blocks of *read*. *direct* is its `part_of_whole`.
+    *places* are the number of images, and the height and width of its output. The *weight* is [outputs, inputs, height, width];
+    the outputs' channels are in blocks of *block*, the inputs' in blocks of *read*. *direct* is its `part_of_whole`.
     """
     outputs, inputs, *kernel = weight
     taps = {-(-k // s) for k, s in zip(kernel, strides, strict=True)}
@@ -75,7 +75,7 @@ def layer_of(
 
 
 def part_of_whole(node: Node, image: Sequence[int], made: Sequence[int], kernel: Sequence[int]) -> float:
-    """Returns what a direct convolution in two dimensions costs, as the part of one whose windows are all inside the image.
+    """Returns the cost of a direct 2-D convolution as a fraction of that of one whose windows all lie inside the image.
 
     *image* and *made* are the heights and widths of its input and output.
     """
@@ -110,8 +110,8 @@ def best_by_winograd(layer: Layer, target: Target) -> float:
 def _plans(layer: Layer, m: int) -> list[Winograd]:
     """Returns the plans with tiles of *m* x *m* outputs: all at once, some rows of tiles of an image, or a part of a row.
 
-    All at once, tiles may be mixed, but tiles of one row or column save nothing. A transposed convolution is not cut in
-    patches.
+    With all tiles in one patch their sizes may be mixed, but tiles of one row or column save nothing. A transposed convolution
+    is not cut into patches.
     """
     rows, columns = -(-layer.height // m), -(-layer.width // m)
     whole = Winograd(m, (layer.images, rows, columns))
@@ -126,9 +126,9 @@ def _plans(layer: Layer, m: int) -> list[Winograd]:
 
 
 def _even_parts(size: int, most: int) -> Iterator[int]:
-    """Yields the different lengths of an equal part of *size*, rounded up, for one to *most* parts.
+    """Yields the distinct values of ceil(size / parts), for one to *most* parts.
 
-    These are about twice the square root of *size*, however large that is: lengths that repeat are passed over.
+    There are about twice the square root of *size* of them: repeated lengths are skipped.
     """
     count = 1
     while count <= most:

@@ -1,1 +1,1 @@
-"""The static memory plan: order of kernels, places in the arena, results computed in place."""
+"""The static memory plan: order of kernels, offsets in the arena, outputs computed in place."""

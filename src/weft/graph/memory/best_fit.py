@@ -1,7 +1,7 @@
-"""Gives buffers their places in one arena, so that those that live at the same time are apart and little is wasted.
+"""Assigns buffers offsets in one arena, so that buffers live at the same time do not overlap and little memory is wasted.
 
 The placement is greedy best fit, as in Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020),
-under several orders; each order is improved by placing first what ended on top, and the best of all by exchanging buffers.
+under several orders; each order is improved by placing the buffers first that ended on top, and the best order by exchanges.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 
 
 def place(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]:
-    """Returns the offset of each buffer and the bytes that all take; the same for the same buffers every time."""
+    """Returns the offset of each buffer and the arena's size in bytes; deterministic."""
     bound = most_live(buffers)
     tries = min(PLACEMENT_IMPROVEMENTS, PLACEMENT_PAIRS // max(1, len(buffers) ** 2))
     best = _Placement(sorted(buffers, key=_ORDERS[0]))
@@ -66,7 +66,7 @@ def place(buffers: Sequence[Lifetime]) -> tuple[dict[Value, int], int]:
 
 
 class _Placement:
-    """An order of buffers, and the offsets that placing them in it gives."""
+    """An order of buffers, and their offsets when placed in that order."""
 
     def __init__(self, order: list[Lifetime]) -> None:
         self.order = order
@@ -75,7 +75,7 @@ class _Placement:
 
 
 def _improved(order: list[Lifetime], tries: int, bound: int) -> _Placement:
-    """Returns the best placement on the way from *order*, each time with the buffers that reach the top placed first."""
+    """Returns the best placement found from *order* by repeatedly placing the buffers first that reach the top of the arena."""
     best = now = _Placement(order)
     for _ in range(tries):
         if best.total == bound:
@@ -87,7 +87,7 @@ def _improved(order: list[Lifetime], tries: int, bound: int) -> _Placement:
 
 
 def _exchanged(best: _Placement, tries: int, bound: int) -> _Placement:
-    """Returns *best*, improved by exchanges in its order: one that reaches the top goes to the place of another before it."""
+    """Returns *best*, improved by exchanges in its order: a buffer that reaches the top is placed before an earlier one."""
     random = Random(0)
     for _ in range(tries):
         top = [k for k, b in enumerate(best.order) if best.offsets[b.value] + b.size == best.total and k > 0]
@@ -102,7 +102,7 @@ def _exchanged(best: _Placement, tries: int, bound: int) -> _Placement:
 
 
 def _place_in_order(buffers: Iterable[Lifetime]) -> dict[Value, int]:
-    """Gives each buffer, in order, the smallest gap it fits in among those that live at the same time, else the end."""
+    """Places each buffer, in order, in the smallest gap that fits between the buffers live at the same time, else at the end."""
     offsets: dict[Value, int] = {}
     done: list[Lifetime] = []
     for b in buffers:

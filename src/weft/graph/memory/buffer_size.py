@@ -1,4 +1,4 @@
-"""How many bytes the memory of a value takes."""
+"""The size of a value's buffer in bytes."""
 
 from __future__ import annotations
 

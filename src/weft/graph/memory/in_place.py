@@ -1,4 +1,4 @@
-"""Outputs that are computed in the memory of an input that nothing reads any more.
+"""Outputs that are computed in the memory of a dead input: one that no later group reads.
 
 y = relu(x)     with x read nowhere else: y is in the memory of x
 """
@@ -12,9 +12,9 @@ from weft.graph.memory.buffer_size import buffer_size
 
 
 def find_in_place(fused: FusedGraph) -> dict[Value, Value]:
-    """Returns, for each output that can take over a dying input's memory, the root value of that input, in order of the groups.
+    """Returns, for each output that can reuse the memory of an input that dies there, that input's root value, in group order.
 
-    The group may read that input only at the output's own index; its kernel must not be told that its parameters never overlap.
+    The group may read that input only at the output's own index; its kernel's parameters then alias and must not be `noalias`.
     """
     last = last_reads(fused)
     fixed = outside(fused)
@@ -33,7 +33,7 @@ def find_in_place(fused: FusedGraph) -> dict[Value, Value]:
 
 
 def outside(fused: FusedGraph) -> set[Value]:
-    """Returns the values whose memory is not in the arena: inputs, constants and what is in the memory of outputs."""
+    """Returns the values whose memory is not in the arena: inputs, constants, outputs and views of outputs."""
     return {*fused.graph.inputs, *fused.constants, *[fused.root(v) for v in fused.graph.outputs]}
 
 
@@ -43,7 +43,7 @@ def last_reads(fused: FusedGraph) -> dict[Value, int]:
 
 
 def can_take_over(fused: FusedGraph, group: Group, v: Value) -> bool:
-    """Tells whether the group's output may be written over *v*, all of its root: read at the output's index, equal elements."""
+    """Tells whether the output may overwrite *v*: a whole root, read only at the output's index, with elements of equal size."""
     root, output = fused.root(v), group.outputs[0]
     same = v.shape == output.shape and v.dtype.bytes == output.dtype.bytes
     return same and buffer_size(v) == buffer_size(root) and reads_at_own_index(group, v)

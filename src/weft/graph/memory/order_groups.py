@@ -1,10 +1,11 @@
-"""Puts the groups into the order in which the least memory is live at once.
+"""Orders the groups so that the peak of live memory is least.
 
-    a = f(x); b = g(y); c = h(a, b); where g needs much to begin with and f little     becomes     b = g(y); a = f(x); c = h(a, b)
+    a = f(x); b = g(y); c = h(a, b); where g needs much memory while it runs and f little     becomes     b = g(y); a = f(x); c =
+    h(a, b)
 
-The search goes over the sets of groups that may have run (a set determines what is live), a beam of the best at a time: exact
-where the beam holds all of them, as for the few branches of common networks. Ahn et al., "Ordering chaos: memory-aware scheduling
-of irregularly wired neural networks" (MLSys 2020), search the same space.
+The search goes over the sets of groups that may have run (the set determines the live values), by beam search: exact where the
+beam holds all sets, as for the few branches of common networks. Ahn et al., "Ordering chaos: memory-aware scheduling of
+irregularly wired neural networks" (MLSys 2020), search the same space.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from weft.ir import ONE
 
 
 def order_groups(fused: FusedGraph) -> FusedGraph:
-    """Returns *fused* with its groups in an order of smaller peak; the very same where that is not found, or sizes are open."""
+    """Returns *fused* with its groups in an order of smaller peak; *fused* itself if none is found, or if sizes are symbolic."""
     costs = _Costs(fused)
     if not costs.are_known:
         return fused
@@ -35,7 +36,7 @@ def order_groups(fused: FusedGraph) -> FusedGraph:
 
 @dataclass(frozen=True)
 class _State:
-    """A set of groups that have run, as bits: the bytes live after them, the most at once, their order, and who may be next."""
+    """The groups that have run, as a bit set: the bytes live after them, the peak so far, their order, and the ready groups."""
 
     done: int
     live: int
@@ -45,7 +46,7 @@ class _State:
 
 
 class _Costs:
-    """What each group needs, writes and lets go, by bits."""
+    """The values that each group reads, writes and frees, as bit sets."""
 
     def __init__(self, fused: FusedGraph) -> None:
         self.fused = fused
@@ -63,14 +64,14 @@ class _Costs:
         self.start = _State(0, 0, 0, (), tuple([k for k, needed in enumerate(self.needs) if not needed]))
 
     def _needed(self, k: int) -> int:
-        """Returns the groups before group *k* that write what it reads."""
+        """Returns the earlier groups that write the values that group *k* reads."""
         needed = 0
         for v in self.reads[k]:
             needed |= self.writers.get(v, 0) & ((1 << k) - 1)
         return needed
 
     def _taken(self, group: Group) -> tuple[Value, ...]:
-        """Returns the values whose memory the output of a group may take over, if they die there."""
+        """Returns the values whose memory the output of a group may reuse, if they die there."""
         if len(group.outputs) != 1 or group.outputs[0] in self.fused.aliases or group.outputs[0] not in self.size:
             return ()
         roots = [self.fused.root(v) for v in group.inputs]
@@ -81,7 +82,7 @@ class _Costs:
         )
 
     def bound(self) -> int:
-        """Returns what no order can stay below: what one group reads and writes."""
+        """Returns a lower bound of the peak of any order: the most bytes that one group reads and writes."""
         return max((self._alone(k) for k in range(len(self.needs))), default=0)
 
     def _alone(self, k: int) -> int:
@@ -122,7 +123,7 @@ def _by_value(lists: list[tuple[Value, ...]]) -> dict[Value, int]:
 
 
 def _search(costs: _Costs, width: int) -> tuple[int, ...] | None:
-    """Returns the order of the smallest peak that a beam of *width* states finds; None where that would take long."""
+    """Returns the order of the smallest peak that a beam of *width* states finds; None where the search would take too long."""
     beam = [costs.start]
     tried = 0
     for _ in costs.needs:

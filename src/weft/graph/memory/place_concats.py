@@ -1,10 +1,10 @@
-"""Writes the pieces of a concatenation where it would copy them to, so that nothing is left to copy.
+"""Makes the operands of a concatenation views of its result: their producers write them there, and no copy is left.
 
     a = conv(x); b = conv(y); c = concat(a, b)     becomes     a is c from 0; b is c from 64; and c is written by both
 
-This is so where each piece lies together in the result: where all dimensions before the concatenated one have extent one, such as
-the channels of a single image. A piece that has a memory of its own (an input, an output, a weight, part of another value) is
-copied into its place by a group of its own.
+This needs each operand to be contiguous in the result: all dimensions before the concatenated one have extent one, as for the
+channels of a single image. An operand with memory of its own (an input, an output, a weight, part of another value) is copied to
+its offset by a group of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.ops import OPERATORS
 from weft.support.alignment import ALIGNMENT
 
 LEAST_SHARE = 2
-"""One in so many bytes of the result must be written in place, or one kernel copies all of it."""
+"""At least one in so many bytes of the result must be written in place; otherwise one kernel copies all operands."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def place_concats(fused: FusedGraph) -> FusedGraph:
 
 
 def _pieces(group: Group, fused: FusedGraph) -> list[Piece]:
-    """Returns the operands of a group that is one concatenation of pieces that lie together, each at a cache line; else none."""
+    """Returns the operands of a group that is one concatenation of contiguous pieces, each at a cache line; else none."""
     if len(group.nodes) != 1 or group.nodes[0].op != "concat":
         return []
     node = group.nodes[0]

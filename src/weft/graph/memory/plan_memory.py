@@ -1,4 +1,4 @@
-"""The static memory plan: a place for every value that groups write, in one arena, reused when its contents are dead.
+"""The static memory plan: an offset in one arena for every value that groups write; memory of dead values is reused.
 
 Sizes may hold symbolic dimensions. Each is split into a whole number and a symbolic factor (`4 * 64 * batch`: 256 and
 `batch`); values of one factor are planned together in units of it, and each factor has its own part of the arena.
@@ -22,7 +22,7 @@ from weft.support.dtypes import u8
 
 
 class Place(StrEnum):
-    """Where a value's memory is."""
+    """The kinds of memory that a value can be in."""
 
     ARENA = "arena"
     INPUT = "input"
@@ -41,10 +41,10 @@ class Location:
 
 @dataclass(frozen=True, eq=False)
 class MemoryPlan:
-    """Where each value of a fused graph lives; `size` is the arena's in bytes, `bound` what no plan can be below.
+    """The location of each value of a fused graph; `size` is the arena's in bytes, `bound` a lower bound of any plan's size.
 
-    `in_place` maps an output of a group to the dead input whose memory it takes over; `workspaces` are what the kernel of each
-    group works in, by the group's step.
+    `in_place` maps an output of a group to the dead input whose memory it reuses; `workspaces` are the scratch buffers of each
+    group's kernel, by the group's step.
     """
 
     locations: Mapping[Value, Location]
@@ -81,9 +81,9 @@ def plan_memory(
 ) -> MemoryPlan:
     """Returns the plan for the groups of *fused*, run in order.
 
-    Model outputs, inputs and constants live outside the arena. *in_place* are the outputs that take over the memory of
-    other values, as `find_in_place` says. Without *reuse*, every buffer keeps its memory from the first step to the last.
-    *workspaces* has, by the groups' keys, the bytes of each buffer that a kernel needs besides its inputs and outputs.
+    Model outputs, inputs and constants live outside the arena. *in_place* are the outputs that reuse the memory of other values,
+    as `find_in_place` returns them. Without *reuse*, every buffer keeps its memory from the first step to the last. *workspaces*
+    has, by the groups' keys, the bytes of each buffer that a kernel needs besides its inputs and outputs.
     """
     locations = _fixed_locations(fused)
     reused = dict(in_place or {})
@@ -95,7 +95,7 @@ def plan_memory(
     offsets, size, bound = _place_all(lifetimes)
     for value, offset in offsets.items():
         locations[value] = Location(Place.ARENA, 0, offset)
-    for value, taken in reused.items():  # in order of the groups, so that what is taken has its place already
+    for value, taken in reused.items():  # in order of the groups, so that a reused buffer has its location already
         locations[value] = locations[taken]
     for value in fused.aliases:
         root = locations[fused.root(value)]
@@ -113,7 +113,7 @@ def _workspaces(fused: FusedGraph, needed: Mapping[str, Sequence[int]]) -> dict[
 
 
 def _fixed_locations(fused: FusedGraph) -> dict[Value, Location]:
-    """Returns the places of inputs, constants and outputs."""
+    """Returns the locations of inputs, constants and outputs."""
     found = {v: Location(Place.INPUT, i) for i, v in enumerate(fused.graph.inputs)}
     found.update((v, Location(Place.CONSTANT, i)) for i, v in enumerate(fused.constants))
     found.update((fused.root(v), Location(Place.OUTPUT, i)) for i, v in enumerate(fused.graph.outputs))
@@ -121,7 +121,7 @@ def _fixed_locations(fused: FusedGraph) -> dict[Value, Location]:
 
 
 def _lifetimes(fused: FusedGraph, fixed: Mapping[Value, Location], reused: Mapping[Value, Value]) -> list[Lifetime]:
-    """Returns the buffers of the arena; values computed in place extend the buffer they take over."""
+    """Returns the buffers of the arena; values computed in place extend the lifetime of the buffer that they reuse."""
     owner: dict[Value, Value] = {}
     for value, taken in reused.items():
         owner[value] = owner.get(taken, taken)
