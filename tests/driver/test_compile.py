@@ -23,6 +23,7 @@ from weft.driver.progress import Clock
 from weft.frontends import to_graph
 from weft.loop import Program
 from weft.lower import lower
+from weft.support.knobs import Switches
 from weft.targets import Target, cpu
 from weft.targets.registry import TARGETS
 
@@ -159,9 +160,9 @@ def test_code_for_a_target_that_lacks_nothing_here_says_what_it_needs() -> None:
 def test_verify_checks_every_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
-    def spy(program: Program, target: Target, *, verify: bool, **others: Any) -> Program:
+    def spy(program: Program, target: Target, switches: Switches, *, verify: bool, **others: Any) -> Program:
         seen.append(verify)
-        return lower(program, target, verify=verify, **others)
+        return lower(program, target, switches, verify=verify, **others)
 
     weft.build(mlp())
     monkeypatch.setattr(kernel_module, "lower", spy)
