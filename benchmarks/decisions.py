@@ -10,7 +10,7 @@ import numpy as np
 from random_operators import random_cases
 
 from weft.cost import Candidate, Choosing, Parallel, Question, predict_cycles
-from weft.driver.build import fuse_graph, kernel_requests, optimize_graph
+from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, values_in_place
 from weft.driver.function import NativeFunction
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
@@ -71,7 +71,8 @@ def kernels(seed: int, count: int) -> Iterator[tuple[str, Program]]:
     options, target = CompileOptions(), host()
     for n, case in enumerate(random_cases(seed, count)):
         graph = optimize_graph(to_graph(case.model(f"decisions-{seed}-{n}")), target, options, cache=None)
-        for request in kernel_requests(fuse_graph(graph, options), options).values():
+        fused = fuse_graph(graph, options)
+        for request in kernel_requests(fused, options, values_in_place(fused, options)).values():
             yield f"{case.label}: {request.name}", request.program
 
 

@@ -75,3 +75,9 @@ def test_unknown_model_is_named(tmp_path: Path) -> None:
 def test_scripts_parse() -> None:
     for script in ("run.sh", "setup.sh"):
         subprocess.run(["sh", "-n", BENCHMARKS / script], check=True)
+
+
+def test_decisions_have_kernels_to_be_judged_on() -> None:
+    code = "from decisions import kernels; print(*[program.entry.name for _, program in kernels(1, 2)])"
+    made = subprocess.run([sys.executable, "-c", code], cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    assert len(made.stdout.split()) >= 2
