@@ -1,4 +1,4 @@
-"""`weft compile`: a model file to an artifact, or to what a C program links."""
+"""`weft compile`: a model file to an artifact, or to the files that a C program links."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from weft.support.files import check_folder
 from weft.targets import Target
 
 LIBRARY = ".so"
-"""What the names of shared libraries end in."""
+"""The suffixes of shared libraries."""
 C_SOURCE = ".c"
-"""What the names of C sources end in."""
+"""The suffixes of C sources."""
 
 
 def write_compiled(package: Package, path: Path, target: Target, *, is_folder: bool) -> int:
@@ -57,7 +57,7 @@ def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
 
 
 def tell_kind(path: Path) -> None:
-    """Says on the error stream what was written, where its name does not say."""
+    """Says on the error stream which kind of file was written, where its name does not say."""
     if path.suffix not in (ENDING, LIBRARY, C_SOURCE):
         told = f"{path} is a saved model, as {path}{ENDING} would be; a folder to link with C is {path}{os.sep}"
         err.print(f"[yellow]warning:[/] {escape(told)}")

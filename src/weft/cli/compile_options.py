@@ -50,7 +50,7 @@ Model = Annotated[Path, typer.Argument(help="An ONNX file, or a compiled model."
 
 @dataclass(frozen=True)
 class CompileFlags:
-    """The options that change what a compilation makes; on a model that is compiled already they have no effect."""
+    """The options that change the result of a compilation; on a model that is compiled already they have no effect."""
 
     target: Target = "cpu"
     shape: Shape = None
@@ -64,7 +64,7 @@ class CompileFlags:
 
 @dataclass(frozen=True)
 class CommandOptions(CompileFlags):
-    """What was asked on the command line of a compilation: the options of the compiler, and how to report."""
+    """The command line of a compilation: the options of the compiler, and how to report."""
 
     no_cache: NoCache = False
     as_json: Json = False
@@ -73,7 +73,7 @@ class CommandOptions(CompileFlags):
 
     @property
     def options(self) -> CompileOptions:
-        """What the compiler is to do; raises `InputError` for what there is not."""
+        """The options of the compiler; raises `InputError` for an unknown one."""
         return check_options(
             self.opt_level,
             self.precision,
@@ -85,7 +85,7 @@ class CommandOptions(CompileFlags):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes of symbolic dimensions; raises a usage error for what is none."""
+        """The sizes of symbolic dimensions; raises a usage error for a text that is not `name=size`."""
         return parse_shapes(self.shape)
 
     def cache(self) -> Cache | None:
@@ -93,7 +93,7 @@ class CommandOptions(CompileFlags):
         return None if self.no_cache else default_cache()
 
     def machine(self) -> Machine:
-        """Returns what to compile for; raises `InputError` for what there is not.
+        """Returns the target to compile for; raises `InputError` for an unknown one.
 
         Tells of it if this machine's processor has to be measured first.
         """
@@ -105,7 +105,7 @@ class CommandOptions(CompileFlags):
             err.print(MEASURING, style="dim", markup=False)
 
     def check(self) -> None:
-        """Raises an error for what can't be asked, before any work."""
+        """Raises an error for invalid options, before any work."""
         _ = self.options, self.sizes, self.machine()
 
     @contextmanager

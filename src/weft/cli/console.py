@@ -1,4 +1,4 @@
-"""What the commands share: the two streams, progress bars, JSON, and options that several of them take."""
+"""The parts that all commands share: the two streams, progress bars, JSON, and options that several of them take."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from weft.support.text import printable, printable_line
 from weft.targets import LEVELS
 
 WIDE = 200
-"""Characters to a line of what is read by a program, or from a file."""
+"""Characters to a line of output that goes to a program or a file."""
 
 _NUMBER: Final = re.compile(r"[-+]?[\d.,e+-]+ ?[%\w]*|-")
 
 GAP = "  "
-"""What is between the columns of a table."""
+"""The separator of a table's columns."""
 
 TARGETS: Final = ("cpu", *[f"cpu -mattr={name}" for name in LEVELS])
-"""What can be completed after `--target`."""
+"""The completions of `--target`."""
 
 
 class PrintableConsole(Console):
-    """A console that escapes what is not printable: all that Weft shows passes here, and names of models may hold anything."""
+    """A console that escapes unprintable characters: all that Weft shows passes here, and names of models may hold anything."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Prints as `rich` does; texts are made printable before."""
@@ -46,7 +46,7 @@ err = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Voice:
-    """How much is told on the error stream, for what does not know the options of the command: errors and warnings."""
+    """How much is told on the error stream, for code that does not know the options of the command: errors and warnings."""
 
     verbose = False
 
@@ -118,7 +118,7 @@ NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor writ
 
 
 class Bar:
-    """Shows how far a compilation is, in one line; the driver calls it. With *verbose*, tells what each stage took."""
+    """Shows how far a compilation is, in one line; the driver calls it. With *verbose*, tells the time of each stage."""
 
     def __init__(self, bars: Progress, verbose: bool = False) -> None:
         self.bars = bars
@@ -219,7 +219,7 @@ def print_json(value: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Prints *text* on the standard output as it is, but for what is not printable."""
+    """Prints *text* on the standard output as it is, but for unprintable characters."""
     sys.stdout.write(printable(text if text.endswith("\n") else text + "\n"))
 
 

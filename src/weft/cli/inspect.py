@@ -1,4 +1,4 @@
-"""`weft inspect`: what became of a model."""
+"""`weft inspect`: the kernels, schedules, memory plan and code of a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLAN_FACTS = "weft.cli.plan_text:plan_facts"
 """The text of plans, which needs the compiler."""
 
 GRAPH = "graph"
-"""What `--plan` shows the decisions about the graph for; a kernel of that name is shown by its number."""
+"""The argument of `--plan` for the decisions about the graph; a kernel of that name is shown by its number."""
 
 KERNEL = "KERNEL"
 """How `--schedule`, `--plan` and `--asm` name a kernel: as `--kernels` does, or by its number there."""
@@ -86,7 +86,7 @@ def inspect(
 
 
 class _Chosen:
-    """What is to be shown of a compilation; raises `InputError` for a kernel that there is not."""
+    """The parts of a compilation to show; raises `InputError` for a kernel that there is not."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ def _graph_lines(made: Compilation) -> list[str]:
 
 
 MEMORY = ("buffer", "type", "bytes", "steps", "offset")
-"""What is told of each tensor in the arena."""
+"""The columns of a tensor in the arena."""
 
 
 def _memory_rows(made: Compilation) -> list[list[str]]:
@@ -306,7 +306,7 @@ def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
 
 
 def _show_provenance(package: Package) -> None:
-    """Shows what made a compiled model, of what: a line of `sha256sum` for each file."""
+    """Shows the provenance of a compiled model, its compiler and its files: a line of `sha256sum` for each file."""
     notes = package.notes
     if "weft" in notes:
         print_text(

@@ -1,6 +1,6 @@
-"""Commands whose modules are imported when they are called: the help, and what needs no compiler, do not wait for it.
+"""Commands whose modules are imported when they are called: the help, and commands without the compiler, do not wait for it.
 
-What the list of all commands says of each is the first line of its docstring, read from the source.
+The list of all commands describes each by the first line of its docstring, read from the source.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Command(TyperCommand):
         return tidy(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Returns the words of the usage; what is required is not in braces, as the shells' manuals have it."""
+        """Returns the words of the usage; required arguments are not in braces, as the shells' manuals have it."""
         return [re.sub(r"^\{(.*)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
@@ -63,7 +63,7 @@ def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
         """A group whose commands are imported when they are called."""
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            """Puts the command that is called in the place of what stands for it in the list."""
+            """Replaces the stand-in of the command that is called by the command."""
             if args and args[0] in places:
                 self.commands[args[0]] = load(args[0], places[args[0]])
             return super().resolve_command(ctx, args)
@@ -72,7 +72,7 @@ def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
 
 
 def add_commands(app: typer.Typer, places: Mapping[str, str]) -> None:
-    """Adds what stands for each command in a list."""
+    """Adds a stand-in for each command in a list."""
     for name, place in places.items():
         app.command(name, help=first_line(place))(_stand_in)
 

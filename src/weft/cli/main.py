@@ -59,7 +59,7 @@ def options(
 
 
 def main() -> None:
-    """Runs the command; what goes wrong is told in words, without a traceback."""
+    """Runs the command; errors are told in words, without a traceback."""
     warnings.showwarning = _show_warning
     voice.verbose = False
     try:
@@ -99,7 +99,7 @@ def _run() -> int:
 
 
 def _explain(error: Exception) -> None:
-    """Shows where in Weft an error arose, and what caused it, to those who want to know all."""
+    """Shows where in Weft an error arose, and its causes, to those who want to know all."""
     if voice.verbose:
         err.print("".join(traceback.format_exception(error)), markup=False)
 
@@ -111,7 +111,7 @@ def _finish(code: int) -> None:
 
 
 def _drop_output() -> None:
-    """Lets what is still in the buffers of the standard output vanish, so that Python does not stumble over it at exit."""
+    """Discards the text still in the buffers of the standard output, so that Python does not stumble over it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

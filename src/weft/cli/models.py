@@ -30,11 +30,11 @@ class Opened:
     seconds: float
 
     def look(self, arrays: Mapping[str, np.ndarray]) -> dict[str, object]:
-        """Measures what is to be known of runs on *arrays*, for JSON; of a plain model, nothing."""
+        """Returns the measurements of runs on *arrays*, for JSON; none for a plain model."""
         return {}
 
     def show(self) -> None:
-        """Prints what `look` found."""
+        """Prints the measurements of `look`."""
 
 
 def open_model(path: Path, asked: CommandOptions, threads: int | None, progress: Progress | None = None) -> Opened:

@@ -1,7 +1,7 @@
 """Write small ONNX models in code: a graph builder and the usual parameterised layers.
 
 The layers are written the way PyTorch's exporter writes them (same operators, same attributes, weights as
-initializers, scalars as ``Constant`` nodes), so that a model made here exercises what a real one would.
+initializers, scalars as ``Constant`` nodes), so that a model made here exercises the importer as a real one would.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Figures as JSON files, and what is asked of a command's output before the work begins."""
+"""Figures as JSON files, and the checks of a command's output paths before the work begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decisions behind a kernel as text: what was chosen, the runners-up, and what each was estimated to cost."""
+"""The decisions behind a kernel as text: the chosen candidate, the runners-up, and the estimated cost of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`weft run --profile` and `--trace`: how long each kernel takes, and what was done when."""
+"""`weft run --profile` and `--trace`: the time of each kernel, and a timeline of compilation and runs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from weft.support.errors import InputError
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 
 COLUMNS = ("#", "kernel", "calls", "us", "of all", "GFLOP/s", "first for")
-"""What is shown of a kernel: "us" and "GFLOP/s" are those of one call, "of all" is the part of the kernels' time."""
+"""The columns of a kernel: "us" and "GFLOP/s" are those of one call, "of all" is the part of the kernels' time."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel, by its name and its number in `weft inspect --kernels`: its calls, and what one takes, does, and is for."""
+    """A kernel, by its name and its number in `weft inspect --kernels`: its calls, and the time, rate and text of one."""
 
     number: int
     name: str
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """What is to be known: the kernels' times (*profile*), measured for *seconds*, and a *trace*, with the file for it."""
+    """The measurements asked for: the kernels' times (*profile*), measured for *seconds*, and a *trace*, with the file for it."""
 
     profile: bool = False
     trace: Path | None = None
@@ -141,7 +141,7 @@ class Profiled(Opened):
 
 
 def show_profile(rows: list[Row], timing: Timing, threads: int) -> None:
-    """Prints what `Profiled.kernels` returned, and where the rest of a run goes."""
+    """Prints the result of `Profiled.kernels`, and where the rest of a run goes."""
     total = sum(r.total for r in rows)
     cells = [
         [

@@ -1,4 +1,4 @@
-"""`weft targets`: what can be compiled for, and what can be run here."""
+"""`weft targets`: the targets that can be compiled for, and those that run here."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ for i in parallel(0, 8):                                  for i in parallel(8), 
             writes(y[vi, vj])
             y[vi, vj] = x[vj] + ...
 
-What is left out is what a reader can do without: regions, bounds that are 0, the ends of long formulas. The whole text is what
-the parser reads, and what is written to a file.
+Details that a reader can do without are left out: regions, bounds that are 0, the ends of long formulas. The parser reads the
+whole text, which is also written to files.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _tree(lines: Sequence[str]) -> list[Line]:
 
 
 def _shown(lines: Sequence[Line], depth: int, width: int, names: dict[str, str]) -> Iterator[str]:
-    """Gives the lines of a tree; *names* are what axes of blocks around stand for."""
+    """Gives the lines of a tree; *names* maps the axes of the blocks around to their loop variables."""
     pad = " " * min(STEP * depth, width // 2)
     for line in lines:
         loops, innermost = _nest(line)

@@ -1,4 +1,4 @@
-"""`weft bench --ablate`: what each optimization is worth to a model, by leaving it out (Chen et al., OSDI 2018, figure 4)."""
+"""`weft bench --ablate`: the speedup of a model by each optimization, measured without it (Chen et al., OSDI 2018, figure 4)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from weft.support.errors import RuntimeFailure
 from weft.support.knobs import KNOBS
 
 COLUMNS = ("without", "threads", "ms", "ms with all", "x", "compiled in", "what it is")
-"""What is shown of a row: "x" is how many times as long a run takes."""
+"""The columns of a row: "x" is how many times as long a run takes."""
 
 Row = dict[str, object]
 
 
 class Ablation:
-    """A model with every optimization, and what is timed against it."""
+    """A model with every optimization, and the models that are timed against it."""
 
     def __init__(self, path: Path, seconds: float, sizes: Mapping[str, int], progress: Progress) -> None:
         self.path, self.seconds, self.progress = path, seconds, progress
@@ -67,7 +67,7 @@ class Ablation:
 def bench_ablate(
     path: Path, threads: int, seconds: float, sizes: Mapping[str, int], json_file: Path | None, quiet: bool
 ) -> None:
-    """Times *path* without each optimization and prints the times; what threads are worth is seen on all processors."""
+    """Times *path* without each optimization and prints the times; the speedup by threads is measured on all processors."""
     with progress_bar(quiet) as progress:
         ablation = Ablation(path, seconds, sizes, progress)
         rows = [ablation.row(k, max(threads, _rt.cpus()) if k == "parallel" else threads) for k in KNOBS]

@@ -19,7 +19,7 @@ from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError, RuntimeFailure
 
 COLUMNS = ("model", "engine", "ms", "p10 - p90", "x Weft", "differs", "ready s", "memory")
-"""What is shown of a row: "differs" is relative to the largest output; "ready" and "memory", its peak, are of a fresh process."""
+"""The columns of a row: "differs" is relative to the largest output; "ready" and "memory", its peak, are of a fresh process."""
 
 
 def bench(

@@ -15,7 +15,7 @@ Points: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 GAP: Final = 6.0
-"""The least space between a label and what it is not to lie over."""
+"""The least space between a label and the points, lines and labels that it must not cover."""
 
 BETWEEN: Final = 20.0
 """The least space between labels that are side by side."""
@@ -27,12 +27,12 @@ DENSE: Final = 8.0
 """How far apart, at most, the points of a line are that a label is not to cover."""
 
 STEPS: Final = np.linspace(0, 1, 48)[:, None]
-"""Where along a leader it is looked at what lies below it."""
+"""The positions along a leader at which the labels below it are looked for."""
 
 PASSES: Final = 2
 """How often a place is looked for for each label, given those of all others."""
 
-# What a place costs, in dots of a leader's length, where there is none without.
+# The penalties of a place for a label, in dots of a leader's length, where no place is free of them.
 OVER_LINE: Final = 60.0
 OVER_DISC: Final = 150.0
 OVER_LEADER: Final = 1000.0
@@ -92,7 +92,7 @@ def place_labels(
 
 
 def _settle(tried: Sequence[_Places], order: Sequence[int]) -> tuple[float, list[Box]]:
-    """Returns places for all labels, chosen one after another in an order, again and again; and what they cost."""
+    """Returns places for all labels, chosen one after another in an order, again and again; and their cost."""
     chosen: dict[int, tuple[float, Box, Points]] = {}
     for _ in range(PASSES):
         for n in order:
@@ -101,7 +101,7 @@ def _settle(tried: Sequence[_Places], order: Sequence[int]) -> tuple[float, list
 
 
 class _Places:
-    """All places for a label that are tried, and what each costs by itself."""
+    """All places for a label that are tried, and the cost of each by itself."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ TOLERANCE = 1e-4
 DIFFERS = (
     "try --precision strict or -O 0 with `weft run`; if they still differ, it is a bug in one of the engines: report it"
 )
-"""What to do where engines disagree."""
+"""The hint of the error where engines disagree."""
 
 
 @dataclass
@@ -170,7 +170,7 @@ def memory_text(megabytes: object) -> str:
 
 
 def machine() -> dict[str, object]:
-    """Returns what the figures were measured on."""
+    """Returns the facts of the machine that the figures were measured on."""
     found = {"machine": platform.machine(), "system": platform.system(), "python": platform.python_version()}
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

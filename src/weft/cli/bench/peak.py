@@ -1,4 +1,4 @@
-"""`weft bench --peak`: what this machine can do at best, measured by generated code."""
+"""`weft bench --peak`: the machine's peak arithmetic rates and bandwidths, measured by generated code."""
 
 from __future__ import annotations
 

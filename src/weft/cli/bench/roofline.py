@@ -21,7 +21,7 @@ from weft.support.errors import ToolchainError
 from weft.support.lazy_import import resolve
 
 COLUMNS = ("kernel", "calls", "us", "of all", "MFLOP", "MB", "FLOP/B", "GFLOP/s", "bound by", "first for")
-"""What is shown of a kernel: "us" and what follows are of one call, "of all" is the part of the model's time."""
+"""The columns of a kernel: "us" and those after it are of one call, "of all" is the part of the model's time."""
 
 DRAW = "weft.cli.bench.roofline_picture:draw"
 """Draws the picture; imported when one is wanted, since it needs matplotlib."""
@@ -50,7 +50,7 @@ def bench_roofline(
 
 
 def _drawing() -> Drawing:
-    """Returns what draws the picture; raises `ToolchainError` where its library is missing."""
+    """Returns the function that draws the picture; raises `ToolchainError` where its library is missing."""
     try:
         drawing: Drawing = resolve(DRAW)
     except ModuleNotFoundError as e:

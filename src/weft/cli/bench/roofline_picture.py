@@ -48,7 +48,7 @@ LONGEST: Final = 34
 """The most letters of a name."""
 
 ABOVE, INWARD, BESIDE = 4.0, 28.0, 8.0
-"""The dots between a line and what is written above it, between its begin and that, and those from a mark to its name that need
+"""The dots between a line and the text above it, between its begin and that, and those from a mark to its name that need
 no line between them."""
 
 MANY: Final = 1000
@@ -115,7 +115,7 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """What is written at it."""
+        """The text at the mark."""
         s = self.kernel
         name = s.name if len(s.name) <= LONGEST else f"{s.name[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
         calls = f" \N{MULTIPLICATION SIGN}{s.calls}" if s.calls > 1 else ""
@@ -144,7 +144,7 @@ class _Plot:
         return box.width, box.height
 
     def to_data(self, x: float, y: float) -> tuple[float, float]:
-        """Returns what a dot stands for."""
+        """Returns the data coordinates of a dot."""
         found = self.axes.transData.inverted().transform((x, y))
         return float(found[0]), float(found[1])
 
@@ -195,7 +195,7 @@ def _draw_marks(axes: Axes, shown: Sequence[Mark]) -> None:
 
 
 def _draw_roofs(plot: _Plot, roofs: Roofs) -> None:
-    """Draws a line for each level of memory up to the arithmetic's, and writes on each what it is."""
+    """Draws a line for each level of memory up to the arithmetic's, and writes its name on each."""
     left, right = plot.axes.get_xlim()
     bottom, _ = plot.axes.get_ylim()
     slopes = [(x, max(left, bottom / x.bandwidth), roofs.peak / x.bandwidth) for x in roofs.levels]
@@ -284,7 +284,7 @@ def _draw_names(plot: _Plot, named: Sequence[Mark]) -> None:
 
 
 def _notes(shown: Sequence[Mark], count: int, total: float, peak: float) -> list[str]:
-    """Returns what a reader has to know besides."""
+    """Returns the notes below the picture."""
     rest = max(0.0, 1 - sum(m.part for m in shown))
     time = f"{total * 1e3:.3g} ms" if total >= 1e-3 else f"{total * 1e6:.3g} \N{MICRO SIGN}s"
     notes = [f"One core; the area of a mark is its share of {time}."]

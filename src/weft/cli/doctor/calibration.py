@@ -1,4 +1,4 @@
-"""`weft doctor --calibrate`: what this processor does in a cycle and reads in one, as a row for the table of processors."""
+"""`weft doctor --calibrate`: this processor's operations and bytes a cycle, as a row for the table of processors."""
 
 from __future__ import annotations
 

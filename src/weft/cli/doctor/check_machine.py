@@ -1,4 +1,4 @@
-"""What `weft doctor` asks of the machine: each function looks at one thing."""
+"""The checks of the machine by `weft doctor`, one a function."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _cache_text(used: int, there: int) -> str:
 
 
 def cores(root: Path) -> Finding:
-    """How many processors a model may use, and what bounds them."""
+    """How many processors a model may use, and the limits on them."""
     there, allowed = os.cpu_count() or 1, len(os.sched_getaffinity(0))
     quota = _rt.quota_cpus(str(root))
     used = min(allowed, quota or allowed)

@@ -1,4 +1,4 @@
-"""What `weft doctor` asks of Weft itself, of the packages around it, and of the tools for what it exports."""
+"""The checks by `weft doctor` of Weft itself, of the packages around it, and of the tools for exported models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXTRAS: Final = {
     "test": "running Weft's own tests",
     "torch": "compiling what `torch.export.export` makes",
 }
-"""What the optional packages are for, by the name of the extra; an extra that is not here is listed all the same."""
+"""The purposes of the optional packages, by the name of the extra; an extra that is not here is listed all the same."""
 
 TESTS: Final = "test"
 """The extra that `make test` installs."""
@@ -41,7 +41,7 @@ TOOLS: Final = {
     "C compiler": (("cc", "gcc", "clang"), "linking what is exported into programs of your own", "apt install gcc"),
     "linker": (("ld", "ld.lld", "mold"), "the same", "apt install binutils"),
 }
-"""Programs that are used if they are there: what they may be called, what for, and how to get one."""
+"""Programs that are used if they are there: their possible names, their purpose, and how to get one."""
 
 ROOM: Final = 1 << 30
 PROBE: Final = "def probe(x: f32[64], y: f32[64]):\n    for i in range(64):\n        y[i] = x[i] + 1.0\n"
@@ -92,7 +92,7 @@ def _room(store: Cache) -> Finding:
 
 
 def environment(_: Path) -> Finding:
-    """Which variables change what Weft does."""
+    """Which environment variables that change Weft's behaviour are set."""
     found = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("WEFT_")]
     return Finding("environment", State.OK, ", ".join(found) or "no WEFT_ variable is set")
 
@@ -132,7 +132,7 @@ WEFT: tuple[Check, ...] = (package, code_generator, cache, environment, needed)
 
 
 def extras() -> Iterator[Finding]:
-    """Gives, for each extra of the package, what of it is installed and what is missing."""
+    """Gives, for each extra of the package, the packages installed and the missing ones."""
     wanted: dict[str, list[str]] = {}
     for text in requires("weft") or []:
         found = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", text)

@@ -1,4 +1,4 @@
-"""What `weft doctor` finds: one line about one thing, how well it is, and what to do where it isn't."""
+"""The findings of `weft doctor`: one line about one thing, how well it is, and what to do where it isn't."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Check = Callable[[Path], Finding]
 
 
 def checked(check: Check, root: Path) -> Finding:
-    """Returns what *check* finds; that it fails is a finding too."""
+    """Returns the findings of *check*; that it fails is a finding too."""
     try:
         return check(root)
     except (OSError, ValueError, WeftError) as e:

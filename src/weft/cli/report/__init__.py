@@ -1,1 +1,1 @@
-"""`weft report`: what became of a model, as one page for a browser."""
+"""`weft report`: a model's graphs, kernels, memory plan and loops, as one page for a browser."""

@@ -1,4 +1,4 @@
-"""`weft report`: what became of a model, as one page for a browser."""
+"""`weft report`: a model's graphs, kernels, memory plan and loops, as one page for a browser."""
 
 from __future__ import annotations
 

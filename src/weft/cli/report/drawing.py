@@ -1,4 +1,4 @@
-"""A graph as a picture to be: boxes with what they say, laid out, and edges with the type of what flows along them."""
+"""A graph laid out for drawing: boxes with their texts, and edges with the types of the tensors along them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Drawing:
         return len(self.boxes) - 1
 
     def destinations(self) -> list[list[int]]:
-        """Returns, for each box that no call computes, the first calls that what is in it goes into."""
+        """Returns, for each box that no call computes, the first calls that its values go into."""
         found: list[dict[int, None]] = [{} for _ in self.boxes]
         for a in sorted(self.arrows, key=lambda a: -a.begin):
             if not self.boxes[a.begin].calls:

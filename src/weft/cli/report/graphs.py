@@ -69,7 +69,7 @@ def draw_calls(fused: FusedGraph) -> Drawing:
 def _arrows_to(
     box: int, read: Iterable[Value], writers: Mapping[Value, Sequence[tuple[int, Value]]], fused: FusedGraph
 ) -> list[Arrow]:
-    """Returns an arrow from each box that writes what is read."""
+    """Returns an arrow from each box that writes memory that is read."""
     shapes: dict[int, list[str]] = {}
     for v in read:
         for writer in _writers_of(v, writers, fused):

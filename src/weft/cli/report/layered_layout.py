@@ -29,7 +29,7 @@ LAYER_GAP = 30.0
 
 ORDER_ROUNDS = 12
 PLACE_ROUNDS = 9
-"""Odd, so that the last sweep goes down: what hangs below one thing alone is right below it."""
+"""Odd, so that the last sweep goes down: a box below one box alone is placed right below it."""
 
 WEIGHTS = (1.0, 0.01, 0.001)
 """How hard it is to move, in a layer that is too narrow: boxes, edges that go on as they came, and edges that come from a box."""
@@ -67,7 +67,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layo
 
 @dataclass
 class _Net:
-    """The boxes and, after them, the points where edges pass a layer: how wide each is, its layer, and what it is joined to."""
+    """The boxes and, after them, the points where edges pass a layer: the width, the layer and the neighbours of each."""
 
     widths: list[float]
     layer: list[int]
@@ -88,7 +88,7 @@ class _Net:
         return len(self.widths) - 1
 
     def near(self, n: int, down: bool) -> tuple[Sequence[int], float]:
-        """Returns what *n* wants to be below (or above), and how much: boxes want boxes, so that chains are straight."""
+        """Returns the nodes that *n* is placed below (or above), and their weight: largest between boxes, for straight chains."""
         joined = self.above[n] if down else self.below[n]
         alike = [m for m in joined if (m < self.boxes) == (n < self.boxes)]
         return alike or joined, WEIGHTS[0] if n < self.boxes else WEIGHTS[1] if alike else WEIGHTS[2]
@@ -122,7 +122,7 @@ def _path(net: _Net, edge: Edge) -> list[int]:
 
 
 def _ordered(net: _Net) -> list[list[int]]:
-    """Returns what is in each layer, from left to right: of some sweeps down and up, the order that crosses fewest edges."""
+    """Returns the nodes of each layer, from left to right: of some sweeps down and up, the order that crosses fewest edges."""
     layers: list[list[int]] = [[] for _ in range(max(net.layer) + 1)]
     for n in _in_depth(net):
         layers[net.layer[n]].append(n)
@@ -141,7 +141,7 @@ def _ordered(net: _Net) -> list[list[int]]:
 
 
 def _in_depth(net: _Net) -> list[int]:
-    """Returns everything in an order in which what is joined comes together, so that few edges cross from the start."""
+    """Returns all nodes in an order in which neighbours come together, so that few edges cross from the start."""
     seen: dict[int, None] = {}
     for start in sorted(range(len(net.widths)), key=lambda n: net.layer[n]):
         stack = [start]
@@ -158,7 +158,7 @@ def _positions(layers: Sequence[Sequence[int]]) -> dict[int, int]:
 
 
 def _sort_by_neighbours(layer: list[int], sides: Sequence[Sequence[int]], position: dict[int, int]) -> None:
-    """Sorts a layer by the medians of its neighbours on one side; what has none keeps its place."""
+    """Sorts a layer by the medians of its neighbours on one side; a node without any keeps its place."""
     wanted = {n: median([position[m] for m in sides[n]]) for n in layer if sides[n]}
     moving = iter(sorted(wanted, key=lambda n: wanted[n]))
     layer[:] = [next(moving) if n in wanted else n for n in layer]
@@ -191,7 +191,7 @@ def _placed(net: _Net, layers: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _wanted(net: _Net, n: int, x: Sequence[float], down: bool) -> tuple[float, float]:
-    """Returns where *n* wants to be, and with what weight."""
+    """Returns the preferred coordinate of *n*, and its weight."""
     near, weight = net.near(n, down)
     return (sum(x[m] for m in near) / len(near) if near else x[n]), weight
 

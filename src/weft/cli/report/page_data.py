@@ -19,7 +19,7 @@ from weft.ir import Const, Expr
 
 @dataclass(frozen=True)
 class Timing:
-    """How long the kernels take on this machine, and what it can do at best."""
+    """The times of the kernels on this machine, and its peak rates."""
 
     roofs: Roofs
     kernels: Sequence[Standing]
