@@ -284,7 +284,7 @@ def _draw_names(plot: _Plot, named: Sequence[Mark]) -> None:
 
 
 def _notes(shown: Sequence[Mark], count: int, total: float, peak: float) -> list[str]:
-    """Returns the notes below the picture."""
+    """Returns the notes of the picture."""
     rest = max(0.0, 1 - sum(m.part for m in shown))
     time = f"{total * 1e3:.3g} ms" if total >= 1e-3 else f"{total * 1e6:.3g} \N{MICRO SIGN}s"
     notes = [f"One core; the area of a mark is its share of {time}."]
