@@ -1,4 +1,4 @@
-"""What models are recognised by: the class of an object, or the first bytes of a file."""
+"""How models are recognised: by the class of an object, or the first bytes of a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def existing(model: str | os.PathLike[str]) -> Path:
 
 
 def name_of(model: object) -> str:
-    """Names a model in messages: its path, or what kind of object it is."""
+    """Names a model in messages: its path, or the kind of object."""
     if isinstance(model, str | os.PathLike):
         return str(Path(model))
     return "the model given as bytes" if isinstance(model, bytes) else f"an object of type {type(model).__name__}"

@@ -1,9 +1,9 @@
-"""What a frontend is: a folder of `frontends` that turns models of one format into graphs.
+"""The interface of a frontend: a folder of `frontends` that turns models of one format into graphs.
 
-The folder has two modules that others know of. `claims` tells whether a model is of the format: `claims(model, head)` looks at
-the type of an object, or at the first bytes of a file, and `READS` names in words what is read. `frontend` has `FRONTEND`, an
-object with the methods below. They are two modules so that a model is looked at without importing the library of its format, let
-alone of another. `dispatch.FRONTENDS` names the folder.
+The folder has two modules that are used from outside. `claims` tells whether a model is of the format: `claims(model, head)`
+looks at the type of an object, or at the first bytes of a file, and `READS` names the format in words. `frontend` has
+`FRONTEND`, an object with the methods below. They are two modules so that a model is looked at without importing the library of
+its format, let alone of another. `dispatch.FRONTENDS` names the folder.
 """
 
 from __future__ import annotations

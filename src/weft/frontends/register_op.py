@@ -38,7 +38,7 @@ def register_op(
     """Registers the decorated formula as the operator *name*, for nodes of ONNX models that are called *onnx* ("domain::Name").
 
     Positional parameters of the formula are tensors (`weft.te.Tensor`), one with the default None optional; keyword-only ones
-    are attributes. It returns a tensor or a tuple of tensors, and raises `TypeMismatch` for what it does not take.
+    are attributes. It returns a tensor or a tuple of tensors, and raises `TypeMismatch` for inputs that it does not take.
     *along*, *per_channel* and *fold* are facts that no formula shows; see `weft.ops.Operator`. Register before compiling.
 
     Raises `InputError` for a name that is taken or is none, and for a function that can't be an operator.

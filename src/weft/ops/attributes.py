@@ -1,4 +1,4 @@
-"""What attributes of one name mean in every operator that has them, and so what is checked of them before a formula sees them."""
+"""Checks of attributes before a formula sees them: those of one name mean the same in every operator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DISTANCES: Final = frozenset({"dilations", "kernel", "output_padding", "pads", 
 
 
 def check_attributes(attributes: Iterable[tuple[str, Any]]) -> None:
-    """Raises `TypeMismatch` for more dimensions than there may be, and for distances beyond what index arithmetic holds."""
+    """Raises `TypeMismatch` for too many dimensions (`check_rank`), and for distances too large for index arithmetic."""
     for name, value in attributes:
         if name in _PER_DIMENSION and isinstance(value, tuple):
             check_rank(len(value))

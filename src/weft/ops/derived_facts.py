@@ -21,7 +21,7 @@ from weft.support.errors import WeftError
 from weft.te import Compute, Operation, Placeholder, Read, Tensor, reads_of, topological
 
 _SIZE: Final = 8
-"""What a size that is not known counts as, where a formula is tried at an index."""
+"""The value that stands for an unknown size where a formula is evaluated at an index."""
 
 _TERMS: Final = 64
 """Elements that are combined where a reduction is tried."""
@@ -64,8 +64,8 @@ def arithmetic_of(given: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
 def keeps_finite(outputs: Sequence[Tensor]) -> bool:
     """Tells whether finite operands of either sign and any moderate size give finite results.
 
-    Each stage of the formula is evaluated on such numbers, at one index in the middle; where it reduces, so is what combines
-    the elements, over and over.
+    Each stage of the formula is evaluated on such numbers, at one index in the middle; of a reduction, so is the expression that
+    combines elements, over and over.
     """
     stages = [op for op in topological(outputs) if not isinstance(op, Placeholder)]
     types = [t.dtype for op in stages for t in (*op.inputs, *outputs)]

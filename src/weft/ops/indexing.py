@@ -20,7 +20,7 @@ Index: TypeAlias = tuple[Expr, ...]
 Hit: TypeAlias = Callable[[Index], tuple[Index, Expr, Expr]]
 
 LONGEST_SUM = 8
-"""Terms up to which a weighted sum is written out, so that it fuses with what follows."""
+"""Most terms of a weighted sum that is unrolled, so that it fuses with its consumers."""
 
 
 @operator("gather_nd")
@@ -67,7 +67,7 @@ _REDUCERS = {"add": sum_, "mul": prod, "max": max_, "min": min_}
 
 
 def _scatter(x: Tensor, updates: Tensor, axes: Sequence[ReduceAxis], reduction: str, hit: Hit, name: str) -> Tensor:
-    """Combines with each element of *x* the updates that hit it; *hit* tells of one where it is, when it counts, its position."""
+    """Combines with each element of *x* the updates that hit it; *hit* gives an update's index, its condition, its position."""
     if reduction == "none":
 
         def latest(*i: Expr) -> object:

@@ -187,7 +187,7 @@ def from_end(i: Expr, size: Expr) -> Expr:
 
 
 def chosen_index(i: Expr, size: Expr) -> Expr:
-    """Returns the same of an index that chooses what is read; one outside is told of, see `guard_indices`."""
+    """Returns an index that may be negative, counted from the front; the kernel reports one outside, see `guard_indices`."""
     return apply("watched", _counted(i, size), ZERO, size - 1)
 
 
@@ -205,7 +205,7 @@ def _fold_gather(a: Array, indices: Array, *, axis: int = 0) -> Array:
 
 @operator("gather", fold=Fold(_fold_gather))
 def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    """The slices of *x* at *indices* along *axis*; negative ones count from the end, and a model is told of ones outside."""
+    """The slices of *x* at *indices* along *axis*; negative ones count from the end, and the kernel reports ones outside."""
     d = normalize_axis(axis, x.rank)
     n = indices.rank
 

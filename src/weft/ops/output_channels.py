@@ -1,4 +1,4 @@
-"""Where a contraction's output channels lie, in its result and in its weight: what scaling each of them needs to know."""
+"""The dimensions of a contraction's output channels, in its result and in its weight: passes that scale channels ask for them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _windows(x: Tensor, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints
 
 
 def _overhang(x: Tensor, outs: Sequence[Expr], kernel: Ints, strides: Ints, pads: Ints, dilations: Ints) -> list[int]:
-    """Returns the pads with enough after for the last window, which `ceil_mode` may push past what the model says."""
+    """Returns the pads, those at the end enlarged for the last window, which `ceil_mode` may place past the model's pads."""
     n = len(kernel)
     result = list(pads)
     for d in range(n):
@@ -62,7 +62,7 @@ def _over_windows(
     name: str = "pool_sum",
     padding: float = 0,
 ) -> tuple[Tensor, list[int]]:
-    """Returns each window reduced to one element, and the pads, which are elements *padding*, with what `ceil_mode` adds."""
+    """Returns each window reduced to one element, and the pads as enlarged for `ceil_mode`; they are filled with *padding*."""
     n = len(kernel)
     outs = _windows(x, kernel, strides, pads, dilations, ceil_mode)
     full = _overhang(x, outs, kernel, strides, pads, dilations)

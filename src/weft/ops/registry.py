@@ -43,13 +43,13 @@ class Operator:
     """A named operator; positional parameters of its function are tensors, keyword-only ones attributes.
 
     One that *reads_bits* takes elements as they lie in memory, so it is given no others in their place. *fold* evaluates the
-    operator on NumPy arrays while a model is imported; it gives what the formula gives. Operators without one are left to the
+    operator on NumPy arrays while a model is imported; its result is the formula's. Operators without one are left to the
     graph's constant folding.
 
     These facts no formula shows, so its block declares them; `tests/ops/test_facts.py` checks each on the operator's samples.
     *along* names the attribute with the axis or the axes that the operator works along: it does the same at each index of the
     other dimensions. One *per_channel* computes each channel (dimension 1) alone, and carries along dimensions behind the
-    places [H, W], so that it computes on channels in blocks [N, C/b, H, W, b] what it does on [N, C, H, W]. A *contraction*
+    places [H, W], so that on channels in blocks [N, C/b, H, W, b] it computes the same as on [N, C, H, W]. A *contraction*
     tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
     weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
     """
@@ -118,7 +118,7 @@ class Operator:
     def infer(self, inputs: Sequence[TensorType | None], attributes: Mapping[str, Any]) -> tuple[TensorType, ...]:
         """Returns the types of the outputs; raises `TypeMismatch` where the operator does not take *inputs*."""
         _, outputs = self.formulas(inputs, attributes)
-        topological(outputs)  # evaluates the formulas, so that what they refuse is known here
+        topological(outputs)  # evaluates the formulas, so that their errors are raised here
         return tuple([TensorType(t.shape, t.dtype) for t in outputs])
 
 

@@ -26,7 +26,7 @@ def grid_sample(
 ) -> Tensor:
     """Samples x [N, C, *S] at grid [N, *O, n], coordinates from -1 to 1 in reverse order of S, giving [N, C, *O].
 
-    *mode* is nearest, linear or cubic; what lies outside is zeros, the border, or a reflection.
+    *mode* is nearest, linear or cubic; elements outside are zeros, the border's, or those of a reflection, by *padding*.
     """
     n = x.rank - 2
     check_shape("grid_sample: the grid's batch and depth", (grid.shape[0], grid.shape[-1]), (x.shape[0], n))

@@ -1,4 +1,4 @@
-"""One node of a model being imported: what a translation reads of it, and how it adds to the graph."""
+"""One node of a model being imported: the inputs and attributes that a translation reads, and how it adds to the graph."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def captured(graph: GraphProto) -> list[str]:
 
 
 def _sorted(graph: GraphProto | FunctionProto, makers: Mapping[str, NodeProto]) -> list[NodeProto]:
-    """Sorts nodes by what they read, keeping the model's order where it is right; raises `ModelError` for a cycle."""
+    """Sorts nodes topologically, keeping the model's order where it is right; raises `ModelError` for a cycle."""
     done: dict[int, NodeProto] = {}
     position = {id(n): k for k, n in enumerate(graph.node)}
     for root in graph.node:

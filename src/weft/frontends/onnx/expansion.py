@@ -32,7 +32,7 @@ Key: TypeAlias = tuple[str, str, str, int]
 
 
 class Size(NamedTuple):
-    """What a body becomes: how many nodes, and how deep functions and nested graphs lie inside one another there."""
+    """The size of an expanded body: its nodes, and the depth to which functions and nested graphs lie inside one another."""
 
     nodes: int
     depth: int

@@ -39,7 +39,7 @@ def from_onnx(
     where a string keeps a dimension symbolic). *values* fixes inputs to arrays: they are no longer inputs of the graph, and may
     decide shapes. Dimensions without a number or a name get one from their input.
 
-    Raises `ModelError` for a model that is damaged or needs what Weft can't do, naming the node, and `UnsupportedOperators`
+    Raises `ModelError` for a model that is damaged or uses an unsupported feature, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.
     """
     source = read_model(model)
@@ -194,7 +194,7 @@ class _Importer:
 
 
 def _unfitting(call: Call, error: Exception) -> ModelError:
-    """Describes a node that its translation can make nothing of."""
+    """Describes a node whose inputs and attributes its translation can't handle."""
     given = ", ".join("-" if v is None else repr(v) for v in call.inputs)
     attributes = ", ".join(f"{k}={v!r}" for k, v in call.attributes.items())
     return ModelError(

@@ -1,4 +1,4 @@
-"""What a node of an ONNX model says of itself: its name in messages, its operator's domain, and its attributes, checked."""
+"""Reading a node of an ONNX model: its name in messages, its operator's domain, and its attributes, checked."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_count(node: NodeProto, opset: int, where: str) -> None:
 def _declared(operator: str, opset: int, domain: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Returns the types of an operator's attributes as ONNX has them, and which it can't be without; none where ONNX lacks it.
 
-    Models name attributes that came with a later operator set, and mean what it means by them.
+    Attributes of later operator sets are among them: models use these with their later meaning.
     """
     if not onnx.defs.has(operator, domain):
         return {}, ()

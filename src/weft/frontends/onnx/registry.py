@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Translation)
 
 @dataclass(frozen=True)
 class Entry:
-    """How one ONNX operator becomes Weft operators; `limits` says in words what of it is not supported."""
+    """How one ONNX operator becomes Weft operators; `limits` names its unsupported cases in words."""
 
     name: str
     translate: Translation

@@ -1,1 +1,1 @@
-"""PyTorch: `importer.from_exported_program` imports what `torch.export.export` makes of a module."""
+"""PyTorch: `importer.from_exported_program` imports a program that `torch.export.export` made."""

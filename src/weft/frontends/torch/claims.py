@@ -13,5 +13,5 @@ MODULE: Final = "torch.nn.modules.module.Module"
 
 
 def claims(model: object, head: bytes) -> bool:
-    """Tells whether *model* is an ExportedProgram, or a module, which the frontend refuses with what to do."""
+    """Tells whether *model* is an ExportedProgram, or a module, which the frontend refuses with a hint."""
     return is_instance(model, PROGRAM) or is_instance(model, MODULE)

@@ -34,17 +34,17 @@ Scope: TypeAlias = dict[Node, Any]
 
 
 def from_exported_program(program: ExportedProgram, shapes: Shapes | None = None) -> Graph:
-    """Imports what `torch.export.export` made; its dynamic dimensions are symbolic sizes.
+    """Imports a program that `torch.export.export` made; its dynamic dimensions are symbolic sizes.
 
     *shapes* gives sizes to symbolic dimensions by PyTorch's names for them (`s77`, as the printed program shows them), or whole
     shapes to inputs. Programs that change tensors in place are made functional first.
 
-    Raises `ModelError` for a program that needs something that Weft can't do, naming the node, and `UnsupportedOperators` listing
+    Raises `ModelError` for a program that uses an unsupported feature, naming the node, and `UnsupportedOperators` listing
     every operator that Weft does not have.
     """
     if any(_is_mutable(n.target) for n in program.graph.nodes):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what PyTorch's own passes say of one another
+            warnings.simplefilter("ignore")  # PyTorch's own passes warn about one another
             program = program.run_decompositions({})
     _check_operators(program)
     return _Importer(program).run(shapes)

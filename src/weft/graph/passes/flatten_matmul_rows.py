@@ -4,8 +4,8 @@
 
     y = reshape(gelu(matmul(reshape(x, (49, 3072)), W) + b), (1, 7, 7, 768))
 
-A panel of the matrix is read once for all rows that a product has: 49, not 7 times 7. What follows element by element is computed
-on the rows as well, so that it still finishes the product in registers; the change of shape itself costs nothing.
+A panel of the matrix is read once for all rows that a product has: 49, not 7 times 7. Element-wise consumers are computed on the
+merged rows as well, so that they still fuse into the product's epilogue; the reshapes cost nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Rows:
         return [None if v is None else self._operand(new, v, node) for v in inputs]
 
     def _operand(self, new: Graph, v: Value, node: Node) -> Value:
-        """Returns an operand of a map: its rows, or what all of them share."""
+        """Returns an operand of a map: with its rows merged, or as a vector or scalar that all rows share."""
         if v.shape == node.output.shape:
             return self._merged(new, v)
         return v if v.rank < 2 else new.add("reshape", [v], shape=v.shape[-1:])
@@ -71,7 +71,7 @@ class _Rows:
 
 
 def _has_rows(node: Node) -> bool:
-    """Tells whether *node* multiplies a tensor whose rows have several numbers by one matrix."""
+    """Tells whether *node* multiplies a tensor, whose rows lie along several axes longer than one, by one matrix."""
     if node.op != "matmul":
         return False
     rows, matrix = node.inputs[:2]

@@ -1,4 +1,4 @@
-"""Computes at compile time what depends on constants alone.
+"""Evaluates at compile time the calls whose operands are all constants.
 
     y = mul(x, sqrt(2.0))     becomes     y = mul(x, 1.4142135)
 
@@ -22,7 +22,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     """Returns *graph* with each call on constants (parameters excepted) replaced by its results.
 
     With *defer*, large ones are constants whose elements are computed when asked for: right where nothing looks at them any more.
-    What is beyond the graph's `fold_budget` is left to be computed when the model runs.
+    Calls whose results exceed the graph's `fold_budget` are left to be computed when the model runs.
     """
     graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
@@ -45,7 +45,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
 
 
 def rewrite_and_fold(graph: Graph, evaluator: Evaluator, *rules: Rule) -> Graph:
-    """Returns *graph* rewritten by one of *rules* after another, and what these do to constants done by *evaluator*."""
+    """Returns *graph* rewritten by one of *rules* after another, and its calls on constants then folded by *evaluator*."""
     made = graph
     for rule in rules:
         made = rewrite_graph(made, rule)
@@ -69,12 +69,12 @@ def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
 
 
 def _bytes(node: Node) -> int:
-    """Returns the bytes of what a node computes, of known size."""
+    """Returns the bytes of a node's outputs, whose sizes are known."""
     return sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
 
 
 def _deferred(node: Node, given: Sequence[Constant | None], evaluator: Evaluator) -> Deferred:
-    """Returns what a node computes of constants, to be computed later."""
+    """Returns the output of a node on constants as a constant that is computed when its elements are asked for."""
     types = [None if v is None else v.type for v in given]
     fill = evaluator.prepare(node.operator, types, node.keywords)
     return Deferred(node.output.name, node.output.type, lambda out: fill(_arrays(given), [out]))

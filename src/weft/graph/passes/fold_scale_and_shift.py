@@ -56,7 +56,7 @@ def fold_scale_and_shift(graph: Graph) -> Graph:
 
 
 def _affine(node: Node, inputs: Inputs) -> Affine | None:
-    """Returns what *node* computes as a scale and a shift by constants; None where it is something else."""
+    """Returns *node* as a scale and a shift of a value by constants; None where it is another function."""
     if node.op == "batch_norm":
         return _of_batch_norm(node, inputs)
     arithmetic = node.operator.arithmetic

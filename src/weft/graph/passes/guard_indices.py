@@ -3,8 +3,8 @@
     y = gather(x, i)     becomes     least, greatest = extremes(i); watched guard least, greatest in -10 to 9; y = gather(x, i)
 
 Kernels whose formulas watch their indices (`facts_of`) tell when one is outside, and only then is it looked for. Indices that are
-known are checked here and cost nothing; so do those that cannot be outside by what makes them. Those of a branch that may not be
-taken count only where it is.
+known are checked here and cost nothing; so do those whose producer keeps them inside (`known_range`). Indices of a branch are
+checked only if it is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from weft.ops import IndexRange, Limits, index_range, size_bounds
 from weft.support.errors import ModelError
 
 Condition: TypeAlias = tuple[Value, bool]
-"""A scalar, and what it must be for a node to matter."""
+"""A scalar condition, and the value that it must have for a node's results to be used."""
 
 NONE: frozenset[Condition] = frozenset()
 
@@ -74,7 +74,7 @@ def _chosen_by(node: Node, k: int) -> frozenset[Condition]:
 
 @dataclass
 class _Guards:
-    """What was added: the extremes of each tensor of indices, and the checks of them, each once."""
+    """The guards added so far: the extremes of each tensor of indices, and the checks of them, each once."""
 
     conditions: dict[Node, frozenset[Condition]]
     extremes: dict[object, tuple[Value, Value]] = field(default_factory=dict)
@@ -124,9 +124,9 @@ def _holds(known: Limits, limits: Limits) -> bool:
 def _reduced(
     new: Graph, v: Value, under: frozenset[Condition], found: IndexRange, source: str, *, by_rows: bool
 ) -> tuple[Value, Value]:
-    """Adds what finds the smallest and the largest of the indices, of each column by itself if they have limits of their own.
+    """Adds nodes that compute the smallest and the largest index, of each column by itself if columns have limits of their own.
 
-    With *by_rows*, threads share the rows of many.
+    With *by_rows*, many indices are first reduced within each row, so that threads share the rows.
     """
     for condition, wanted in sorted(under, key=lambda c: c[0].serial):
         zero = new.constant(np.zeros((), v.dtype.numpy))  # inside of any range

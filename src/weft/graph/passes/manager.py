@@ -1,4 +1,4 @@
-"""The pass manager for graphs: what passes are given, and the files that their crashes are reproduced from."""
+"""The pass manager for graphs: the context that passes are given, and the files that reproduce their crashes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def save_reproducer(folder: Path, name: str, graph: Graph, context: GraphContext
 def reproduce_graph(path: Path | str, passes: Iterable[GraphPass], target: Target, evaluator: Evaluator) -> Graph:
     """Runs the pass named in a file of `save_reproducer` on the graph in it, and verifies the graph that it leaves.
 
-    Raises what the pass raises, or `LoweringError` if *passes* has none of that name.
+    Raises the error of the pass, or `LoweringError` if *passes* has none of that name.
     """
     saved = SavedPass.read(path)
     context = GraphContext(target, evaluator, saved.switches, Choosing(target))

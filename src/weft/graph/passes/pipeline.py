@@ -94,7 +94,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("pack_matrices", with_planner(pack_matrices), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
-    # packed weights, of which nothing looks at the elements any more: computed when they are written
+    # packed weights, whose elements no later pass reads: computed when they are written
     Pass("fold_packed_constants", _fold_packed_constants, 1, (PREPACKING,)),
 )
 
@@ -109,12 +109,12 @@ def optimize(
     verify: bool = False,
     trace: Callable[[GraphReport], None] | None = None,
 ) -> Graph:
-    """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* is given a report of each pass.
+    """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* receives a report of each pass.
 
     Passes put their choices to *planner*, which takes the cheapest unless another is given.
 
-    With *verify*, every graph that a pass made is verified. Raises what a pass refuses a model with, and `LoweringError` where
-    one crashes; the error then names a file, and the command that runs the pass again on the graph in it.
+    With *verify*, every graph that a pass made is verified. Raises the error by which a pass refuses a model, and
+    `LoweringError` where a pass crashes; this error names a file, and the command that runs the pass again on the graph in it.
     """
     context = GraphContext(target, evaluator, switches, planner if planner is not None else Choosing(target))
     return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)

@@ -52,7 +52,7 @@ def _layer_norm(new: Graph, node: Node, x: Value, scale: Value, bias: Value | No
 
 
 def _normalized(found: dict[str, Value]) -> Value | None:
-    """Returns what is normalised, if mean, variance and the constants are what they must be."""
+    """Returns the normalised value; None unless mean, variance and constants are those of a layer normalization."""
     centred = match(("sub", "x", ("reduce_mean", "x")), found["centred"])
     squares = found["variance"].producer
     if centred is None or squares is None or squares.op != "reduce_mean" or _scalar(found["#epsilon"]) is None:

@@ -75,7 +75,7 @@ def reshaped(new: Graph, x: Value, shape: tuple[Expr, ...], node: Node) -> Value
 
 
 def _reshape_after_map(new: Graph, node: Node, inputs: Inputs) -> Value | None:
-    """Maps what is reshaped before the reshape, so that the map fuses into what computes it."""
+    """Moves a map before the reshape of its operands, so that it fuses into their producer."""
     full = [v for v in inputs if v is not None and v.rank > 0]
     sources = {_source_shape(v) for v in full if not isinstance(v, Constant)}
     if len(sources) != 1 or None in sources or any(v.shape != node.output.shape for v in full):

@@ -36,7 +36,7 @@ def match(pattern: Pattern, value: Value | None, bound: dict[str, Value] | None 
 
 
 def match_any(patterns: tuple[Pattern, ...], value: Value | None, bound: dict[str, Value]) -> dict[str, Value] | None:
-    """Returns what the first of *patterns* that matches captures."""
+    """Returns the captured values of the first of *patterns* that matches, else None."""
     for p in patterns:
         found = match(p, value, bound)
         if found is not None:

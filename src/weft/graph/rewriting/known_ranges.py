@@ -1,8 +1,8 @@
-"""What is known of the integers in a graph without running it: the least and the greatest each value can hold.
+"""Ranges of the integers in a graph, known without running it: the least and the greatest that each value can hold.
 
     _RULES = {"argmax": _along_axis, "clip": _clipped, ...}
 
-One row an operator whose results are bounded by construction; what only moves elements, as its formula shows, keeps their range.
+One row an operator whose results are bounded by construction; one that only moves elements, by its formula, keeps their range.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _by_type(v: Value) -> Limits | None:
 
 
 def _of_all(moved: Sequence[Value | None], depth: int) -> Limits | None:
-    """Returns the range of the elements of all of *moved*, if it is one or constant; None for none."""
+    """Returns the range of all elements of *moved*; None if one is unknown, or if they differ and one is symbolic."""
     found = [known_range(v, depth) for v in moved if v is not None]
     if not found or any(f is None for f in found):
         return None
@@ -67,7 +67,7 @@ def _number(e: Expr) -> int | None:
 
 
 def _if_it_fits(found: Limits | None, v: Value) -> Limits | None:
-    """Returns the range of what is converted, if the type of *v* holds all of it."""
+    """Returns the range *found* of the operand of a conversion to *v*, if the type of *v* holds all of it."""
     if found is None:
         return None
     low, high = map(_number, found)

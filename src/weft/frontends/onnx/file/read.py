@@ -30,12 +30,12 @@ class Source:
     weights: dict[int, memoryview] = field(default_factory=dict)
 
     def initializers(self) -> dict[str, Array]:
-        """Returns the weights by name; those stored as raw bytes are views of what was read."""
+        """Returns the weights by name; those stored as raw bytes are views of the bytes read."""
         found = enumerate(self.proto.graph.initializer)
         return {t.name: to_array(t, self.weights.get(k), self.folder) for k, t in found}
 
     def metadata(self) -> ModelMetadata:
-        """Returns what the model says about itself."""
+        """Returns the model's metadata: its producer, names, descriptions, version and custom properties."""
         return ModelMetadata(
             producer_name=self.proto.producer_name,
             graph_name=self.proto.graph.name,

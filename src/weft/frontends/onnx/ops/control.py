@@ -52,7 +52,7 @@ def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
 
 
 def _bound(c: Call, names: list[str], given: list[Operand]) -> dict[str, Operand]:
-    """Returns what the inputs of a loop's body stand for."""
+    """Returns the operands *given* to a loop's body by its inputs' *names*."""
     if len(names) != len(given):
         c.fail(f"its body takes {len(names)} inputs, and is given {len(given)}", UNFIT)
     return dict(zip(names, given, strict=True))

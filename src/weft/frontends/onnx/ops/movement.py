@@ -17,7 +17,7 @@ Sizes = list[Any]
 
 @translates("Reshape")
 def reshape(c: Call) -> Results:
-    """Another shape: 0 keeps a dimension (unless `allowzero`), -1 is what remains."""
+    """Another shape: 0 keeps a dimension (unless `allowzero`), -1 is inferred from the number of elements."""
     x = c.input(0)
     target: Sizes = list(c.ints("shape") or []) if c.opset < 5 else c.sizes(1, "the new shape")
     if not c.flag("allowzero", False):

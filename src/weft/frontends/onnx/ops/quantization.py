@@ -14,7 +14,7 @@ NO_SMALL_TYPES = "4-bit integers, 8-bit floats"
 
 @translates("QuantizeLinear", limits=NO_SMALL_TYPES)
 def quantize_linear(c: Call) -> Results:
-    """Divides by a scale, rounds to even, adds the zero point and keeps what the integer type can hold."""
+    """Divides by a scale, rounds to even, adds the zero point and saturates to the integer type."""
     x, zero = c.input(0), c.optional(2)
     dtype = zero.dtype if zero is not None else _stated_type(c) or u8
     return composites.quantize(c, x, _spread(c, c.input(1), x), None if zero is None else _spread(c, zero, x), dtype)

@@ -1,4 +1,4 @@
-"""Reductions over axes, and what is computed along one axis."""
+"""Reductions over axes, and operators along one axis."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from weft.ops import simplify_size
 
 @translates("view", "reshape", "_unsafe_view")
 def view(c: Call) -> Results:
-    """Another shape, of which one size may be -1: what remains."""
+    """Another shape, of which one size may be -1: inferred from the number of elements."""
     return reshape_open(c, c.tensor(), c.sizes("size" if "size" in c.arguments else "shape"))
 
 

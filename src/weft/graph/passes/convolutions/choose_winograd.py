@@ -2,8 +2,8 @@
 
     y = conv2d_blocked(x, pack_conv_weight(w), b)     becomes     y = conv2d_winograd(x, pack_winograd_weight(w), b)
 
-One with strides is one at stride 1 over the phases of its input, which are channels then. All stages go patch by patch where
-what lies between them would not stay in the second-level cache otherwise.
+A strided convolution is one at stride 1 over the phases of its input, which become channels. All stages run patch by patch where
+the values between them would not stay in the second-level cache otherwise.
 
 The choice is by `cost.winograd`, among the plans of `winograd_plans`. A layer is left alone where the method would cost
 accuracy: its error, sampled with the layer's own weights (`winograd_error`), must stay within `LARGEST_ERROR` of the output's

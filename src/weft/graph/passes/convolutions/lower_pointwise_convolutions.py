@@ -2,9 +2,9 @@
 
     y = conv2d(x, w, b)     becomes     y = reshape(add(matmul(reshape(w), reshape(x)), reshape(b)))
 
-with x as [N, C, H*W] and w as [OC, C], or one product for each group. Of a strided one only the places that it reads are
-taken. A convolution alone, or where few others are near, needs no packing so. One that reads a single channel for what it
-computes only scales it, and is a product of elements.
+with x as [N, C, H*W] and w as [OC, C], or one product for each group. The input of a strided convolution is sliced to the
+positions that it reads. A convolution with few others near it thus needs no packing. One that reads a single channel in each
+group is an element-wise product.
 """
 
 from __future__ import annotations

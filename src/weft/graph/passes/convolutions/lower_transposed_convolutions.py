@@ -131,7 +131,7 @@ def _convolution(new: Graph, node: Node, inputs: Inputs) -> Value:
 class _Geometry:
     """The ordinary convolution to all phases of a transposed one, in each spatial dimension.
 
-    The weight's taps are *filled* apart with zeros to steps of 1, or the convolution has *dilations*; what it makes with *pads*,
+    The weight is dilated by *filled* with explicit zeros, or the convolution has *dilations*; its result with *pads*,
     interleaved, holds the output from *offsets* on.
     """
 

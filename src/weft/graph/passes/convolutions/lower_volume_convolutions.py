@@ -3,8 +3,8 @@
     y = conv2d(x, w, b)     becomes     v = concat(x[:, 0:D:s], x[:, 1:D+1:s], ...)     with x as [N, D, C, H, W]
                                         y = conv2d(v, w', b)                            images [N*D', KD*C, H, W]
 
-What is read several times is copied as often, which is little beside the KH * KW * OC products with each copy; the rest
-is as good as for images: channel blocks, Winograd's method.
+A frame is copied once for each tap that reads it, which is little beside the KH * KW * OC products with each copied element; the
+resulting convolution is optimized as any over images: channel blocks, Winograd's method.
 """
 
 from __future__ import annotations
