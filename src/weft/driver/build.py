@@ -54,12 +54,12 @@ from weft.targets import Target, needed_flags
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """Everything that compiling a model makes, for those who want to look; `package` is what runs.
+    """All results of compiling a model, for inspection; the runtime loads `package`.
 
     `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out.
-    `kernels` are those of the groups of `fused`, by the groups' keys, and `requests` what they were made from; `seconds` is what
-    each stage took; `files` are those that the model was read from; `spans` tell when each stage, and each step of each kernel
-    that was not in the cache, was done.
+    `kernels` has the kernel of each group of `fused`, by the group's key, and `requests` the `KernelRequest`s that they were
+    made from; `seconds` has the time of each stage; `files` are those that the model was read from; `spans` tell when each
+    stage, and each step of each kernel that was not in the cache, was done.
     """
 
     source: Graph
@@ -214,7 +214,7 @@ def plan_calls(
 def kernel_requests(
     fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
 ) -> dict[str, KernelRequest]:
-    """Returns what is asked of each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
+    """Returns the request for each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
     shared = {g.key for g in fused.groups if any(v in in_place for v in g.outputs)}
     parallel = options.uses(PARALLEL)
     return {
@@ -276,7 +276,7 @@ def link_code(
 
 
 def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Target) -> Package:
-    """Returns what the runtime needs of a compiled model."""
+    """Returns the package of a compiled model: all that the runtime needs of it."""
     graph = fused.graph
     made = Package(
         image=b"",

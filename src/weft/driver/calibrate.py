@@ -35,13 +35,13 @@ MEASURE: Final = "weft.driver.measure.measure_core:measure_core"
 """Imports the code generator, so that it is imported when something is to be measured."""
 
 STAGE: Final = "calibrate"
-"""What progress is told while a processor is measured."""
+"""The stage that progress callbacks are given while a processor is measured."""
 
 VERSION: Final = 2
 """Counts up when facts are measured in another way: those that are kept are measured again."""
 
 KIND: Final = "core"
-"""The entries of the cache that keep what was measured."""
+"""The kind of cache entries that store measured facts."""
 
 _lock = threading.Lock()
 
@@ -61,7 +61,7 @@ def target_here(text: str, progress: Progress | None = None, cache: Cache | None
 def know_host(progress: Progress | None = None, cache: Cache | None = None) -> None:
     """Lets the targets of this machine know its processor: measures it if it is in no table and was not measured before.
 
-    What was measured is looked up and kept in *cache*, of any number of processes; without one, in this process alone.
+    Measured facts are looked up and kept in *cache*, shared by processes; without one, they are kept in this process alone.
     """
     told = cpuinfo()
     if machine_name() != "x86_64" or listed_core(told) is not None:
@@ -103,13 +103,13 @@ def _key() -> str:
 
 
 def keep_measured(core: KnownCore, cache: Cache | None) -> None:
-    """Keeps *core* as what was measured of this processor."""
+    """Stores *core* in *cache* as the measured facts of this processor."""
     if cache is not None:
         cache.put(KIND, _key(), json.dumps(asdict(core)).encode())
 
 
 def _stored(cache: Cache | None) -> KnownCore | None:
-    """Returns the facts that *cache* keeps of this processor; None if it has none, or they are not what a row has."""
+    """Returns the facts that *cache* stores for this processor; None if it has none, or they do not form a valid `KnownCore`."""
     kept = None if cache is None else cache.get(KIND, _key())
     if kept is None:
         return None

@@ -1,4 +1,4 @@
-"""`weft.compile`: from a model to something that runs it. What was compiled before is loaded without the compiler."""
+"""`weft.compile`: compiles a model and loads it. A model in the cache is loaded without importing the compiler."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def compile_package(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Package:
-    """Returns the package of *model*, from the cache if the model's files, what is asked, and the compiler are the same."""
+    """Returns the package of *model*, from the cache if the model's files, the options, and the compiler are the same."""
     request = CompileRequest(model, target, options, shapes)
     if cache is None:
         return _build(request, None, progress)
@@ -103,7 +103,7 @@ def compile_package(
 
 
 class CompileRequest(NamedTuple):
-    """What is to be compiled, and how."""
+    """The model to compile, and the options."""
 
     model: object
     target: Target
@@ -135,7 +135,8 @@ def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | Non
 def _made(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
     """Compiles a model, and keeps its package.
 
-    What operators from outside of Weft compute is no part of the key: models with such are not kept, though their kernels are.
+    The key does not cover the formulas of operators from outside of Weft: models with such are not cached, though their kernels
+    are.
     """
     start = time.time_ns()
     made: Compilation = resolve(BUILD)(wanted.model, wanted.target, wanted.options, wanted.shapes, cache, progress)

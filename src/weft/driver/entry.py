@@ -114,7 +114,7 @@ class _Memory:
         return self.outs[place.number] if place.place is Place.OUTPUT else None
 
     def view(self, value: Value) -> tuple[Buffer, Buffer, Expr]:
-        """Returns a new buffer for *value*, what it is a view of, and where it begins there, in bytes."""
+        """Returns a new buffer for *value*, the buffer that it is a view of, and its offset there, in bytes."""
         root = self.fused.root(value)
         place = self.plan.locations[root]
         made = Buffer(f"t{next(self.names)}", (_elements(root),), root.dtype)
@@ -140,7 +140,7 @@ def _call(group: Group, memory: _Memory, name: str, workspaces: Sequence[Value])
 
 
 def _checks(memory: _Memory) -> dict[int, list[Stmt]]:
-    """Returns the guards as statements, by the step after which their value is known: -1 for what is given."""
+    """Returns the guards as statements, by the step after which their value is known: -1 for inputs and constants."""
     made = {root: n for n, g in enumerate(memory.fused.groups) for root in map(memory.fused.root, g.outputs)}
     steps: dict[int, list[Stmt]] = {n: [] for n in range(-1, len(memory.fused.groups))}
     for g in memory.fused.graph.guards:

@@ -51,7 +51,7 @@ class NativeEvaluator:
         return made
 
     def prepare(self, op: Operator, inputs: Sequence[TensorType | None], attributes: dict[str, Any]) -> Fill:
-        """Returns what computes *op* for inputs of these types (None for an optional one that is absent)."""
+        """Returns the function that computes *op* for inputs of these types (None for an optional one that is absent)."""
         return self._code(op, inputs, attributes).run
 
     def _code(self, op: Operator, inputs: Sequence[TensorType | None], attributes: dict[str, Any]) -> _Code:
@@ -67,7 +67,7 @@ class NativeEvaluator:
 
 
 class _Code:
-    """The code of one call, which may still be compiling; `outputs` are the shapes and types of what it computes."""
+    """The code of one call, which may still be compiling; `outputs` are the shapes and types of its results."""
 
     def __init__(self, kernel: Future[Kernel], target: Target, outputs: list[tuple[tuple[int, ...], DType]]) -> None:
         self.kernel = kernel

@@ -94,7 +94,7 @@ class KernelForms:
 class Kernel:
     """A compiled kernel, and its forms on the way as texts to be read.
 
-    `name` is what the kernel goes by among those of its model; in the texts its function is called `symbol`.
+    `name` is the kernel's name in its model; in the texts its function is called `symbol`.
     `workspaces` are the bytes of each buffer that it takes besides its inputs and outputs, to work in. `spans` tell when each
     step to it was done; a kernel from the cache has none.
     """
@@ -159,7 +159,7 @@ class Kernel:
 
     @staticmethod
     def from_bytes(data: bytes) -> Kernel:
-        """Reads what `to_bytes` made."""
+        """Returns the kernel that `to_bytes` wrote."""
         head, _, code = data.partition(b"\n")
         facts = json.loads(head)
         messages = tuple((int(n), str(text)) for n, text in facts["messages"])
@@ -176,7 +176,7 @@ def make_kernel(
     A backend's compiler needs no interpreter lock, so that with a pool Python goes on with the next kernel meanwhile. With
     *verify*, each program on the way is verified, so nothing is taken from the cache. Errors name the nodes of the user's model.
     """
-    cache = cache if request.choose is cheapest else None  # what else it may choose is in no key
+    cache = cache if request.choose is cheapest else None  # the choices of another *choose* are not in the key
     store = None if verify else cache
     start = perf_counter()
     with _naming(request):
@@ -293,7 +293,7 @@ _BUG: Final = "this is a bug in Weft, not in the model; opt_level=0 may get arou
 
 @contextmanager
 def _naming(request: KernelRequest) -> Iterator[None]:
-    """Turns what goes wrong while a kernel is made into an error that names the nodes it is for."""
+    """Turns exceptions raised while a kernel is made into errors that name the model's nodes it is for."""
     try:
         yield
     except MemoryError:  # no fault of the compiler's

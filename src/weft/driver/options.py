@@ -1,4 +1,4 @@
-"""What a caller may ask of a compilation."""
+"""The options of a compilation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES: Final = 'give sizes by name, such as shapes={"batch": 4} or {"image": (1
 
 @dataclass(frozen=True)
 class CompileOptions(Switches):
-    """How hard to try, and what is allowed: the switches of optimizations, and
+    """The options of a compilation: the switches of optimizations, and
 
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.
     `denormals` are kept in calls, or flushed to zero; constants are always computed with those that there are.

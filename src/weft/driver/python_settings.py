@@ -28,7 +28,7 @@ PATIENCE: Final = 0.001
 
 
 class _Setting(Generic[T]):
-    """A setting that compilations change; the last of them to end sets what the first one found."""
+    """A setting that compilations change; the last of them to end restores the value that the first one found."""
 
     def __init__(self, read: Callable[[], T], write: Callable[[T], None], wanted: Callable[[T], T]) -> None:
         self._read, self._write, self._wanted = read, write, wanted
@@ -51,7 +51,7 @@ class _Setting(Generic[T]):
                     self._set(kept)
 
     def _set(self, value: T) -> None:
-        if value != self._read():  # Python rounds what it is told: only a change is worth it
+        if value != self._read():  # Python rounds the value it is given: set it only if it differs
             self._write(value)
 
 
@@ -76,9 +76,10 @@ def tuned_for_compiling() -> Iterator[None]:
 
 @contextmanager
 def collecting_new_objects() -> Iterator[None]:
-    """Frees what the block makes and drops in cycles, at its end, without going through the objects that there were before.
+    """At the end of the block, frees reference cycles among the objects made in it, without traversing older objects.
 
-    Those are out of the collector's sight meanwhile (`gc.freeze`), unless another block or the program itself has put some there.
+    Older objects are hidden from the collector meanwhile (`gc.freeze`), unless another block or the program itself has frozen
+    some.
     """
     frozen = not gc.get_freeze_count()
     if frozen:

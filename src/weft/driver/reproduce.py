@@ -2,7 +2,7 @@
 
 python -m weft.driver.reproduce /tmp/weft-x1y2/fold_constants.npz
 
-The file is the one that the error named. A pass that works by now prints what it leaves.
+The file is the one that the error named. If the pass no longer fails, the resulting graph or program is printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weft.support.passes import Pass
 def run_again(path: Path) -> str:
     """Runs the pass named in the file on the graph (.npz) or program (.txt) in it, and returns the text of the result.
 
-    Raises what the pass raises, and `VerifyError` where the pass breaks the rules of graphs or of programs.
+    Raises the pass's own error, and `VerifyError` where the pass breaks the rules of graphs or of programs.
     """
     if path.suffix == ".npz":
         target = target_here(SavedPass.read(path).target)
@@ -35,7 +35,7 @@ def run_again(path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints what the pass leaves; see `run_again`."""
+    """Prints the result of the pass; see `run_again`."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         wrong = f"there is no file {' '.join(arguments)!r}" if arguments else "no file is given"
         hint = "python -m weft.driver.reproduce FILE, with the file that the error of a pass named"

@@ -1,1 +1,1 @@
-"""What was compiled before: `cache_key` tells compilations apart, `code_cache` keeps their code; `lock` says who writes."""
+"""The on-disk cache of compiled code: `cache_key` makes keys, `code_cache` stores entries, `lock` lets one process write each."""

@@ -1,6 +1,6 @@
-"""What tells one compiled model from another: the model's files, what was asked, and the compiler itself.
+"""The cache key of a compiled model: the model's files, the options, the target, and the compiler itself.
 
-The files are known by what the system says of them, so that a model that was compiled before is found without reading it.
+Files are identified by path and file status, not by their content, so that a cached model is found without reading them.
 A model may keep weights in other files; a small entry of the cache remembers which.
 """
 
@@ -24,7 +24,7 @@ Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
 
 
 def compiler_facts(target: Target) -> tuple[str, ...]:
-    """Returns what machine code depends on beside its program: the target, Weft's source, and the backend's tools."""
+    """Returns the facts that machine code depends on beside its program: the target, Weft's source, and the backend's tools."""
     return target.fingerprint(), source_hash(), backend_facts(target)
 
 
@@ -38,7 +38,7 @@ def find_key(model: object, target: Target, options: CompileOptions, shapes: Sha
 
 
 def claim_key(model: object, target: Target, options: CompileOptions, shapes: Shapes | None) -> str | None:
-    """Returns what tells apart the compilations that are worth waiting for; None for a model that the cache can't know.
+    """Returns the key of the lock that lets one process compile a model; None for a model that can't be cached.
 
     Unlike `find_key` it is there before a model was ever read: of its files, it is made of the first alone.
     """
@@ -77,7 +77,7 @@ def changed_since(files: Sequence[Path], moment: int) -> bool:
 
 
 def file_facts(path: Path) -> tuple[object, ...] | None:
-    """Returns what the system says of a file: where it is, and when and how it was last changed; None if there is none."""
+    """Returns a file's path, device, inode, size and times of change; None if there is no such file."""
     try:
         found = path.stat()
     except OSError:

@@ -2,7 +2,7 @@
 
 An entry is a file `KIND-KEY`: its content preceded by its SHA-256, or an artifact, which has a checksum of its own. Reading an
 entry makes it the most recently used; the least recently used go first when the cache outgrows its size, 4 GiB or
-`$WEFT_CACHE_LIMIT`. `driver.cache.cache_folder` says where they are, and what else is there.
+`$WEFT_CACHE_LIMIT`. `driver.cache.cache_folder` defines the folder and the other files in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the cache: what it is, its bytes, and when it was last used (seconds of the system's clock)."""
+    """One file of the cache: its kind, key, bytes, and when it was last used (seconds of the system's clock)."""
 
     kind: str
     key: str
@@ -102,7 +102,7 @@ class Cache:
         return claim(self.folder / f".lock-{kind}-{key}", waiting)
 
     def entries(self) -> list[Entry]:
-        """Returns what the cache holds, the most recently used first; raises `CacheError` if it can't be looked at."""
+        """Returns the entries of the cache, the most recently used first; raises `CacheError` if the folder can't be read."""
         with self._reporting():
             return sorted(_entries(self.folder), key=lambda e: -e.used)
 
@@ -201,7 +201,7 @@ def _entries(folder: Path) -> list[Entry]:
 
 
 def read_checked(path: Path) -> bytes:
-    """Returns what `Cache.put` wrote; raises `ArtifactError` if its checksum is wrong."""
+    """Returns the content of an entry that `Cache.put` wrote; raises `ArtifactError` if its checksum is wrong."""
     data = path.read_bytes()
     if len(data) < DIGEST or hashlib.sha256(data[DIGEST:]).digest() != data[:DIGEST]:
         raise ArtifactError("its checksum is wrong", where=str(path), hint="remove it")
@@ -214,7 +214,7 @@ def default_cache() -> Cache:
 
 
 def _limit(given: str) -> int:
-    """Returns the bytes that the user allows the cache, such as `500MB` or `2GiB`; warns of what is no size."""
+    """Returns the bytes that the user allows the cache, such as `500MB` or `2GiB`; warns of a text that is not a size."""
     size = _SIZE.fullmatch(given.strip())
     if size is not None:
         base = 1000 if size[3].upper() == "B" else 1024

@@ -1,4 +1,4 @@
-"""What the entries of the cache are, in words, for those who look into it."""
+"""Descriptions of the cache's entries, for `weft cache`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe(
 
 
 def about(entry: Entry) -> str:
-    """Returns in words what *entry* holds; nothing for one that is damaged or gone."""
+    """Returns a description of the content of *entry*; an empty text for one that is damaged or gone."""
     try:
         if entry.kind == "model":
             return ", ".join(json.loads(read_checked(entry.path.with_name(f"about-{entry.key}"))))

@@ -1,4 +1,4 @@
-"""One thread or process at a time makes an entry of the cache; the others wait for it, and take what it made.
+"""One thread or process at a time makes an entry of the cache; the others wait for it and read the entry.
 
 A claim is a lock of the system (`flock`) on a file beside the entry, so that it ends with the process that holds it, however
 that ends. Where the system has no such locks, or they can't be had, work may be done twice; nothing else depends on them.
@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Final
 
 PATIENCE: Final = 600.0
-"""Seconds to wait for another process; one that takes longer hangs, and what it makes is made here too."""
+"""Seconds to wait for another process; one that takes longer is assumed to hang, and its entry is made here too."""
 
 MOST: Final = 64
 """Claims of a process at a time: each holds a file open, of which a system may allow only 256."""
@@ -37,7 +37,7 @@ class Claim:
         self._path = path
 
     def release(self) -> None:
-        """Lets the next one have it."""
+        """Releases the lock, so that the next thread or process can take it."""
         if self._file is None or self._path is None:
             return
         file, self._file = self._file, None

@@ -1,4 +1,4 @@
-"""What tells one compiler from another: its own files."""
+"""A hash of the compiler's own files, which identifies its version in cache keys."""
 
 from __future__ import annotations
 

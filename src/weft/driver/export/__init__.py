@@ -1,1 +1,1 @@
-"""Compiled models as other programs take them: objects, libraries, C source, and what is noted in artifacts."""
+"""Export of compiled models for other programs: objects, libraries, C source, and the notes in artifacts."""

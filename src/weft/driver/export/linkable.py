@@ -1,4 +1,4 @@
-"""Writes compiled models as what a C toolchain links: an object with its header, or a shared library."""
+"""Writes compiled models in forms that a C toolchain links: an object with its header, or a shared library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_EMBEDDED: Final = 16 << 20
 """Weights of more bytes are a file of their own, which is mapped: objects and programs stay small, and link fast."""
 
 LIBRARY_NAME: Final = "weft_model"
-"""What the symbols of a shared library begin with, whatever the model, so that programs can look them up."""
+"""The prefix of a shared library's symbols, the same for every model, so that programs can look them up."""
 _WITHOUT: Final = (
     "apt install gcc, or the like; or save a .weft file, which needs no compiler and which weft_load opens"
 )

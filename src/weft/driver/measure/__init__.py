@@ -1,1 +1,1 @@
-"""Speeds: of the machine, of a model's kernels, and how far they are from what the machine allows."""
+"""Measurements: the machine's peak rates, the times of a model's kernels, and how far these are from the roofline."""

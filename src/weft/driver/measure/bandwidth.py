@@ -1,4 +1,4 @@
-"""How fast this machine reads memory, measured by generated code: every level of cache, and what is behind them.
+"""The read bandwidth of this machine, measured by generated code: every level of cache, and main memory.
 
 reading = ReadBandwidth()
 print(reading.rate(24 << 10), "GB/s from the first-level cache")
@@ -42,8 +42,8 @@ def read(x: i32[n * {step}], y: i32[{step}], n: i64, passes: i64):
 class ReadBandwidth:
     """A loop of nothing but vector loads, over a buffer that is read again and again.
 
-    Each pass begins and ends as a kernel's loop does: what it makes is loaded before, and stored after. With *ahead*, each step
-    prefetches what lies so many bytes further on.
+    Each pass begins and ends as a kernel's loop does: the accumulators are loaded before, and stored after. With *ahead*, each
+    step prefetches the data that many bytes further on.
     """
 
     def __init__(self, target: Target | None = None, ahead: int = 0) -> None:

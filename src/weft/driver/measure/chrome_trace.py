@@ -1,4 +1,4 @@
-"""What was done when, as a file that Perfetto (ui.perfetto.dev) and chrome://tracing show.
+"""A timeline of compiling and running, as a file that Perfetto (ui.perfetto.dev) and chrome://tracing show.
 
 The format is Google's Trace Event Format (JSON object format): complete events (`"ph": "X"`) with their times in microseconds,
 each on the track of its thread, and metadata events (`"ph": "M"`) that name the tracks.

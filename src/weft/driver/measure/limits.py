@@ -95,7 +95,7 @@ def memory(target: Target) -> Iterator[Quantity]:
 
 
 def on_all_cores(rate: Callable[[], float]) -> float:
-    """Returns the sum of what *rate* returns on each core that this process may use, all at once."""
+    """Returns the sum of the results of *rate* on each core that this process may use, all running at once."""
     cores = sorted(os.sched_getaffinity(0))
     together = Barrier(len(cores))
 

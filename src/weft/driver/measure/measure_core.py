@@ -88,7 +88,7 @@ MOST_FORK_CYCLES: Final = 1 << 13
 
 
 def measure_core(before: KnownCore | None = None, step: Callable[[int, int], object] | None = None) -> KnownCore:
-    """Returns the facts of this processor; those that are near what was measured *before* stay as they are.
+    """Returns the facts of this processor; those close to the values measured *before* stay as they are.
 
     *step* is called with how many facts are measured, and of how many.
     """

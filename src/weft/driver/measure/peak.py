@@ -1,4 +1,4 @@
-"""The machine's own limits, measured by generated code: what kernels are judged against.
+"""The peak arithmetic rates of this machine, measured by generated code: the reference for a kernel's efficiency.
 
 limit = Peak(f32)
 print(limit.rate(), "GFLOP/s on one core,", limit.rate(threads=2), "on two")
@@ -42,9 +42,9 @@ def peak(x: {a}[{wide}], y: {b}[{wide}], z: {c}[{total} * n], n: i64, steps: i64
 class Peak:
     """A loop of nothing but multiply-adds, in enough chains to keep the machine busy.
 
-    *dtype* says of what: f32 by f32, u8 by i8 summed in i32, or bf16 by bf16 summed in f32. Raises `LoweringError` for those
-    that the target has no instruction for, `InputError` for other types. With fewer *chains*, each multiply-add waits for the one
-    before it.
+    *dtype* selects the product: f32 by f32, u8 by i8 summed in i32, or bf16 by bf16 summed in f32. Raises `LoweringError` for
+    those that the target has no instruction for, `InputError` for other types. With fewer *chains*, each multiply-add waits for
+    the one before it.
     """
 
     def __init__(self, dtype: DType = f32, target: Target | None = None, chains: int | None = None) -> None:

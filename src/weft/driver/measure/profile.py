@@ -43,8 +43,8 @@ CLEAR: Final = 100
 class Timing:
     """Where the time of a run goes, in seconds: medians over many runs.
 
-    *kernels* is what each takes, in order; *in_turn* what all of them take in one run; *run* what the model takes, 0 where that
-    was not asked for. All are of the processor, or of the clock on the wall.
+    *kernels* has the time of each kernel, in order; *in_turn* is that of all of them in one run; *run* that of a call of the
+    model, 0 where that was not asked for. All are processor time, or all are wall time.
     """
 
     kernels: tuple[float, ...]
@@ -54,17 +54,17 @@ class Timing:
 
     @property
     def inside(self) -> float:
-        """What the kernels take."""
+        """The time in kernels."""
         return sum(self.kernels)
 
     @property
     def interrupted(self) -> float:
-        """What a run takes longer since its kernels are not all at their medians: other programs had the processor meanwhile."""
+        """The time by which a run exceeds the sum of the kernels' medians: other programs had the processor meanwhile."""
         return min(max(0.0, self.in_turn - self.inside), max(0.0, self.run - self.inside))
 
     @property
     def outside(self) -> float:
-        """What a run takes besides: the call, checks of the inputs, and memory for the outputs."""
+        """The time of a run outside of kernels: the call, checks of the inputs, and memory for the outputs."""
         return max(0.0, self.run - self.inside - self.interrupted)
 
 
@@ -101,7 +101,7 @@ class Profiler:
     ) -> Timing:
         """Returns the times of kernels, and of *run*, a call of the model: medians over the runs that fit into *budget* seconds.
 
-        The runs of the kernels and those of the model alternate, so that what else the machine does meets both. One thread is
+        The runs of the kernels and those of the model alternate, so that other load on the machine affects both. One thread is
         timed by its processor time where kernels are long enough for this, all else by the clock on the wall.
         """
         duration = self._duration()
@@ -141,7 +141,7 @@ class Profiler:
         return max(1, stamps[-1] - stamps[0]) * 1e-9
 
     def _has_clear_processor_time(self, duration: float) -> bool:
-        """Tells whether to use the clock that is blind to what else the machine does: it costs a call of the system."""
+        """Tells whether to use processor time, which excludes other programs' time; reading it costs a system call."""
         return self.threads == 1 and duration * 1e9 > CLEAR * self._cost(True) * len(self.calls)
 
     def _cost(self, processor_time: bool) -> float:
@@ -160,7 +160,7 @@ def _differences(stamps: Sequence[int]) -> list[int]:
 
 
 def _times_of(call: Callable[[], object], repeats: int, now: Callable[[], int]) -> list[int]:
-    """Returns what the clock shows before the first call and after each."""
+    """Returns the readings of the clock before the first call and after each."""
     stamps = [now()]
     for _ in range(repeats):
         call()
@@ -169,7 +169,7 @@ def _times_of(call: Callable[[], object], repeats: int, now: Callable[[], int]) 
 
 
 def calls_of(body: Stmt) -> list[Stmt]:
-    """Returns the calls of an entry program in order, each with the views it is in; not what it checks between them."""
+    """Returns the calls of an entry program in order, each with the views around it; the checks between them are left out."""
     steps = list(body.body) if isinstance(body, Seq) else [body]
     return [s for s in steps if isinstance(_inner(s), Call)]
 
