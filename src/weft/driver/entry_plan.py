@@ -8,8 +8,8 @@ def plan(in0_shape, out0_shape, arena_needed):
     out0_shape[0] = batch; out0_shape[1] = 10
     arena_needed[0] = batch * 256 if 0 < batch else -1
 
-Kernels compute with sizes of at least one. A call with a size of zero runs no kernels, which an arena of -1 bytes says, if all
-of its outputs are empty; a call with an output that has elements all the same is refused.
+Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
+is what an arena of -1 bytes says; outputs that have elements all the same are refused.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
 def _checks(
     graph: Graph, sources: Mapping[Var, tuple[int, int]], ins: Sequence[Buffer], used: Sequence[Var]
 ) -> Iterator[Assert]:
-    """Yields the checks of a call: its inputs' sizes, the graph's conditions on them, and outputs where a size *used* by kernels is 0."""
+    """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
     for n, d in sources.values():
         yield _check_size(graph.inputs[n], d, ins[n])
     for n, v in enumerate(graph.inputs):
@@ -113,7 +113,7 @@ def _are_positive(sizes: Sequence[Var]) -> Expr:
 
 
 def _defined(e: Expr) -> Expr:
-    """Returns *e* with divisors of zero replaced by one: the result is not used where a size is zero."""
+    """Returns *e* with divisors that are zero taken for one: what a size of zero is divided by is of no account."""
 
     def guarded(n: Node) -> Node | None:
         if isinstance(n, FloorDiv | FloorMod) and not isinstance(n.b, Const):

@@ -1,4 +1,4 @@
-"""Progress callbacks and timings of the stages of a compilation."""
+"""How a compilation tells how far it is, and what it took."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Span:
-    """A named piece of work of one thread, from *begin* to *end* (seconds of `perf_counter`); *facts* are details for the reader."""
+    """What was done from *begin* to *end* (seconds of `perf_counter`) by a thread; *facts* are there to be read."""
 
     name: str
     kind: str
@@ -22,7 +22,7 @@ class Span:
 
 
 class Progress(Protocol):
-    """A callback for the progress of a compilation."""
+    """Hears how far a compilation is."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tells that *done* of *total* steps of *stage* are finished; called as a stage begins, in it, and as it ends."""
@@ -58,5 +58,5 @@ class Clock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The seconds of each stage."""
+        """What each stage took."""
         return {s.name: s.end - s.begin for s in self.spans}

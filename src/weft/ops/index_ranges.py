@@ -20,7 +20,7 @@ Limits: TypeAlias = tuple[Expr, Expr]
 
 
 class Shaped(Protocol):
-    """An operand with a shape: a value of a graph, or a tensor."""
+    """What has a shape: a value of a graph, or a tensor."""
 
     @property
     def shape(self) -> tuple[Expr, ...]:
@@ -33,9 +33,9 @@ class Shaped(Protocol):
 
 @dataclass(frozen=True)
 class IndexRange:
-    """The limits of the indices in input number `input`: one pair, or (*by_column*) a pair for each element of the last dimension.
+    """Where the elements of the input of this number may be: between one pair of limits, or each of the last dimension's its own.
 
-    *what* names such an index in messages.
+    *what* is the word for such an element in messages.
     """
 
     input: int

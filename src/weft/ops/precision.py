@@ -21,7 +21,7 @@ _EXACT_FUNCTIONS: Final = frozenset({"abs", "ceil", "copysign", "floor", "is_inf
 
 
 def in_float32(build: Callable[[Tensors], tuple[Tensor, ...]], inputs: Tensors) -> tuple[Tensor, ...]:
-    """Returns the outputs of *build* for *inputs*, computed in float32 if some input is a narrower float and some stage does arithmetic."""
+    """Returns what *build* makes of *inputs*, computed in float32 where these are narrower and it computes at all."""
     made = build(inputs)
     if not any(t is not None and is_narrow(t.dtype) for t in inputs):
         return made
@@ -64,7 +64,7 @@ def _computes(op: Operation) -> bool:
 
 
 def _values(op: Operation) -> tuple[Expr, ...]:
-    """Returns the expressions of an operation's elements, and those by which its reduction combines two of them."""
+    """Returns what a formula computes, and how its reduction combines two of that."""
     if not isinstance(op, Compute):
         return ()
     if op.reduction is None:
@@ -80,12 +80,12 @@ def _is_arithmetic(n: Node) -> bool:
 
 
 def _depends_on_elements(n: Node) -> bool:
-    """Tells whether a value depends on elements of tensors, not on its index alone."""
+    """Tells whether a value is computed of elements of tensors, rather than of where it is."""
     return any(isinstance(k, Read) or (isinstance(k, Var) and k.dtype.is_float) for k in _computed(n))
 
 
 def _computed(root: Node) -> Iterator[Node]:
-    """Yields the nodes of an expression, without those in the indices of its reads."""
+    """Yields what a value is computed of: not the indices of what it reads."""
     seen: set[Node] = set()
     stack = [root]
     while stack:

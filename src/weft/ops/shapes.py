@@ -16,13 +16,13 @@ MOST_BYTES: Final = 1 << 47
 """Bytes that a process can address: x86-64 and AArch64 leave a program 47 bits of an address, or 48."""
 
 FARTHEST: Final = 1 << 31
-"""Elements that a window or a border may extend over: the product of two such numbers still fits 64 bits."""
+"""Elements that a window or a border may reach: products of two of them are numbers still."""
 
 MOST_DIMENSIONS: Final = 64
 """Dimensions of a tensor: those that NumPy's arrays have at most."""
 
 MOST_NODES: Final = 1000
-"""Nodes of the expression of a size, shared ones counted at each use: comparing and printing sizes may walk them all."""
+"""Nodes of the expression of a size, what it shares written out: what compares and prints sizes may walk them all."""
 
 _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that was given too large"
 
@@ -36,7 +36,7 @@ def _at_least_one(sizes: frozenset[Var]) -> Bounds:
 
 
 def size_bounds(*sizes: Expr) -> Bounds:
-    """Returns the bounds of the variables in *sizes*: a symbolic size is at least one."""
+    """Returns what is known of the variables in *sizes*: a symbolic size is at least one."""
     return _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
 
 
@@ -71,9 +71,9 @@ def check_rank(rank: int) -> None:
 
 
 def check_bytes(shape: Sequence[ExprLike], dtype: DType) -> None:
-    """Raises `TypeMismatch` for a tensor of more than `MOST_BYTES` or of a negative size; symbolic sizes count as one.
+    """Raises `TypeMismatch` for a tensor that no process could hold, or of a negative size; symbolic sizes are at least one.
 
-    It also refuses too many dimensions (`check_rank`), and sizes of too many operations (`is_tractable`).
+    So are too many dimensions, and sizes of too many operations.
     """
     check_rank(len(shape))
     if any(_number(s) is None and not is_tractable(s) for s in shape):
@@ -93,14 +93,14 @@ def check_bytes(shape: Sequence[ExprLike], dtype: DType) -> None:
 
 
 def check_distances(name: str, given: Sequence[int]) -> None:
-    """Raises `TypeMismatch` for the attribute *name*, numbers of elements, if the magnitude of one exceeds `FARTHEST`."""
+    """Raises `TypeMismatch` for the attribute *name*, numbers of elements, if one of them is beyond any dimension in use."""
     for n in given:
         if abs(n) > FARTHEST:
             raise TypeMismatch(f"{name} are {tuple(given)}, and {n} is beyond any tensor", hint=_TOO_LARGE)
 
 
 def multiplied(size: Expr, factor: int) -> Expr:
-    """Returns *size* times *factor*; raises `TypeMismatch` for a known product above `MOST_BYTES`, which might not fit 64 bits."""
+    """Returns *size* times *factor*; raises `TypeMismatch` for what no process could hold: the product might not fit a number."""
     known = _number(size)
     if known is not None and abs(known * factor) > MOST_BYTES:
         raise TypeMismatch(f"{factor} times the size {known} is more than a process can address", hint=_TOO_LARGE)

@@ -1,4 +1,4 @@
-"""The cache's folder: one that Weft made and marked itself, and in which it removes only files that it wrote.
+"""The cache's folder: one that Weft made itself and marked, and in which it removes nothing but what it wrote.
 
 It is called `weft-cache`, in `$WEFT_CACHE_DIR`, else in `weft` in `$XDG_CACHE_HOME` or `~/.cache`: whatever else is in a folder
 that the user names is out of reach. The marker is a `CACHEDIR.TAG` (https://bford.info/cachedir/), which programs that
@@ -21,7 +21,8 @@ from weft.support.files import TEMPORARY, replace_file
 
 NAME: Final = "weft-cache"
 KINDS: Final = ("about", "core", "files", "kernel", "model", "probe")
-"""The kinds of entries: compiled models and kernels, notes on both, facts measured of a processor, and the entry that `weft doctor` writes to test the cache."""
+"""What entries are: compiled models and kernels, notes on both, facts measured of a processor, and what `weft doctor` writes to
+see whether that works."""
 
 ENTRY: Final = re.compile(rf"({'|'.join(KINDS)})-([0-9a-f]{{40}})")
 """The names of entries."""
@@ -110,7 +111,7 @@ def _is_marked(folder: Path) -> bool:
 def _check_own(folder: Path) -> None:
     """Refuses a folder without marker in which there is anything that Weft did not write.
 
-    Files that another process writes before the marker are Weft's own, and so is a marker that it has written meanwhile.
+    What another process writes before the marker is Weft's own, and so is the marker that it may have written meanwhile.
     """
     for name in os.listdir(folder):
         if name == TAG and _is_marked(folder):
@@ -123,7 +124,7 @@ def _check_own(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Removes temporary files and locks left by processes that were killed while writing."""
+    """Removes what processes left that were killed while they wrote."""
     for file in os.scandir(folder):
         with suppress(OSError):
             if PASSING.fullmatch(file.name) and time.time() - file.stat(follow_symlinks=False).st_mtime > ABANDONED:

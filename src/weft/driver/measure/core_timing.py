@@ -60,7 +60,7 @@ def forwarded(x: f32[1], mask: i64, steps: i64):
         for i in unrolled(0, {_PAIRS}):
             x[(step + i) & mask] = x[(step + i) & mask] + f32(1.0)
 """
-"""Additions to one element of memory, which the compiler can't see is always the same: each loads the value just stored."""
+"""Additions to one element of memory, of which the compiler does not know that it is one: each loads what the last stored."""
 
 
 def forwarding_latency(target: Target, hertz: float, repeats: int = 20) -> float:
@@ -75,11 +75,11 @@ def tasks(x: f32[64]):
     for i in KIND(0, 2):
         x[i * 32] = x[i * 32] + f32(1.0)
 """
-"""A parallel loop of two tasks that do almost nothing."""
+"""Two pieces of next to no work."""
 
 
 def fork_cycles(target: Target, hertz: float, repeats: int = 200) -> float:
-    """Returns the cycles that a parallel loop costs the thread that starts it, beside its work, whether or not another thread joins."""
+    """Returns the cycles that a parallel loop takes who begins it, beside its work, whether or not another comes."""
     x = np.zeros(64, np.float32)
     functions = [NativeFunction(parse_program(_TASKS.replace("KIND", k)), target) for k in ("parallel", "range")]
     shared, alone = [min(f.time(x, threads=2, repeats=9) for _ in range(repeats // 9)) for f in functions]

@@ -273,7 +273,7 @@ class Graph:
             self.requirements.append(made)
 
     def input(self, name: str, shape: Iterable[ExprLike], dtype: DType) -> Value:
-        """Adds an input of the graph; raises `ModelError` for a shape that `check_bytes` refuses, such as one of over 2**47 bytes."""
+        """Adds an input of the graph; raises `ModelError` for one larger than an address space."""
         sizes = list(shape)
         try:
             check_bytes(sizes, dtype)

@@ -139,7 +139,7 @@ def _moved(given: Sequence[Tensor | None], operations: Sequence[Operation]) -> t
 
 
 def _chosen(op: Operation) -> list[IrNode | None]:
-    """Returns the expressions that each element of *op* is selected among by conditions; [None] for a reduction or no `Compute`."""
+    """Returns the reads that each element of *op* is selected among by conditions; None stands for a computed element."""
     if not isinstance(op, Compute) or op.reduction is not None:
         return [None]
     found: list[IrNode | None] = []

@@ -1,4 +1,4 @@
-"""Assigns a blocked layout of channels (NCHWc) to convolutions and the operators between them.
+"""Carries out convolutions, and what lies between them, on channels in blocks.
 
     y = relu(conv2d(x, w))     becomes     p = conv2d_blocked(pack_channels(x), pack_conv_weight(w)); y = unpack_channels(relu(p))
 
@@ -25,7 +25,7 @@ from weft.support.dtypes import DType
 def choose_layouts(graph: Graph, planner: Planner, *, by_winograd: bool = True) -> Graph:
     """Returns *graph* with its two-dimensional convolutions, and the maps and pools between them, in channel blocks.
 
-    With *by_winograd*, blocked convolutions may be computed by Winograd's method afterwards, which can make blocks cheaper.
+    What is in blocks may be computed *by_winograd* afterwards, which can be a reason for them.
     """
     return rewrite_graph(graph, _Layouts(planner, nodes_in_blocks(graph, planner, by_winograd=by_winograd)).rewrite)
 
@@ -105,7 +105,7 @@ class _Layouts:
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
     ) -> Value:
-        """Returns a grouped convolution whose groups are padded to whole blocks of output channels; the padding is removed at once."""
+        """Returns a grouped convolution that computes padded blocks for each group, which nothing else keeps."""
         x, w, bias = (*inputs, None)[:3]
         assert x is not None  # conv asks for both
         assert w is not None

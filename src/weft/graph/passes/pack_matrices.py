@@ -6,8 +6,8 @@ A panel is as wide as the vector registers that one row of a micro-kernel's resu
 high-performance matrix multiplication", 2008). A constant that other operators read too (an embedding that is also the last
 weight) is held in panels alone, and they read it through `unpack_matrix`, which fuses into them.
 
-Products of few rows do not repay packing a computed matrix. If that is a transpose (of the keys of attention, for one query at a
-time), they read the transpose's operand in place.
+Few rows are not worth panels. If their right-hand side is the transpose of something (the keys of attention, for one query at a
+time), they are multiplied with that as it lies.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Packing:
         return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
-        """Returns a product of *inputs* on panels, with the scales and the addend of a Gemm."""
+        """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
         a, b, *rest = inputs
         assert a is not None  # a product has two operands
         assert b is not None
@@ -103,7 +103,7 @@ class _Packing:
         return self.panels[key]
 
     def _unpacked(self, new: Graph, v: Value | None) -> Value | None:
-        """Returns *v*, through `unpack_matrix` if it is a constant that is held in panels."""
+        """Returns a constant that is held in panels as others read it."""
         if v is None or v not in self.packed or v.rank != 2:
             return v
         trans = self.packed[v]
@@ -112,7 +112,7 @@ class _Packing:
 
 
 def _has_panels(node: Node) -> bool:
-    """Tells whether the right-hand matrix of a product, of known width, may be packed: it is constant, or the left one is computed."""
+    """Tells whether the right-hand matrix of a product may be packed: a constant one of known width, or one of many rows."""
     a, b = node.inputs[0] if node.inputs else None, _right(node)
     if a is None or b is None or b.rank < 2 or a.rank < 1:
         return False
@@ -130,7 +130,7 @@ def _right(node: Node) -> Value | None:
 
 
 def _terms(node: Node, added: Sequence[Value | None]) -> tuple[float, float, Value | None]:
-    """Returns the factors of a product and of its addend (alpha, beta), and the addend; None for one that is absent or zero."""
+    """Returns the factors of a product and of what is *added* to it, and that; None where it is zero."""
     if node.op != "gemm":
         return 1.0, 1.0, None
     c = added[0] if added and not _is_zero(added[0]) else None
@@ -149,9 +149,9 @@ def _is_transposed(node: Node) -> bool:
 
 
 def _before_transposition(node: Node, inputs: Inputs) -> tuple[Value, tuple[int, ...]] | None:
-    """Returns the operand and `perm` of the transpose on a product's right-hand side, if the operand has K contiguous.
+    """Returns what the right-hand side of a product is transposed from, and how, if that has the depth side by side.
 
-    Products of few rows read that operand in place, as sums along rows of both factors: a transposed copy would take longer.
+    Few rows are multiplied with such rows as they are, each product summed along both: a transposed copy would take longer.
     """
     a, b = inputs[:2] if node.op == "matmul" else (None, None)
     if a is None or b is None or b.producer is None or b.producer.op != "transpose" or a.rank != b.rank or b.rank < 2:

@@ -33,7 +33,7 @@ class Phases:
         return sized(ceil_div(self.size, self.stride))[0]
 
     def padded(self, rows: Expr) -> Expr:
-        """Returns the size of the padded input that *rows* outputs of all phases read; its first `taps` - 1 elements are padding."""
+        """Returns what *rows* of all phases read of the padded input, in which `taps` - 1 come before the first of the input."""
         return sized(rows + (self.stride - 1 + self.pad) // self.stride + (self.taps - 1))[0]
 
     def phase(self, r: Expr) -> Expr:
@@ -46,7 +46,7 @@ class Phases:
 
 
 def pad_for_phases(x: Tensor, y: Phases, z: Phases, rows: Expr, columns: Expr) -> Tensor:
-    """Pads x [N, C, H, W, c] with zeros to the size that *rows* and *columns* of outputs of the phases read."""
+    """Pads x [N, C, H, W, c] with zeros to what *rows* and *columns* of the phases read."""
     before = y.taps - 1, z.taps - 1
 
     def pad(t: Tensor) -> Tensor:
@@ -105,9 +105,8 @@ def conv_transpose2d_blocked(
 def phase_weight(w: Tensor, *, strides: Ints, dilations: Ints | None = None, group: int = 1) -> Tensor:
     """[C, OC/group, *K] of a transposed convolution to [G * phases * OC/G, C/G, *T]: those of a convolution to all phases.
 
-    Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are reversed:
-    those of a convolution read the input forwards, those of a transposed one backwards. With *dilations*, there are zeros
-    between taps.
+    Each group has the channels of each phase, in row-major order of the phases; T is K/stride, rounded up. Taps are turned
+    around: a convolution reads forwards what a transposed one reads backwards. With *dilations*, there are zeros between taps.
     """
     per_in, per_out = w.shape[0] // group, w.shape[1]
     count, apart = prod(strides), [1] * len(strides) if dilations is None else dilations
