@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,9 +118,11 @@ def test_a_clock_that_stays_slow(root: Path) -> None:
 
 
 def test_a_cache_that_many_share(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_machine, "cache_sizes", lambda: {1: host().caches.l1, 2: host().caches.l2, 3: 480 << 20})
+    cut = replace(host(), caches=replace(host().caches, l3=64 << 20))
+    monkeypatch.setattr(check_machine, "host", lambda: cut)
+    monkeypatch.setattr(check_machine, "cache_sizes", lambda: {1: cut.caches.l1, 2: cut.caches.l2, 3: 480 << 20})
     told = checked(check_machine.caches, root).told
-    assert re.search(r"L2 [\d.]+ [KM]iB, L3 480 MiB, of which kernels are cut to [\d.]+ MiB$", told)
+    assert re.search(r"L2 [\d.]+ [KM]iB, L3 480 MiB, of which kernels are cut to 64 MiB$", told)
 
 
 def test_caches_that_are_not_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def pretend_measured(like: KnownCore = FIXED) -> None:
 
 
 def keep_pretended() -> None:
-    """Puts such facts into the cache, for the processes that tests start."""
+    """Puts such facts into the cache that `WEFT_CACHE_DIR` names, for the processes that tests start."""
     for core in cores.MEASURED.values():
         keep_measured(core, default_cache())
 

@@ -19,9 +19,10 @@ import numpy as np
 import weft
 import weft.driver.build
 from weft.codegen import backend_of
-from weft.targets import host
+from weft.driver.cache.code_cache import default_cache
+from weft.driver.calibrate import target_here
 
-backend_of(host())  # LLVM is loaded
+backend_of(target_here("cpu", None, default_cache()))  # LLVM is loaded, and the processor is known
 
 def held(what):
     line = next(s for s in open("/proc/self/status") if s.startswith(what))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.models import mlp
+from tests.support.processors import keep_pretended
 
 from weft.driver.cache import lock
 from weft.driver.cache.cache_folder import NAME
@@ -60,8 +61,9 @@ for _ in range(60):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of an empty cache of the test's own, which does not exist yet."""
+    """The folder of a cache of the test's own, empty but for the facts of a processor that is in no table."""
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
+    keep_pretended()
     return tmp_path / "cache" / NAME
 
 
