@@ -16,8 +16,16 @@ from weft.targets import cpuinfo, listed_core
 UNLISTED = "WEFT_TEST_UNLISTED_PROCESSOR"
 """Set to anything, this variable has all tests take the processor for one that no table has."""
 
+LEVEL = "WEFT_TEST_LEVEL"
+"""Set to avx2 or sse4, this variable has all tests, and the processes they start, take the processor for one of that level."""
+
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 """All tests of the collected modules, those that are then left out included."""
+
+if os.environ.get(LEVEL):
+    import tests.support.level.sitecustomize
+
+    os.environ["PYTHONPATH"] = str(Path(tests.support.level.sitecustomize.__file__).parent)
 
 if os.environ.get(UNLISTED):
     as_listed = listed_core(cpuinfo())
