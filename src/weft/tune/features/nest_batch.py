@@ -35,10 +35,10 @@ class NestAccess:
 class NestBatch:
     """The nest around one block for each of n plans; levels stand from the outermost in.
 
-    `axis[i, l]` is the axis that level l of plan i runs along, -1 where plan i has no such level; it has `extent[i, l]` iterations,
-    each of which moves by `step[i, l]` along that axis, and is of kind `KINDS[kind[i, l]]`. `is_reduction[a]` tells the axes that
-    are summed over. *operations* are the arithmetic instructions of one iteration. `decisions[i]` are further numbers of plan i, such
-    as a prefetch distance, under `decision_names`.
+    `axis[i, l]` is the axis that level l of plan i runs along, -1 where plan i has no such level; it has `extent[i, l]`
+    iterations, each of which moves by `step[i, l]` along that axis, and is of kind `KINDS[kind[i, l]]`. `is_reduction[a]` tells
+    the axes that are summed over. *operations* are the arithmetic instructions of one iteration. `decisions[i]` are further
+    numbers of plan i, such as a prefetch distance, under `decision_names`.
     """
 
     accesses: tuple[NestAccess, ...]
