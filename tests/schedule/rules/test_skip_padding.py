@@ -18,7 +18,7 @@ from weft.lower import lower
 from weft.ops.convolutions.conv import conv2d_blocked
 from weft.ops.convolutions.transposed_conv import conv_transpose2d_blocked
 from weft.schedule import schedule_program
-from weft.schedule.rules.cpu import contraction, skip_padding
+from weft.schedule.rules.cpu.contractions import contraction, skip_padding
 from weft.support.dtypes import f32
 from weft.targets import Target
 from weft.te import placeholder, to_program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from weft.cost.demand import l2_cycles, l3_cycles, memory_cycles
@@ -10,6 +10,7 @@ from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.gemv import ROWS, is_far
 from weft.cost.rules.k_blocking import is_deep
+from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
 
 ROWS_SPEED = 24 / 14
@@ -18,7 +19,7 @@ ROWS_SPEED = 24 / 14
 
 @dataclass(frozen=True)
 class Rule(Decision):
-    """The rule of a contraction: tiled, k_blocked or gemv."""
+    """The rule of a contraction: tiled, k_blocked, gemv, window or sketch."""
 
     question = "the rule of a contraction"
     name: str
@@ -55,3 +56,9 @@ def gemv_or_tiles(row_bytes: int, matrix_bytes: int, depth: int, target: Target)
         yield Candidate(Rule("tiled"), l3_cycles(matrix_bytes, target))
         if depth >= 2 * ROWS:
             yield Candidate(Rule("gemv"), reading)
+
+
+def rule_plans(rules: Iterable[Candidate[Rule]]) -> Iterator[Candidate[Rule]]:
+    """Yields the candidates of *rules*, then a sketch, whose sizes a search finds."""
+    yield from rules
+    yield Candidate(Rule("sketch"), SKETCHED)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from weft.cost import Choose, Choosing, Following, Plan, Planner, Rule, cheapest, depth_plans, elements, gemv_or_tiles
-from weft.loop import Program
+from weft.cost import (
+    Candidate,
+    Choose,
+    Choosing,
+    DepthProblem,
+    Following,
+    Plan,
+    Planner,
+    Rule,
+    cheapest,
+    depth_plans,
+    elements,
+    gemv_or_tiles,
+    rule_plans,
+)
+from weft.loop import Block, Program
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable, reduce_axes
-from weft.schedule.rules.cpu.contraction import schedule_tiled
+from weft.schedule.rules.cpu.contractions.contraction import schedule_tiled
+from weft.schedule.rules.cpu.contractions.gemv import gemv_matrix, schedule_gemv
+from weft.schedule.rules.cpu.contractions.k_blocking import depth_problem, schedule_k_blocked
+from weft.schedule.rules.cpu.contractions.sketch import schedule_sketch
 from weft.schedule.rules.cpu.elementwise import schedule_elementwise
-from weft.schedule.rules.cpu.gemv import gemv_matrix, schedule_gemv
 from weft.schedule.rules.cpu.inline import inline_blocks
-from weft.schedule.rules.cpu.k_blocking import depth_problem, schedule_k_blocked
 from weft.schedule.rules.cpu.rowwise import is_one_pass, schedule_rowwise
 from weft.schedule.rules.cpu.scan import schedule_scans
 from weft.schedule.rules.cpu.sliding_window import is_strided_along, sliding_axes
@@ -52,7 +67,7 @@ def carry_out(program: Program, p: Planner) -> Schedule:
         if ref in placed or one_pass or not is_reduction(block):
             continue
         if is_tileable(s, ref):
-            placed |= _tile(s, ref, p)
+            placed |= RULES[_rule(s, ref, p)](s, ref, p)
         elif is_strided_along(block):
             placed |= schedule_window(s, ref, p)
     placed |= schedule_transforms(s, p, placed)
@@ -63,25 +78,30 @@ def carry_out(program: Program, p: Planner) -> Schedule:
     return s
 
 
-def _tile(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
-    """Schedules a reduction that can be tiled by the rule for its kind."""
+def _rule(s: Schedule, ref: BlockRef, p: Planner) -> str:
+    """Decides on the rule for a reduction that can be tiled: that for its kind, or a sketch."""
     block = block_of(s, ref)
+    known = _rules(block, None if sliding_axes(block) else depth_problem(block, p))
+    return p.decide(ref.name, Rule, lambda m: rule_plans(known(m))).name
+
+
+def _rules(block: Block, deep: DepthProblem | None) -> Callable[[Target], Iterable[Candidate[Rule]]]:
+    """Returns the rules for the kind of *block*, on a machine; *deep* is its reduction, if it is a contraction."""
+    matrix = gemv_matrix(block)
     if sliding_axes(block):
-        return schedule_window(s, ref, p)
-    matrix, deep = gemv_matrix(block), depth_problem(block, p)
+        return lambda _: [Candidate(Rule("window"), 0.0)]
     if matrix is not None:
-        depth = elements(reduce_axes(block))
-        rule = p.decide(ref.name, Rule, lambda m: gemv_or_tiles(*matrix, depth, m)).name
-    elif deep is not None:
-        rule = p.decide(ref.name, Rule, lambda m: depth_plans(deep, m)).name
-    else:
-        rule = "tiled"
-    return RULES[rule](s, ref, p)
+        return lambda m: gemv_or_tiles(*matrix, elements(reduce_axes(block)), m)
+    if deep is not None:
+        return lambda m: depth_plans(deep, m)
+    return lambda _: [Candidate(Rule("tiled"), 0.0)]
 
 
 RULES: Final[dict[str, Callable[[Schedule, BlockRef, Planner], set[BlockRef]]]] = {
     "gemv": schedule_gemv,
     "k_blocked": schedule_k_blocked,
+    "sketch": schedule_sketch,
     "tiled": schedule_tiled,
+    "window": schedule_window,
 }
 """The rules of contractions, by the names that decisions have."""

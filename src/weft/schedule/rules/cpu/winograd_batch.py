@@ -28,7 +28,7 @@ from weft.schedule.rules.block_facts import (
     split_index,
     uses_axis,
 )
-from weft.schedule.rules.cpu.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.contraction import tile_nest
 from weft.schedule.rules.cpu.parallel import parallelize, sizes
 from weft.schedule.rules.cpu.small_transform import choices_of, own_loops, schedule_transform
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last

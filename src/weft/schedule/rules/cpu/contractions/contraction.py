@@ -36,11 +36,11 @@ from weft.schedule.rules.block_facts import (
     spatial_axes,
     uses_axis,
 )
+from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
+from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
-from weft.schedule.rules.cpu.skip_padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch_streams, prefetch_window_steps
-from weft.schedule.rules.cpu.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.schedule import Schedule
 
 
@@ -61,7 +61,7 @@ def tile_nest(
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
-    parts, own = _taken_apart(s, block, loops)
+    parts, own = split_parts(s, block, loops)
     roles = roles_of(block, parts[:-1])
     near = _is_by_rows(ref, block, parts, roles, p)
     if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
@@ -113,7 +113,7 @@ def _split_in_tiles(
     return outer, inner, last
 
 
-def _taken_apart(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:
+def split_parts(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> tuple[list[Part], list[LoopRef]]:
     """Returns the parts of the axes that have one of *loops*, and a loop for each: the loops of grouped axes are split."""
     parts: list[Part] = []
     own: list[LoopRef] = []
@@ -209,23 +209,24 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
     reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
-    columns = _loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
+    columns = loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
     spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
     s.reorder([*reduced, *spatial])
     start = s.decompose_reduction(ref, reduced[0])
-    _unroll_tile(s, list(s.loops(start))[depth:])
-    _unroll_tile(s, spatial)
+    unroll_tile(s, list(s.loops(start))[depth:])
+    unroll_tile(s, spatial)
     return reduced[-1]
 
 
-def _unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
+def unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:
+    """Unrolls the loops of a register tile, and vectorises the last one."""
     for piece in spatial[:-1]:
         s.unroll(piece)
     if spatial:
         s.vectorize(spatial[-1])
 
 
-def _loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
+def loops_of_axis(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], axis: Var) -> list[LoopRef]:
     """Returns those of *loops* that *axis* is bound to."""
     block = block_of(s, ref)
     bound = {v for a, b in zip(block.axes, block.bindings, strict=True) if a.var is axis for v in free_vars(b)}

@@ -40,11 +40,11 @@ from weft.schedule.rules.block_facts import (
     reduce_axes,
     spatial_axes,
 )
-from weft.schedule.rules.cpu.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.contraction import tile_nest
+from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.small_transform import own_loops
-from weft.schedule.rules.cpu.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 

@@ -25,9 +25,9 @@ from weft.schedule.rules.block_facts import (
     reduce_axes,
     spatial_axes,
 )
+from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
-from weft.schedule.rules.cpu.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 

@@ -1,0 +1,137 @@
+"""The sketch: multi-level tiling of a reduction whose last written axis is contiguous in its inputs, with all sizes left open.
+
+    for loops over cache tiles            in any order, shared by threads
+        for loops over register tiles     in any order
+            for the reduction, outer      in any order
+                for the reduction, inner  unrolled or not
+                    a register tile       unrolled, its last axis in vectors
+            the epilogue of the tile
+
+Where the rules know nothing of an operator, a search over these sizes finds a schedule; where they do, it checks them. The
+structure is that of Ansor's sketches (Zheng et al., 2020, section 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.cost import (
+    CacheTile,
+    InnerOrder,
+    OuterOrder,
+    Planner,
+    ReduceOrder,
+    ReduceTile,
+    RegisterTile,
+    SketchProblem,
+    cache_tile_plans,
+    elements,
+    inner_order_plans,
+    outer_order_plans,
+    reduce_order_plans,
+    reduce_tile_plans,
+    register_tile_plans,
+)
+from weft.loop import AxisKind, Block
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes
+from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts, unroll_tile
+from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
+from weft.schedule.rules.cpu.epilogue import epilogue_block
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.rules.cpu.software_prefetch import prefetch_streams
+from weft.schedule.schedule import Schedule
+
+
+def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
+    """Schedules a reduction, with its epilogue block, by the sketch; returns the blocks that are now placed."""
+    finish, loops = epilogue_block(s, ref)
+    block = block_of(s, ref)
+    parts, own = split_parts(s, block, loops)
+    problem = sketch_problem(block, parts)
+    tile = p.decide(ref.name, RegisterTile, lambda m: register_tile_plans(problem, m))
+    cache = p.decide(ref.name, CacheTile, lambda m: cache_tile_plans(problem, tile, m))
+    outer_order = p.decide(ref.name, OuterOrder, lambda _: outer_order_plans(problem.spatial))
+    inner_order = p.decide(ref.name, InnerOrder, lambda _: inner_order_plans(problem.spatial))
+    counts = [-(-e // n) for e, n in zip(problem.spatial, tile.sizes, strict=True)]
+    held = [min(c, n) for c, n in zip(counts, cache.sizes, strict=True)]
+    levels = _split(s, own, tile.sizes, held)
+    outer = [levels[a].outer for a in outer_order.axes]
+    middle = [f for a in inner_order.axes if (f := levels[a].middle) is not None]
+    s.reorder([*outer, *middle, *[x.inner for x in levels if x.inner is not None]])
+    around = [*outer, *middle]
+    s.compute_at(ref, around[-1], align=p.lanes(block.writes[0].buffer.dtype.bits))
+    s.set_scope(ref, "register")
+    depth = len(s.loops(finish)) - len([x for x in levels if x.inner is not None])
+    innermost = _schedule_tile(s, ref, depth, parts, p)
+    unroll_tile(s, [x.inner for x in levels if x.inner is not None])
+    inside = len(s.loops(ref)) - depth
+    parallelize(s, ref, outer, p)
+    prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.sizes[-1], p)
+    return {ref, finish}
+
+
+def sketch_problem(block: Block, parts: Sequence[Part]) -> SketchProblem:
+    """Returns the sizes of a reduction whose spatial axes have the *parts*."""
+    return SketchProblem(
+        spatial=tuple([x.size for x in parts]),
+        depth=elements(reduce_axes(block)),
+        uses=tuple([tuple([x.moves(load) for x in parts]) for load in inputs_of(block)]),
+        element_bytes=block.writes[0].buffer.dtype.bytes,
+    )
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """The loops that the loop over an axis became: over cache tiles, over register tiles in one, and over its elements."""
+
+    outer: LoopRef
+    middle: LoopRef | None
+    inner: LoopRef | None
+
+
+def _split(s: Schedule, own: Sequence[LoopRef], tile: Sequence[int], cache: Sequence[int]) -> list[_Levels]:
+    """Splits each loop by the sizes of a register tile and of a cache tile; the last one always has an inner loop."""
+    made: list[_Levels] = []
+    for n, (loop, size, count) in enumerate(zip(own, tile, cache, strict=True)):
+        outer, middle, inner = loop, None, None
+        if size > 1 or n == len(own) - 1:
+            outer, inner = s.split(outer, [None, size])
+        if count > 1:
+            outer, middle = s.split(outer, [None, count])
+        made.append(_Levels(outer, middle, inner))
+    return made
+
+
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], p: Planner) -> LoopRef:
+    """Splits and orders the reduction around a register tile, which is unrolled; returns the innermost loop of the reduction."""
+    loops = list(s.loops(ref))[depth:]
+    reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
+    spatial = _columns_last(s, ref, [f for f in loops if f not in reduced], parts)
+    reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
+    sizes = [s.extent(f) or 1 for f in reduced]
+    inner = p.decide(ref.name, ReduceTile, lambda _: reduce_tile_plans(sizes))
+    order = p.decide(ref.name, ReduceOrder, lambda _: reduce_order_plans(sizes))
+    outside, inside = [], []
+    for loop, size in zip(reduced, inner.sizes, strict=True):
+        rest, steps = s.split(loop, [None, size]) if size > 1 else (loop, None)
+        outside.append(rest)
+        inside += [steps] if steps is not None else []
+    ordered = [outside[a] for a in order.axes]
+    s.reorder([*ordered, *inside, *spatial])
+    start = s.decompose_reduction(ref, ordered[0])
+    unroll_tile(s, list(s.loops(start))[depth:])
+    unroll_tile(s, spatial)
+    for f in inside if inner.unroll else []:
+        s.unroll(f)
+    return ordered[-1] if inner.unroll or not inside else inside[-1]
+
+
+def _columns_last(s: Schedule, ref: BlockRef, spatial: Sequence[LoopRef], parts: Sequence[Part]) -> list[LoopRef]:
+    """Puts the axis that only the right factor moves along beside the vectors: few of its elements are then held as operands."""
+    column = roles_of(block_of(s, ref), parts[:-1]).column
+    if column is None:
+        return list(spatial)
+    columns = loops_of_axis(s, ref, spatial[:-1], parts[column].axis.var)
+    return [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
