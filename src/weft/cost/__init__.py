@@ -34,7 +34,8 @@ from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_pl
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
-from weft.cost.plans.plan import Candidate, D, Decision, Plan, Step, parse_plan, subject_of
+from weft.cost.plans.answering import Address, Answering, addressed
+from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, parse_plan, subject_of
 from weft.cost.plans.planner import (
     Accept, Candidates, Choose, Choosing, Following, Planner, Question, SolveJointly, by_cost, cheapest,
 )
@@ -68,26 +69,26 @@ __all__ = [
     "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
     "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
-    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
+    "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SMALLEST_DEFERRED",
-    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Borders",
-    "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget", "Convolution", "D", "Decision",
-    "Demand", "DepthProblem", "DilationPhases", "Following", "Form", "FusePanels", "Gemv", "ImageProblem",
-    "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest", "MergeAxes", "OnePass", "Order",
-    "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner", "Prefetch", "PrefetchSteps",
-    "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule",
-    "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem", "Tile",
-    "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile", "Winograd", "WriteOut",
-    "accumulator_plans", "blocked_cycles", "border_plans", "by_cost", "bytes_of", "bytes_touched",
-    "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans", "depthwise_cycles",
-    "dilation_plans", "direct_cycles", "direct_part", "elements", "enough_tasks", "fuse_panel_plans",
-    "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "inline_plans", "inner_order_plans",
-    "input_block", "is_gathered", "is_transposed", "k_block_plans", "merge_plans", "multiply_cycles",
-    "nest_cycles", "nests", "one_pass_plans", "order_plans", "outer_order_plans", "output_block",
-    "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
-    "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "rearrangement_plans",
-    "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
-    "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along", "subject_of",
-    "tile_cycles", "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
-    "winograd_panel", "write_out_plans",
+    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Address",
+    "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
+    "Convolution", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",
+    "FusePanels", "Gemv", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest",
+    "MergeAxes", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner",
+    "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
+    "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
+    "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
+    "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans", "by_cost",
+    "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
+    "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "elements", "enough_tasks",
+    "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "inline_plans",
+    "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "merge_plans",
+    "multiply_cycles", "nest_cycles", "nests", "one_pass_plans", "order_plans", "outer_order_plans",
+    "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan",
+    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
+    "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",
+    "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along",
+    "subject_of", "tile_cycles", "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans",
+    "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

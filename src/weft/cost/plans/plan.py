@@ -28,6 +28,9 @@ class Decision:
     question: ClassVar[str] = ""
     """The subject of the decision, in a few words."""
 
+    is_free: ClassVar[bool] = False
+    """Whether its candidates are right, and the same, whatever was decided before."""
+
     def __init_subclass__(cls) -> None:
         DECISIONS[cls.__name__] = cls
 

@@ -37,6 +37,7 @@ class RegisterTile(Decision):
     """The elements of a register tile along each spatial axis; those along the last are vectors."""
 
     question = "the register tile of a sketch"
+    is_free = True
     sizes: tuple[int, ...]
 
 
@@ -45,6 +46,7 @@ class CacheTile(Decision):
     """The register tiles of a cache tile along each spatial axis."""
 
     question = "the cache tile of a sketch"
+    is_free = True
     sizes: tuple[int, ...]
 
 
@@ -53,6 +55,7 @@ class ReduceTile(Decision):
     """The inner steps of the reduction along each of its axes, and whether they are unrolled."""
 
     question = "the inner steps of the reduction of a sketch"
+    is_free = True
     sizes: tuple[int, ...]
     unroll: bool
 
@@ -62,6 +65,7 @@ class OuterOrder(Decision):
     """The order of the loops over cache tiles, by the numbers of spatial axes, outermost first."""
 
     question = "the order of loops over cache tiles"
+    is_free = True
     axes: tuple[int, ...]
 
 
@@ -70,6 +74,7 @@ class InnerOrder(Decision):
     """The order of the loops over the register tiles of a cache tile, by the numbers of spatial axes, outermost first."""
 
     question = "the order of loops over register tiles"
+    is_free = True
     axes: tuple[int, ...]
 
 
@@ -78,6 +83,7 @@ class ReduceOrder(Decision):
     """The order of the loops of the reduction, by the numbers of its axes, outermost first."""
 
     question = "the order of loops of the reduction"
+    is_free = True
     axes: tuple[int, ...]
 
 

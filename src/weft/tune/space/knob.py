@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from weft.cost import Decision
-
-Address: TypeAlias = tuple[str, str, int]
-"""A question of a program: its subject, the name of the kind of decision, and which of several such it is."""
+from weft.cost import Address, Decision
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+"""The knobs of a program: its rules are carried out, and their questions noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from weft.cost import Address, Answering, Decision, Question
+from weft.loop import Program
+from weft.schedule import carry_out
+from weft.targets import Target
+from weft.tune.space.knob import Knob
+
+BRANCHING: Final = frozenset({"Rule", "OnePass", "Inline", "Borders", "SharePatches", "Order"})
+"""The kinds of decisions after which other questions are asked: each alternative is carried out once."""
+
+MOST_BRANCHES: Final = 24
+"""Alternatives that are carried out for their questions."""
+
+
+def find_knobs(program: Program, machine: Target, fixed: Mapping[Address, Decision]) -> tuple[Knob, ...]:
+    """Returns the questions of *program* that have several answers, with those of *fixed* answered as it says.
+
+    Questions that come up only after an alternative of a `BRANCHING` decision are knobs as well; where a point takes another
+    alternative, they have no effect.
+    """
+    found: dict[Address, Knob] = {}
+    waiting: list[Mapping[Address, Decision]] = [fixed]
+    done = 0
+    while waiting and done < MOST_BRANCHES:
+        answers = waiting.pop(0)
+        done += 1
+        for address, question in _asked(program, machine, answers):
+            if address in found or len(question.candidates) < 2 or address in fixed:
+                continue
+            found[address] = _knob(address, question)
+            if address[1] in BRANCHING:
+                waiting += [{**answers, address: d} for d in found[address].domain if d != question.chosen.decision]
+    return tuple(found.values())
+
+
+def _asked(
+    program: Program, machine: Target, answers: Mapping[Address, Decision]
+) -> Iterator[tuple[Address, Question]]:
+    planner = Answering(machine, answers)
+    carry_out(program, planner)
+    yield from zip(planner.asked, planner.questions, strict=True)
+
+
+def _knob(address: Address, question: Question) -> Knob:
+    """Returns the knob of a question; sizes stand in ascending order, so that neighbours in the domain are alike."""
+    domain = tuple(sorted((c.decision for c in question.candidates), key=_size))
+    return Knob(address, domain, domain.index(question.chosen.decision))
+
+
+def _size(decision: Decision) -> tuple[tuple[float, ...], str]:
+    """Returns the numbers of a decision, which order it, then its text."""
+    numbers: list[float] = []
+    for value in vars(decision).values():
+        flat = value if isinstance(value, tuple) else (value,)
+        numbers += [float(x) for x in flat if isinstance(x, int | float)]
+    return tuple(numbers), repr(decision)
