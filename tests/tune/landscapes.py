@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from tests.support.machines import SERVER
 
 from weft.loop import LoopKind
-from weft.tune.features import KINDS, Ints, NestAccess, NestBatch
+from weft.tune.features import KINDS, Doubles, Ints, NestAccess, NestBatch, features_of
 
 SERIAL, PARALLEL, UNROLLED, VECTORIZED = (
     KINDS.index(k) for k in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED, LoopKind.VECTORIZED)
@@ -80,3 +81,16 @@ class MatmulSpace:
 
 def random_points(sizes: tuple[int, ...], rng: np.random.Generator, n: int) -> Ints:
     return np.stack([rng.integers(0, size, n) for size in sizes], axis=1)
+
+
+def measured_scores(space: MatmulSpace, points: Ints, *, seed: int = 0, noise: float = 0.0) -> Doubles:
+    """Returns the throughput of each point on a made-up machine: one with smaller, slower caches that dislikes some strides."""
+    machine = SERVER.having(l2=256 << 10, l3=1 << 20, l2_speed=20.0, l3_speed=5.0, loads_per_cycle=1)
+    batch = space.nests(points)
+    cycles = features_of(batch, machine).cycles
+    row_bytes = np.asarray(space.inner[1])[points[:, 1]] * np.asarray(space.inner[3])[points[:, 3]] * 4
+    cycles = cycles * np.where(row_bytes % 1024 == 0, 1.3, 1.0) * np.where(batch.extent[:, 0] % 2 == 1, 1.15, 1.0)
+    cycles = cycles * (1 + 0.1 * ((points[:, 0] + points[:, 4]) % 3))
+    return (
+        space.m * space.n * space.k / cycles * np.exp(noise * np.random.default_rng(seed).standard_normal(len(points)))
+    )

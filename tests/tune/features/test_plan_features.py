@@ -13,6 +13,7 @@ from tests.support.machines import SERVER
 from tests.tune.landscapes import MatmulSpace, random_points
 from tests.tune.schedules import FAMILIES
 
+from weft.loop import parse_program
 from weft.tune.features import (
     LEVEL_COLUMNS,
     LEVELS,
@@ -28,6 +29,10 @@ from weft.tune.features import (
 )
 
 SPACE = MatmulSpace()
+SCALAR = """def f(x: f32[1], y: f32[1]):
+    with block("y"):
+        y[0] = x[0]
+"""
 
 
 def points_of(seed: int, n: int) -> Ints:
@@ -113,6 +118,12 @@ def test_rows_are_taken_and_joined() -> None:
     assert np.array_equal(joined.levels, made.levels)
     assert np.array_equal(joined.cycles, made.cycles)
     assert len(parts[1]) == 20
+
+
+def test_a_block_without_loops_has_features() -> None:
+    batch = nests_of_programs([parse_program(SCALAR)])
+    assert batch.axis.shape == (1, 0)
+    assert np.isfinite(loop_features(batch, SERVER)).all()
 
 
 @pytest.mark.timed

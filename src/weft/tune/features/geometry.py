@@ -36,15 +36,16 @@ class NestGeometry:
     """
 
     def __init__(self, batch: NestBatch, line: int) -> None:
-        repeats = (batch.axis >= 0) & (batch.extent > 1)
+        axis, extent, step, kind = [_at_least_one_level(x) for x in (batch.axis, batch.extent, batch.step, batch.kind)]
+        repeats = (axis >= 0) & (extent > 1)
         order = np.argsort(repeats, axis=1, kind="stable")
         repeats = np.take_along_axis(repeats, order, axis=1)
         self.batch = batch
         self.line = line
-        self.axis: Ints = np.where(repeats, np.take_along_axis(batch.axis, order, axis=1), 0)
-        self.extent: Doubles = np.where(repeats, np.take_along_axis(batch.extent, order, axis=1), 1).astype(np.float64)
-        self.step: Doubles = np.where(repeats, np.take_along_axis(batch.step, order, axis=1), 0).astype(np.float64)
-        self.kind: Ints = np.where(repeats, np.take_along_axis(batch.kind, order, axis=1), 0)
+        self.axis: Ints = np.where(repeats, np.take_along_axis(axis, order, axis=1), 0)
+        self.extent: Doubles = np.where(repeats, np.take_along_axis(extent, order, axis=1), 1).astype(np.float64)
+        self.step: Doubles = np.where(repeats, np.take_along_axis(step, order, axis=1), 0).astype(np.float64)
+        self.kind: Ints = np.where(repeats, np.take_along_axis(kind, order, axis=1), 0)
         self.repeats: Bools = repeats
 
     def is_kind(self, *kinds: LoopKind) -> Bools:
@@ -110,6 +111,11 @@ class NestGeometry:
             stride=np.einsum("dil,d->il", moves, strides[: len(moves)]),
             nbytes=bytes_of_lines(widths, access.shape, access.element_bytes, self.line),
         )
+
+
+def _at_least_one_level(table: Ints) -> Ints:
+    """Returns *table* with a column of a level that does nothing, if it has no column."""
+    return table if table.shape[1] else np.full((len(table), 1), 0)
 
 
 def added(tables: Iterable[Doubles], shape: tuple[int, ...]) -> Doubles:

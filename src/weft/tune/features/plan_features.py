@@ -84,7 +84,11 @@ def features_of(batch: NestBatch, target: Target) -> Features:
     cycles = cycles_of(code, caches)
     levels = level_table(nest, target)
     columns = [*_tile_columns(code, cycles), *[x for c in caches for x in _cache_columns(nest, c)]]
-    flat = [levels.reshape(len(batch), -1), np.stack(columns, axis=1), _decision_columns(batch)]
+    flat = [
+        levels.reshape(len(batch), LEVELS * len(LEVEL_COLUMNS)),
+        np.stack(columns, axis=1),
+        _decision_columns(batch),
+    ]
     return Features(np.concatenate(flat, axis=1).astype(np.float32), levels, cycles)
 
 
