@@ -9,7 +9,7 @@ from weft.cost.budget import (
     LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
     SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget,
 )
-from weft.cost.demand import Demand
+from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
 from weft.cost.effort import (
     CONDITION_ROUNDS, FOLDED_TIMES_CONSTANTS, KEPT_LOOP_PROOFS, LARGEST_COMPARED_CONSTANT,
     LARGEST_CONDITION_TABLE, LARGEST_FOLDED_GROWTH, LARGEST_SAMPLED_DIMENSION, LEAST_FOLDED_BYTES,
@@ -43,7 +43,7 @@ from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans,
 )
-from weft.cost.program import cost_of, nest_cycles, predict_cycles
+from weft.cost.program import ENTRY_CYCLES, LOOP_CYCLES, SHUFFLES, cost_of, nest_cycles, operations_of, predict_cycles
 from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumulator_plans
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles, rule_plans
@@ -63,14 +63,14 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "CONDITION_ROUNDS", "DIRECT", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS", "GAIN",
-    "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
+    "CONDITION_ROUNDS", "DIRECT", "ENTRY_CYCLES", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
+    "GAIN", "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
     "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES",
-    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
+    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
     "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
-    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SMALLEST_DEFERRED",
+    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Address",
     "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",
@@ -82,13 +82,14 @@ __all__ = [
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans", "by_cost",
     "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "elements", "enough_tasks",
-    "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "inline_plans",
-    "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "merge_plans",
-    "multiply_cycles", "nest_cycles", "nests", "one_pass_plans", "order_plans", "outer_order_plans",
-    "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan",
-    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
-    "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",
-    "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along",
-    "subject_of", "tile_cycles", "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans",
-    "winograd_cycles", "winograd_panel", "write_out_plans",
+    "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
+    "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
+    "l2_cycles", "l3_cycles", "load_cycles", "memory_cycles", "merge_plans", "multiply_cycles", "nest_cycles",
+    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block",
+    "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
+    "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "rearrangement_plans",
+    "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
+    "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along", "subject_of",
+    "tile_cycles", "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
+    "winograd_panel", "write_out_plans",
 ]

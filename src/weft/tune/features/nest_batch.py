@@ -38,7 +38,8 @@ class NestBatch:
     `axis[i, l]` is the axis that level l of plan i runs along, -1 where plan i has no such level; it has `extent[i, l]`
     iterations, each of which moves by `step[i, l]` along that axis, and is of kind `KINDS[kind[i, l]]`. `is_reduction[a]` tells
     the axes that are summed over. *operations* are the arithmetic instructions of one iteration. `decisions[i]` are further
-    numbers of plan i, such as a prefetch distance, under `decision_names`.
+    numbers of plan i, such as a prefetch distance, under `decision_names`. `axis_sizes[a]` is the block's extent along axis a,
+    which loops may exceed in the last of their tiles; empty where that is not known.
     """
 
     accesses: tuple[NestAccess, ...]
@@ -50,6 +51,7 @@ class NestBatch:
     kind: Ints
     decisions: Floats
     decision_names: tuple[str, ...]
+    axis_sizes: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.axis)

@@ -8,13 +8,14 @@ from math import prod
 
 import numpy as np
 
-from weft.cost import Address, Answering, Decision, Plan, Step, addressed
+from weft.cost import Address, Answering, Decision, Parallel, Plan, Rule, Step, addressed
 from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace
-from weft.tune.features import Ints
+from weft.tune.features import Features, Ints, features_of, nests_of_programs
 from weft.tune.space.find_knobs import find_knobs
+from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_block
 
 
 class PlanSpace(KnobSpace):
@@ -60,3 +61,31 @@ class PlanSpace(KnobSpace):
             if decision in k.domain:
                 point[n] = k.domain.index(decision)
         return point
+
+    def features(self, points: Ints) -> Features:
+        """Returns the features of *points*: from their decisions where rules tile, else from the programs scheduled by them."""
+        made: list[Features] = []
+        where: list[Ints] = []
+        for rule, rows in self._by_rule(points).items():
+            where.append(rows)
+            made.append(self._features(rule, points[rows]))
+        found = Features.joined(made)
+        return found.take(np.argsort(np.concatenate(where)))
+
+    def _by_rule(self, points: Ints) -> Mapping[str, Ints]:
+        """Returns the rows of *points* by the rule that their main block has; the rule is empty where nothing is tiled."""
+        rules = [self._decision(p, (self.main, "Rule", 0)) for p in points]
+        names = np.array([r.name if isinstance(r, Rule) and r.name in TILINGS else "" for r in rules])
+        return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+
+    def _features(self, rule: str, points: Ints) -> Features:
+        if not rule or self.tiled is None:
+            programs = [self.schedule(p)[0].program for p in points]
+            return features_of(nests_of_programs(programs, fma=self.machine.isa.fma), self.machine)
+        decide = self._table(points)
+        threads = np.array([d.loops if isinstance(d, Parallel) else 0 for d in decide(Parallel)], np.int64)
+        if rule == "sketch":
+            tilings = self.tiled.sketch({k: decide(k) for k in SKETCHED}, threads)
+        else:
+            tilings = self.tiled.tiles(decide(Tile), decide(Order), threads)
+        return features_of(self.tiled.nests(tilings, *self._others(points)), self.machine)
