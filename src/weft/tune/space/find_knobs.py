@@ -19,7 +19,7 @@ MOST_BRANCHES: Final = 24
 
 
 def find_knobs(program: Program, machine: Target, fixed: Mapping[Address, Decision]) -> tuple[Knob, ...]:
-    """Returns the questions of *program* that have several answers, with those of *fixed* answered as it says.
+    """Returns the questions of *program* and their answers, with those of *fixed* answered as it says.
 
     Questions that come up only after an alternative of a `BRANCHING` decision are knobs as well; where a point takes another
     alternative, they have no effect.
@@ -31,7 +31,7 @@ def find_knobs(program: Program, machine: Target, fixed: Mapping[Address, Decisi
         answers = waiting.pop(0)
         done += 1
         for address, question in _asked(program, machine, answers):
-            if address in found or len(question.candidates) < 2 or address in fixed:
+            if address in found or address in fixed:
                 continue
             found[address] = _knob(address, question)
             if address[1] in BRANCHING:
@@ -49,7 +49,7 @@ def _asked(
 
 def _knob(address: Address, question: Question) -> Knob:
     """Returns the knob of a question; sizes stand in ascending order, so that neighbours in the domain are alike."""
-    domain = tuple(sorted((c.decision for c in question.candidates), key=_size))
+    domain = tuple(sorted({c.decision for c in question.candidates}, key=_size))
     return Knob(address, domain, domain.index(question.chosen.decision))
 
 

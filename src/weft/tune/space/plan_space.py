@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import Final, TypeVar
 
 import numpy as np
 
-from weft.cost import Address, Answering, Decision, Parallel, Plan, Rule, Step, addressed
+from weft.cost import (
+    Address,
+    Answering,
+    CacheTile,
+    Decision,
+    InnerOrder,
+    Order,
+    OuterOrder,
+    Parallel,
+    Plan,
+    Prefetch,
+    ReduceOrder,
+    ReduceTile,
+    RegisterTile,
+    Rule,
+    SkipPadding,
+    Step,
+    Tile,
+    addressed,
+)
 from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace
-from weft.tune.features import Features, Ints, features_of, nests_of_programs
+from weft.tune.features import Features, Ints, NestBatch, features_of, nests_of_programs
 from weft.tune.space.find_knobs import find_knobs
-from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_block
+from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
+
+D = TypeVar("D", bound=Decision)
+SKETCHED: Final[tuple[type[Decision], ...]] = (RegisterTile, CacheTile, OuterOrder, InnerOrder, ReduceTile, ReduceOrder)
+HIDDEN: Final = ("prefetch_distance", "prefetch_panels", "skip_padding")
+"""Numbers of a plan that its loops do not show."""
 
 
 class PlanSpace(KnobSpace):
@@ -29,7 +54,9 @@ class PlanSpace(KnobSpace):
         self.program = program
         self.machine = machine
         self.fixed: Mapping[Address, Decision] = addressed(fixed)
-        self.knobs = find_knobs(program, machine, self.fixed)
+        asked = find_knobs(program, machine, self.fixed)
+        self.settled = {**self.fixed, **{k.address: k.domain[0] for k in asked if len(k.domain) == 1}}
+        self.knobs = tuple([k for k in asked if len(k.domain) > 1])
         super().__init__(tuple([len(k.domain) for k in self.knobs]))
 
     @property
@@ -54,7 +81,7 @@ class PlanSpace(KnobSpace):
         return carry_out(self.program, planner), planner.plan
 
     def point_of(self, plan: Plan) -> Ints:
-        """Returns the point whose knobs are as *plan* has them; knobs that it says nothing of, or that differ, have their default."""
+        """Returns the point whose knobs are as *plan* has them; those that it says nothing of have their default."""
         answers, point = addressed(plan.steps), self.default.copy()
         for n, k in enumerate(self.knobs):
             decision = answers.get(k.address)
@@ -62,30 +89,61 @@ class PlanSpace(KnobSpace):
                 point[n] = k.domain.index(decision)
         return point
 
+    @cached_property
+    def tiled(self) -> TiledBlock | None:
+        """The block that is tiled, of several the one with the most work; None if there is none."""
+        return find_tiled_block(self.program, self.machine)
+
     def features(self, points: Ints) -> Features:
         """Returns the features of *points*: from their decisions where rules tile, else from the programs scheduled by them."""
-        made: list[Features] = []
-        where: list[Ints] = []
-        for rule, rows in self._by_rule(points).items():
-            where.append(rows)
-            made.append(self._features(rule, points[rows]))
-        found = Features.joined(made)
-        return found.take(np.argsort(np.concatenate(where)))
+        rules = np.array([self._rule(p) for p in points])
+        rows = [np.flatnonzero(rules == rule) for rule in np.unique(rules)]
+        made = [features_of(self.nests(points[r]), self.machine) for r in rows]
+        return Features.joined(made).take(np.argsort(np.concatenate(rows)))
 
-    def _by_rule(self, points: Ints) -> Mapping[str, Ints]:
-        """Returns the rows of *points* by the rule that their main block has; the rule is empty where nothing is tiled."""
-        rules = [self._decision(p, (self.main, "Rule", 0)) for p in points]
-        names = np.array([r.name if isinstance(r, Rule) and r.name in TILINGS else "" for r in rules])
-        return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+    def _rule(self, point: Ints) -> str:
+        """Returns the rule that the tiled block has at *point*, if its loops follow from the decisions alone."""
+        found = None if self.tiled is None else self._decision(point, Rule)
+        return found.name if found is not None and found.name in TILINGS else ""
 
-    def _features(self, rule: str, points: Ints) -> Features:
-        if not rule or self.tiled is None:
+    def nests(self, points: Ints) -> NestBatch:
+        """Returns the loops of *points*, which have one rule, around the block that is tiled, else the one of most work."""
+        rule = self._rule(points[0])
+        if self.tiled is None or not rule:
             programs = [self.schedule(p)[0].program for p in points]
-            return features_of(nests_of_programs(programs, fma=self.machine.isa.fma), self.machine)
-        decide = self._table(points)
-        threads = np.array([d.loops if isinstance(d, Parallel) else 0 for d in decide(Parallel)], np.int64)
+            return nests_of_programs(programs, fma=self.machine.isa.fma)
+        threads = np.array([d.loops if (d := self._decision(p, Parallel)) else 0 for p in points], np.int64)
         if rule == "sketch":
-            tilings = self.tiled.sketch({k: decide(k) for k in SKETCHED}, threads)
+            tilings = self.tiled.sketch({k: self._table(points, k) for k in SKETCHED}, threads)
         else:
-            tilings = self.tiled.tiles(decide(Tile), decide(Order), threads)
-        return features_of(self.tiled.nests(tilings, *self._others(points)), self.machine)
+            orders = [self._decision(p, Order) or Order(by_rows=False) for p in points]
+            tilings = self.tiled.tiles(self._table(points, Tile), orders, threads)
+        hidden = np.array([self._hidden(p) for p in points], np.float32)
+        return self.tiled.nests(tilings, hidden, HIDDEN)
+
+    def _table(self, points: Ints, kind: type[D]) -> list[D]:
+        return [d for p in points if (d := self._decision(p, kind)) is not None]
+
+    def _decision(self, point: Ints, kind: type[D]) -> D | None:
+        """Returns the decision of *kind* about the tiled block at *point*; None if it has none."""
+        look_up = self._look_ups.get(kind.__name__)
+        found = None if look_up is None else look_up(point)
+        return found if isinstance(found, kind) else None
+
+    @cached_property
+    def _look_ups(self) -> Mapping[str, Callable[[Ints], Decision]]:
+        """What gives the decisions about the tiled block, by kind: a knob's, or a fixed one."""
+        subject = "" if self.tiled is None else self.tiled.block.name
+        found: dict[str, Callable[[Ints], Decision]] = {}
+        for (about, kind, number), decision in self.settled.items():
+            if about == subject and number == 0:
+                found[kind] = lambda _, d=decision: d  # type: ignore[misc]
+        for n, knob in enumerate(self.knobs):
+            if knob.address[0] == subject and knob.address[2] == 0:
+                found[knob.address[1]] = lambda p, n=n, k=knob: k.domain[p[n]]  # type: ignore[misc]
+        return found
+
+    def _hidden(self, point: Ints) -> tuple[float, float, float]:
+        prefetch, skip = self._decision(point, Prefetch), self._decision(point, SkipPadding)
+        distance, panels = (0, False) if prefetch is None else (prefetch.distance, prefetch.panels)
+        return float(distance), float(panels), float(skip is not None and skip.skip)

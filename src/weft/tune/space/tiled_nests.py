@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.cost import (
     CacheTile,
+    Choosing,
     Decision,
     InnerOrder,
     Order,
@@ -20,14 +21,28 @@ from weft.cost import (
     ReduceOrder,
     ReduceTile,
     RegisterTile,
+    Rule,
     Tile,
+    elements,
     operations_of,
     size_of,
 )
 from weft.ir import Expr, RangesOrZero
-from weft.loop import Block, Buffer, LoopKind, Store, loads
-from weft.schedule import Part, Roles, parts_of, reduce_axes, roles_of, spatial_axes
-from weft.tune.features import KINDS, Ints, NestAccess, NestBatch
+from weft.loop import Block, Buffer, LoopKind, Program, Store, loads
+from weft.schedule import (
+    Part,
+    Roles,
+    Schedule,
+    block_of,
+    carry_out,
+    inline_blocks,
+    parts_of,
+    reduce_axes,
+    roles_of,
+    spatial_axes,
+)
+from weft.targets import Target
+from weft.tune.features import KINDS, Floats, Ints, NestAccess, NestBatch
 
 _SERIAL, _PARALLEL, _UNROLLED, _VECTORIZED = (
     KINDS.index(k) for k in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED, LoopKind.VECTORIZED)
@@ -40,9 +55,9 @@ TILINGS: Final = ("tiled", "sketch")
 class Tilings:
     """The sizes and orders of n sketches of a reduction with S spatial parts and R reduced axes.
 
-    *tile*, *held* and *outer*, *inner* are [n, S]: elements of a register tile, register tiles of a cache tile, and the parts in the
-    order of their loops. *steps* and *order* are [n, R]: inner steps of the reduction, unrolled or not, and the order of its outer
-    loops. *threads* [n] are the outer loops that run in parallel.
+    *tile*, *held* and *outer*, *inner* are [n, S]: elements of a register tile, register tiles of a cache tile, and the parts in
+    the order of their loops. *steps* and *order* are [n, R]: inner steps of the reduction, unrolled or not, and the order of its
+    outer loops. *threads* [n] are the outer loops that run in parallel.
     """
 
     tile: Ints
@@ -106,7 +121,11 @@ class TiledBlock:
         """Returns the tilings that the rule for contractions makes of its decisions."""
         n, axes = len(tiles), len(self.parts)
         size = np.ones((n, axes), np.int64)
-        for part, field in ((self.roles.row, "rows"), (self.roles.column, "columns"), (self.roles.outer_row, "outer_rows")):
+        for part, field in (
+            (self.roles.row, "rows"),
+            (self.roles.column, "columns"),
+            (self.roles.outer_row, "outer_rows"),
+        ):
             if part is not None:
                 size[:, part] = [getattr(t, field) for t in tiles]
         size[:, -1] = [t.width for t in tiles]
@@ -135,7 +154,7 @@ class TiledBlock:
             order.insert(order.index(row), column)
         return order
 
-    def nests(self, t: Tilings, decisions: Ints, names: tuple[str, ...]) -> NestBatch:
+    def nests(self, t: Tilings, decisions: Floats, names: tuple[str, ...]) -> NestBatch:
         """Returns the nests of tilings; *decisions* are those that loops do not show, under *names*."""
         n, count = len(t.tile), len(self.parts)
         extents = np.asarray(self.spatial)
@@ -149,7 +168,12 @@ class TiledBlock:
         levels = [
             (t.outer, _at(_ceil(tiles, t.held), t.outer), _at(t.tile * t.held, t.outer), outer_kind),
             (t.inner, _at(t.held, t.inner), _at(t.tile, t.inner), np.full_like(t.held, _SERIAL)),
-            (_at(sums, t.order), _at(_ceil(reduced, t.steps), t.order), _at(t.steps, t.order), np.full_like(sums, _SERIAL)),
+            (
+                _at(sums, t.order),
+                _at(_ceil(reduced, t.steps), t.order),
+                _at(t.steps, t.order),
+                np.full_like(sums, _SERIAL),
+            ),
             (sums, t.steps, np.ones_like(t.steps), inner_kind),
             (places, t.tile, np.ones_like(t.tile), tile_kind),
         ]
@@ -162,10 +186,21 @@ class TiledBlock:
             extent=extent,
             step=step,
             kind=kind,
-            decisions=decisions.astype(np.float32).reshape(n, len(names)),
+            decisions=decisions.reshape(n, len(names)),
             decision_names=names,
             axis_sizes=(*self.spatial, *self.reduced),
         )
+
+
+def find_tiled_block(program: Program, machine: Target) -> TiledBlock | None:
+    """Returns the block of *program* whose tile is decided on, of several the one with the most work; None if there is none."""
+    planner = Choosing(machine)
+    carry_out(program, planner)
+    names = {q.subject for q in planner.questions if isinstance(q.chosen.decision, Rule)}
+    s = Schedule(program)
+    inline_blocks(s, Choosing(machine))
+    blocks = [b for ref in s.blocks() if (b := block_of(s, ref)).name in names and isinstance(b.body, Store)]
+    return TiledBlock(max(blocks, key=lambda b: elements(b.axes))) if blocks else None
 
 
 def _ceil(a: Ints, b: Ints) -> Ints:

@@ -1,0 +1,82 @@
+"""Points of a space stand for plans: what is known of their loops without scheduling is so once they are scheduled."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+from tests.replay.machines import MACHINES
+
+from weft.cost import Rule, Step, parse_plan
+from weft.loop import Program
+from weft.ops import OPERATORS
+from weft.schedule import apply_plan, schedule_program
+from weft.support.dtypes import f32
+from weft.te import placeholder, to_program
+from weft.tune.features import NestBatch, nests_of_programs
+from weft.tune.space import PlanSpace
+
+SERVER = MACHINES["avx512"]
+
+
+def product(m: int, n: int, k: int) -> Program:
+    inputs = (placeholder((m, k), f32, "a"), placeholder((k, n), f32, "b"))
+    return to_program(inputs, OPERATORS["matmul"](inputs, {}))
+
+
+def layer(channels: int, size: int, outputs: int) -> Program:
+    inputs = (placeholder((1, channels, size, size), f32, "x"), placeholder((outputs, channels, 3, 3), f32, "w"))
+    return to_program(inputs, OPERATORS["conv2d"](inputs, {"pads": (1, 1, 1, 1)}))
+
+
+PROGRAMS = {"product": product(24, 96, 40), "layer": layer(8, 24, 12)}
+SKETCH = {"product": [Step("matmul", Rule("sketch"))], "layer": [Step("conv2d", Rule("sketch"))]}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_point_is_a_plan_that_reads_back(name: str) -> None:
+    space = PlanSpace(PROGRAMS[name], SERVER)
+    for point in space.sample(np.random.default_rng(0), 6):
+        scheduled, plan = space.schedule(point)
+        again = apply_plan(PROGRAMS[name], parse_plan(str(plan)))
+        assert str(again.program) == str(scheduled.program)
+        assert (space.point_of(space.open_plan(point)) == point).all()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_default_point_is_what_the_rules_choose(name: str) -> None:
+    space = PlanSpace(PROGRAMS[name], SERVER)
+    assert str(space.schedule(space.default)[0].program) == str(schedule_program(PROGRAMS[name], SERVER).program)
+
+
+def test_spaces_are_large_and_counted() -> None:
+    space = PlanSpace(layer(64, 28, 64), SERVER, [Step("conv2d", Rule("sketch"))])
+    assert space.count == np.prod([len(k.domain) for k in space.knobs], dtype=float) > 1e5
+    assert all(len(set(k.domain)) == len(k.domain) > 1 for k in space.knobs)
+
+
+def loops_of(batch: NestBatch, row: int) -> list[tuple[int, int, int]]:
+    """The loops of one plan that repeat: axis, extent and step."""
+    found = zip(batch.axis[row], batch.extent[row], batch.step[row], strict=True)
+    return [(int(a), int(e), int(s)) for a, e, s in found if e > 1]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops_of_sketches_are_those_of_the_scheduled_programs(name: str) -> None:
+    space = PlanSpace(PROGRAMS[name], SERVER, SKETCH[name])
+    points = space.sample(np.random.default_rng(1), 12)
+    told = space.nests(points)
+    assert space.tiled is not None
+    for n, point in enumerate(points):
+        made = nests_of_programs([space.schedule(point)[0].program], space.tiled.block.name)
+        assert loops_of(told, n) == loops_of(made, 0), str(space.open_plan(point))
+
+
+def test_features_of_a_thousand_points_take_half_a_second() -> None:
+    space = PlanSpace(layer(64, 28, 64), SERVER, [Step("conv2d", Rule("sketch"))])
+    points = space.sample(np.random.default_rng(2), 1000)
+    _ = space.features(points[:2])
+    start = process_time()
+    assert len(space.features(points)) == 1000
+    assert process_time() - start < 0.5
