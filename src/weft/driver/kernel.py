@@ -213,7 +213,15 @@ def lower_kernel(
     start = perf_counter()
     schedule = request.schedule(target)
     formed = formed if formed is not None else Span("formulas to loops", "kernel", start, start)
-    spans = [formed, Span("schedule", "kernel", start, perf_counter())]
+    spans = (formed, Span("schedule", "kernel", start, perf_counter()))
+    return lower_scheduled(request, schedule, target, spans, verify=verify)
+
+
+def lower_scheduled(
+    request: KernelRequest, schedule: Schedule, target: Target, before: Sequence[Span] = (), *, verify: bool = False
+) -> LoweredKernel:
+    """Lowers the loops of *schedule*, made for *request*, and writes their source; *before* tells when the loops were made."""
+    spans, first = list(before), before[0].begin if before else perf_counter()
     scheduled = schedule.program if request.parallel else serialize_loops(schedule.program)
     if verify:
         verify_program(scheduled)
@@ -237,9 +245,9 @@ def lower_kernel(
     written = backend_of(target).write(_finish(flat, target, switches), target)
     end = perf_counter()
     spans.append(Span("write module", "kernel", begin, end))
-    spans.insert(0, Span(request.name, "kernel", formed.begin, end, facts={"for": request.source}))
+    spans.insert(0, Span(request.name, "kernel", first, end, facts={"for": request.source}))
     workspaces = tuple([size_of(b) or 0 for b in lifted])
-    return LoweredKernel(request, forms, written, workspaces, end - formed.begin, tuple(spans))
+    return LoweredKernel(request, forms, written, workspaces, end - first, tuple(spans))
 
 
 def _before(name: str, passes: Sequence[ProgramReport]) -> Program:

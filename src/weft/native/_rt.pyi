@@ -155,11 +155,15 @@ def time_in_turn(
     calls: Sequence[tuple[Image | Buffer, int, Sequence[Buffer]]],
     repeats: int,
     *,
+    number: int = 1,
+    scalars: Sequence[int] = (),
     threads: int = 1,
     flush: bool = False,
     processor_time: bool = False,
 ) -> list[list[int]]:
-    """Calls kernels (image, offset, buffers) one after another, `repeats` times; raises `Failed`.
+    """Calls kernels (image, offset, buffers) one after another, each `number` times, and all of that `repeats` times.
+
+    All are given `scalars` after their buffers. Raises `Failed`.
 
     Returns what the clock showed in each repeat, in nanoseconds: before the first kernel, and after each. The clock is that of
     `perf_counter_ns`, or with `processor_time` that of `thread_time_ns`. With `flush`, denormals are taken for zero.

@@ -72,15 +72,16 @@ static std::vector<double> time_kernel(nb::object image, int64_t offset, nb::seq
 }
 
 // Kernels in turn, as a model calls them, with the clock read before each and after the last: each finds in the caches what those
-// before it left there. Returns the times that were read, for each repeat.
-static std::vector<std::vector<int64_t>> time_in_turn(nb::sequence calls, int32_t repeats, int32_t threads, bool flush,
+// before it left there. Each is called `number` times between two readings. Returns the times that were read, for each repeat.
+static std::vector<std::vector<int64_t>> time_in_turn(nb::sequence calls, int32_t repeats, int32_t number,
+                                                      const std::vector<int64_t> &scalars, int32_t threads, bool flush,
                                                       bool processor_time) {
-    if (repeats < 0) throw nb::value_error("repeats is at least 0");
+    if (repeats < 0 || number < 1) throw nb::value_error("repeats is at least 0, and number at least 1");
     std::deque<Bound> kernels;
     std::vector<weft_call *> in_turn;
     for (nb::handle call : calls) {
         auto [image, offset, buffers] = nb::cast<std::tuple<nb::object, int64_t, nb::sequence>>(call);
-        Bound &bound = kernels.emplace_back(image, offset, buffers, std::vector<int64_t>(), threads, nb::none(), 0);
+        Bound &bound = kernels.emplace_back(image, offset, buffers, scalars, threads, nb::none(), 0);
         bound.call.ctx.flush = flush;
         in_turn.push_back(&bound.call);
     }
@@ -91,7 +92,7 @@ static std::vector<std::vector<int64_t>> time_in_turn(nb::sequence calls, int32_
     {
         nb::gil_scoped_release release;
         for (auto stamps = times.begin(); stamps != times.end() && status == WEFT_OK; ++stamps)
-            status = weft_measure(in_turn.data(), count, 1, clock, flush, stamps->data(), &failed);
+            status = weft_measure(in_turn.data(), count, number, clock, flush, stamps->data(), &failed);
     }
     if (status != WEFT_OK) raise_failed(status, "kernel", in_turn[static_cast<size_t>(failed)]->ctx);
     return times;
@@ -104,6 +105,7 @@ void bind_kernel(nb::module_ &m) {
     m.def("time_kernel", &time_kernel, nb::arg("image"), nb::arg("offset"), nb::arg("buffers"),
           nb::arg("scalars") = std::vector<int64_t>(), nb::kw_only(), nb::arg("repeats") = 10, nb::arg("number") = 1,
           nb::arg("threads") = 1, nb::arg("constants") = nb::none(), nb::arg("arena_bytes") = 0);
-    m.def("time_in_turn", &time_in_turn, nb::arg("calls"), nb::arg("repeats"), nb::kw_only(), nb::arg("threads") = 1,
-          nb::arg("flush") = false, nb::arg("processor_time") = false);
+    m.def("time_in_turn", &time_in_turn, nb::arg("calls"), nb::arg("repeats"), nb::kw_only(), nb::arg("number") = 1,
+          nb::arg("scalars") = std::vector<int64_t>(), nb::arg("threads") = 1, nb::arg("flush") = false,
+          nb::arg("processor_time") = false);
 }

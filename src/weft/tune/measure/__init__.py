@@ -1,0 +1,14 @@
+"""Measurement of candidates: jobs as values, processes that carry them out, and results that can be trusted."""
+
+from weft.tune.measure.build_candidate import build
+from weft.tune.measure.cluster import cluster_executor
+from weft.tune.measure.jobs import BuildJob, Built, Failed, Limits, Measured, RunJob
+from weft.tune.measure.local_executor import LocalExecutor, local_executors
+from weft.tune.measure.measurer import Measurer, Outcome, shares_text, stage_seconds
+from weft.tune.measure.ratio_interval import Interval
+from weft.tune.measure.run_candidate import run
+
+__all__ = [
+    "BuildJob", "Built", "Failed", "Interval", "Limits", "LocalExecutor", "Measured", "Measurer", "Outcome", "RunJob", "build",
+    "cluster_executor", "local_executors", "run", "shares_text", "stage_seconds",
+]

@@ -1,0 +1,74 @@
+"""A Dask cluster on this machine whose workers are killed while they work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from itertools import islice
+
+import pytest
+from tests.tune.measure import hostile
+from tests.tune.measure.programs import job, random_plans
+
+from weft.support.errors import DeviceError, ToolchainError
+from weft.tune.measure import Failed, Limits, Measurer, cluster_executor
+from weft.tune.measure import cluster as reached
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def executor(cluster: object) -> Iterator[Executor]:
+    with cluster_executor(cluster.scheduler_address) as made:  # type: ignore[attr-defined]
+        yield made
+
+
+def test_a_killed_worker_loses_nothing(cluster: object, executor: Executor) -> None:
+    futures = [executor.submit(hostile.square, n, 0.1) for n in range(20)]
+    assert futures[0].result(60) == 0
+    victim = next(iter(cluster.workers.values())).pid  # type: ignore[attr-defined]
+    os.kill(victim, signal.SIGKILL)
+    assert [f.result(60) for f in futures] == [n * n for n in range(20)]
+
+
+def test_plans_are_measured_there(executor: Executor) -> None:
+    plans = list(islice(random_plans(), 4))
+    found = list(Measurer(job(), executor, executor, limits=Limits(seconds=0.002)).submit(plans))
+    assert {o.plan for o in found if o.measured is not None} == set(plans)
+
+
+def test_a_job_that_crashes_leaves_the_worker_alone(executor: Executor) -> None:
+    lost: Future[object] = executor.submit(hostile.leave, 4)
+    assert lost.result(60) == Failed("crash", "it ended with the status 4")
+    assert executor.submit(hostile.square, 4).result(60) == 16
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reached, "CONNECT", "no_dask_here:Executor")
+    with pytest.raises(ToolchainError) as error:
+        cluster_executor("tcp://127.0.0.1:1")
+    assert str(error.value) == (
+        "a cluster is reached by Dask, and there is no package no_dask_here\n  hint: pip install 'weft[cluster]'"
+    )
+
+
+def test_an_address_where_nobody_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.tune.measure import dask_executor
+
+    monkeypatch.setattr(dask_executor, "PATIENCE", 0.3)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(DeviceError, match="no cluster answers at"):
+            cluster_executor(address)
