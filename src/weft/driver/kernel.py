@@ -17,7 +17,7 @@ from typing import Final
 from weft.codegen import Module, Source, backend_of
 from weft.cost import Choose, Plan, cheapest
 from weft.driver.cache.cache_key import compiler_facts
-from weft.driver.cache.code_cache import Cache, digest
+from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import Claim
 from weft.driver.progress import Span
 from weft.ir import Var
@@ -25,6 +25,7 @@ from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse
 from weft.loop import verify as verify_program
 from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
 from weft.schedule import Schedule, Trace, apply_plan, schedule_program
+from weft.support.digest import digest
 from weft.support.errors import LoweringError, WeftError
 from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass
