@@ -5,7 +5,7 @@ It knows programs, plans and machines by their texts alone.
 
 from weft.records.json_lines import add_lines, lines_of
 from weft.records.record import GRAPH, KERNEL, Entry, Hardware, Measurement, Record, Workload, workload_digest
-from weft.records.salvage import Salvaged, salvage
+from weft.records.recovery import Salvaged, salvage
 from weft.records.store import Neighbour, Store, distance
 
 __all__ = [

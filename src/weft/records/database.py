@@ -75,10 +75,8 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _open(path: Path, how: str, *, create: bool = False) -> sqlite3.Connection:
-    found = sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?{how}", uri=True, timeout=PATIENCE, isolation_level=None,
-        check_same_thread=False,
-    )  # fmt: skip
+    place = f"file:{quote(os.path.abspath(path))}?{how}"
+    found = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=NORMAL"):
             found.execute(f"PRAGMA {pragma}")
