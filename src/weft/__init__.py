@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
     from weft.support.errors import InputError as InputError
     from weft.support.errors import LoweringError as LoweringError
     from weft.support.errors import ModelError as ModelError
+    from weft.support.errors import RecordsError as RecordsError
     from weft.support.errors import RuntimeFailure as RuntimeFailure
     from weft.support.errors import ScheduleError as ScheduleError
     from weft.support.errors import ToolchainError as ToolchainError
@@ -53,6 +54,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "Model": ("weft.runtime.model", "Model"),
     "ModelError": (_ERRORS, "ModelError"),
     "OrtValue": ("weft.runtime.session_values", "OrtValue"),
+    "RecordsError": (_ERRORS, "RecordsError"),
     "RunOptions": (_OPTIONS, "RunOptions"),
     "RuntimeFailure": (_ERRORS, "RuntimeFailure"),
     "ScheduleError": (_ERRORS, "ScheduleError"),

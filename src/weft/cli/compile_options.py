@@ -27,6 +27,7 @@ from weft.cli.console import (
     Passes,
     Precision,
     Quiet,
+    Records,
     Shape,
     Target,
     Verbose,
@@ -60,6 +61,7 @@ class CompileFlags:
     without: Without = None
     passes: Passes = None
     verify: Verify = False
+    records: Records = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class CommandOptions(CompileFlags):
             without=self.without or (),
             denormals=self.denormals,
             passes=self.passes or (),
+            records=self.records,
         )
 
     @property

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Final
 
@@ -112,6 +113,10 @@ Passes = Annotated[
         metavar="PASS=off|PASS.OPTION=VALUE",
         help="Skip a pass, or set an option of it; repeatable. One that there is not is answered with those that there are.",
     ),
+]
+Records = Annotated[
+    Path | None,
+    typer.Option("--records", metavar="DB", help="Follow the tuning records in this file.", show_default=False),
 ]
 Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
@@ -260,6 +265,11 @@ def human_seconds(seconds: float) -> str:
     if seconds >= 0.9995:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e3:.2f} ms"
+
+
+def human_time(seconds: float) -> str:
+    """Returns the time of a kernel for people, which may be microseconds."""
+    return human_seconds(seconds) if seconds >= 0.9995e-3 else f"{seconds * 1e6:.{1 if seconds >= 1e-5 else 2}f} us"
 
 
 def human_age(seconds: float) -> str:

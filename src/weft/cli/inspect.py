@@ -23,7 +23,7 @@ from weft.support.text import printable_line
 if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.cost import Question
     from weft.driver.build import Compilation
-    from weft.driver.kernel import Kernel
+    from weft.driver.kernel import Kernel, KernelRequest
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
 """Stands over the loops of a kernel on a terminal, where they are in another form."""
@@ -125,17 +125,23 @@ class _Chosen:
             print_text(readable_program(program, out.width) if short else program)
             _print(["# made by", *self.schedule.trace.splitlines()], short)
         if self.graph_plan:
-            _print([f"# graph {self.made.fused.graph.name}", *resolve(PLAN_LINES)(self.made.choices)], short)
+            lines = resolve(PLAN_LINES)(self.made.choices, self.made.graph_record)
+            _print([f"# graph {self.made.fused.graph.name}", *lines], short)
         if self.plan is not None:
-            _print([_head(self.made, self.plan), *resolve(PLAN_LINES)(self._questions(self.plan))], short)
+            lines = resolve(PLAN_LINES)(self._questions(self.plan), self._request(self.plan).record)
+            _print([_head(self.made, self.plan), *lines], short)
         if self.asm is not None:
             _print([_head(self.made, self.asm)], short)
             _print(self.asm.assembly(self.made.target).splitlines(), short)
 
+    def _request(self, kernel: Kernel) -> KernelRequest:
+        """Returns the request that *kernel* was made from."""
+        key = next(key for key, k in self.made.kernels.items() if k is kernel)
+        return self.made.requests[key]
+
     def _questions(self, kernel: Kernel) -> Sequence[Question]:
         """Returns the choices behind *kernel*."""
-        key = next(key for key, k in self.made.kernels.items() if k is kernel)
-        questions: Sequence[Question] = resolve(QUESTIONS)(self.made.requests[key], self.made.target)
+        questions: Sequence[Question] = resolve(QUESTIONS)(self._request(kernel), self.made.target)
         return questions
 
     def facts(self) -> dict[str, object]:
@@ -149,9 +155,11 @@ class _Chosen:
             k = self.schedule
             found["schedule"] = {"kernel": k.name, "program": k.scheduled, "trace": k.trace, "flat": k.flat}
         if self.graph_plan:
-            found["plan"] = {"graph": made.fused.graph.name, "decisions": resolve(PLAN_FACTS)(made.choices)}
+            facts = resolve(PLAN_FACTS)(made.choices, made.graph_record)
+            found["plan"] = {"graph": made.fused.graph.name, **facts}
         if self.plan is not None:
-            found["plan"] = {"kernel": self.plan.name, "decisions": resolve(PLAN_FACTS)(self._questions(self.plan))}
+            facts = resolve(PLAN_FACTS)(self._questions(self.plan), self._request(self.plan).record)
+            found["plan"] = {"kernel": self.plan.name, **facts}
         if self.asm is not None:
             found["asm"] = {"kernel": self.asm.name, "text": self.asm.assembly(made.target)}
         return found

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "report": "weft.cli.report.command:report",
     "targets": "weft.cli.targets:targets",
     "cache": "weft.cli.cache:cache_app",
+    "records": "weft.cli.records.command:records_app",
     "doctor": "weft.cli.doctor.command:doctor",
     "demo": "weft.cli.demo:demo",
 }

@@ -48,6 +48,7 @@ def open_model(path: Path, asked: CommandOptions, threads: int | None, progress:
             str(path),
             asked.target,
             threads,
+            options.records,
             opt_level=options.opt_level,
             precision=options.precision,
             verify=options.verify,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
+from weft.cli.console import human_time
 from weft.cost import Choosing, Question
 from weft.driver.kernel import KernelRequest
+from weft.records import Record
 from weft.schedule import carry_out
 from weft.targets import Target
 
@@ -14,14 +17,25 @@ RUNNERS_UP = 3
 
 
 def questions_of(request: KernelRequest, target: Target) -> Sequence[Question]:
-    """Returns the choices that scheduling a kernel for *target* puts, each with its candidates and the cheapest of them."""
+    """Returns the choices that scheduling a kernel for *target* puts, each with its candidates and the cheapest of them.
+
+    None are put where the kernel follows a tuning record.
+    """
+    if request.record is not None:
+        return ()
     planner = Choosing(target)
     carry_out(request.program, planner)
     return planner.questions
 
 
-def plan_lines(questions: Sequence[Question]) -> Iterator[str]:
-    """Yields a line for each decision, as a plan has it, and one for each runner-up, with its relative cost."""
+def plan_lines(questions: Sequence[Question], record: Record | None) -> Iterator[str]:
+    """Yields a line for each decision, as a plan has it, and one for each runner-up, with its relative cost.
+
+    With a tuning *record*, the decisions are its own, and were not weighed.
+    """
+    if record is not None:
+        yield f"# {_told(record)}"
+        yield from record.plan.splitlines()
     for q in questions:
         yield f"{q.subject}: {q.chosen.decision}"
         others = sorted([c for c in q.candidates if c is not q.chosen], key=lambda c: c.cycles)
@@ -31,8 +45,23 @@ def plan_lines(questions: Sequence[Question]) -> Iterator[str]:
             yield f"#   and {len(others) - RUNNERS_UP} more"
 
 
-def plan_facts(questions: Sequence[Question]) -> list[Mapping[str, object]]:
-    """Returns the decisions for JSON: all candidates, with their costs."""
+def _told(record: Record) -> str:
+    """Returns in words where a plan was found."""
+    day = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d")
+    before = f" instead of {human_time(record.baseline)}" if record.baseline is not None else ""
+    by = f", by {record.origin}" if record.origin else ""
+    return f"from the tuning record {record.digest[:10]}: {human_time(record.seconds)}{before}, measured on {day}{by}"
+
+
+def plan_facts(questions: Sequence[Question], record: Record | None) -> Mapping[str, object]:
+    """Returns the decisions for JSON: all candidates, with their costs; those of a tuning *record* as they were written."""
+    if record is not None:
+        plan = [line.partition(": ")[::2] for line in record.plan.splitlines()]
+        return {"record": record.digest, "decisions": [{"subject": s, "chosen": d} for s, d in plan]}
+    return {"decisions": _decisions(questions)}
+
+
+def _decisions(questions: Sequence[Question]) -> list[Mapping[str, object]]:
     return [
         {
             "subject": q.subject,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from weft.codegen import Code, Image, backend_of, compile_program, link
 from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
+from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
@@ -23,6 +25,7 @@ from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
 from weft.driver.python_settings import tuned_for_compiling
+from weft.driver.recorded_plans import NO_LONGER_APPLIES, leave_out, recorded_graph_plan, with_recorded_plan
 from weft.driver.runnable import with_image
 from weft.frontends import files_of, to_graph
 from weft.graph import (
@@ -43,9 +46,10 @@ from weft.graph import (
 )
 from weft.lower import PIPELINES
 from weft.native import _rt
+from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package, TensorSpec
-from weft.support.errors import ModelError
+from weft.support.errors import LoweringError, ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL
 from weft.support.pass_options import check_settings
 from weft.support.passes import Pass
@@ -56,7 +60,8 @@ from weft.targets import Target, needed_flags
 class Compilation:
     """All results of compiling a model, for inspection; the runtime loads `package`.
 
-    `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out.
+    `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out;
+    `graph_record` is the tuning record that the plan is from, and `records` those that were looked for.
     `kernels` has the kernel of each group of `fused`, by the group's key, and `requests` the `KernelRequest`s that they were
     made from; `seconds` has the time of each stage; `files` are those that the model was read from; `spans` tell when each
     stage, and each step of each kernel that was not in the cache, was done.
@@ -71,6 +76,8 @@ class Compilation:
     target: Target
     graph_plan: Plan
     choices: tuple[Question, ...]
+    graph_record: Record | None
+    records: BestRecords
     seconds: Mapping[str, float] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     spans: tuple[Span, ...] = ()
@@ -95,35 +102,35 @@ def build(
 
     The arguments are as in `weft.compile`; a model may also be a `Graph`. Wherever there is a choice, for the graph (layouts,
     algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
-    *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph.
+    *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph. Where the database of
+    `options.records` has a plan, that is followed, if none is given.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
     check_passes(chosen, machine)
     clock = Clock(progress)
-    with tuned_for_compiling(), ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool:
+    with (
+        BestRecords(chosen.records, machine) as records,
+        tuned_for_compiling(),
+        ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool,
+    ):
         clock.begin("read")
         source, files = read_model(model, shapes)
         hashes = pool.submit(hash_files, files)
-        clock.begin("optimize")
-        planner = Choosing(machine, choose) if graph_plan is None else Following(graph_plan)
-        optimized = optimize_graph(source, machine, chosen, cache, pool, planner)
-        clock.begin("plan")
-        fused = fuse_graph(optimized, chosen, planner)
-        planner.finish()
+        graphs = GraphStages(source, machine, chosen, cache, pool, clock)
+        fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         in_place = values_in_place(fused, chosen)
         requests = kernel_requests(fused, chosen, in_place, choose)
-        kernels = build_kernels(requests, machine, chosen, cache, pool, clock)
+        kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         code = link_code(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), code, machine)
-        notes = notes_of(hashes.result(), source.metadata, chosen, plan)
+        notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
-    spans = (*clock.spans, *[s for k in kernels.values() for s in k.spans])
     return Compilation(
         source,
         fused,
@@ -134,10 +141,50 @@ def build(
         machine,
         planner.plan,
         tuple(planner.questions),
+        graph_record,
+        records,
         clock.seconds,
         files,
-        spans,
+        (*clock.spans, *[s for k in kernels.values() for s in k.spans]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphStages:
+    """The stages from a model's graph to kernels that are called: optimizing, and fusing."""
+
+    source: Graph
+    target: Target
+    options: CompileOptions
+    cache: Cache | None
+    pool: Executor
+    clock: Clock
+
+    def decided(
+        self, choose: Choose, plan: Plan | None, records: BestRecords
+    ) -> tuple[FusedGraph, Planner, Record | None]:
+        """Returns the kernels, the planner that decided, and the tuning record that it followed.
+
+        The decisions are those of *plan*, else of the plan in *records*, else the candidates that *choose* takes.
+        """
+        if plan is not None:
+            return *self.made_by(Following(plan)), None
+        found, record = recorded_graph_plan(self.source, self.options, records)
+        if found is not None:
+            try:
+                return *self.made_by(Following(found)), record
+            except NO_LONGER_APPLIES as error:
+                leave_out(f"graph {self.source.name}", error)
+        return *self.made_by(Choosing(self.target, choose)), None
+
+    def made_by(self, planner: Planner) -> tuple[FusedGraph, Planner]:
+        """Returns the kernels that the decisions of *planner* give."""
+        self.clock.begin("optimize")
+        optimized = optimize_graph(self.source, self.target, self.options, self.cache, self.pool, planner)
+        self.clock.begin("plan")
+        fused = fuse_graph(optimized, self.options, planner)
+        planner.finish()
+        return fused, planner
 
 
 def check_passes(options: CompileOptions, target: Target) -> None:
@@ -234,26 +281,52 @@ def kernel_requests(
 
 
 def build_kernels(
-    requests: Mapping[str, KernelRequest],
+    requests: dict[str, KernelRequest],
     target: Target,
     options: CompileOptions,
     cache: Cache | None,
     pool: Executor,
     clock: Clock,
+    records: BestRecords,
 ) -> dict[str, Kernel]:
-    """Returns the kernels by the keys of their groups; the backend compiles in *pool* while Python goes on."""
+    """Returns the kernels by the keys of their groups; the backend compiles in *pool* while Python goes on.
+
+    A request for which *records* have a plan is replaced, in *requests*, by one with that plan.
+    """
     pending: dict[str, Future[Kernel]] = {}
     finished: list[Future[Kernel]] = []
     clock.begin("kernels", len(requests))
     for key, request in requests.items():
         clock.step(len(finished))
-        pending[key] = make_kernel(request, target, cache, pool, verify=options.verify)
+        start = partial(make_kernel, target=target, cache=cache, pool=pool, verify=options.verify)
+        requests[key], pending[key] = _started(request, records, start)
         pending[key].add_done_callback(finished.append)
     for f in pending.values():
         f.result()
         clock.step(len(finished))
     names: set[str] = set()
     return {key: f.result().named(_unique(requests[key].name, names)) for key, f in pending.items()}
+
+
+def _started(
+    request: KernelRequest, records: BestRecords, start: Callable[[KernelRequest], Future[Kernel]]
+) -> tuple[KernelRequest, Future[Kernel]]:
+    """Returns the kernel of a *request*, and the request that it was made of: with the plan in *records*, if it applies."""
+    followed = with_recorded_plan(request, records)
+    try:
+        return followed, start(followed)
+    except LoweringError as error:
+        if followed.record is None:
+            raise
+        leave_out(f"kernel {request.name}", error)
+        return request, start(request)
+
+
+def used_records(requests: Mapping[str, KernelRequest], graph_record: Record | None) -> list[str]:
+    """Returns in words which decisions of a model are from tuning records; nothing if none are."""
+    kernels = [r.record for r in requests.values() if r.record is not None]
+    found = [f"{len(kernels)} of {len(requests)} kernels"] if kernels else []
+    return [", ".join([*found, *(["the graph"] if graph_record is not None else [])])] if found or graph_record else []
 
 
 def _unique(name: str, taken: set[str]) -> str:

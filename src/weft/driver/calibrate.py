@@ -15,8 +15,9 @@ from dataclasses import asdict, fields
 from functools import partial
 from typing import Final
 
-from weft.driver.cache.code_cache import Cache, digest
+from weft.driver.cache.code_cache import Cache
 from weft.driver.progress import Progress
+from weft.support.digest import digest
 from weft.support.lazy_import import resolve
 from weft.targets import (
     MEASURED,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from weft.driver.cache.cache_key import Shapes, changed_since, claim_key, find_key, make_key, remember_files
+from weft.driver.cache.cache_key import (
+    Shapes,
+    changed_since,
+    claim_key,
+    find_key,
+    make_key,
+    recorded_key,
+    remember_files,
+    remember_workloads,
+)
 from weft.driver.cache.code_cache import Cache, default_cache
 from weft.driver.cache.describe_entry import describe
 from weft.driver.cache.lock import Claim
@@ -35,7 +45,7 @@ def compile(
     model: object,
     target: str = "cpu",
     threads: int | None = None,
-    records: str | None = None,
+    records: str | os.PathLike[str] | None = None,
     opt_level: int = 3,
     precision: str = "model",
     verify: bool = False,
@@ -54,6 +64,9 @@ def compile(
     sizes to symbolic dimensions by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in
     `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their kernels.
 
+    *records* is a database of tuning records: kernels, and the graph, are made by the best plans that were measured on this
+    machine, where it has such.
+
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
     "strict" to forbid rewrites that round otherwise than the model. *verify* checks every graph and program on the way.
@@ -66,7 +79,8 @@ def compile(
     compiling keep them in any case. Without *spinning*, threads that have no work sleep at once: calls are slower, and leave
     the processors to others.
 
-    Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit.
+    Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit, `RecordsError` where
+    the records can't be read.
     """
     options = check_options(opt_level, precision, verify, records, without, denormals, passes)
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
@@ -114,6 +128,8 @@ class CompileRequest(NamedTuple):
 def _find(wanted: CompileRequest, cache: Cache) -> Package | None:
     """Returns the package of a model that was compiled before."""
     key = find_key(*wanted, cache)
+    if key is not None:
+        key = recorded_key(key, wanted.target, wanted.options.records, cache)
     return cache.package(key) if key is not None else None
 
 
@@ -143,6 +159,8 @@ def _made(wanted: CompileRequest, cache: Cache | None, progress: Progress | None
     if cache is not None and not made.source.is_extended and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(wanted.model, made.files, *wanted[1:])
+        if key is not None and wanted.options.records is not None:
+            key = remember_workloads(key, made.records, cache)
         if key is not None and not made.package.source:  # its kernels are kept
             cache.put_package(key, made.package)
             cache.put("about", key, describe(wanted.model, made.files, *wanted[1:]))

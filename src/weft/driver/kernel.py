@@ -17,14 +17,16 @@ from typing import Final
 from weft.codegen import Module, Source, backend_of
 from weft.cost import Choose, Plan, cheapest
 from weft.driver.cache.cache_key import compiler_facts
-from weft.driver.cache.code_cache import Cache, digest
+from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.lock import Claim
 from weft.driver.progress import Span
 from weft.ir import Var
 from weft.loop import Buffer, Function, MayAlias, Program, canonical_text, parse_program, with_note
 from weft.loop import verify as verify_program
 from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, run_passes, serialize_loops, size_of
+from weft.records import KERNEL, Record, workload_digest
 from weft.schedule import Schedule, Trace, apply_plan, schedule_program
+from weft.support.digest import digest
 from weft.support.errors import LoweringError, WeftError
 from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass
@@ -43,8 +45,8 @@ class KernelRequest:
     user's model it is for. The function's parameters are the inputs, the outputs, then the sizes; where *may_alias*, an
     output may be in the memory of an input that is read at the output's own index only. Without *parallel*, one thread runs it.
     With *lift*, the kernel takes its workspace from its caller, between the outputs and the sizes (`Kernel.workspaces`).
-    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes. *passes* are settings of lowering
-    passes (`Switches.passes`).
+    It is scheduled by *plan* where that is given, else by the candidates that *choose* takes; *record* is the tuning record
+    that the plan is from, if it is from one. *passes* are settings of lowering passes (`Switches.passes`).
     """
 
     name: str
@@ -57,6 +59,7 @@ class KernelRequest:
     plan: Plan | None = None
     choose: Choose = cheapest
     passes: tuple[str, ...] = ()
+    record: Record | None = None
 
     @cached_property
     def program(self) -> Program:
@@ -64,12 +67,31 @@ class KernelRequest:
         inputs, outputs = self.tensors()
         return to_program(inputs, outputs, self.name, self.sizes)
 
+    @property
+    def nameless(self) -> Program:
+        """The loops, of a function without a name."""
+        entry, *callees = self.program.functions
+        return Program((replace(entry, name=""), *callees))
+
+    @cached_property
+    def text(self) -> str:
+        """The loops as a text without names."""
+        return canonical_text(self.nameless)
+
+    @property
+    def flags(self) -> str:
+        """What the code depends on beside the loops, as words."""
+        return " ".join([name for name in ("may_alias", "parallel", "lift") if getattr(self, name)])
+
+    @cached_property
+    def workload(self) -> str:
+        """The digest by which tuning records are found: that of the loops and the flags, of no version of Weft."""
+        return workload_digest(KERNEL, self.text, self.flags)
+
     def key(self, target: Target) -> str:
         """Returns the cache key: all that the machine code depends on, of which names are no part."""
-        entry, *callees = self.program.functions
-        loops = canonical_text(Program((replace(entry, name=""), *callees)))
         plan = "" if self.plan is None else str(self.plan)
-        return digest(loops, plan, self.may_alias, self.parallel, self.lift, self.passes, *compiler_facts(target))
+        return digest(self.workload, plan, self.passes, *compiler_facts(target))
 
     def schedule(self, target: Target) -> Schedule:
         """Returns the scheduled loops; raises `ScheduleError` where the plan is of another kernel."""
@@ -179,7 +201,7 @@ def make_kernel(
     cache = cache if request.choose is cheapest else None  # the choices of another *choose* are not in the key
     store = None if verify else cache
     start = perf_counter()
-    with _naming(request):
+    with naming(request):
         _ = request.program
     formed = Span("formulas to loops", "kernel", start, perf_counter())
     key = request.key(target) if cache is not None else ""
@@ -191,7 +213,7 @@ def make_kernel(
         claim.release()
         return _done(Kernel.from_bytes(found))
     try:
-        with _naming(request):
+        with naming(request):
             lowered = lower_kernel(request, target, verify=verify, formed=formed)
         emit = partial(lowered.emit, target, cache, key, claim)
         return _done(emit()) if pool is None else pool.submit(emit)
@@ -288,7 +310,7 @@ class LoweredKernel:
 
     def _compiled(self, target: Target) -> Kernel:
         start = perf_counter()
-        with _naming(self.request):
+        with naming(self.request):
             code = backend_of(target).compile(self.source, target)
         end = perf_counter()
         facts = {"for": self.request.source, "code_bytes": len(code.data)}
@@ -300,7 +322,7 @@ _BUG: Final = "this is a bug in Weft, not in the model; opt_level=0 may get arou
 
 
 @contextmanager
-def _naming(request: KernelRequest) -> Iterator[None]:
+def naming(request: KernelRequest) -> Iterator[None]:
     """Turns exceptions raised while a kernel is made into errors that name the model's nodes it is for."""
     try:
         yield

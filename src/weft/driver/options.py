@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 from typing import Final, SupportsIndex
 
@@ -25,10 +26,13 @@ class CompileOptions(Switches):
 
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.
     `denormals` are kept in calls, or flushed to zero; constants are always computed with those that there are.
+    `records` is the path of a database of tuning records to follow; keys that are made of the options' text are made of the
+    plans that it has instead.
     """
 
     verify: bool = False
     denormals: Denormals = "keep"
+    records: str | None = field(default=None, repr=False)
 
     @property
     def shares_memory(self) -> bool:
@@ -50,8 +54,6 @@ def check_options(
         raise InputError(f"opt_level is {opt_level!r}", hint="use 0, 1, 2 or 3")
     if precision not in PRECISIONS:
         raise InputError(f"precision is {precision!r}", hint='use "model" or "strict"')
-    if records is not None:
-        raise InputError("tuning records can't be used yet", hint="leave records out")
     return CompileOptions(
         opt_level,
         precision,
@@ -59,7 +61,18 @@ def check_options(
         check_form(passes),
         check_bool("verify", verify),
         check_denormals(denormals),
+        check_records(records),
     )
+
+
+def check_records(records: object) -> str | None:
+    """Returns the path of a database of tuning records; raises `InputError` for what is no path."""
+    path = os.fspath(records) if isinstance(records, os.PathLike) else records
+    if path is not None and not isinstance(path, str):
+        raise InputError(
+            f"records is {records!r}", hint='give the path of a database of tuning records, such as "tune.db"'
+        )
+    return path
 
 
 def check_shapes(shapes: object) -> dict[str, int | tuple[int | str, ...]] | None:

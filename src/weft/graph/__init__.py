@@ -3,6 +3,7 @@
 from weft.graph.core.evaluator import Evaluator, Fill
 from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Guard, Node, Parameter, Value
 from weft.graph.core.printer import print_graph
+from weft.graph.core.saved_graph import graph_text
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
 from weft.graph.fusion.fuse_operators import fuse
@@ -51,6 +52,7 @@ __all__ = [
     "facts_of",
     "find_in_place",
     "fuse",
+    "graph_text",
     "guard_indices",
     "match",
     "optimize",

@@ -1,7 +1,7 @@
 """Loop programs: tensor expressions are lowered to them, schedules rewrite them, and backends emit code for them."""
 
 from weft.loop.alpha_equivalence import is_same
-from weft.loop.canonical import canonical_text
+from weft.loop.canonical import canonical_text, structure_text
 from weft.loop.buffer import Buffer
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
@@ -36,6 +36,6 @@ __all__ = [
     "find_note", "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write", "meet",
     "own_exprs", "parse_program", "prefetch", "print_function", "print_program", "print_stmt", "rename_fresh",
     "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store", "stores",
-    "sub_statements", "touched_regions", "verify", "with_buffers", "with_note", "without_moot_notes",
+    "structure_text", "sub_statements", "touched_regions", "verify", "with_buffers", "with_note", "without_moot_notes",
     "without_notes",
 ]

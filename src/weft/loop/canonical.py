@@ -1,4 +1,4 @@
-"""A text that two programs share exactly if they are the same but for names: the key of a kernel cache.
+"""A text that two programs share exactly if they are the same but for names: the key of a kernel cache, and of tuning records.
 
 Variables, buffers and blocks are numbered in the order in which a fixed walk meets them; every distinct node is written once, on
 a line of its own, so the length is linear in the size of the program however much is shared.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.ir import Node, Var
+from weft.ir import Const, Node, Var
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Block, Function, Program
 
@@ -16,6 +16,16 @@ from weft.loop.nodes import Block, Function, Program
 def canonical_text(program: Program) -> str:
     """Returns the text of *program* without the names of variables, buffers and blocks; those of functions stay."""
     return "\n".join([_Writer().function(f) for f in program.functions]) + "\n"
+
+
+def structure_text(program: Program) -> tuple[str, tuple[int, ...]]:
+    """Returns the canonical text with a mark in the place of each integer, and these integers in the order of the marks.
+
+    Programs of one such text differ in sizes alone: what is fast for one is worth trying for another.
+    """
+    sizes: list[int] = []
+    lines = [_SizelessWriter(sizes).function(f) for f in program.functions]
+    return "\n".join(lines) + "\n", tuple(sizes)
 
 
 class _Writer:
@@ -40,12 +50,16 @@ class _Writer:
             n = stack[-1]
             if n in self.ids:
                 stack.pop()
-            elif todo := [p for p in parts(n) if p not in self.ids]:
+            elif todo := [p for p in self.parts(n) if p not in self.ids]:
                 stack += reversed(todo)
             else:
                 stack.pop()
                 self.lines.append(self.describe(n))
                 self.ids[n] = len(self.ids)
+
+    def parts(self, n: Node | Buffer) -> list[Node | Buffer]:
+        """Returns the parts of *n* that have lines of their own."""
+        return parts(n)
 
     def describe(self, n: Node | Buffer) -> str:
         """Returns the line of a node: its class and its fields, its parts by their numbers."""
@@ -67,6 +81,29 @@ class _Writer:
         if isinstance(value, tuple):
             return f"({','.join([self.field(v) for v in value])})"
         return repr(value)
+
+
+class _SizelessWriter(_Writer):
+    """Writes integers in their places, as marks, and appends them to *sizes*: a line of its own would show which are equal."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        super().__init__()
+        self.sizes = sizes
+
+    def parts(self, n: Node | Buffer) -> list[Node | Buffer]:
+        """Returns the parts of *n* that are no integers."""
+        return [p for p in parts(n) if not _is_size(p)]
+
+    def field(self, value: Any) -> str:
+        """Returns a field, a mark for an integer."""
+        if not _is_size(value):
+            return super().field(value)
+        self.sizes.append(int(value.value))
+        return f"?{value.dtype}"
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool)
 
 
 def parts(n: Node | Buffer) -> list[Node | Buffer]:

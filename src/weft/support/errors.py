@@ -17,6 +17,7 @@
     ├── ToolchainError              LLVM or another tool failed
     ├── ArtifactError               a saved model is damaged or made for something else; a file can't be written
     ├── CacheError                  the cache cannot be used
+    ├── RecordsError                tuning records can't be read or written
     ├── DeviceError                 the machine or device refused
     ├── ExecutionError              an interpreted program did what no program may
     │   ├── RaceError               two of its threads touch the same element at once
@@ -167,6 +168,14 @@ class CacheError(WeftError):
     """The on-disk cache cannot be read or written. Compiling warns of it and goes on without; `weft cache` fails.
 
     What to do: set `WEFT_CACHE_DIR` to a folder of your own, in which the cache's folder is made.
+    """
+
+
+class RecordsError(WeftError):
+    """A database of tuning records is missing, damaged, of another kind, or can't be written.
+
+    What to do: `weft records salvage` copies what can still be read of a damaged one to a new file; compiling without `records`
+    needs none.
     """
 
 

@@ -26,16 +26,18 @@ Row = dict[str, object]
 class Ablation:
     """A model with every optimization, and the models that are timed against it."""
 
-    def __init__(self, path: Path, seconds: float, sizes: Mapping[str, int], progress: Progress) -> None:
-        self.path, self.seconds, self.progress = path, seconds, progress
-        first = Weft(progress)
+    def __init__(
+        self, path: Path, seconds: float, sizes: Mapping[str, int], progress: Progress, records: Path | None = None
+    ) -> None:
+        self.path, self.seconds, self.progress, self.records = path, seconds, progress, records
+        first = Weft(progress, records=records)
         first.load(path, 1)
         self.inputs: Arrays = random_inputs(first.model.inputs, sizes=sizes)
         self.whole: dict[int, Timed] = {}
 
     def timed(self, threads: int, without: tuple[str, ...] = ()) -> Timed:
         """Compiles the model *without* some optimizations."""
-        made = Weft(self.progress, without)
+        made = Weft(self.progress, without, self.records)
         start = perf_counter()
         made.load(self.path, threads)
         seconds = perf_counter() - start
@@ -65,11 +67,17 @@ class Ablation:
 
 
 def bench_ablate(
-    path: Path, threads: int, seconds: float, sizes: Mapping[str, int], json_file: Path | None, quiet: bool
+    path: Path,
+    threads: int,
+    seconds: float,
+    sizes: Mapping[str, int],
+    json_file: Path | None,
+    quiet: bool,
+    records: Path | None = None,
 ) -> None:
     """Times *path* without each optimization and prints the times; the speedup by threads is measured on all processors."""
     with progress_bar(quiet) as progress:
-        ablation = Ablation(path, seconds, sizes, progress)
+        ablation = Ablation(path, seconds, sizes, progress, records)
         rows = [ablation.row(k, max(threads, _rt.cpus()) if k == "parallel" else threads) for k in KNOBS]
     print_table(COLUMNS, [_cells(r) for r in rows], elastic="what it is")
     if json_file is not None:

@@ -1,6 +1,6 @@
 """One engine on one model in a process of its own: how long it takes to be ready, and how much memory it needs.
 
-    python -m weft.cli.bench.alone ENGINE MODEL THREADS INPUTS.npz
+    python -m weft.cli.bench.alone ENGINE MODEL THREADS INPUTS.npz [RECORDS]
 
 The answer is a line of JSON on the standard output.
 """
@@ -21,9 +21,9 @@ PREFIX = "input "
 """Comes before an input's name in the file of inputs, where some plain names would mean something else."""
 
 
-def measure_alone(name: str, model: str, threads: str, inputs: str) -> dict[str, float]:
+def measure_alone(name: str, model: str, threads: str, inputs: str, records: str = "") -> dict[str, float]:
     """Loads a model and runs it once; returns the seconds to load, and the process's peak of memory in megabytes (10^6 bytes)."""
-    made = engine(name)
+    made = engine(name, Path(records) if records else None)
     start = perf_counter()
     made.load(Path(model), int(threads))
     seconds = perf_counter() - start

@@ -13,7 +13,7 @@ from weft.cli.bench.engines import check_engine, engine
 from weft.cli.bench.measure import DIFFERS, TOLERANCE, machine, measure, memory_text, row
 from weft.cli.bench.peak import bench_peak
 from weft.cli.bench.roofline import bench_roofline
-from weft.cli.console import Quiet, Shape, parse_shapes, print_table, progress_bar
+from weft.cli.console import Quiet, Records, Shape, parse_shapes, print_table, progress_bar
 from weft.cli.output_files import check_result, write_json
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError, RuntimeFailure
@@ -30,6 +30,7 @@ def bench(
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of every engine.")] = 1,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each engine is timed.")] = 2.0,
     shape: Shape = None,
+    records: Records = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to this file.")
     ] = None,
@@ -71,11 +72,11 @@ def bench(
         return
     if ablate is not None:
         check_model(ablate, "--ablate")
-        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet)
+        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet, records)
         return
     if roofline is not None:
         check_model(roofline, "--roofline")
-        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet)
+        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet, records)
         return
     if picture is not None:
         raise typer.BadParameter("only --roofline has a picture", param_hint="--picture")
@@ -87,7 +88,8 @@ def bench(
         engine(name)  # that one is not installed is better known before the work than in its midst
     for path in models:
         check_saved(path, names)
-    _compare(models, names, threads, seconds, parse_shapes(shape), json_file, quiet)
+        check_no_records(path, records)
+    _compare(models, names, threads, seconds, parse_shapes(shape), json_file, quiet, records)
 
 
 def _compare(
@@ -98,12 +100,13 @@ def _compare(
     sizes: Mapping[str, int],
     json_file: Path | None,
     quiet: bool,
+    records: Path | None,
 ) -> None:
     """Times *models* in Weft and the engines called *names*; raises `RuntimeFailure` where their outputs differ."""
     rows: list[dict[str, object]] = []
     for path in models:
         with progress_bar(quiet) as progress:
-            timed = measure(path, names, threads, seconds, sizes, progress)
+            timed = measure(path, names, threads, seconds, sizes, progress, records)
         rows += [row(path.stem, t, timed[0], threads) for t in timed]
     print_table(COLUMNS, [_cells(r) for r in rows], elastic="model")
     if json_file is not None:
@@ -121,6 +124,15 @@ def check_saved(path: Path, peers: Sequence[str]) -> None:
         raise InputError(
             f"{path} is compiled already: only Weft runs it, not {', '.join(peers)}",
             hint="leave --against out, or give the ONNX model that it was made from",
+        )
+
+
+def check_no_records(path: Path, records: Path | None) -> None:
+    """Raises `InputError` if tuning records are given for a saved model, which is compiled without them."""
+    if records is not None and is_artifact(path):
+        raise InputError(
+            f"{path} is compiled already: --records has no effect on it",
+            hint="give it to `weft compile`, with the model that it was made from",
         )
 
 

@@ -37,22 +37,32 @@ class Engine(Protocol):
 
 
 class Weft:
-    """Weft, called as a user calls it, *without* some of its optimizations."""
+    """Weft, called as a user calls it, *without* some of its optimizations, by the tuning *records* at a path."""
 
     name = "weft"
     model: Model
     inputs: Arrays
 
-    def __init__(self, progress: Progress | None = None, without: Sequence[str] = ()) -> None:
+    def __init__(
+        self, progress: Progress | None = None, without: Sequence[str] = (), records: Path | None = None
+    ) -> None:
         self.progress = progress
         self.without = without
+        self.records = records
 
     def load(self, path: Path, threads: int) -> None:
         """Compiles the model without the cache, so that the time told is a compilation's; a saved model is loaded."""
         if is_artifact(path):
             self.model = load(path, threads=threads)
             return
-        self.model = compile(str(path), threads=threads, cache=False, progress=self.progress, without=self.without)
+        self.model = compile(
+            str(path),
+            threads=threads,
+            records=self.records,
+            cache=False,
+            progress=self.progress,
+            without=self.without,
+        )
 
     def bind(self, inputs: Arrays) -> None:
         """Keeps the inputs."""
@@ -81,11 +91,14 @@ def check_engine(name: str) -> None:
         raise InputError(f"there is no engine {name!r} to compare with", hint=f"use {', '.join(_PEERS)}")
 
 
-def engine(name: str) -> Engine:
-    """Returns the engine called *name*; raises `InputError` for an unknown one, `ToolchainError` for one not installed."""
+def engine(name: str, records: Path | None = None) -> Engine:
+    """Returns the engine called *name*, Weft with tuning *records*.
+
+    Raises `InputError` for an unknown one, `ToolchainError` for one not installed.
+    """
     check_engine(name)
     if name == "weft":
-        return Weft()
+        return Weft(records=records)
     try:
         peer = resolve(_PEERS[name])
     except ModuleNotFoundError as e:

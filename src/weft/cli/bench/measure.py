@@ -58,12 +58,14 @@ def measure(
     seconds: float,
     sizes: Mapping[str, int] | None = None,
     progress: Progress = lambda stage, done, total: None,
+    records: Path | None = None,
 ) -> list[Timed]:
     """Runs *path* in Weft and the other engines called *names*, each for about *seconds* in all, in interleaved rounds.
 
-    All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions.
+    All get the same seeded inputs; their outputs are compared with Weft's first. *sizes* gives sizes to symbolic dimensions,
+    *records* are the tuning records that Weft follows.
     """
-    ours = Weft(progress)
+    ours = Weft(progress, records=records)
     ours.load(path, threads)
     inputs = random_inputs(ours.model.inputs, sizes=sizes)
     timed = []
@@ -90,16 +92,17 @@ def _load(made: Engine, path: Path, inputs: Arrays, threads: int) -> Timed:
     if not isinstance(made, Weft):
         made.load(path, threads)
     made.bind(inputs)
-    return Timed(made, *_alone(made.name, path, inputs, threads))
+    records = made.records if isinstance(made, Weft) else None
+    return Timed(made, *_alone(made.name, path, inputs, threads, records))
 
 
-def _alone(name: str, path: Path, inputs: Arrays, threads: int) -> tuple[float, float]:
+def _alone(name: str, path: Path, inputs: Arrays, threads: int, records: Path | None) -> tuple[float, float]:
     """Returns the seconds to load the model in a new process, and the peak of its memory in megabytes."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "inputs.npz"
         named: dict[str, Any] = {PREFIX + n: a for n, a in inputs.items()}
         np.savez(file, **named)
-        asked = [name, str(path), str(threads), str(file)]
+        asked = [name, str(path), str(threads), str(file), *([str(records)] if records is not None else [])]
         command = [sys.executable, "-m", "weft.cli.bench.alone", *asked]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:

@@ -16,6 +16,7 @@ from weft.cli.output_files import check_result, write_json
 from weft.driver.build import read_model
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.measure.roofline import Roofs, Standing, measure_roofs, place_kernels
+from weft.driver.options import check_options
 from weft.ir import free_vars
 from weft.support.errors import ToolchainError
 from weft.support.lazy_import import resolve
@@ -30,7 +31,13 @@ Drawing: TypeAlias = Callable[[Path, str, Sequence[Standing], Roofs], None]
 
 
 def bench_roofline(
-    path: Path, seconds: float, sizes: Mapping[str, int], json_file: Path | None, picture: Path | None, quiet: bool
+    path: Path,
+    seconds: float,
+    sizes: Mapping[str, int],
+    json_file: Path | None,
+    picture: Path | None,
+    quiet: bool,
+    records: Path | None = None,
 ) -> None:
     """Times the kernels of *path* on one core and prints where they stand; draws *picture* if that is asked for."""
     draw = None
@@ -39,7 +46,8 @@ def bench_roofline(
         draw = _drawing()
     with progress_bar(quiet) as progress:
         shapes = all_sizes(path, sizes)
-        made = weft.build(str(path), shapes=shapes, cache=default_cache(), progress=progress)
+        options = check_options(records=records)
+        made = weft.build(str(path), "cpu", options, shapes, default_cache(), progress)
         roofs = measure_roofs(made.target, progress=progress)
         found = place_kernels(made, random_inputs(made.package.inputs), roofs, seconds)
     _show(found, roofs)

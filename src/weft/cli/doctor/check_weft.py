@@ -21,10 +21,11 @@ import numpy as np
 import weft
 from weft.cli.console import human_bytes, human_seconds
 from weft.cli.doctor.findings import Check, Finding, State
-from weft.driver.cache.code_cache import Cache, default_cache, digest
+from weft.driver.cache.code_cache import Cache, default_cache
 from weft.driver.function import build_function
 from weft.loop import parse_program
 from weft.native import _rt
+from weft.support.digest import digest
 
 EXTRAS: Final = {
     "bench": "`weft demo`, and comparing with ONNX Runtime",

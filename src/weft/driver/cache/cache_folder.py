@@ -20,9 +20,9 @@ from weft.support.errors import CacheError
 from weft.support.files import TEMPORARY, replace_file
 
 NAME: Final = "weft-cache"
-KINDS: Final = ("about", "core", "files", "kernel", "model", "probe")
-"""What entries are: compiled models and kernels, notes on both, facts measured of a processor, and what `weft doctor` writes to
-see whether that works."""
+KINDS: Final = ("about", "core", "files", "kernel", "model", "probe", "workloads")
+"""What entries are: compiled models and kernels, notes on both, facts measured of a processor, what `weft doctor` writes to see
+whether that works, and the workloads for which tuning records were looked up."""
 
 ENTRY: Final = re.compile(rf"({'|'.join(KINDS)})-([0-9a-f]{{40}})")
 """The names of entries."""

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from weft.codegen import backend_facts
-from weft.driver.cache.code_cache import Cache, digest
+from weft.driver.best_records import BestRecords
+from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.source_hash import source_hash
 from weft.driver.options import CompileOptions
+from weft.support.digest import digest
 from weft.support.registry import added_names
 from weft.targets import Target
 
@@ -66,6 +68,28 @@ def make_key(
         return None
     given = sorted((name, str(s)) for name, s in (shapes or {}).items())
     return digest(facts, given, options, added, *compiler_facts(target))
+
+
+def recorded_key(key: str, target: Target, records: str | None, cache: Cache) -> str | None:
+    """Returns the key of a model that follows the tuning records at the path *records*, of its *key* without them.
+
+    It depends on the plans that are recorded for the workloads of the model alone, which *cache* remembers; None if it does not.
+    """
+    if records is None:
+        return key
+    known = cache.get("workloads", key)
+    if known is None:
+        return None
+    with BestRecords(records, target) as recorded:
+        for workload in json.loads(known):
+            recorded.find(workload)
+    return digest(key, recorded.digest())
+
+
+def remember_workloads(key: str, recorded: BestRecords, cache: Cache) -> str:
+    """Lets `recorded_key` know the workloads of a model, and returns the key of the model."""
+    cache.put("workloads", key, json.dumps(recorded.asked).encode())
+    return digest(key, recorded.digest())
 
 
 def changed_since(files: Sequence[Path], moment: int) -> bool:

@@ -224,12 +224,3 @@ def _limit(given: str) -> int:
             f"WEFT_CACHE_LIMIT is {given!r}, which is no size such as 500MB or 2GiB", CacheWarning, stacklevel=2
         )
     return LIMIT
-
-
-def digest(*parts: object) -> str:
-    """Returns a key for *parts*, by their text."""
-    joined = hashlib.sha256()
-    for part in parts:
-        text = str(part).encode()
-        joined.update(len(text).to_bytes(8, "little") + text)
-    return joined.hexdigest()[:40]

@@ -24,6 +24,7 @@ def describe(
     asked += [options.precision] if options.precision != "model" else []
     asked += [f"without {name}" for name in options.without]
     asked += options.passes
+    asked += [f"records {options.records}"] if options.records is not None else []
     asked += [f"{name}={size}" for name, size in sorted((shapes or {}).items())]
     return json.dumps([*names, *asked]).encode()
 

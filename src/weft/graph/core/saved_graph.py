@@ -31,6 +31,11 @@ def save_graph(graph: Graph, path: Path, facts: Mapping[str, Any]) -> None:
     np.savez(path, **arrays)
 
 
+def graph_text(graph: Graph) -> str:
+    """Returns the text of *graph* as files have it: all of it but the elements of its constants."""
+    return json.dumps(_Writer().graph(graph))
+
+
 def load_graph(path: Path) -> tuple[Graph, dict[str, Any]]:
     """Reads a file of `save_graph`: the graph, and the facts that were written with it; raises `ParseError` for another file."""
     try:

@@ -1,0 +1,1 @@
+"""`weft records`: look into databases of tuning records, and keep them."""

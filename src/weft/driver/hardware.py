@@ -1,0 +1,36 @@
+"""The fingerprint of a machine: the facts by which tuning records are found again.
+
+Facts that were measured, such as the speeds of caches, are no part of it: they differ a little each time.
+"""
+
+from __future__ import annotations
+
+import json
+
+from weft.records import Hardware
+from weft.support.digest import digest
+from weft.targets import Target, can_run, cpuinfo, machine_name, processor_key, processor_name
+
+
+def hardware_of(target: Target) -> Hardware:
+    """Returns the fingerprint of *target*, and of this machine's processor where the target's code is run by it.
+
+    The same processor with other caches, or with other cores to share a loop, is another machine, as is the same one held to
+    shorter vectors. The processor's name is there to be read; it does not count.
+    """
+    isa, caches = target.isa, target.caches
+    facts: dict[str, object] = {
+        "machine": isa.machine or isa.language,
+        "features": list(isa.features),
+        "vector_bits": isa.vector_bits,
+        "caches": [caches.l1, caches.l2, caches.l3],
+        "cores": target.cores,
+    }
+    if isa.machine == machine_name() and can_run(target):
+        told = cpuinfo()
+        facts |= {"processor": [told.get(k, "") for k in ("vendor_id", "cpu family", "model")]}
+        key = digest(json.dumps(facts), processor_key(told))
+        facts["name"] = processor_name()
+    else:
+        key = digest(json.dumps(facts))
+    return Hardware(key, json.dumps(facts))
