@@ -12,7 +12,7 @@ from statistics import median
 from time import process_time
 
 import weft
-from weft.cli.models import SYMBOLIC_SIZE, random_inputs
+from weft.driver.measure.random_inputs import SYMBOLIC_SIZE, random_inputs
 
 ROUNDS = 7
 SECONDS = 0.4  # that a round is to take

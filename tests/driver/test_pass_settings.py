@@ -10,9 +10,9 @@ import pytest
 from tests.models import tiny_resnet
 
 import weft
-from weft.cli.models import random_inputs
 from weft.driver.build import Compilation, build
 from weft.driver.evaluate import NativeEvaluator
+from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.options import check_options
 from weft.frontends import to_graph
 from weft.graph import GRAPH_PASSES, GraphReport, optimize

@@ -13,7 +13,7 @@ from tests.export.conftest import Saved, Saver
 from tests.models import BUILDERS
 
 import weft
-from weft.cli.models import random_inputs
+from weft.driver.measure.random_inputs import random_inputs
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NETWORKS = ("resnet18", "mobilenet_v1", "dcgan", "dqn", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "compile": "weft.cli.compile:compile_command",
     "run": "weft.cli.run:run",
     "bench": "weft.cli.bench.command:bench",
+    "tune": "weft.cli.tune.command:tune",
     "inspect": "weft.cli.inspect:inspect",
     "report": "weft.cli.report.command:report",
     "targets": "weft.cli.targets:targets",

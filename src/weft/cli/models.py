@@ -18,9 +18,6 @@ from weft.runtime.model import Model, load
 from weft.runtime.package import TensorSpec
 from weft.support.errors import InputError
 
-SYMBOLIC_SIZE = 1
-"""The size of made-up inputs where the model leaves it open and nobody gives one."""
-
 
 @dataclass
 class Opened:
@@ -75,24 +72,6 @@ def check_sizes(path: Path, specs: Sequence[TensorSpec], sizes: Mapping[str, int
                 f"--shape has {name!r}, which is no symbolic dimension of {path}",
                 hint=f"its symbolic dimensions: {', '.join(dynamic) or 'none'}",
             )
-
-
-def random_inputs(
-    specs: Sequence[TensorSpec], seed: int = 0, sizes: Mapping[str, int] | None = None
-) -> dict[str, np.ndarray]:
-    """Returns seeded inputs that fit *specs*: normal floats, and zeros and ones for whole numbers.
-
-    A symbolic dimension has its size in *sizes*, else `SYMBOLIC_SIZE`.
-    """
-    rng = np.random.default_rng(seed)
-    return {s.name: _random(s, rng, sizes or {}) for s in specs}
-
-
-def _random(spec: TensorSpec, rng: np.random.Generator, sizes: Mapping[str, int]) -> np.ndarray:
-    shape = [d if isinstance(d, int) else sizes.get(d, SYMBOLIC_SIZE) for d in spec.shape]
-    if spec.dtype.is_float:
-        return rng.standard_normal(shape).astype(spec.dtype.numpy)
-    return rng.integers(0, 2, shape).astype(spec.dtype.numpy)
 
 
 def read_inputs(given: Sequence[str]) -> dict[str, np.ndarray]:

@@ -14,12 +14,13 @@ import numpy as np
 import weft
 from weft.cli.compile_options import CommandOptions
 from weft.cli.console import print_table, print_text
-from weft.cli.models import SYMBOLIC_SIZE, Opened
+from weft.cli.models import Opened
 from weft.cli.output_files import write_json
 from weft.driver.build import read_model
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.measure.chrome_trace import chrome_trace
 from weft.driver.measure.profile import Profiler, Timing
+from weft.driver.measure.random_inputs import SYMBOLIC_SIZE
 from weft.driver.measure.roofline import work_of
 from weft.driver.progress import Span
 from weft.ir import free_vars

@@ -14,8 +14,9 @@ import typer
 
 from weft.cli.compile_options import CommandOptions, Model, compiling
 from weft.cli.console import Threads, human_seconds, out, print_json
-from weft.cli.models import Opened, check_sizes, open_model, random_inputs, read_inputs
+from weft.cli.models import Opened, check_sizes, open_model, read_inputs
 from weft.cli.output_files import check_result
+from weft.driver.measure.random_inputs import random_inputs
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
 from weft.support.files import check_folder, write_output

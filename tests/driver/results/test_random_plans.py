@@ -13,9 +13,9 @@ import pytest
 from tests.models import lstm_step, mlp, tiny_bert_layer, tiny_dcgan, tiny_gpt2_decode, tiny_mobilenet, tiny_resnet
 
 import weft
-from weft.cli.models import random_inputs
 from weft.cli.onnx_builder import GraphBuilder, conv, gemm
 from weft.cost import Candidate, Choose, cheapest
+from weft.driver.measure.random_inputs import random_inputs
 from weft.runtime.model import Model
 
 SEEDS: Final = 50

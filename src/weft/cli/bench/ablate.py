@@ -10,8 +10,8 @@ from time import perf_counter
 from weft.cli.bench.engines import Arrays, Weft
 from weft.cli.bench.measure import DIFFERS, TOLERANCE, Timed, difference, machine, ratio, take_turns
 from weft.cli.console import human_seconds, print_table, progress_bar
-from weft.cli.models import random_inputs
 from weft.cli.output_files import write_json
+from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.progress import Progress
 from weft.native import _rt
 from weft.support.errors import RuntimeFailure

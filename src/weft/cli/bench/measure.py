@@ -19,7 +19,7 @@ import numpy as np
 from weft.cli.bench.alone import PREFIX
 from weft.cli.bench.engines import Arrays, Engine, Weft, engine
 from weft.cli.console import human_bytes
-from weft.cli.models import random_inputs
+from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.progress import Progress
 from weft.support.errors import RuntimeFailure
 

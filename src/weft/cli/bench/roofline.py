@@ -11,10 +11,10 @@ from typing import TypeAlias
 import weft
 from weft.cli.bench.measure import machine
 from weft.cli.console import print_table, print_text, progress_bar
-from weft.cli.models import SYMBOLIC_SIZE, random_inputs
 from weft.cli.output_files import check_result, write_json
 from weft.driver.build import read_model
 from weft.driver.cache.code_cache import default_cache
+from weft.driver.measure.random_inputs import SYMBOLIC_SIZE, random_inputs
 from weft.driver.measure.roofline import Roofs, Standing, measure_roofs, place_kernels
 from weft.driver.options import check_options
 from weft.ir import free_vars

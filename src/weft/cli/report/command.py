@@ -12,11 +12,11 @@ from weft.cli.bench.measure import machine
 from weft.cli.bench.roofline import all_sizes
 from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import human_bytes, out, print_json
-from weft.cli.models import random_inputs
 from weft.cli.output_files import check_result
 from weft.cli.report.page import make_page
 from weft.cli.report.page_data import Timing, report_facts
 from weft.driver.build import Compilation
+from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.measure.roofline import measure_roofs, place_kernels
 from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -55,3 +55,8 @@ class NestBatch:
 
     def __len__(self) -> int:
         return len(self.axis)
+
+    def take(self, rows: Ints) -> NestBatch:
+        """Returns the nests of some of the plans."""
+        levels = {name: getattr(self, name)[rows] for name in ("axis", "extent", "step", "kind", "decisions")}
+        return replace(self, **levels)

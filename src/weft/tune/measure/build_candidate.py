@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from weft.codegen import link_here
-from weft.cost import Choosing, Following, Plan, parse_plan
+from weft.cost import Answering, Choosing, Following, Plan, Planner, addressed, parse_plan
 from weft.driver.cache.lock import Claim
 from weft.driver.kernel import KernelRequest, lower_scheduled
 from weft.loop import Program, parse_program
 from weft.schedule import Schedule, carry_out
 from weft.support.errors import ParseError, ScheduleError, WeftError
-from weft.targets import Target
 from weft.tune.measure.jobs import BuildJob, Built, Failed
 from weft.tune.measure.stage_clock import StageClock
 
@@ -43,7 +42,7 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
         program = read_program(job.program)
         plan = None if job.plan is None else parse_plan(job.plan)
     with clock.stage("schedule"):
-        schedule, plan = _scheduled(program, plan, job.target)
+        schedule, plan = _scheduled(program, plan, job)
     request = KernelRequest(
         NAME,
         lambda: ((), ()),  # they are loops already
@@ -62,9 +61,15 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
     return Built(image.code, offset, kernel.workspaces, str(plan), schedule.trace.to_json())
 
 
-def _scheduled(program: Program, plan: Plan | None, target: Target) -> tuple[Schedule, Plan]:
-    """Returns the scheduled loops, and the plan that was followed or, without one, that the rules' choices make."""
-    planner = Choosing(target) if plan is None else Following(plan)
+def _scheduled(program: Program, plan: Plan | None, job: BuildJob) -> tuple[Schedule, Plan]:
+    """Returns the scheduled loops, and the plan that was followed, with what the rules chose where it says nothing."""
+    planner = _planner(plan, job)
     schedule = carry_out(program, planner)
     planner.finish()
     return schedule, planner.plan
+
+
+def _planner(plan: Plan | None, job: BuildJob) -> Planner:
+    if plan is None:
+        return Choosing(job.target)
+    return Answering(job.target, addressed(plan.steps)) if job.has_gaps else Following(plan)

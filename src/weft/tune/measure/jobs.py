@@ -24,7 +24,8 @@ Kind: TypeAlias = Literal["plan", "error", "wrong", "raised", "memory", "timeout
 class BuildJob:
     """A kernel to build: its loops, and the plan that they are scheduled by, as texts.
 
-    Without *plan*, the rules take their cheapest candidates. The flags are those of `driver.kernel.KernelRequest`.
+    Without *plan*, the rules take their cheapest candidates; one that *has_gaps* is completed by them. The flags are those of
+    `driver.kernel.KernelRequest`.
     """
 
     program: str
@@ -34,6 +35,7 @@ class BuildJob:
     parallel: bool = True
     lift: bool = False
     passes: tuple[str, ...] = ()
+    has_gaps: bool = False
 
 
 @dataclass(frozen=True)

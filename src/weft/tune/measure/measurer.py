@@ -34,8 +34,9 @@ class Outcome:
 class Measurer:
     """Builds plans in *builder* and runs them in *runner*, in turns with the plan of *task*, the incumbent.
 
-    *task* gives the program, its flags and the target. At most *in_flight* plans are on their way at once. Plans of the same code
-    share its times. Raises `RuntimeFailure` where the incumbent can't be built.
+    *task* gives the program, its flags and the target; where plans have gaps (*has_gaps*), the rules complete them. At most
+    *in_flight* plans are on their way at once. Plans of the same code share its times. Raises `RuntimeFailure` where the incumbent
+    can't be built.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Measurer:
         threads: int = 1,
         seed: int = 0,
         in_flight: int = IN_FLIGHT,
+        has_gaps: bool = False,
     ) -> None:
         self.task, self.limits, self.threads, self.seed = task, limits or Limits(), threads, seed
+        self.has_gaps = has_gaps
         self._builder, self._runner, self._in_flight = builder, runner, in_flight
         self._known: dict[str, Outcome] = {}
         self._by_code: dict[bytes, Measured | Failed] = {}
@@ -72,7 +75,9 @@ class Measurer:
                         continue
                     waiting[plan] += 1
                     if waiting[plan] == 1:
-                        flights[self._builder.submit(build, replace(self.task, plan=plan))] = _Flight(plan)
+                        flights[self._builder.submit(build, replace(self.task, plan=plan, has_gaps=self.has_gaps))] = (
+                            _Flight(plan)
+                        )
                 if not flights:
                     return
                 for future in wait(flights, return_when=FIRST_COMPLETED).done:
@@ -83,6 +88,14 @@ class Measurer:
         finally:
             for future in flights:
                 future.cancel()
+
+    def again(self, plan: str, limits: Limits) -> Outcome:
+        """Returns the outcome of *plan*, measured once more beside the incumbent, within other *limits*."""
+        built = _value(self._builder.submit(build, replace(self.task, plan=plan, has_gaps=self.has_gaps)))
+        if not isinstance(built, Built):
+            return Outcome(plan, None, built)
+        job = RunJob(built, self.incumbent, self.task.program, self.task.target, self.seed, self.threads, limits)
+        return Outcome(plan, built, _value(self._runner.submit(run, job)))
 
     def promote(self, outcome: Outcome) -> None:
         """Takes a plan that was built as the incumbent that later ones are measured beside."""

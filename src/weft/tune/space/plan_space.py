@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -19,12 +20,10 @@ from weft.cost import (
     OuterOrder,
     Parallel,
     Plan,
-    Prefetch,
     ReduceOrder,
     ReduceTile,
     RegisterTile,
     Rule,
-    SkipPadding,
     Step,
     Tile,
     addressed,
@@ -33,14 +32,14 @@ from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace
-from weft.tune.features import Features, Ints, NestBatch, features_of, nests_of_programs
+from weft.tune.features import Features, Floats, Ints, NestBatch, features_of, nests_of_programs
 from weft.tune.space.find_knobs import find_knobs
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
 SKETCHED: Final[tuple[type[Decision], ...]] = (RegisterTile, CacheTile, OuterOrder, InnerOrder, ReduceTile, ReduceOrder)
-HIDDEN: Final = ("prefetch_distance", "prefetch_panels", "skip_padding")
-"""Numbers of a plan that its loops do not show."""
+SHOWN: Final = frozenset({*SKETCHED, Tile, Order, Rule})
+"""Decisions that loops show."""
 
 
 class PlanSpace(KnobSpace):
@@ -95,7 +94,10 @@ class PlanSpace(KnobSpace):
         return find_tiled_block(self.program, self.machine)
 
     def features(self, points: Ints) -> Features:
-        """Returns the features of *points*: from their decisions where rules tile, else from the programs scheduled by them."""
+        """Returns the features of *points*: of loops that follow from their decisions alone, and of the decisions themselves.
+
+        Where no rule tiles, the loops are those of the default plan, so that the decisions tell points apart.
+        """
         rules = np.array([self._rule(p) for p in points])
         rows = [np.flatnonzero(rules == rule) for rule in np.unique(rules)]
         made = [features_of(self.nests(points[r]), self.machine) for r in rows]
@@ -109,17 +111,41 @@ class PlanSpace(KnobSpace):
     def nests(self, points: Ints) -> NestBatch:
         """Returns the loops of *points*, which have one rule, around the block that is tiled, else the one of most work."""
         rule = self._rule(points[0])
+        hidden = np.stack([table[points[:, n]] for n, table in enumerate(self._numbers)], axis=0).sum(axis=0)
         if self.tiled is None or not rule:
-            programs = [self.schedule(p)[0].program for p in points]
-            return nests_of_programs(programs, fma=self.machine.isa.fma)
+            return replace(self._default_nest.take(np.zeros(len(points), np.int64)), **self._told(hidden))
         threads = np.array([d.loops if (d := self._decision(p, Parallel)) else 0 for p in points], np.int64)
         if rule == "sketch":
             tilings = self.tiled.sketch({k: self._table(points, k) for k in SKETCHED}, threads)
         else:
             orders = [self._decision(p, Order) or Order(by_rows=False) for p in points]
             tilings = self.tiled.tiles(self._table(points, Tile), orders, threads)
-        hidden = np.array([self._hidden(p) for p in points], np.float32)
-        return self.tiled.nests(tilings, hidden, HIDDEN)
+        return replace(self.tiled.nests(tilings), **self._told(hidden))
+
+    @cached_property
+    def _default_nest(self) -> NestBatch:
+        return nests_of_programs([self.schedule(self.default)[0].program], fma=self.machine.isa.fma)
+
+    def _told(self, hidden: Floats) -> dict[str, Any]:
+        return {"decisions": hidden, "decision_names": self._names}
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the numbers of decisions that loops do not show."""
+        kinds = {type(d): d for k in self.knobs for d in k.domain if type(d) not in SHOWN}
+        return tuple([f"{kind.__name__}.{field}" for kind, d in kinds.items() for field in _numbers_of(d)])
+
+    @cached_property
+    def _numbers(self) -> list[Floats]:
+        """The numbers of each decision of each knob, in the columns that `_names` names."""
+        tables = []
+        for k in self.knobs:
+            table = np.zeros((len(k.domain), len(self._names)), np.float32)
+            for row, d in enumerate(k.domain):
+                for field, value in _numbers_of(d).items() if type(d) not in SHOWN else ():
+                    table[row, self._names.index(f"{type(d).__name__}.{field}")] = value
+            tables.append(table)
+        return tables
 
     def _table(self, points: Ints, kind: type[D]) -> list[D]:
         return [d for p in points if (d := self._decision(p, kind)) is not None]
@@ -143,7 +169,13 @@ class PlanSpace(KnobSpace):
                 found[knob.address[1]] = lambda p, n=n, k=knob: k.domain[p[n]]  # type: ignore[misc]
         return found
 
-    def _hidden(self, point: Ints) -> tuple[float, float, float]:
-        prefetch, skip = self._decision(point, Prefetch), self._decision(point, SkipPadding)
-        distance, panels = (0, False) if prefetch is None else (prefetch.distance, prefetch.panels)
-        return float(distance), float(panels), float(skip is not None and skip.skip)
+
+def _numbers_of(decision: Decision) -> dict[str, float]:
+    """Returns the numbers and truths of a decision by their fields; of several in a field their sum."""
+    found: dict[str, float] = {}
+    for name, value in vars(decision).items():
+        parts = value if isinstance(value, tuple) else (value,)
+        numbers = [float(x) for x in parts if isinstance(x, int | float)]
+        if numbers:
+            found[name] = sum(numbers)
+    return found

@@ -42,7 +42,7 @@ from weft.schedule import (
     spatial_axes,
 )
 from weft.targets import Target
-from weft.tune.features import KINDS, Floats, Ints, NestAccess, NestBatch
+from weft.tune.features import KINDS, Ints, NestAccess, NestBatch
 
 _SERIAL, _PARALLEL, _UNROLLED, _VECTORIZED = (
     KINDS.index(k) for k in (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED, LoopKind.VECTORIZED)
@@ -154,8 +154,8 @@ class TiledBlock:
             order.insert(order.index(row), column)
         return order
 
-    def nests(self, t: Tilings, decisions: Floats, names: tuple[str, ...]) -> NestBatch:
-        """Returns the nests of tilings; *decisions* are those that loops do not show, under *names*."""
+    def nests(self, t: Tilings) -> NestBatch:
+        """Returns the nests of tilings."""
         n, count = len(t.tile), len(self.parts)
         extents = np.asarray(self.spatial)
         tiles = _ceil(extents, t.tile)
@@ -186,8 +186,8 @@ class TiledBlock:
             extent=extent,
             step=step,
             kind=kind,
-            decisions=decisions.reshape(n, len(names)),
-            decision_names=names,
+            decisions=np.zeros((n, 0), np.float32),
+            decision_names=(),
             axis_sizes=(*self.spatial, *self.reduced),
         )
 

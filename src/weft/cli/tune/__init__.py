@@ -1,0 +1,1 @@
+"""`weft tune`: the command, and what it shows while it searches."""

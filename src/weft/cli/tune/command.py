@@ -1,0 +1,102 @@
+"""`weft tune`: searches faster schedules for a model's kernels, and keeps them in a database of records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.console import Json, Quiet, Shape, Target, human_time, parse_shapes, print_json, print_table, print_text
+from weft.cli.tune.live_table import live_table
+from weft.runtime.artifact import is_artifact
+from weft.support.errors import InputError
+from weft.tune.session import TuneReport
+from weft.tune.tune_model import tune as tune_model
+
+
+def tune(
+    model: Annotated[Path, typer.Argument(help="An ONNX file.", show_default=False)],
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="How long to search.")] = 5.0,
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, help="How many candidates to try at most.", show_default=False)
+    ] = None,
+    records: Annotated[
+        Path, typer.Option("--records", metavar="DB", help="The database to keep what is found in.")
+    ] = Path("tune.db"),
+    tuner: Annotated[
+        str, typer.Option("--tuner", help="sa-xgb, sa-treernn, sa-xgb-regression, sa-analytical, ga, random, grid.")
+    ] = "sa-xgb",
+    target: Target = "cpu",
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of a call.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of all that is drawn by chance.")] = 0,
+    shape: Shape = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Search faster schedules for the kernels of MODEL.
+
+    Each candidate is compared with what the compiler does without a search, in turns. What is faster beyond noise is kept in DB,
+    for `weft compile MODEL --records DB` and all other commands that take --records. Ctrl-C ends the search and keeps all.
+
+    Examples:
+
+        weft tune resnet18.onnx --minutes 5 --records tune.db
+
+        weft tune resnet18.onnx --trials 200 --tuner random
+    """
+    if is_artifact(model):
+        raise InputError(f"{model} is compiled already", hint="give the ONNX model that it was made from")
+    with live_table(quiet or as_json) as watch:
+        report = tune_model(
+            model, minutes, records, trials, tuner, target, threads, seed, parse_shapes(shape) or None, watch
+        )
+    if as_json:
+        print_json(facts_of(report))
+    else:
+        _show(report, records)
+
+
+def facts_of(report: TuneReport) -> dict[str, object]:
+    """Returns what a session found, for JSON; times in seconds."""
+    ratio = report.ratio
+    return {
+        "seconds": report.seconds,
+        "candidates": report.measured,
+        "ratio": None if ratio is None else ratio.middle,
+        "ratio_low": None if ratio is None else ratio.low,
+        "ratio_high": None if ratio is None else ratio.high,
+        "stopped": report.reason,
+        "kernels": [
+            {
+                "name": task.name,
+                "seconds": task.seconds,
+                "calls": task.calls,
+                "candidates": len(report.trials_of(task)),
+                "ratio": None if (w := report.winner_of(task)) is None else w.ratio.middle,
+            }
+            for task in report.tasks
+        ],
+    }
+
+
+COLUMNS = ("kernel", "time", "tried", "time now")
+
+
+def _show(report: TuneReport, records: Path) -> None:
+    """Prints a row a kernel, and what became of the whole model."""
+    rows = []
+    for task in report.tasks:
+        winner = report.winner_of(task)
+        now = "" if winner is None else f"{winner.ratio.middle:.0%} ({winner.ratio.low:.0%} - {winner.ratio.high:.0%})"
+        rows.append([task.name, human_time(task.seconds), str(len(report.trials_of(task))), now])
+    print_table(COLUMNS, rows, elastic="kernel")
+    rate = report.measured / max(report.seconds, 1e-9)
+    print_text(f"\n{report.measured} candidates in {human_time(report.seconds)}, {rate:.1f} a second; {report.reason}")
+    if report.ratio is None:
+        print_text("Nothing is faster beyond noise than what the compiler does by itself: no record was made.")
+        return
+    print_text(
+        f"The model takes {report.ratio.middle:.1%} of its time before ({report.ratio.low:.1%} - {report.ratio.high:.1%}); "
+        f"use it: weft compile MODEL --records {records}"
+    )

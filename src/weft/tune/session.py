@@ -1,0 +1,220 @@
+"""Tuning a whole model: its kernels share the time, winners are measured again, and records keep what was found.
+
+report = weft.tune("model.onnx", minutes=5, records="tune.db")
+model = weft.compile("model.onnx", records="tune.db")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter, time
+from typing import Final
+
+import weft
+from weft.driver.cache.cache_key import compiler_facts
+from weft.driver.hardware import hardware_of
+from weft.records import Hardware, Measurement, Record, Store
+from weft.tune.allot import Progress, next_task
+from weft.tune.measure import Interval, Limits, local_executors
+from weft.tune.strategies import strategy
+from weft.tune.task_tuner import TaskTuner, Trial
+from weft.tune.tasks import Task
+
+SLICE: Final = 4.0
+"""Seconds that a task is tuned for before it is asked again which one is to be."""
+
+VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
+"""How long a winner is measured beside the incumbent before it replaces it."""
+
+LEAST_SHARE: Final = 0.002
+"""The part of a run that a kernel takes at least if it is tuned."""
+
+
+@dataclass(frozen=True, eq=False)
+class TuneOptions:
+    """What a tuning session is given: at most *minutes*, or *trials* in all; the tuner's name; threads; a seed."""
+
+    minutes: float = 5.0
+    trials: int | None = None
+    tuner: str = "sa-xgb"
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """A kernel that a candidate was found for, measured again beside the rules' schedule."""
+
+    task: Task
+    record: Record
+    ratio: Interval
+
+
+@dataclass(eq=False)
+class TuneReport:
+    """What a session did: its tasks, the trials of each by its workload, the winners, and the *reason* for which it ended.
+
+    `ratio` is the time of the whole model with the winners, relative to that before; None where none were recorded.
+    """
+
+    tasks: Sequence[Task]
+    trials: Mapping[str, list[Trial]]
+    winners: list[Winner]
+    seconds: float
+    reason: str
+    ratio: Interval | None = None
+
+    @property
+    def measured(self) -> int:
+        """How many candidates were tried."""
+        return sum(map(len, self.trials.values()))
+
+    def trials_of(self, task: Task) -> list[Trial]:
+        """Returns the candidates that were tried for *task*."""
+        return self.trials.get(task.workload.digest, [])
+
+    def winner_of(self, task: Task) -> Winner | None:
+        """Returns the winner of *task*, None if there is none."""
+        return next((w for w in self.winners if w.task is task), None)
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a session tells while it runs.
+
+    It is about one candidate of *task*, which takes *share* of a run; *speedup* is the best of that task so far. There were
+    *trials* candidates in *seconds* of *budget*.
+    """
+
+    task: Task
+    share: float
+    speedup: float
+    trials: int
+    seconds: float
+    budget: float
+
+
+Watch = Callable[[Status], object]
+
+
+class Session:
+    """Tunes the kernels of one compiled model."""
+
+    def __init__(self, tasks: Sequence[Task], options: TuneOptions, store: Store, watch: Watch | None = None) -> None:
+        self.whole = sum(t.seconds for t in tasks)
+        self.tasks = [t for t in tasks if t.seconds >= LEAST_SHARE * self.whole]
+        self.options, self.store, self.watch = options, store, watch
+        self.strategy = strategy(options.tuner)
+        self.hardware = hardware_of(self.tasks[0].target) if self.tasks else Hardware("")
+        self.tuners: dict[int, TaskTuner] = {}
+        self.begin = perf_counter()
+        self.count = 0
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds since the session began."""
+        return perf_counter() - self.begin
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time, or the number of trials, is used up."""
+        spent = self.options.trials is not None and self.count >= self.options.trials
+        return spent or self.elapsed >= 60 * self.options.minutes
+
+    def run(self) -> TuneReport:
+        """Tunes until the session is over, nothing is left to try, or it is interrupted; measures the winners again."""
+        with ExitStack() as stack:
+            self.builder, self.runner = (stack.enter_context(e) for e in local_executors(threads=self.options.threads))
+            reason = self._search()
+            winners = [w for n in sorted(self.tuners) if (w := self._winner(self.tuners[n])) is not None]
+        trials = {t.task.workload.digest: t.trials for t in self.tuners.values()}
+        return TuneReport(self.tasks, trials, winners, self.elapsed, reason)
+
+    def _search(self) -> str:
+        """Tunes task after task; returns why it ended."""
+        progress = [Progress(t.seconds, []) for t in self.tasks]
+        try:
+            while (n := next_task(progress)) is not None:
+                if self.is_over:
+                    return "the time is over" if self.options.trials is None else "the time, or the trials, are used up"
+                self._slice(n, progress[n])
+        except KeyboardInterrupt:
+            return "it was interrupted"
+        return "nothing is left to try"
+
+    def _slice(self, n: int, progress: Progress) -> None:
+        """Tunes task number *n* for a while."""
+        tuner, before, end = self._tuner(n), self.tuners[n].speedup if n in self.tuners else 1.0, perf_counter() + SLICE
+        for trial in tuner.run(lambda: not self.is_over and perf_counter() < end):
+            self.count += 1
+            self._keep(tuner.task, trial)
+            self._tell(tuner)
+        progress.slices.append(1 / before - 1 / tuner.speedup)
+        progress.is_done = tuner.is_exhausted
+
+    def _tuner(self, n: int) -> TaskTuner:
+        if n not in self.tuners:
+            task = self.tasks[n]
+            self.store.add(self.hardware, task.workload)
+            known = self.store.measurements(task.workload.digest, self.hardware.digest)
+            others = [t.samples for t in self.tuners.values() if t.trials and t.model is not None]
+            self.tuners[n] = TaskTuner(
+                task,
+                self.strategy,
+                self.builder,
+                self.runner,
+                seed=self.options.seed,
+                threads=self.options.threads,
+                known=known,
+                history=others,
+            )
+        return self.tuners[n]
+
+    def _keep(self, task: Task, trial: Trial) -> None:
+        """Stores a trial, and the incumbent's time beside it."""
+        measured = trial.outcome.measured
+        failure = "" if measured is not None else trial.outcome.result.kind  # type: ignore[union-attr]
+        key = task.workload.digest, self.hardware.digest, weft.__version__
+        beside = [] if measured is None else [Measurement(*key, str(task.plan), _median(measured.incumbent))]
+        seconds = None if measured is None else beside[0].seconds * measured.ratio.middle  # type: ignore[operator]
+        found = Measurement(*key, trial.plan, seconds, failure, time(), self.options.tuner)
+        self.store.add(found, *beside)
+
+    def _tell(self, tuner: TaskTuner) -> None:
+        if self.watch is not None:
+            budget = 60 * self.options.minutes
+            share = tuner.task.seconds / self.whole
+            self.watch(Status(tuner.task, share, tuner.speedup, self.count, self.elapsed, budget))
+
+    def _winner(self, tuner: TaskTuner) -> Winner | None:
+        """Measures the best candidate of a task again; returns it if it is faster beyond noise."""
+        outcome = tuner.verified(VERIFIED)
+        measured = None if outcome is None else outcome.measured
+        if outcome is None or outcome.built is None or measured is None or measured.ratio.high >= 1:
+            return None
+        beside, ratio = _median(measured.incumbent), measured.ratio
+        record = Record(
+            workload=tuner.task.workload.digest,
+            hardware=self.hardware.digest,
+            weft=weft.__version__,
+            plan=outcome.built.plan,
+            seconds=ratio.middle * beside,
+            low=ratio.low * beside,
+            high=ratio.high * beside,
+            baseline=beside,
+            samples=len(measured.times),
+            verified=True,
+            threads=self.options.threads,
+            backend=compiler_facts(tuner.task.target)[-1],
+            target=tuner.task.target.name,
+            trace=outcome.built.trace,
+            time=time(),
+            origin=self.options.tuner,
+        )
+        return Winner(tuner.task, record, measured.ratio)
+
+
+def _median(times: Sequence[float]) -> float:
+    return sorted(times)[len(times) // 2]

@@ -1,0 +1,155 @@
+"""Tunes one kernel: proposes points, has them measured beside the incumbent, and learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final
+
+import numpy as np
+
+from weft.cost import Step, parse_plan
+from weft.records import Measurement
+from weft.support.errors import ParseError
+from weft.tune.explore import History
+from weft.tune.features import Doubles, Features, Ints
+from weft.tune.measure import Limits, Measurer, Outcome
+from weft.tune.models import Samples
+from weft.tune.space import PlanSpace
+from weft.tune.strategies import Strategy
+from weft.tune.tasks import Task
+
+BATCH: Final = 16
+"""The points that are proposed at once."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measured candidate: the open plan that was proposed, what became of it, and the time since the tuner of its task began.
+
+    `score` is the throughput relative to the incumbent's, 0 for what failed.
+    """
+
+    point: Ints
+    plan: str
+    outcome: Outcome
+    score: float
+    second: float
+
+
+class TaskTuner:
+    """Searches the plans of *task*; `best` is the fastest candidate so far with its score, if any is faster than the incumbent.
+
+    *fixed* are decisions that all plans are to have. *known* are measurements of before: points that are not measured again.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        strategy: Strategy,
+        builder: Executor,
+        runner: Executor,
+        *,
+        seed: int = 0,
+        threads: int = 1,
+        limits: Limits | None = None,
+        fixed: Sequence[Step] = (),
+        known: Sequence[Measurement] = (),
+        history: Sequence[Samples] = (),
+    ) -> None:
+        self.task = task
+        self.space = PlanSpace(task.request.program, task.target, fixed)
+        self.explorer, self.model = strategy.begin(self.space, seed)
+        self.history = History(len(self.space.sizes))
+        self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)
+        self.trials: list[Trial] = []
+        self.best: tuple[str, float] | None = None
+        self._others = history
+        self._features: list[Features] = []
+        self._scores: list[float] = []
+        self._begin = perf_counter()
+        self._resume(known)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether all points were measured."""
+        return len(self.history) >= self.space.count
+
+    @property
+    def speedup(self) -> float:
+        """How much faster the best candidate is than the incumbent; 1 where none is."""
+        return 1.0 if self.best is None else self.best[1]
+
+    def run(self, go_on: Callable[[], bool]) -> Iterator[Trial]:
+        """Measures candidates while *go_on* says so; yields each as it comes."""
+        proposed: dict[str, Ints] = {}
+        for outcome in self.measurer.submit(self._stream(go_on, proposed)):
+            trial = self._trial(proposed[outcome.plan], outcome)
+            self.trials.append(trial)
+            yield trial
+
+    def verified(self, limits: Limits) -> Outcome | None:
+        """Returns the best candidate measured again within *limits*; None if there is none."""
+        return None if self.best is None else self.measurer.again(self.best[0], limits)
+
+    def _stream(self, go_on: Callable[[], bool], proposed: dict[str, Ints]) -> Iterator[str]:
+        """Yields plans, a batch after another: each batch is chosen by what was measured until then."""
+        while go_on():
+            points = self.explorer.propose(BATCH, self.history)
+            if not len(points):
+                return
+            self.history.add(points, np.zeros(len(points)))  # so that none is proposed again while it is on its way
+            for point in points:
+                if not go_on():
+                    return
+                text = str(self.space.open_plan(point))
+                proposed[text] = point
+                yield text
+            self._learn()
+
+    def _trial(self, point: Ints, outcome: Outcome) -> Trial:
+        score = 0.0 if outcome.measured is None else 1.0 / outcome.measured.ratio.middle
+        self._note(point, outcome.plan, score)
+        return Trial(point, outcome.plan, outcome, score, perf_counter() - self._begin)
+
+    def _note(self, point: Ints, plan: str, score: float) -> None:
+        if score > self.speedup:
+            self.best = plan, score
+        self.history.set_score(point, score)
+        self.explorer.observe(point[None, :], np.array([score]))
+        self._scores.append(score)
+        if self.model is not None:
+            self._features.append(self.space.features(point[None, :]))
+
+    def _learn(self) -> None:
+        """Fits the model to all that was measured."""
+        if self.model is not None and self._scores:
+            self.model.fit(self.samples.with_history(self._others, HISTORY_WEIGHT))
+
+    @property
+    def samples(self) -> Samples:
+        """The measured plans, for models of this task and of others."""
+        scores: Doubles = np.array(self._scores)
+        seconds = np.where(scores > 0, 1.0 / np.maximum(scores, TINY), np.inf)
+        return Samples.of_times(Features.joined(self._features), seconds)
+
+    def _resume(self, known: Sequence[Measurement]) -> None:
+        """Takes what was measured before as measured, where the incumbent was measured beside it."""
+        beside = [m.seconds for m in known if m.plan == str(self.task.plan) and m.seconds is not None]
+        for m in known if beside else ():
+            try:
+                point = self.space.point_of(parse_plan(m.plan))
+            except ParseError:
+                continue  # by another version of Weft
+            if m.plan != str(self.task.plan) and not self.history.contains(point[None, :])[0]:
+                self.history.add(point[None, :], np.zeros(1))
+                self._note(point, m.plan, 0.0 if m.seconds is None else min(beside) / m.seconds)
+        self._learn()
+
+
+HISTORY_WEIGHT: Final = 0.3
+"""How much the samples of other tasks count beside those of a task itself."""
+
+TINY: Final = 1e-9

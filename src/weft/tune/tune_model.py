@@ -1,0 +1,114 @@
+"""`weft.tune`: tunes a model, and keeps what is faster, kernel by kernel and for the whole model, in a database of records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Final
+
+from weft.driver.build import Compilation, build
+from weft.driver.cache.cache_key import Shapes
+from weft.driver.cache.code_cache import default_cache
+from weft.driver.calibrate import target_here
+from weft.driver.check_target import check_runs_here
+from weft.driver.measure.random_inputs import random_inputs
+from weft.driver.options import CompileOptions
+from weft.records import Store
+from weft.runtime.model import Model
+from weft.support.arguments import check_threads
+from weft.support.errors import InputError
+from weft.tune.measure import Interval, median_interval
+from weft.tune.session import Session, TuneOptions, TuneReport, Watch, Winner
+from weft.tune.tasks import tasks_of
+
+COMPARED: Final = 3.0
+"""Seconds for which the tuned model and the one before are called in turns."""
+
+CONFIDENCE: Final = 0.95
+
+
+def tune(
+    model: object,
+    minutes: float = 5.0,
+    records: str | os.PathLike[str] = "tune.db",
+    trials: int | None = None,
+    tuner: str = "sa-xgb",
+    target: str = "cpu",
+    threads: int = 1,
+    seed: int = 0,
+    shapes: Shapes | None = None,
+    watch: Watch | None = None,
+) -> TuneReport:
+    """Searches faster schedules for the kernels of *model*, for at most *minutes*, and at most *trials* candidates in all.
+
+    *model*, *target* and *shapes* are as for `weft.compile`; dynamic dimensions need a size. What is found is stored in the
+    database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
+    beyond noise, measured again, kernel by kernel and then in the whole model. Candidates that were measured before are not
+    measured again, so that a session that was stopped goes on. *tuner* is one of `weft.tune.strategies.TUNERS`. *watch* is called
+    with a `Status` after each candidate; an exception that it raises ends the session, and all that was measured is kept.
+
+    Raises `InputError` for arguments that don't fit, `ModelError` for a model that can't be compiled, `RecordsError` where the
+    database can't be written.
+    """
+    options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed)
+    cache = default_cache()
+    machine = target_here(target, None, cache)
+    check_runs_here(machine, target, "tune where the model is to run")
+    with Store(records) as store:
+        made = build(model, machine, CompileOptions(), shapes, cache)
+        inputs = random_inputs(made.package.inputs)
+        session = Session(tasks_of(made, inputs, options.threads), options, store, watch)
+        report = session.run()
+        report.ratio = _kept(model, made, report.winners, store, shapes, options.threads)
+        if report.ratio is None:
+            report.winners.clear()
+    return report
+
+
+def _positive(minutes: object) -> float:
+    if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not minutes > 0:
+        raise InputError(f"minutes is {minutes!r}", hint="give a number above 0, such as minutes=5")
+    return float(minutes)
+
+
+def _kept(
+    model: object, made: Compilation, winners: Sequence[Winner], store: Store, shapes: Shapes | None, threads: int
+) -> Interval | None:
+    """Stores the winners if the model is faster with them beyond noise; returns by how much, None if it is not."""
+    if not winners:
+        return None
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder) / "winners.db")
+        with Store(path) as found:
+            found.add(*[e for w in winners for e in (w.task.workload, w.record)])
+            tuned = build(model, made.target, CompileOptions(records=path), shapes, default_cache())
+            ratio = compare_models(tuned, made, threads)
+            if ratio.high >= 1:
+                return None
+            store.merge(found)
+    return ratio
+
+
+def compare_models(a: Compilation, b: Compilation, threads: int) -> Interval:
+    """Returns the interval of the median of the time of *a*, relative to that of *b*, called in turns."""
+    models = [Model(x.package, threads=threads) for x in (a, b)]
+    inputs = random_inputs(models[0].inputs)
+    clock = process_time if threads == 1 else perf_counter
+    found: list[float] = []
+    end = perf_counter() + COMPARED
+    while len(found) < MOST_TURNS and (perf_counter() < end or len(found) < FEWEST_TURNS):
+        seconds = []
+        for m in models[:: 1 if len(found) % 2 else -1]:
+            start = clock()
+            m(**inputs)
+            seconds.append(clock() - start)
+        first, second = seconds[:: 1 if len(found) % 2 else -1]
+        found.append(first / second)
+    return median_interval(found[1:], CONFIDENCE)
+
+
+FEWEST_TURNS: Final = 11
+MOST_TURNS: Final = 2000
