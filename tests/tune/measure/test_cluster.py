@@ -59,7 +59,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolchainError) as error:
         cluster_executor("tcp://127.0.0.1:1")
     assert str(error.value) == (
-        "a cluster is reached by Dask, and there is no package no_dask_here\n  hint: pip install 'weft[cluster]'"
+        "a cluster is reached by Dask, and there is no package no_dask_here\n  hint: pip install no_dask_here"
     )
 
 

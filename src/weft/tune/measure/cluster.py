@@ -25,7 +25,7 @@ def cluster_executor(address: str, *, retries: int = 3) -> Executor:
     except ModuleNotFoundError as error:
         raise ToolchainError(
             f"a cluster is reached by Dask, and there is no package {error.name}",
-            hint="pip install 'weft[cluster]'",
+            hint=f"pip install {error.name}",
         ) from None
     made: Executor = connect(address, retries)
     return made

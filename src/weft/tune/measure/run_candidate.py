@@ -44,7 +44,7 @@ def run(job: RunJob) -> Measured | Failed:
             return Failed("error", str(error), clock.seconds)
 
 
-class _WrongResults(WeftError):
+class _WrongResults(Exception):
     """A kernel computes something else than its program, or writes where it may not."""
 
 
