@@ -74,7 +74,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
 _RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}
 """What stands for a public name in the package weft-runtime, which has no compiler."""
 
-_MODULES: Final = ("backend",)
+_MODULES: Final = ("backend", "tune")
 """Modules that are attributes without being imported."""
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)

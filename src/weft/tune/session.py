@@ -7,6 +7,7 @@ model = weft.compile("model.onnx", records="tune.db")
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter, time
@@ -17,7 +18,7 @@ from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Record, Store
 from weft.tune.allot import Progress, next_task
-from weft.tune.measure import Interval, Limits, local_executors
+from weft.tune.measure import Interval, Limits, cluster_executor, local_executors
 from weft.tune.strategies import strategy
 from weft.tune.task_tuner import TaskTuner, Trial
 from weft.tune.tasks import Task
@@ -34,13 +35,17 @@ LEAST_SHARE: Final = 0.002
 
 @dataclass(frozen=True, eq=False)
 class TuneOptions:
-    """What a tuning session is given: at most *minutes*, or *trials* in all; the tuner's name; threads; a seed."""
+    """What a tuning session is given: at most *minutes*, or *trials* in all; the tuner's name; threads; a seed.
+
+    *cluster* is the address of the scheduler of a Dask cluster, whose machines build and run the candidates.
+    """
 
     minutes: float = 5.0
     trials: int | None = None
     tuner: str = "sa-xgb"
     threads: int = 1
     seed: int = 0
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,7 @@ Watch = Callable[[Status], object]
 
 
 class Session:
-    """Tunes the kernels of one compiled model."""
+    """Tunes the kernels of one compiled model, in the processes of this machine or of a cluster."""
 
     def __init__(self, tasks: Sequence[Task], options: TuneOptions, store: Store, watch: Watch | None = None) -> None:
         self.whole = sum(t.seconds for t in tasks)
@@ -126,11 +131,18 @@ class Session:
     def run(self) -> TuneReport:
         """Tunes until the session is over, nothing is left to try, or it is interrupted; measures the winners again."""
         with ExitStack() as stack:
-            self.builder, self.runner = (stack.enter_context(e) for e in local_executors(threads=self.options.threads))
+            self.builder, self.runner = (stack.enter_context(e) for e in self._executors())
             reason = self._search()
             winners = [w for n in sorted(self.tuners) if (w := self._winner(self.tuners[n])) is not None]
         trials = {t.task.workload.digest: t.trials for t in self.tuners.values()}
         return TuneReport(self.tasks, trials, winners, self.elapsed, reason)
+
+    def _executors(self) -> tuple[Executor, Executor]:
+        """Returns who builds, and who runs."""
+        if self.options.cluster is None:
+            return local_executors(threads=self.options.threads)
+        shared = cluster_executor(self.options.cluster)
+        return shared, shared
 
     def _search(self) -> str:
         """Tunes task after task; returns why it ended."""

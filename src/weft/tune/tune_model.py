@@ -41,6 +41,7 @@ def tune(
     seed: int = 0,
     shapes: Shapes | None = None,
     watch: Watch | None = None,
+    cluster: str | None = None,
 ) -> TuneReport:
     """Searches faster schedules for the kernels of *model*, for at most *minutes*, and at most *trials* candidates in all.
 
@@ -48,12 +49,13 @@ def tune(
     database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
     beyond noise, measured again, kernel by kernel and then in the whole model. Candidates that were measured before are not
     measured again, so that a session that was stopped goes on. *tuner* is one of `weft.tune.strategies.TUNERS`. *watch* is called
-    with a `Status` after each candidate; an exception that it raises ends the session, and all that was measured is kept.
+    with a `Status` after each candidate; `KeyboardInterrupt` ends the session, and all that was measured is kept. *cluster* is
+    the address of a Dask scheduler, `tcp://host:8786`, on whose machines candidates are built and run.
 
     Raises `InputError` for arguments that don't fit, `ModelError` for a model that can't be compiled, `RecordsError` where the
     database can't be written.
     """
-    options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed)
+    options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed, cluster)
     cache = default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")

@@ -31,6 +31,10 @@ def tune(
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of a call.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="The seed of all that is drawn by chance.")] = 0,
     shape: Shape = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Measure on a Dask cluster.", show_default=False),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -49,7 +53,7 @@ def tune(
         raise InputError(f"{model} is compiled already", hint="give the ONNX model that it was made from")
     with live_table(quiet or as_json) as watch:
         report = tune_model(
-            model, minutes, records, trials, tuner, target, threads, seed, parse_shapes(shape) or None, watch
+            model, minutes, records, trials, tuner, target, threads, seed, parse_shapes(shape) or None, watch, cluster
         )
     if as_json:
         print_json(facts_of(report))

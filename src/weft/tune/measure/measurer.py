@@ -35,8 +35,8 @@ class Measurer:
     """Builds plans in *builder* and runs them in *runner*, in turns with the plan of *task*, the incumbent.
 
     *task* gives the program, its flags and the target; where plans have gaps (*has_gaps*), the rules complete them. At most
-    *in_flight* plans are on their way at once. Plans of the same code share its times. Raises `RuntimeFailure` where the incumbent
-    can't be built.
+    *in_flight* plans are on their way at once. Plans of the same code share its times. Raises `RuntimeFailure` where the
+    incumbent can't be built.
     """
 
     def __init__(

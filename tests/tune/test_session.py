@@ -1,0 +1,129 @@
+"""A session keeps all that it measures, goes on where it stopped, and records only what is faster beyond noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.models import mlp
+
+import weft
+from weft.records import Store
+from weft.support.errors import InputError
+from weft.tune import session as sessions
+from weft.tune import tune_model
+from weft.tune.measure import Interval, Measured, RunJob, measurer
+from weft.tune.session import Status, TuneReport
+
+
+@pytest.fixture(autouse=True)
+def threads_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds and runs in threads of this process."""
+    monkeypatch.setattr(sessions, "local_executors", lambda **_: (ThreadPoolExecutor(1), ThreadPoolExecutor(1)))
+
+
+class Machine:
+    """A machine on which the candidates whose code is in a given class take so much of the incumbent's time."""
+
+    def __init__(self, ratio: float, width: float = 0.01) -> None:
+        self.ratio, self.width, self.runs = ratio, width, 0
+
+    def __call__(self, job: RunJob) -> Measured:
+        self.runs += 1
+        assert job.incumbent is not None
+        is_other = job.candidate.digest != job.incumbent.digest
+        middle = self.ratio if is_other else 1.0
+        ratio = Interval(middle * (1 - self.width), middle, middle * (1 + self.width))
+        return Measured((1e-4 * middle,), (1e-4,), ratio, is_early=False, error=0.0)
+
+
+def tune(path: Path, **options: object) -> TuneReport:
+    return tune_model.tune(mlp(), records=path, **{"trials": 12, "tuner": "random", **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "tune.db"
+
+
+@pytest.fixture
+def is_faster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets the tuned model be faster, whatever it is."""
+    monkeypatch.setattr(tune_model, "compare_models", lambda *_: Interval(0.7, 0.8, 0.9))
+    yield
+
+
+def test_what_is_faster_is_recorded_and_followed(
+    database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
+) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    report = tune(database)
+    assert report.winners
+    with Store(database) as store:
+        assert {r.workload for r in store.records()} == {w.task.workload.digest for w in report.winners}
+        assert all(r.verified and r.high < (r.baseline or 0) for r in store.records())
+    plans = {w.task.workload.digest: w.record.plan for w in report.winners}
+    followed = weft.build(mlp(), options=tune_model.CompileOptions(records=str(database))).requests
+    assert {r.workload: str(r.plan) for r in followed.values() if r.plan is not None} == plans
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.3, 0.995])
+def test_nothing_else_is(database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None, ratio: float) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(ratio))
+    report = tune(database)
+    assert (report.winners, report.ratio) == ([], None)
+    with Store(database) as store:
+        assert list(store.records()) == []
+        assert len(store.measurements()) > 0
+
+
+def test_kernels_that_make_the_model_slower_are_not_recorded(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    monkeypatch.setattr(tune_model, "compare_models", lambda *_: Interval(0.9, 1.0, 1.1))
+    report = tune(database)
+    assert (report.winners, report.ratio) == ([], None)
+    with Store(database) as store:
+        assert list(store.records()) == []
+
+
+def test_a_session_goes_on_where_it_stopped(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(1.2)
+    monkeypatch.setattr(measurer, "run", machine)
+    first = tune(database, seed=1)
+    with Store(database) as store:
+        kept = {m.plan for m in store.measurements()}
+    second = tune(database, seed=1)
+    again = {t.plan for t in sum(second.trials.values(), [])}
+    assert {t.plan for t in sum(first.trials.values(), [])} <= kept
+    assert again
+    assert not again & kept
+
+
+def test_an_interrupted_session_keeps_all(database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    seen: list[Status] = []
+
+    def watch(status: Status) -> None:
+        seen.append(status)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    report = tune(database, watch=watch)
+    assert report.reason == "it was interrupted"
+    assert report.winners
+    with Store(database) as store:
+        assert len([m for m in store.measurements() if m.origin]) == 3
+
+
+def test_wrong_arguments(database: Path) -> None:
+    with pytest.raises(InputError, match="there is no tuner 'magic'"):
+        tune(database, tuner="magic")
+    with pytest.raises(InputError, match="minutes is 0"):
+        tune(database, minutes=0)
+
+
+def test_the_module_is_the_function(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(1.2))
+    assert isinstance(weft.tune(mlp(), records=database, trials=2, tuner="random"), TuneReport)  # type: ignore[operator]
