@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,9 +70,7 @@ def cycles_of(code: StraightCode, caches: tuple[CacheTraffic, CacheTraffic, Cach
         np.where(c.holds, 0.0, c.nbytes * per_byte(1.0, target))
         for c, per_byte in zip(caches, (l2_cycles, l3_cycles, memory_cycles), strict=True)
     ]
-    busy = np.stack([arithmetic, loads, code.stores, issue, code.latency, code.entries * code.trips], axis=1)
-    far = np.maximum(l3, memory)
+    step = np.stack([arithmetic, loads, code.stores, issue, code.latency])
+    demands = np.concatenate([step * (code.entries * code.trips), [l2, np.maximum(l3, memory)]]).T
     overhead = code.entries * (code.trips * LOOP_CYCLES + ENTRY_CYCLES)
-    steps = [Demand(*row[:5]).times(row[5]) for row in busy.tolist()]
-    demands = [replace(s, l2=a, far=b) for s, a, b in zip(steps, l2.tolist(), far.tolist(), strict=True)]
-    return np.asarray([d.cycles for d in demands]) + overhead
+    return np.asarray([Demand(*row).cycles for row in demands.tolist()], np.float64) + overhead

@@ -47,7 +47,7 @@ class _BoostedTrees:
 
     def _predict(self, features: Features, margin: Doubles) -> Doubles:
         if self._booster is None or not len(features):
-            return margin
+            return analytical_score(features)
         found = self._booster.inplace_predict(features.flat, base_margin=margin, predict_type="margin")
         return np.asarray(found, np.float64)
 
@@ -77,16 +77,17 @@ class XgbRank(_BoostedTrees):
 class XgbRegression(_BoostedTrees):
     """Learns the logarithm of a plan's throughput, relative to the best of its group."""
 
-    def __init__(self, seed: int = 0, threads: int = 1) -> None:
+    def __init__(self, seed: int = 0, threads: int = 1, prior: float = 1.0) -> None:
         super().__init__(seed, threads)
         self._parameters |= {"objective": "reg:squarederror"}
+        self._prior = prior
 
     def fit(self, samples: Samples) -> None:
         """Learns how far throughputs are from their estimates; of these, those of each group have the same mean."""
         if len(samples) < 2:
             return
         labels = np.log2(np.maximum(samples.scores, LEAST_SCORE))
-        margin = analytical_score(samples.features)
+        margin = self._prior * analytical_score(samples.features)
         for g in np.unique(samples.groups):
             mine = samples.groups == g
             margin[mine] += (labels[mine] - margin[mine]).mean()
@@ -94,4 +95,4 @@ class XgbRegression(_BoostedTrees):
 
     def predict(self, features: Features) -> Doubles:
         """Returns logarithms of throughputs, up to a constant."""
-        return self._predict(features, analytical_score(features))
+        return self._predict(features, self._prior * analytical_score(features))

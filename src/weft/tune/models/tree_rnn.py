@@ -76,7 +76,7 @@ class TreeRnn:
     def predict(self, features: Features) -> Doubles:
         """Returns scores of which only differences matter."""
         if self._scale is None or not len(features):
-            return self._prior * analytical_score(features)
+            return analytical_score(features)
         with _threads(self._threads), torch.no_grad():
             levels, whole, prior = self._inputs(features)
             return np.asarray((prior + self._score(levels, whole)).numpy(), np.float64)

@@ -1,0 +1,51 @@
+"""The points that were measured, with their scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.tune.features import Bools, Doubles, Ints
+
+
+def keys_of(points: Ints) -> list[bytes]:
+    """Returns a key for each point, the same for the same point."""
+    rows = np.ascontiguousarray(points, np.int64)
+    return [row.tobytes() for row in rows]
+
+
+def distinct(points: Ints) -> Ints:
+    """Returns *points* without those that stood before, in their order."""
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys_of(points)):
+        first.setdefault(key, i)
+    return points[list(first.values())]
+
+
+class History:
+    """Measured points of one space, in the order in which they were measured; a score is a throughput, 0 for what failed."""
+
+    def __init__(self, knobs: int) -> None:
+        self.points: Ints = np.zeros((0, knobs), np.int64)
+        self.scores: Doubles = np.zeros(0)
+        self._keys: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def add(self, points: Ints, scores: Doubles) -> None:
+        """Notes that *points* have *scores*."""
+        self.points = np.concatenate([self.points, points])
+        self.scores = np.concatenate([self.scores, scores])
+        self._keys.update(keys_of(points))
+
+    def contains(self, points: Ints) -> Bools:
+        """Tells which of *points* were measured."""
+        return np.asarray([key in self._keys for key in keys_of(points)], np.bool_)
+
+    def unseen(self, points: Ints) -> Ints:
+        """Returns those of *points* that were not measured, each once."""
+        return distinct(points[~self.contains(points)])
+
+    def best(self, n: int) -> Ints:
+        """Returns the *n* points with the highest scores, the best first."""
+        return self.points[np.argsort(-self.scores, kind="stable")[:n]]
