@@ -20,7 +20,10 @@ from weft.cli.console import human_bytes, human_seconds
 from weft.cli.main import COMMANDS
 from weft.targets import cpuinfo, listed_core
 
-GROUPS = {"cache": ("ls", "size", "clear")}
+GROUPS = {
+    "cache": ("ls", "size", "clear"),
+    "records": ("ls", "show", "merge", "export", "import", "prune", "salvage"),
+}
 ALONE = [name for name in COMMANDS if name not in GROUPS]
 CALLS = [*ALONE, *[f"{group} {name}" for group, names in GROUPS.items() for name in names]]
 LONG = "x" * 300
@@ -99,6 +102,7 @@ def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> 
         "--denormals",
         "--without",
         "--verify",
+        "--records",
         "--no-cache",
         "-q",
         "-v",

@@ -28,6 +28,8 @@ from weft.driver.cache.code_cache import Cache
 from weft.ir import Var, const, index
 from weft.ir.text.parser import TextError
 from weft.loop import Buffer, Function, Program, Store, parse_program, verify
+from weft.records import Measurement
+from weft.records import Store as RecordStore
 from weft.schedule import Schedule
 from weft.support.dtypes import f32, i64
 from weft.support.errors import GradientError, TypeMismatch, UnknownValues, VerifyError
@@ -160,12 +162,29 @@ def interpreting(body: str, value: object) -> Callable[[Path], object]:
     return lambda _: interpret(parse_program(body), [value])  # type: ignore[list-item]
 
 
+def opening(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Returns a way to compile with tuning records in a file that *make* writes."""
+
+    def fail(folder: Path) -> object:
+        make(folder / "tune.db")
+        return weft.compile(mlp(), records=folder / "tune.db")
+
+    return fail
+
+
+def damaged_records(path: Path) -> None:
+    with RecordStore(path) as store:
+        store.add(*[Measurement("w", "h", "0.1.0", f"plan {n}" * 99) for n in range(99)])
+    path.write_bytes(path.read_bytes()[:9000])
+
+
 CASES: tuple[Case, ...] = (
     *of_models(),
     Case("what is no model", weft.ModelError, lambda _: weft.compile(42)),
     Case("a size for a dimension that there is not", weft.ModelError, compiling(shapes={"bach": 2})),
     Case("a shape that an input decides", UnknownValues, resize_by_input),
     Case("an optimization level that there is not", weft.InputError, compiling(opt_level=4)),
+    Case("records that are no path", weft.InputError, compiling(records=3)),
     Case("a precision that there is not", weft.InputError, compiling(precision="fp16")),
     Case("an optimization that there is not", weft.InputError, compiling(without=["magic"])),
     Case("no threads", weft.InputError, compiling(threads=0)),
@@ -185,6 +204,11 @@ CASES: tuple[Case, ...] = (
     Case("a link in the place of the folder", weft.CacheError, linked_cache),
     Case("a folder with other files", weft.CacheError, cache_with_other_files),
     Case("a file in the place of the folder", weft.CacheError, cache_of_a_file),
+    Case("tuning records that are not there", weft.RecordsError, opening(lambda path: None)),
+    Case(
+        "tuning records that are something else", weft.RecordsError, opening(lambda path: path.write_bytes(b"x" * 9999))
+    ),
+    Case("tuning records that are damaged", weft.RecordsError, opening(damaged_records)),
     Case("outputs larger than the memory", weft.DeviceError, outer_product),
     Case("operands of two types", TypeMismatch, lambda _: Var("a", f32) + Var("b", i64)),
     Case("the gradient of integers", GradientError, no_derivative),

@@ -35,6 +35,7 @@ HINTED = {
     "InputError",
     "ArtifactError",
     "CacheError",
+    "RecordsError",
     "DeviceError",
     "RuntimeFailure",
     "ToolchainError",

@@ -45,7 +45,7 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Returns the words of the usage; required arguments are not in braces, as the shells' manuals have it."""
-        return [re.sub(r"^\{(.*)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+        return [re.sub(r"^\{(.*)\}(\.*)$", r"\1\2", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
 class Group(TyperGroup):

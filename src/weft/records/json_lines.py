@@ -1,8 +1,8 @@
 """Tuning records as text, an entry a line, to be read, compared and kept under version control.
 
 {"weft_records": 1}
-{"kind": "hardware", "digest": "3f...", "facts": "{...}"}
-{"kind": "record", "digest": "a1...", "workload": "9c...", "plan": "matmul: Tile(...)\\n", ...}
+{"table": "hardware", "digest": "3f...", "facts": "{...}"}
+{"table": "record", "digest": "a1...", "workload": "9c...", "plan": "matmul: Tile(...)\\n", ...}
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def lines_of(store: Store) -> Iterator[str]:
     yield json.dumps({HEAD: VERSION}) + "\n"
     for e in store.entries():
         kind = type(e)
-        yield json.dumps({"kind": NAMES[kind], **dict(zip(columns(kind), values(e), strict=True))}) + "\n"
+        yield json.dumps({"table": NAMES[kind], **dict(zip(columns(kind), values(e), strict=True))}) + "\n"
 
 
 def add_lines(store: Store, lines: Iterable[str | bytes], name: str) -> int:
@@ -56,9 +56,9 @@ def _entries(lines: Iterable[str | bytes], name: str) -> Iterator[Entry]:
 
 
 def _entry(read: dict[str, Any]) -> Entry:
-    kind = TABLES.get(str(read.pop("kind", None)))
+    kind = TABLES.get(str(read.pop("table", None)))
     if kind is None:
-        raise ValueError(f"its kind is none of {', '.join(TABLES)}")
+        raise ValueError(f"its table is none of {', '.join(TABLES)}")
     names = columns(kind)
     if set(read) != set(names):
         raise ValueError(f"a {NAMES[kind]} has the fields {', '.join(names)}")

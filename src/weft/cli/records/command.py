@@ -11,11 +11,10 @@ import typer
 import weft
 from weft.cli.console import Json, Quiet, human_age, human_time, out, print_json, print_table, print_text
 from weft.cli.lazy import LOOKS, Command, Group
-from weft.cli.output_files import check_result
 from weft.cli.records.record_text import COLUMNS, cells, facts, find_record, label_of, machine_of
 from weft.records import Store, add_lines, lines_of, salvage
-from weft.support.errors import RecordsError
-from weft.support.files import write_output
+from weft.support.errors import InputError, RecordsError
+from weft.support.files import check_output, write_output
 
 DAY = 24 * 3600.0
 
@@ -87,7 +86,7 @@ def show(
 @records_app.command("merge", cls=Command)
 def merge(
     db: Database,
-    others: Annotated[list[Path], typer.Argument(metavar="OTHER...", help="Files to copy from.", show_default=False)],
+    others: Annotated[list[Path], typer.Argument(metavar="OTHER", help="Files to copy from.", show_default=False)],
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -122,7 +121,9 @@ def export(
 
         weft records export tune.db -o tune.jsonl
     """
-    check_result(output, db)
+    check_output(output)
+    if output.exists() and db.exists() and output.samefile(db):
+        raise InputError(f"{output} is the database itself", hint="choose another name")
     with Store(db, read_only=True) as store:
         write_output(output, lambda file: file.writelines(line.encode() for line in lines_of(store)))
         count = sum(store.counts().values())
