@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from tests.models import mlp
 
 import weft
+from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.support.errors import InputError
 from weft.tune import session as sessions
 from weft.tune import tune_model
 from weft.tune.measure import Interval, Measured, RunJob, measurer
 from weft.tune.session import Status, TuneReport
+
+SHAPES: Final = {"batch": 4}
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +43,8 @@ class Machine:
 
 
 def tune(path: Path, **options: object) -> TuneReport:
-    return tune_model.tune(mlp(), records=path, **{"trials": 12, "tuner": "random", **options})  # type: ignore[arg-type]
+    given: dict[str, Any] = {"trials": 12, "tuner": "random", "shapes": SHAPES, **options}
+    return tune_model.tune(mlp(), records=path, **given)
 
 
 @pytest.fixture
@@ -49,10 +53,9 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def is_faster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the tuned model be faster, whatever it is."""
     monkeypatch.setattr(tune_model, "compare_models", lambda *_: Interval(0.7, 0.8, 0.9))
-    yield
 
 
 def test_what_is_faster_is_recorded_and_followed(
@@ -65,7 +68,7 @@ def test_what_is_faster_is_recorded_and_followed(
         assert {r.workload for r in store.records()} == {w.task.workload.digest for w in report.winners}
         assert all(r.verified and r.high < (r.baseline or 0) for r in store.records())
     plans = {w.task.workload.digest: w.record.plan for w in report.winners}
-    followed = weft.build(mlp(), options=tune_model.CompileOptions(records=str(database))).requests
+    followed = weft.build(mlp(), options=CompileOptions(records=str(database)), shapes=SHAPES).requests
     assert {r.workload: str(r.plan) for r in followed.values() if r.plan is not None} == plans
 
 
@@ -95,8 +98,8 @@ def test_a_session_goes_on_where_it_stopped(database: Path, monkeypatch: pytest.
     with Store(database) as store:
         kept = {m.plan for m in store.measurements()}
     second = tune(database, seed=1)
-    again = {t.plan for t in sum(second.trials.values(), [])}
-    assert {t.plan for t in sum(first.trials.values(), [])} <= kept
+    again = {t.plan for trials in second.trials.values() for t in trials}
+    assert {t.plan for trials in first.trials.values() for t in trials} <= kept
     assert again
     assert not again & kept
 
@@ -126,4 +129,4 @@ def test_wrong_arguments(database: Path) -> None:
 
 def test_the_module_is_the_function(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurer, "run", Machine(1.2))
-    assert isinstance(weft.tune(mlp(), records=database, trials=2, tuner="random"), TuneReport)  # type: ignore[operator]
+    assert isinstance(weft.tune(mlp(), records=database, trials=2, tuner="random", shapes=SHAPES), TuneReport)  # type: ignore[operator]

@@ -17,7 +17,6 @@ import weft
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Record, Store
-from weft.tune.allot import Progress, next_task
 from weft.tune.measure import Interval, Limits, cluster_executor, local_executors
 from weft.tune.strategies import strategy
 from weft.tune.task_tuner import TaskTuner, Trial
@@ -25,6 +24,9 @@ from weft.tune.tasks import Task
 
 SLICE: Final = 4.0
 """Seconds that a task is tuned for before it is asked again which one is to be."""
+
+HOPE: Final = 0.2
+"""The part of its time that a task is expected to lose before it was ever tuned."""
 
 VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
 """How long a winner is measured beside the incumbent before it replaces it."""
@@ -146,25 +148,36 @@ class Session:
 
     def _search(self) -> str:
         """Tunes task after task; returns why it ended."""
-        progress = [Progress(t.seconds, []) for t in self.tasks]
         try:
-            while (n := next_task(progress)) is not None:
+            while (n := self._next()) is not None:
                 if self.is_over:
                     return "the time is over" if self.options.trials is None else "the time, or the trials, are used up"
-                self._slice(n, progress[n])
+                self._slice(n)
         except KeyboardInterrupt:
             return "it was interrupted"
-        return "nothing is left to try"
+        reasons = {t.verdict.reason for t in self.tuners.values()}
+        return f"more time would not pay: {', '.join(sorted(reasons))}" if reasons else "there is nothing to tune"
 
-    def _slice(self, n: int, progress: Progress) -> None:
+    def _next(self) -> int | None:
+        """Returns the task of which the next slice is expected to save most of a run; None where none is."""
+        saved = [t.seconds * self._expected_gain(n) for n, t in enumerate(self.tasks)]
+        best = max(range(len(saved)), key=saved.__getitem__, default=None)
+        return best if best is not None and saved[best] > 0 else None
+
+    def _expected_gain(self, n: int) -> float:
+        """Returns the part of its time that the next slice of a task is expected to save."""
+        tuner = self.tuners.get(n)
+        if tuner is None:
+            return HOPE
+        return 0.0 if tuner.verdict.stops else min(HOPE, tuner.stopping.expected_gain)
+
+    def _slice(self, n: int) -> None:
         """Tunes task number *n* for a while."""
-        tuner, before, end = self._tuner(n), self.tuners[n].speedup if n in self.tuners else 1.0, perf_counter() + SLICE
-        for trial in tuner.run(lambda: not self.is_over and perf_counter() < end):
+        tuner, end = self._tuner(n), perf_counter() + SLICE
+        for trial in tuner.run(lambda: not self.is_over and perf_counter() < end and not tuner.verdict.stops):
             self.count += 1
             self._keep(tuner.task, trial)
             self._tell(tuner)
-        progress.slices.append(1 / before - 1 / tuner.speedup)
-        progress.is_done = tuner.is_exhausted
 
     def _tuner(self, n: int) -> TaskTuner:
         if n not in self.tuners:

@@ -13,7 +13,7 @@ import numpy as np
 from weft.cost import Step, parse_plan
 from weft.records import Measurement
 from weft.support.errors import ParseError
-from weft.tune.explore import History
+from weft.tune.explore import History, Stopping, Verdict
 from weft.tune.features import Doubles, Features, Ints
 from weft.tune.measure import Limits, Measurer, Outcome
 from weft.tune.models import Samples
@@ -66,6 +66,7 @@ class TaskTuner:
         self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)
         self.trials: list[Trial] = []
         self.best: tuple[str, float] | None = None
+        self.stopping = Stopping(NOISE)
         self._others = history
         self._features: list[Features] = []
         self._scores: list[float] = []
@@ -73,9 +74,11 @@ class TaskTuner:
         self._resume(known)
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether all points were measured."""
-        return len(self.history) >= self.space.count
+    def verdict(self) -> Verdict:
+        """Whether the search is to stop, and why."""
+        if len(self.history) >= self.space.count:
+            return Verdict(True, "all plans were measured")
+        return self.stopping.verdict()
 
     @property
     def speedup(self) -> float:
@@ -125,6 +128,8 @@ class TaskTuner:
 
     def _learn(self) -> None:
         """Fits the model to all that was measured."""
+        if self._scores:
+            self.stopping.observe(np.array(self._scores[-BATCH:]))
         if self.model is not None and self._scores:
             self.model.fit(self.samples.with_history(self._others, HISTORY_WEIGHT))
 
@@ -148,6 +153,9 @@ class TaskTuner:
                 self._note(point, m.plan, 0.0 if m.seconds is None else min(beside) / m.seconds)
         self._learn()
 
+
+NOISE: Final = 0.01
+"""The relative deviation of a measurement: gains below it are none."""
 
 HISTORY_WEIGHT: Final = 0.3
 """How much the samples of other tasks count beside those of a task itself."""

@@ -38,6 +38,10 @@ class History:
         self.scores = np.concatenate([self.scores, scores])
         self._keys.update(keys_of(points))
 
+    def set_score(self, point: Ints, score: float) -> None:
+        """Notes the score of a point that was added before it was measured."""
+        self.scores[(self.points == point).all(axis=1)] = score
+
     def contains(self, points: Ints) -> Bools:
         """Tells which of *points* were measured."""
         return np.asarray([key in self._keys for key in keys_of(points)], np.bool_)
