@@ -42,7 +42,7 @@ class Trial:
 class TaskTuner:
     """Searches the plans of *task*; `best` is the fastest candidate so far with its score, if any is faster than the incumbent.
 
-    *fixed* are decisions that all plans are to have. *known* are measurements of before: points that are not measured again.
+    `begun` are the candidates that were handed out. *fixed* are decisions that all plans are to have. *known* are measurements of before: points that are not measured again.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class TaskTuner:
         self.history = History(len(self.space.sizes))
         self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)
         self.trials: list[Trial] = []
+        self.begun = 0
         self.best: tuple[str, float] | None = None
         self.stopping = Stopping(NOISE)
         self._others = history
@@ -109,6 +110,7 @@ class TaskTuner:
                     return
                 text = str(self.space.open_plan(point))
                 proposed[text] = point
+                self.begun += 1
                 yield text
             self._learn()
 

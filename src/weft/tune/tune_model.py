@@ -21,8 +21,8 @@ from weft.runtime.model import Model
 from weft.support.arguments import check_threads
 from weft.support.errors import InputError
 from weft.tune.measure import Interval, median_interval
-from weft.tune.session import Session, TuneOptions, TuneReport, Watch, Winner
 from weft.tune.tasks import tasks_of
+from weft.tune.tuning_session import Session, TuneOptions, TuneReport, Watch, Winner
 
 COMPARED: Final = 3.0
 """Seconds for which the tuned model and the one before are called in turns."""

@@ -11,8 +11,8 @@ from weft.cli.console import Json, Quiet, Shape, Target, human_time, parse_shape
 from weft.cli.tune.live_table import live_table
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
-from weft.tune.session import TuneReport
 from weft.tune.tune_model import tune as tune_model
+from weft.tune.tuning_session import TuneReport
 
 
 def tune(

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from weft.cli.console import err, human_time
-from weft.tune.session import Status
+from weft.tune.tuning_session import Status
 
 TICKS: Final = "▁▂▃▄▅▆▇█"
 WIDTH: Final = 24

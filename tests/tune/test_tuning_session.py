@@ -13,10 +13,10 @@ import weft
 from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.support.errors import InputError
-from weft.tune import session as sessions
 from weft.tune import tune_model
+from weft.tune import tuning_session as sessions
 from weft.tune.measure import Interval, Measured, RunJob, measurer
-from weft.tune.session import Status, TuneReport
+from weft.tune.tuning_session import Status, TuneReport
 
 SHAPES: Final = {"batch": 4}
 

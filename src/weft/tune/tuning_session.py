@@ -127,7 +127,8 @@ class Session:
     @property
     def is_over(self) -> bool:
         """Whether the time, or the number of trials, is used up."""
-        spent = self.options.trials is not None and self.count >= self.options.trials
+        begun = sum(t.begun for t in self.tuners.values())
+        spent = self.options.trials is not None and begun >= self.options.trials
         return spent or self.elapsed >= 60 * self.options.minutes
 
     def run(self) -> TuneReport:
