@@ -110,7 +110,7 @@ def test_annealing_finds_the_top_of_a_hill() -> None:
     space = KnobSpace((9,) * 8)
     explorer = Annealing(space, hill, 1, AnnealingOptions(random=0, random_first=0, diversity=0))
     history = History(8)
-    for _ in range(2):
+    for _ in range(3):
         points = explorer.propose(8, history)
         history.add(points, np.exp(hill(points)))
     assert history.best(1).tolist() == [[2] * 8]
