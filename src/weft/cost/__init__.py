@@ -49,7 +49,7 @@ from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_pl
 from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
-    inner_order_plans, outer_order_plans, reduce_order_plans, reduce_tile_plans, register_tile_plans,
+    inner_order_plans, may_unroll, outer_order_plans, reduce_order_plans, reduce_tile_plans, register_tile_plans, tiles_held,
 )
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
@@ -84,12 +84,12 @@ __all__ = [
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "elements", "enough_tasks",
     "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
-    "l2_cycles", "l3_cycles", "load_cycles", "memory_cycles", "merge_plans", "multiply_cycles", "nest_cycles",
-    "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block",
-    "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
-    "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "rearrangement_plans",
-    "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans",
-    "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along", "subject_of",
-    "tile_cycles", "tile_plans", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
-    "winograd_panel", "write_out_plans",
+    "l2_cycles", "l3_cycles", "load_cycles", "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
+    "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
+    "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan",
+    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
+    "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",
+    "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along",
+    "subject_of", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles",
+    "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

@@ -42,7 +42,8 @@ class Trial:
 class TaskTuner:
     """Searches the plans of *task*; `best` is the fastest candidate so far with its score, if any is faster than the incumbent.
 
-    `begun` are the candidates that were handed out. *fixed* are decisions that all plans are to have. *known* are measurements of before: points that are not measured again.
+    `begun` are the candidates that were handed out. *fixed* are decisions that all plans are to have. *known* are measurements of
+    before: points that are not measured again. *history* are samples of other tasks, which models learn from as well.
     """
 
     def __init__(

@@ -25,6 +25,9 @@ WIDEST = 6
 MOST_INNER_STEPS = 16
 """Steps of a reduction that are unrolled."""
 
+MOST_UNROLLED = 256
+"""Vector multiply-adds of a register tile times its unrolled steps; where there are more, the steps stay a loop."""
+
 MOST_ORDERED = 4
 """Axes whose loops are put in any order; more stay in the order of the longest."""
 
@@ -43,7 +46,7 @@ class RegisterTile(Decision):
 
 @dataclass(frozen=True)
 class CacheTile(Decision):
-    """The register tiles of a cache tile along each spatial axis."""
+    """The register tiles of a cache tile along each spatial axis; an axis has the largest divisor of its tiles up to that."""
 
     question = "the cache tile of a sketch"
     is_free = True
@@ -91,31 +94,34 @@ class ReduceOrder(Decision):
 class SketchProblem:
     """A reduction of *depth* terms: the sizes of its spatial axes, of which the last is written contiguously.
 
-    `uses[i][a]` tells whether input i moves along spatial axis a; elements have *element_bytes*.
+    `uses[i][a]` tells whether input i moves along spatial axis a; elements have *element_bytes*. Where `is_part[a]`, the epilogue
+    takes the axis for a digit of one of its own, so that only tiles that divide it have a region that can be proven.
     """
 
     spatial: tuple[int, ...]
     depth: int
     uses: tuple[tuple[bool, ...], ...]
     element_bytes: int
+    is_part: tuple[bool, ...]
 
 
 def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[RegisterTile]]:
     """Yields the tiles whose sums fit the registers, with little waste at the ends of axes."""
     lanes = target.lanes(p.element_bytes * 8)
     most = target.isa.vector_registers - 2
-    widths = list(dict.fromkeys([min(p.spatial[-1], lanes * v) for v in range(1, WIDEST + 1)]))
-    for width in widths:
+    widths = dict.fromkeys([min(p.spatial[-1], lanes * v) for v in range(1, WIDEST + 1)])
+    sizes = [_tiles_of(e, most, whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
+    for width in [w for w in widths if not p.is_part[-1] or p.spatial[-1] % w == 0] or [min(p.spatial[-1], lanes)]:
         vectors = -(-width // lanes)
-        for rows in _products([_tiles_of(e, most) for e in p.spatial[:-1]], most // vectors):
+        for rows in _products(sizes, most // vectors):
             tile = RegisterTile((*rows, width))
             yield Candidate(tile, _register_cycles(p, tile, target))
 
 
-def _tiles_of(extent: int, most: int) -> list[int]:
-    """Returns the sizes of tiles along an axis: one, and those that waste little at its end."""
-    sizes = range(2, min(extent, most) + 1)
-    return [1, *[s for s in sizes if -(-extent // s) * s <= extent * (1 + WASTE)]]
+def _tiles_of(extent: int, most: int, whole: bool) -> list[int]:
+    """Returns the sizes of tiles along an axis: one, and those that waste little at its end, nothing where tiles are *whole*."""
+    sizes, waste = range(2, min(extent, most) + 1), 0.0 if whole else WASTE
+    return [1, *[s for s in sizes if -(-extent // s) * s <= extent * (1 + waste)]]
 
 
 def _products(choices: Sequence[Sequence[int]], most: int) -> Iterator[tuple[int, ...]]:
@@ -143,7 +149,7 @@ def _register_cycles(p: SketchProblem, tile: RegisterTile, target: Target) -> fl
 
 
 def cache_tile_plans(p: SketchProblem, tile: RegisterTile, target: Target) -> Iterator[Candidate[CacheTile]]:
-    """Yields cache tiles of powers of two register tiles along each axis; of more than an axis has, they hold all.
+    """Yields cache tiles of powers of two register tiles along each axis.
 
     The candidates are the same whatever the register tile is; their costs are not.
     """
@@ -166,6 +172,19 @@ def _cache_cycles(p: SketchProblem, tile: RegisterTile, sizes: Sequence[int], ta
     tiles = prod([-(-e // n) for e, n in zip(p.spatial, elements, strict=True)])
     reading = l2_cycles if brought <= target.caches.l2 else l3_cycles
     return reading(brought * tiles, target)
+
+
+def tiles_held(count: int, wanted: int) -> int:
+    """Returns how many of *count* register tiles a cache tile holds: a divisor, so that no cache tile is smaller than others.
+
+    Borders of register tiles are cut out of loops and written out; borders of cache tiles beside them would multiply the code.
+    """
+    return max(d for d in range(1, min(wanted, count) + 1) if count % d == 0)
+
+
+def may_unroll(steps: int, sums: int) -> bool:
+    """Tells whether so many *steps* of a reduction are unrolled in a register tile of so many vectors of *sums*."""
+    return steps * sums <= MOST_UNROLLED
 
 
 def reduce_tile_plans(extents: Sequence[int]) -> Iterator[Candidate[ReduceTile]]:

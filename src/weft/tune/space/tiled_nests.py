@@ -24,8 +24,10 @@ from weft.cost import (
     Rule,
     Tile,
     elements,
+    may_unroll,
     operations_of,
     size_of,
+    tiles_held,
 )
 from weft.ir import Expr, RangesOrZero
 from weft.loop import Block, Buffer, LoopKind, Program, Store, loads
@@ -73,10 +75,11 @@ class Tilings:
 class TiledBlock:
     """A reduction that is tiled: its axes taken apart, and its accesses by them."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, machine: Target) -> None:
         if not isinstance(block.body, Store):
             raise TypeError("a reduction of one result is tiled, no other block")
         self.block = block
+        self.lanes = machine.lanes(block.writes[0].buffer.dtype.bits)
         self.parts: list[Part] = [p for a in spatial_axes(block) for p in parts_of(a, block)]
         self.reduced = [size_of(a.extent) for a in reduce_axes(block)]
         self.spatial = [p.size for p in self.parts]
@@ -108,11 +111,11 @@ class TiledBlock:
         counts = _ceil(np.asarray(self.spatial), tile)
         return Tilings(
             tile=tile,
-            held=np.minimum(table(CacheTile, "sizes"), counts),
+            held=_held(counts, table(CacheTile, "sizes")),
             outer=table(OuterOrder, "axes"),
             inner=table(InnerOrder, "axes"),
             steps=table(ReduceTile, "sizes"),
-            unrolled=table(ReduceTile, "unroll"),
+            unrolled=table(ReduceTile, "unroll") * _may_unroll(tile, table(ReduceTile, "sizes"), self.lanes),
             order=table(ReduceOrder, "axes"),
             threads=threads,
         )
@@ -200,7 +203,19 @@ def find_tiled_block(program: Program, machine: Target) -> TiledBlock | None:
     s = Schedule(program)
     inline_blocks(s, Choosing(machine))
     blocks = [b for ref in s.blocks() if (b := block_of(s, ref)).name in names and isinstance(b.body, Store)]
-    return TiledBlock(max(blocks, key=lambda b: elements(b.axes))) if blocks else None
+    return TiledBlock(max(blocks, key=lambda b: elements(b.axes)), machine) if blocks else None
+
+
+def _held(counts: Ints, wanted: Ints) -> Ints:
+    """Returns `tiles_held` of each pair."""
+    pairs, where = np.unique(np.stack([counts, wanted], axis=-1).reshape(-1, 2), axis=0, return_inverse=True)
+    held = np.array([tiles_held(int(c), int(w)) for c, w in pairs], np.int64)
+    return held[where].reshape(counts.shape)
+
+
+def _may_unroll(tile: Ints, steps: Ints, lanes: int) -> Ints:
+    sums = tile[:, :-1].prod(axis=1) * _ceil(tile[:, -1], np.asarray(lanes))
+    return np.array([may_unroll(int(n), int(s)) for n, s in zip(steps.prod(axis=1), sums, strict=True)], np.int64)
 
 
 def _ceil(a: Ints, b: Ints) -> Ints:

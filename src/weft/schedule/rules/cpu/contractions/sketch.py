@@ -13,8 +13,9 @@ structure is that of Ansor's sketches (Zheng et al., 2020, section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.cost import (
     CacheTile,
@@ -28,14 +29,17 @@ from weft.cost import (
     cache_tile_plans,
     elements,
     inner_order_plans,
+    may_unroll,
     outer_order_plans,
     reduce_order_plans,
     reduce_tile_plans,
     register_tile_plans,
+    tiles_held,
 )
+from weft.ir import Var
 from weft.loop import AxisKind, Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes
+from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts, unroll_tile
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -49,22 +53,24 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     finish, loops = epilogue_block(s, ref)
     block = block_of(s, ref)
     parts, own = split_parts(s, block, loops)
-    problem = sketch_problem(block, parts)
+    problem = _problem(block, parts, _digits(s, finish, block))
     tile = p.decide(ref.name, RegisterTile, lambda m: register_tile_plans(problem, m))
     cache = p.decide(ref.name, CacheTile, lambda m: cache_tile_plans(problem, tile, m))
     outer_order = p.decide(ref.name, OuterOrder, lambda _: outer_order_plans(problem.spatial))
     inner_order = p.decide(ref.name, InnerOrder, lambda _: inner_order_plans(problem.spatial))
     counts = [-(-e // n) for e, n in zip(problem.spatial, tile.sizes, strict=True)]
-    held = [min(c, n) for c, n in zip(counts, cache.sizes, strict=True)]
+    held = [tiles_held(c, n) for c, n in zip(counts, cache.sizes, strict=True)]
+    lanes = p.lanes(block.writes[0].buffer.dtype.bits)
+    sums = prod(tile.sizes[:-1]) * -(-tile.sizes[-1] // lanes)
     levels = _split(s, own, tile.sizes, held)
     outer = [levels[a].outer for a in outer_order.axes]
     middle = [f for a in inner_order.axes if (f := levels[a].middle) is not None]
     s.reorder([*outer, *middle, *[x.inner for x in levels if x.inner is not None]])
     around = [*outer, *middle]
-    s.compute_at(ref, around[-1], align=p.lanes(block.writes[0].buffer.dtype.bits))
+    s.compute_at(ref, around[-1], align=lanes)
     s.set_scope(ref, "register")
     depth = len(s.loops(finish)) - len([x for x in levels if x.inner is not None])
-    innermost = _schedule_tile(s, ref, depth, parts, p)
+    innermost = _schedule_tile(s, ref, depth, parts, sums, p)
     unroll_tile(s, [x.inner for x in levels if x.inner is not None])
     inside = len(s.loops(ref)) - depth
     parallelize(s, ref, outer, p)
@@ -72,14 +78,23 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     return {ref, finish}
 
 
-def sketch_problem(block: Block, parts: Sequence[Part]) -> SketchProblem:
-    """Returns the sizes of a reduction whose spatial axes have the *parts*."""
+def _problem(block: Block, parts: Sequence[Part], digits: Container[Var]) -> SketchProblem:
+    """Returns the sizes of a reduction whose spatial axes have the *parts*; the epilogue takes those of *digits* apart."""
     return SketchProblem(
         spatial=tuple([x.size for x in parts]),
         depth=elements(reduce_axes(block)),
         uses=tuple([tuple([x.moves(load) for x in parts]) for load in inputs_of(block)]),
         element_bytes=block.writes[0].buffer.dtype.bytes,
+        is_part=tuple([x.axis.var in digits or x.group > 1 for x in parts]),
     )
+
+
+def _digits(s: Schedule, finish: BlockRef, block: Block) -> set[Var]:
+    """Returns the axes of *block* that its epilogue reads at a quotient or a remainder of an axis of its own."""
+    written = block.writes[0].buffer
+    found = [x.indices for x in inputs_of(block_of(s, finish)) if x.buffer is written]
+    axes = [a.var for a in spatial_axes(block)]
+    return {v for indices in found for v, i in zip(axes, indices, strict=True) if not isinstance(i, Var)}
 
 
 @dataclass(frozen=True)
@@ -104,8 +119,8 @@ def _split(s: Schedule, own: Sequence[LoopRef], tile: Sequence[int], cache: Sequ
     return made
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], p: Planner) -> LoopRef:
-    """Splits and orders the reduction around a register tile, which is unrolled; returns the innermost loop of the reduction."""
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], sums: int, p: Planner) -> LoopRef:
+    """Splits and orders the reduction around a register tile of so many *sums*; returns its innermost loop."""
     loops = list(s.loops(ref))[depth:]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = _columns_last(s, ref, [f for f in loops if f not in reduced], parts)
@@ -123,9 +138,10 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     start = s.decompose_reduction(ref, ordered[0])
     unroll_tile(s, list(s.loops(start))[depth:])
     unroll_tile(s, spatial)
-    for f in inside if inner.unroll else []:
+    unrolled = inner.unroll and may_unroll(prod(inner.sizes), sums)
+    for f in inside if unrolled else []:
         s.unroll(f)
-    return ordered[-1] if inner.unroll or not inside else inside[-1]
+    return ordered[-1] if unrolled or not inside else inside[-1]
 
 
 def _columns_last(s: Schedule, ref: BlockRef, spatial: Sequence[LoopRef], parts: Sequence[Part]) -> list[LoopRef]:
