@@ -63,12 +63,12 @@ class TaskTuner:
         self.task = task
         self.space = PlanSpace(task.request.program, task.target, fixed)
         self.explorer, self.model = strategy.begin(self.space, seed)
-        self.history = History(len(self.space.sizes))
+        self.history = History(len(self.space.sizes), self.space.keys)
         self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)
         self.trials: list[Trial] = []
         self.begun = 0
         self.best: tuple[str, float] | None = None
-        self.stopping = Stopping(NOISE)
+        self.stopping = Stopping(NOISE, horizon=PATIENCE, first=PATIENCE)
         self._others = history
         self._features: list[Features] = []
         self._scores: list[float] = []
@@ -159,6 +159,9 @@ class TaskTuner:
 
 NOISE: Final = 0.01
 """The relative deviation of a measurement: gains below it are none."""
+
+PATIENCE: Final = 12
+"""Batches for which a search goes on without a gain, and that are measured in any case."""
 
 HISTORY_WEIGHT: Final = 0.3
 """How much the samples of other tasks count beside those of a task itself."""

@@ -12,9 +12,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from weft.tune.explore.history import History, distinct
+from weft.tune.explore.history import History, distinct, keys_of
 from weft.tune.explore.search_space import Rng, SearchSpace, fresh_points
 from weft.tune.features import Doubles, Ints
+
+MOST_LOOKED_AT = 4
+"""How many times more points than are wanted are looked at for those that were not measured."""
 
 Score: TypeAlias = Callable[[Ints], Doubles]
 """What a model predicts for points, the higher the faster."""
@@ -37,7 +40,7 @@ class AnnealingOptions:
     pool: int = 8
     diversity: float = 0.5
     random: float = 0.05
-    random_first: float = 0.5
+    random_first: float = 1.0
 
 
 class Annealing:
@@ -112,9 +115,10 @@ class _Pool:
         scores = scores[rows]
         first = self._rng.permutation(len(points))  # so that of equals none is preferred
         order = first[np.argsort(-scores[first], kind="stable")]
-        points, scores = points[order], scores[order]
-        new = ~self._history.contains(points)
-        return points[new][: self._size], scores[new][: self._size]
+        order = order[: MOST_LOOKED_AT * self._size]
+        row = {key: n for n, key in zip(order, keys_of(points[order]), strict=True)}
+        new = [row[key] for key in keys_of(self._history.unseen(points[order]))][: self._size]
+        return points[new], scores[new]
 
 
 def choose_diverse(points: Ints, scores: Doubles, n: int, diversity: float) -> Ints:

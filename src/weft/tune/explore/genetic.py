@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.tune.explore.history import History, distinct
+from weft.tune.explore.history import History
 from weft.tune.explore.search_space import ATTEMPTS, SearchSpace, fresh_points, no_points
 from weft.tune.features import Doubles, Ints
 
@@ -35,7 +35,7 @@ class Genetic:
             if len(found) >= n:
                 break
             children = self._children(n, history)
-            found = distinct(np.concatenate([found, history.unseen(children[self._space.is_valid(children)])]))
+            found = history.distinct(np.concatenate([found, history.unseen(children[self._space.is_valid(children)])]))
         found = found[:n]
         return np.concatenate([found, fresh_points(self._space, self._rng, n - len(found), history, found)])
 

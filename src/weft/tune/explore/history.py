@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from weft.tune.features import Bools, Doubles, Ints
@@ -21,12 +24,19 @@ def distinct(points: Ints) -> Ints:
     return points[list(first.values())]
 
 
-class History:
-    """Measured points of one space, in the order in which they were measured; a score is a throughput, 0 for what failed."""
+Identify: TypeAlias = Callable[[Ints], list[bytes]]
 
-    def __init__(self, knobs: int) -> None:
+
+class History:
+    """Measured points of one space, in the order in which they were measured; a score is a throughput, 0 for what failed.
+
+    Points for which *identify* returns the same key are known to be the same program: one of them is measured.
+    """
+
+    def __init__(self, knobs: int, identify: Identify = keys_of) -> None:
         self.points: Ints = np.zeros((0, knobs), np.int64)
         self.scores: Doubles = np.zeros(0)
+        self._identify = identify
         self._keys: set[bytes] = set()
 
     def __len__(self) -> int:
@@ -36,7 +46,7 @@ class History:
         """Notes that *points* have *scores*."""
         self.points = np.concatenate([self.points, points])
         self.scores = np.concatenate([self.scores, scores])
-        self._keys.update(keys_of(points))
+        self._keys.update(self._identify(points))
 
     def set_score(self, point: Ints, score: float) -> None:
         """Notes the score of a point that was added before it was measured."""
@@ -44,11 +54,18 @@ class History:
 
     def contains(self, points: Ints) -> Bools:
         """Tells which of *points* were measured."""
-        return np.asarray([key in self._keys for key in keys_of(points)], np.bool_)
+        return np.asarray([key in self._keys for key in self._identify(points)], np.bool_)
 
     def unseen(self, points: Ints) -> Ints:
         """Returns those of *points* that were not measured, each once."""
-        return distinct(points[~self.contains(points)])
+        return self.distinct(points[~self.contains(points)])
+
+    def distinct(self, points: Ints) -> Ints:
+        """Returns *points* without those that are the same program as one before, in their order."""
+        first: dict[bytes, int] = {}
+        for i, key in enumerate(self._identify(points)):
+            first.setdefault(key, i)
+        return points[list(first.values())]
 
     def best(self, n: int) -> Ints:
         """Returns the *n* points with the highest scores, the best first."""

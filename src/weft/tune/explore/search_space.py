@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from weft.tune.explore.history import History, distinct
+from weft.tune.explore.history import History
 from weft.tune.features import Bools, Ints
 
 Rng: TypeAlias = np.random.Generator
@@ -92,11 +92,11 @@ def fresh_points(space: SearchSpace, rng: Rng, n: int, history: History, taken: 
     for _ in range(ATTEMPTS):
         if len(found) >= wanted:
             break
-        found = distinct(np.concatenate([found, history.unseen(space.sample(rng, 2 * n))]))
+        found = history.distinct(np.concatenate([found, history.unseen(space.sample(rng, 2 * n))]))
     if len(found) < wanted and is_small(space):
         left = points_at(space.sizes, np.arange(np.prod(space.sizes, dtype=np.int64)))
         left = rng.permutation(history.unseen(left[space.is_valid(left)]))
-        found = distinct(np.concatenate([found, left]))
+        found = history.distinct(np.concatenate([found, left]))
     return found[wanted - n : wanted]
 
 

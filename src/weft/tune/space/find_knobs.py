@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from weft.cost import Address, Answering, Decision, Question
@@ -18,25 +19,37 @@ MOST_BRANCHES: Final = 24
 """Alternatives that are carried out for their questions."""
 
 
-def find_knobs(program: Program, machine: Target, fixed: Mapping[Address, Decision]) -> tuple[Knob, ...]:
-    """Returns the questions of *program* and their answers, with those of *fixed* answered as it says.
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """What is asked where the decisions of `BRANCHING` kinds are *choices*."""
+
+    choices: Mapping[Address, Decision]
+    asked: frozenset[Address]
+
+
+def find_knobs(
+    program: Program, machine: Target, fixed: Mapping[Address, Decision]
+) -> tuple[tuple[Knob, ...], tuple[Branch, ...]]:
+    """Returns the questions of *program* and their answers, with those of *fixed* answered as it says; and when each is asked.
 
     Questions that come up only after an alternative of a `BRANCHING` decision are knobs as well; where a point takes another
     alternative, they have no effect.
     """
     found: dict[Address, Knob] = {}
+    branches: list[Branch] = []
     waiting: list[Mapping[Address, Decision]] = [fixed]
-    done = 0
-    while waiting and done < MOST_BRANCHES:
+    while waiting and len(branches) < MOST_BRANCHES:
         answers = waiting.pop(0)
-        done += 1
-        for address, question in _asked(program, machine, answers):
+        asked = dict(_asked(program, machine, answers))
+        choices = {a: q.chosen.decision for a, q in asked.items() if a[1] in BRANCHING}
+        branches.append(Branch(choices, frozenset(asked)))
+        for address, question in asked.items():
             if address in found or address in fixed:
                 continue
             found[address] = _knob(address, question)
             if address[1] in BRANCHING:
                 waiting += [{**answers, address: d} for d in found[address].domain if d != question.chosen.decision]
-    return tuple(found.values())
+    return tuple(found.values()), tuple(branches)
 
 
 def _asked(

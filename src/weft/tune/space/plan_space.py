@@ -31,13 +31,16 @@ from weft.cost import (
 from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
-from weft.tune.explore import KnobSpace
-from weft.tune.features import Features, Floats, Ints, NestBatch, features_of, nests_of_programs
+from weft.tune.explore import KnobSpace, Rng
+from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs
 from weft.tune.space.find_knobs import find_knobs
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
 SKETCHED: Final[tuple[type[Decision], ...]] = (RegisterTile, CacheTile, OuterOrder, InnerOrder, ReduceTile, ReduceOrder)
+MUTATIONS: Final = 4
+"""How often a point is changed again whose change has no effect."""
+
 SHOWN: Final = frozenset({*SKETCHED, Tile, Order, Rule})
 """Decisions that loops show."""
 
@@ -45,15 +48,15 @@ SHOWN: Final = frozenset({*SKETCHED, Tile, Order, Rule})
 class PlanSpace(KnobSpace):
     """All plans of *program* on *machine* that have the decisions *fixed*.
 
-    Any point is valid: a decision that a program cannot take where others are as they are gives way to the cheapest, so that two
-    points may stand for one plan.
+    Any point is valid: a decision that a program cannot take where others are as they are gives way to the cheapest. Knobs that
+    are not asked for there have their default in all points that are drawn, see `canonical`.
     """
 
     def __init__(self, program: Program, machine: Target, fixed: Iterable[Step] = ()) -> None:
         self.program = program
         self.machine = machine
         self.fixed: Mapping[Address, Decision] = addressed(fixed)
-        asked = find_knobs(program, machine, self.fixed)
+        asked, self._branches = find_knobs(program, machine, self.fixed)
         self.settled = {**self.fixed, **{k.address: k.domain[0] for k in asked if len(k.domain) == 1}}
         self.knobs = tuple([k for k in asked if len(k.domain) > 1])
         super().__init__(tuple([len(k.domain) for k in self.knobs]))
@@ -67,6 +70,42 @@ class PlanSpace(KnobSpace):
     def default(self) -> Ints:
         """The point of the plan that is taken without a search."""
         return np.array([k.default for k in self.knobs], np.int64)
+
+    def sample(self, rng: Rng, n: int) -> Ints:
+        """Returns *n* points, each knob drawn evenly."""
+        return self.canonical(super().sample(rng, n))
+
+    def mutate(self, points: Ints, rng: Rng) -> Ints:
+        """Returns neighbours of *points*, in which one or two knobs that are asked for differ."""
+        found = self.canonical(super().mutate(points, rng))
+        for _ in range(MUTATIONS):
+            same = (found == points).all(axis=1)
+            if not same.any():
+                break
+            found[same] = self.canonical(super().mutate(points[same], rng))
+        return found
+
+    def canonical(self, points: Ints) -> Ints:
+        """Returns *points* with the default for knobs that have no effect, so that a plan has one point."""
+        relevant = np.zeros(points.shape, np.bool_)
+        for conditions, asked in self._conditions:
+            met = np.ones(len(points), np.bool_)
+            for knob, value in conditions:
+                met &= points[:, knob] == value
+            relevant |= met[:, None] & asked[None, :]
+        unknown = np.logical_not(relevant.any(axis=1))
+        return np.where(relevant | unknown.reshape(-1, 1), points, self.default.reshape(1, -1))
+
+    @cached_property
+    def _conditions(self) -> list[tuple[list[tuple[int, int]], Bools]]:
+        """For each branch the values of knobs that lead to it, and the knobs that are asked for there."""
+        number = {k.address: n for n, k in enumerate(self.knobs)}
+        found = []
+        for branch in self._branches:
+            chosen = [(number[a], d) for a, d in branch.choices.items() if a in number]
+            conditions = [(n, self.knobs[n].domain.index(d)) for n, d in chosen]
+            found.append((conditions, np.array([k.address in branch.asked for k in self.knobs], np.bool_)))
+        return found
 
     def open_plan(self, point: Sequence[int] | Ints) -> Plan:
         """Returns the decisions of *point*; those that its program does not ask for have no effect."""
@@ -121,6 +160,30 @@ class PlanSpace(KnobSpace):
             orders = [self._decision(p, Order) or Order(by_rows=False) for p in points]
             tilings = self.tiled.tiles(self._table(points, Tile), orders, threads)
         return replace(self.tiled.nests(tilings), **self._told(hidden))
+
+    def keys(self, points: Ints) -> list[bytes]:
+        """Returns a key for each point, the same for points whose loops and other decisions are the same."""
+        keys = [b""] * len(points)
+        rules = np.array([self._rule(p) for p in points])
+        others = [n for n, k in enumerate(self.knobs) if type(k.domain[0]) not in SHOWN]
+        for rule in np.unique(rules):
+            rows = np.flatnonzero(rules == rule)
+            told = (
+                points[rows]
+                if not rule
+                else np.concatenate([points[rows][:, others], self._loops(points[rows])], axis=1)
+            )
+            for row, parts in zip(rows, np.ascontiguousarray(told, np.int64), strict=True):
+                keys[row] = str(rule).encode() + parts.tobytes()
+        return keys
+
+    def _loops(self, points: Ints) -> Ints:
+        """Returns the loops of *points* that repeat, in order, as numbers."""
+        nests = self.nests(points)
+        repeats = nests.extent > 1
+        order = np.argsort(~repeats, axis=1, kind="stable")
+        levels = np.stack([nests.axis + 1, nests.extent, nests.step, nests.kind], axis=2) * repeats[:, :, None]
+        return np.take_along_axis(levels, order[:, :, None], axis=1).reshape(len(points), -1)
 
     @cached_property
     def _default_nest(self) -> NestBatch:
