@@ -44,8 +44,8 @@ class LoopAccess:
     def stride(self, level: Level) -> int:
         """Returns how many elements further one iteration of *level* goes, from the first to the second."""
         here, there = RangesOrZero({}), RangesOrZero({level.var: (level.scale, level.scale)})
-        steps = [there.ends_of(i)[0] - here.ends_of(i)[0] for i in self.indices]
-        return sum(step * s for step, s in zip(steps, self.strides, strict=True))
+        moving = [(i, s) for i, s in zip(self.indices, self.strides, strict=True) if level.var in free_vars(i)]
+        return sum([(there.ends_of(i)[0] - here.ends_of(i)[0]) * s for i, s in moving])
 
     def uses(self, level: Level) -> bool:
         """Tells whether the accessed elements depend on *level*."""
