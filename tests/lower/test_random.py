@@ -25,6 +25,7 @@ from weft.lower.loops.hoist_invariants import hoist_invariants
 from weft.lower.loops.outline_tasks import outline_tasks
 from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
+from weft.lower.loops.trim_loops import trim_loops
 from weft.lower.loops.unroll_loops import unroll_loops
 from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.targets import cpu
@@ -60,6 +61,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "remove_noops": plain(remove_noops),
     "outline_tasks": plain(outline_tasks),
     "tighten_loop_bounds": plain(lambda p: tighten_loop_bounds(p, cpu("avx512"))),
+    "trim_loops": lambda p: trim_loops(flatten_buffers(lower_blocks(p))),
     "unroll_loops": plain(unroll_loops),
     "unswitch_loops": plain(lambda p: unswitch_loops(p, cpu("avx512"))),
     "hoist_allocations": plain(hoist_allocations),

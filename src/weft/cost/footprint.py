@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from weft.cost.sizes import size_of
@@ -44,8 +44,8 @@ class LoopAccess:
     def stride(self, level: Level) -> int:
         """Returns how many elements further one iteration of *level* goes, from the first to the second."""
         here, there = RangesOrZero({}), RangesOrZero({level.var: (level.scale, level.scale)})
-        steps = [there.ends_of(i)[0] - here.ends_of(i)[0] for i in self.indices]
-        return sum(step * s for step, s in zip(steps, self.strides, strict=True))
+        moving = [(i, s) for i, s in zip(self.indices, self.strides, strict=True) if level.var in free_vars(i)]
+        return sum([(there.ends_of(i)[0] - here.ends_of(i)[0]) * s for i, s in moving])
 
     def uses(self, level: Level) -> bool:
         """Tells whether the accessed elements depend on *level*."""
@@ -107,8 +107,8 @@ def _nest(block: Block, loops: Sequence[For], store: Store) -> LoopNest:
     values = {a.var: b for a, b in zip(block.axes, block.bindings, strict=True)}
     written = LoopAccess(store.buffer, _bound(store.indices, values), True)
     read = [LoopAccess(x.buffer, _bound(x.indices, values), False) for x in dict.fromkeys(loads(store.value))]
-    exprs = [*block.bindings, *[i for a in (written, *read) for i in a.indices]]
-    levels = [level for f in loops for level in _digits(f, exprs)]
+    divisors = _divisors([*block.bindings, *[i for a in (written, *read) for i in a.indices]])
+    levels = [level for f in loops for level in _digits(f, divisors.get(f.var, set()))]
     return LoopNest(block, tuple(levels), store, written, tuple(read))
 
 
@@ -116,15 +116,19 @@ def _bound(indices: Sequence[Expr], values: Mapping[Var, Expr]) -> tuple[Expr, .
     return tuple([substitute(i, values) for i in indices])
 
 
-def _digits(loop: For, exprs: Sequence[Expr]) -> list[Level]:
-    """Returns the loops that *loop* stands for, going by the constants that *exprs* divide its variable by."""
+def _divisors(exprs: Sequence[Expr]) -> dict[Var, set[int]]:
+    """Returns the constants that *exprs* divide each variable by."""
+    found: dict[Var, set[int]] = {}
+    for e in dict.fromkeys(exprs):
+        for n in post_order(e):
+            if isinstance(n, FloorDiv | FloorMod) and isinstance(n.a, Var) and isinstance(n.b, Const):
+                found.setdefault(n.a, set()).add(int(n.b.value))
+    return found
+
+
+def _digits(loop: For, divisors: set[int]) -> list[Level]:
+    """Returns the loops that *loop* stands for, going by the *divisors* of its variable in what the loops access."""
     extent = size_of(loop.extent)
-    divisors = {
-        int(n.b.value)
-        for e in exprs
-        for n in post_order(e)
-        if isinstance(n, FloorDiv | FloorMod) and n.a is loop.var and isinstance(n.b, Const)
-    }
     chain = [1]
     for d in sorted(divisors):
         if d < extent and d % chain[-1] == 0 and d > chain[-1]:
@@ -134,6 +138,7 @@ def _digits(loop: For, exprs: Sequence[Expr]) -> list[Level]:
     return made[::-1]
 
 
+@lru_cache(maxsize=1024)
 def changes(e: Expr, level: Level) -> bool:
     """Tells whether the iterations of *level* give *e* different values."""
     if level.extent < 2 or level.var not in free_vars(e):

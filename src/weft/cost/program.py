@@ -8,8 +8,9 @@ for high-performance BLIS" (2016), and Renganarayana and Rajopadhye, "Positivity
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import log2, prod
 
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
@@ -199,12 +200,13 @@ def _data(nest: LoopNest, target: Target) -> tuple[float, float]:
     accesses = [a for a in (nest.written, *nest.read) if not a.buffer.in_registers]
     distinct = list({(a.buffer, a.indices): a for a in accesses}.values())
     line = target.caches.line
+    inside = cache(lambda a, outside: a.nbytes(nest.levels[outside:], line))
     fits = [
-        _innermost_misfit(distinct, nest.levels, c, line)
+        _innermost_misfit(distinct, len(nest.levels), c, inside)
         for c in (target.caches.l1, target.caches.l2, target.caches.l3)
     ]
-    traffic = [sum(_traffic(a, nest.levels, n, line) for a in distinct) for n in fits]
-    held = sum(a.nbytes(nest.levels, line) for a in distinct)
+    traffic = [sum(_traffic(a, nest.levels, n, inside(a, n)) for a in distinct) for n in fits]
+    held = sum(inside(a, 0) for a in distinct)
     warm = [
         held <= c for c in (target.caches.l1, target.caches.l2, target.caches.l3)
     ]  # then nothing comes from further away
@@ -213,16 +215,21 @@ def _data(nest: LoopNest, target: Target) -> tuple[float, float]:
     return l2, max(l3, memory)
 
 
-def _innermost_misfit(accesses: Sequence[LoopAccess], levels: Sequence[Level], capacity: int, line: int) -> int:
-    """Returns the number of outer loops around the largest part of the nest whose data fit *capacity*."""
-    for n in range(len(levels) + 1):
-        if sum(a.nbytes(levels[n:], line) for a in accesses) <= capacity:
+def _innermost_misfit(
+    accesses: Sequence[LoopAccess], levels: int, capacity: int, inside: Callable[[LoopAccess, int], int]
+) -> int:
+    """Returns the number of outer loops around the largest part of a nest of *levels* whose data fit *capacity*.
+
+    *inside* gives the bytes that an access touches inside a number of outer loops.
+    """
+    for n in range(levels + 1):
+        if sum(inside(a, n) for a in accesses) <= capacity:
             return n
-    return len(levels)
+    return levels
 
 
-def _traffic(a: LoopAccess, levels: Sequence[Level], outside: int, line: int) -> float:
-    """Returns the bytes that an access brings into a cache that holds the data of the loops inside *outside* others.
+def _traffic(a: LoopAccess, levels: Sequence[Level], outside: int, held: int) -> float:
+    """Returns the bytes that an access brings into a cache that holds the data, *held*, of the loops inside *outside* others.
 
     The loop around that part brings in nothing for an access that does not depend on it; loops further out bring in all again.
     """
@@ -233,4 +240,4 @@ def _traffic(a: LoopAccess, levels: Sequence[Level], outside: int, line: int) ->
         if moves or not stays:
             times *= level.extent
         stays = stays and not moves
-    return times * a.nbytes(levels[outside:], line) * (2.0 if a.is_store else 1.0)
+    return times * held * (2.0 if a.is_store else 1.0)

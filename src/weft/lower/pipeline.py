@@ -28,6 +28,7 @@ from weft.lower.loops.specialize_remainders import specialize_remainders
 from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
+from weft.lower.loops.trim_loops import trim_loops
 from weft.lower.loops.unroll_loops import unroll_loops
 from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.lower.loops.vectorize import vectorize
@@ -52,7 +53,9 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("flatten_buffers", alone(flatten_buffers)),
     # a walk over memory is one flat address in one uncut loop
     Pass("stream_prefetches", stream_prefetches, optional=True),
-    # a condition that leaves a loop needs no cut of it
+    # a walk begins at zero; a condition that becomes a bound needs no cut,
+    Pass("trim_loops", alone(trim_loops), optional=True),
+    # nor does one that leaves a loop
     Pass("hoist_invariants", alone(hoist_invariants), optional=True),
     # before vectors, which can only mask a guard, not avoid it
     Pass("partition_loops", partition_loops, optional=True),

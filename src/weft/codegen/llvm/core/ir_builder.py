@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import gcd
+from typing import Final
 
 from weft.codegen.llvm.core.affine_operands import Affine, Lanes, Operand
 from weft.codegen.llvm.core.ir_types import is_literal, splat, vector
 from weft.support.dtypes import i64
+
+SCALES: Final = (1, 2, 4, 8)
+"""Factors of an index that an instruction's operand may have."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Builder:
         self.allocas: list[str] = []
         self.levels: dict[str, int] = {}
         self.nonnegative: set[str] = set()
+        self.moving: dict[str, dict[str, tuple[str, str, int]]] = {}  # by open loops' counters: see `address`
         self.floor = 0  # the outermost region that pure instructions are placed in
         self._names = 0
         self._labels = 0
@@ -172,7 +177,8 @@ class Builder:
     def address(self, base: str, offset: Affine) -> tuple[str, int]:
         """Returns the address `base + offset` but for the constant, and the largest number that divides every term of *offset*.
 
-        The part that each loop adds is computed in that loop.
+        The part that each loop adds is computed in that loop. `moving` has, for its counter, the pointers that thus move by more
+        than an operand's scale: by the line that computes it, the pointer, its first value if the loop starts at 0, and the step.
         """
         terms = offset.terms
         if not terms:
@@ -183,10 +189,19 @@ class Builder:
         if found is None:
             made = base
             for name in self.outermost_first(offset):
-                step = self.scaled(name, terms[name])
-                made = self.pure(f"getelementptr i8, ptr {made}, i64 {step}", made, step)
+                made = self._advanced(made, name, terms[name])
             found = known[key] = made, gcd(*terms.values())
         return found
+
+    def _advanced(self, base: str, name: str, factor: int) -> str:
+        """Returns the address *base* + *name* * *factor*."""
+        step = self.scaled(name, factor)
+        text = f"getelementptr i8, ptr {base}, i64 {step}"
+        made = self.pure(text, base, step)
+        moving = self.moving.get(name)
+        if moving is not None and factor not in SCALES and self.levels.get(base, 0) < self.levels[name]:
+            moving[f"  {made} = {text}"] = made, base, factor
+        return made
 
     def _sum(self, total: str, term: str) -> str:
         return self.pure(f"add i64 {total}, {term}", total, term) if total else term

@@ -14,6 +14,7 @@ from weft.codegen.llvm.memory.addresses import memory_of
 from weft.codegen.llvm.memory.stores import store
 from weft.codegen.llvm.statements.calls import call
 from weft.codegen.llvm.statements.exits import context_field, context_function, leave, release, unless
+from weft.codegen.llvm.statements.loop_counters import is_large, move_pointers, uncounted
 from weft.ir import INDEX, mentions, post_order
 from weft.loop import Alloc, Assert, Call, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
 
@@ -109,17 +110,23 @@ def _loop(f: Emitter, s: For, begin: Affine, extent: Affine) -> None:
     build = f.build
     first, end = build.scalar(begin), build.scalar(begin.plus(extent))
     top, after = build.label(f"loop.{identifier(s.var.name)}"), build.label("after")
-    before = build.block
+    before, inside = build.block, len(build.blocks)
     before.end = f"br label %{top}"
     with build.region(top) as header:
         counter = build.fresh(build.level)
+        build.moving[counter] = {}
         if build.is_nonnegative(begin):
             build.nonnegative.add(counter)
         header.lines.append("")
         _iteration(f, s, Affine(0, {counter: 1}))
+        large = is_large(build.blocks[inside:])
+        moved = move_pointers(f, counter, before, build.blocks[inside:]) if large and first == "0" else []
         following = build.here(f"add nsw i64 {counter}, 1")
+        following = uncounted(f, following) if large else following
         again = build.here(f"icmp slt i64 {following}, {end}")
-        header.lines[0] = f"  {counter} = phi i64 [ {first}, %{before.label} ], [ {following}, %{build.block.label} ]"
+        values = f"[ {first}, %{before.label} ], [ {following}, %{build.block.label} ]"
+        header.lines[0:1] = [f"  {counter} = phi i64 {values}", *moved]
+        del build.moving[counter]
         build.block.end = f"br i1 {again}, label %{top}, label %{after}"
     build.start(after)
 

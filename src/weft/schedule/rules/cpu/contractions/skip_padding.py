@@ -5,6 +5,8 @@
             for k: sums of a tile    ->             ...
                                             for y in range(1, 3): ...
 
+A tile of a single row needs no such copies: all its sums have the same taps, so that the loop over `ky` runs over those alone.
+
 On small images much of a window is outside: a fifth of the products of 3 x 3 taps on 7 x 7 outputs. A register tile's sums are
 unrolled, so that those for which a tap reads padding can be omitted from that tap's code, if each tap and each tile at the
 border has code of its own (unrolling and peeling). No padded copy of the input is made then.
@@ -104,10 +106,11 @@ def _table(e: Expr, box: Mapping[Var, int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Skipping:
-    """How to skip padding: the loops over *taps* to unroll, and the points at which to partition the loops around tiles."""
+    """How to skip padding: the loops over *taps*, those *unrolled*, and the points at which to partition loops around tiles."""
 
     padding: Padding
     taps: tuple[LoopRef, ...]
+    unrolled: tuple[LoopRef, ...]
     cuts: tuple[tuple[LoopRef, tuple[int, ...]], ...]
 
     @property
@@ -124,7 +127,8 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p:
     """Returns how a tiled sum of products skips padding; None if it does not.
 
     A tile has *sums* vectors of sums; *outer* are the loops around tiles. All other loops that conditions depend on are unrolled
-    or run over taps.
+    or run over taps. A condition that is the same for all sums of a tile needs no code of its own: it bounds the loop over taps
+    (`lower.loops.trim_loops`).
     """
     padding = padding_of(s, ref)
     if padding is None:
@@ -134,9 +138,14 @@ def skipping(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], sums: int, p:
     used = {v for c in inside for v in free_vars(c)}
     sizes = {f.var: s.extent(f) or 0 for f in s.loops(ref)}
     taps = tuple([f for f in loops_of(s, ref, s.loops(ref), AxisKind.REDUCE) if f.var in used])
-    cuts = tuple([(f, points) for f in outer if f.var in used and (points := _changes(f, inside, sizes))])
-    copies = prod([sizes[f.var] for f in taps]) * prod([len(points) + 1 for _, points in cuts]) * _variants(block, cuts)
-    found = Skipping(padding, taps, cuts)
+    in_tile = sizes.keys() - {f.var for f in (*outer, *taps)}
+    various = [c for c in inside if not in_tile.isdisjoint(free_vars(c))]
+    unrolled = tuple([f for f in taps if any(f.var in free_vars(c) for c in various)])
+    cuts = tuple([(f, points) for f in outer if f.var in used and (points := _changes(f, various, sizes))])
+    copies = (
+        prod([sizes[f.var] for f in unrolled]) * prod([len(points) + 1 for _, points in cuts]) * _variants(block, cuts)
+    )
+    found = Skipping(padding, taps, unrolled, cuts)
     left = [s.extent(f) or FALLBACK_SIZE for f in found.uncut(outer)]
     decision = p.decide(
         ref.name, SkipPadding, lambda m: padding_plans(padding.share, sums * copies, enough_tasks(left, m), m)
@@ -177,7 +186,7 @@ def skip_padding(s: Schedule, ref: BlockRef, how: Skipping) -> set[BlockRef]:
     """Skips the padding, once all else is chosen for the tiles of a sum of products; returns the blocks that this adds."""
     s.compute_inline(how.padding.writer)
     s.skip_zeros(ref)
-    for tap in how.taps:
+    for tap in how.unrolled:
         s.unroll(tap)
     before = set(s.blocks())
     for loop, points in reversed(how.cuts):
