@@ -19,7 +19,7 @@ from tests.support.processors import FIXED, unlisted_processor
 import weft
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import KIND, STAGE, calibrate, know_host, target_here
-from weft.driver.measure.measure_core import FACTS, coarse, measure_core, whole
+from weft.driver.measure.measure_core import FACTS, coarse, half, measure_core, whole
 from weft.targets import KnownCore, can_run, cores, cpuinfo, host, machine_name, parse_target
 
 pytestmark = pytest.mark.skipif(machine_name() != "x86_64", reason="only x86-64 processors are measured")
@@ -58,7 +58,7 @@ def test_what_is_measured_is_in_range(unlisted: None) -> None:
     core = found.core(host().isa.vector_bits, fma=host().isa.fma)
     assert core.fma_per_cycle in (1, 2, 4)
     assert 2 <= core.fma_latency <= 12
-    assert 1 <= core.loads_per_cycle <= 4
+    assert 0.5 <= core.loads_per_cycle <= 4
     assert 1 <= core.forwarding_latency <= 20
     assert 128 <= core.fork_cycles <= 8192
     assert core.wake_cycles == 4 * core.fork_cycles
@@ -173,3 +173,5 @@ def test_figures_are_rounded_to_coarse_steps() -> None:
     assert [coarse(x, 24.0) for x in (16.0, 36.0)] == [16.0, 32.0]
     assert [whole(x) for x in (0.2, 1.4, 1.6, 4.1)] == [1, 1, 2, 4]
     assert [whole(x, 2) for x in (1.3, 2.7, 3.1)] == [2, 2, 3]
+    assert [half(x) for x in (0.1, 1.2, 1.34, 1.8, 2.1)] == [0.5, 1.0, 1.5, 2.0, 2.0]
+    assert [half(x, 1.5) for x in (1.13, 1.8, 1.9)] == [1.5, 1.5, 2.0]

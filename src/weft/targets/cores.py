@@ -46,7 +46,7 @@ class KnownCore:
     wide_fma_per_cycle: int = 2
     wide_broadcast_slowdown: float = 1.5
     fma_latency: int = 4
-    loads_per_cycle: int = 2
+    loads_per_cycle: float = 2
     forwarding_latency: int = 5
     issue_width: int = 6
     decoded_instructions: int = 4000

@@ -57,7 +57,7 @@ class Core:
     tune: str = "generic"
     fma_per_cycle: int = 1
     fma_latency: int = 4
-    loads_per_cycle: int = 2
+    loads_per_cycle: float = 2
     forwarding_latency: int = 5
     issue_width: int = 6
     decoded_instructions: int = 4000

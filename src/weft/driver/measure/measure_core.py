@@ -1,7 +1,7 @@
 """Measures the facts of this machine's processor that a row of `targets.cores` has, with generated code, in a few seconds.
 
-Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, speeds to
-powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly another.
+Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, loads to
+halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly another.
 """
 
 from __future__ import annotations
@@ -130,10 +130,11 @@ class _Measuring:
         return self._whole("fma_latency", fma_latency(self.narrow, self.hertz))
 
     @cached_property
-    def loads_per_cycle(self) -> int:
-        """Vectors as wide as the core's units."""
+    def loads_per_cycle(self) -> float:
+        """Vectors as wide as the core's units, in halves: a core that shares its ports with another one's thread does 1.3."""
         halves = self.wide_fma_per_cycle < self.fma_per_cycle
-        return self._whole("loads_per_cycle", loads_rate(self.narrow if halves else self.widest, self.hertz))
+        rate = loads_rate(self.narrow if halves else self.widest, self.hertz)
+        return half(rate, self.before.get("loads_per_cycle"))
 
     @cached_property
     def forwarding_latency(self) -> int:
@@ -216,6 +217,13 @@ def whole(value: float, before: float | None = None) -> int:
     if before is not None and abs(value - before) <= 0.75:
         return int(before)
     return max(1, round(value))
+
+
+def half(value: float, before: float | None = None) -> float:
+    """Returns *value* as a multiple of a half, at least one half: *before* if it is within three quarters of a step of that."""
+    if before is not None and abs(value - before) <= 0.375:
+        return before
+    return max(0.5, round(2 * value) / 2)
 
 
 def coarse(value: float, before: float | None = None) -> float:
