@@ -1,7 +1,8 @@
 """Measures the facts of this machine's processor that a row of `targets.cores` has, with generated code, in a few seconds.
 
 Each fact is rounded to coarse steps, since it is part of every key of the cache: rates and latencies to whole numbers, loads to
-halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly another.
+halves, speeds to powers of two and once and a half those. A fact that was measured before stays, unless the new figure is clearly
+another.
 """
 
 from __future__ import annotations
