@@ -1,11 +1,11 @@
 """How fast tuners find fast schedules: best found against trials, as in figure 12 of the TVM paper (Chen et al., OSDI 2018).
 
-    ../.venv/bin/python tuner_curves.py [--layers C2,C6] [--tuners random,ga,sa-xgb] [--trials 128] [--seeds 5] [--json FILE] [--picture FILE]
+    ../.venv/bin/python tuner_curves.py [--layers C2,C6] [--tuners random,ga,sa-xgb] [--trials 128] [--seeds 5] [--json FILE]
 
-Each tuner searches the sketches of a layer, schedules that no rule has touched. A schedule is measured once, beside what the rules
-do, and the time is replayed to every tuner that comes to it, so that tuners differ in what they choose alone. At the end: the best of
-each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with its
-bootstrap interval (2,000 resamples of the seeds).
+Each tuner searches the sketches of a layer, schedules that no rule has touched. A schedule is measured once, beside what the
+rules do, and the time is replayed to every tuner that comes to it, so that tuners differ in what they choose alone. At the end: the
+best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with
+its bootstrap interval (2,000 resamples of the seeds).
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def curve(name: str, tuner: str, seed: int, trials: int, builder: Executor, runn
     fixed = [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]
     search = TaskTuner(task, strategy(tuner), builder, runner, seed=seed, limits=LIMITS, fixed=fixed)
     scores = [t.score for t in search.run(lambda: search.begun < trials)]
-    print(f"{name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)}", flush=True)
+    print(
+        f"{name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)}",
+        flush=True,
+    )
     return scores
 
 

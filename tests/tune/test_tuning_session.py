@@ -130,3 +130,13 @@ def test_wrong_arguments(database: Path) -> None:
 def test_the_module_is_the_function(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurer, "run", Machine(1.2))
     assert isinstance(weft.tune(mlp(), records=database, trials=2, tuner="random", shapes=SHAPES), TuneReport)  # type: ignore[operator]
+
+
+def test_a_search_begins_with_what_was_fast_for_like_kernels(
+    database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
+) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    plans = {w.record.plan for w in tune(database, trials=30).winners}
+    again = tune(database, shapes={"batch": 8}, trials=30)
+    first = [trials[0] for trials in again.trials.values() if trials]
+    assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)

@@ -150,7 +150,9 @@ class Schedule(PrimitiveMethods):
             return run()
         except Illegal as e:
             why, fn = e, self.function  # printed for whoever reads it: rules only ask, and often
-        raise ScheduleError(lambda: _told(fn, name, arguments, why), hint=why.hint)  # here, so that no nodes are its context
+        raise ScheduleError(
+            lambda: _told(fn, name, arguments, why), hint=why.hint
+        )  # here, so that no nodes are its context
 
     def __str__(self) -> str:
         return print_function(self.function)

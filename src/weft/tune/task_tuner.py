@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.cost import Step, parse_plan
+from weft.cost import Plan, Step, parse_plan
 from weft.records import Measurement
 from weft.support.errors import ParseError
 from weft.tune.explore import History, Stopping, Verdict
@@ -43,7 +43,8 @@ class TaskTuner:
     """Searches the plans of *task*; `best` is the fastest candidate so far with its score, if any is faster than the incumbent.
 
     `begun` are the candidates that were handed out. *fixed* are decisions that all plans are to have. *known* are measurements of
-    before: points that are not measured again. *history* are samples of other tasks, which models learn from as well.
+    before: points that are not measured again. *history* are samples of other tasks, which models learn from as well. *hints* are
+    plans to begin with, such as those that were fast for like kernels.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class TaskTuner:
         fixed: Sequence[Step] = (),
         known: Sequence[Measurement] = (),
         history: Sequence[Samples] = (),
+        hints: Sequence[Plan] = (),
     ) -> None:
         self.task = task
         self.space = PlanSpace(task.request.program, task.target, fixed)
@@ -70,6 +72,7 @@ class TaskTuner:
         self.best: tuple[str, float] | None = None
         self.stopping = Stopping(NOISE, horizon=PATIENCE, first=PATIENCE)
         self._others = history
+        self._hints = [self.space.point_of(plan) for plan in hints]
         self._features: list[Features] = []
         self._scores: list[float] = []
         self._begin = perf_counter()
@@ -102,7 +105,7 @@ class TaskTuner:
     def _stream(self, go_on: Callable[[], bool], proposed: dict[str, Ints]) -> Iterator[str]:
         """Yields plans, a batch after another: each batch is chosen by what was measured until then."""
         while go_on():
-            points = self.explorer.propose(BATCH, self.history)
+            points = self._next_points()
             if not len(points):
                 return
             self.history.add(points, np.zeros(len(points)))  # so that none is proposed again while it is on its way
@@ -114,6 +117,15 @@ class TaskTuner:
                 self.begun += 1
                 yield text
             self._learn()
+
+    def _next_points(self) -> Ints:
+        """Returns the points of the hints, then what the explorer proposes."""
+        if self._hints:
+            hints = self.history.unseen(np.stack(self._hints))
+            self._hints = []
+            if len(hints):
+                return hints
+        return self.explorer.propose(BATCH, self.history)
 
     def _trial(self, point: Ints, outcome: Outcome) -> Trial:
         score = 0.0 if outcome.measured is None else 1.0 / outcome.measured.ratio.middle

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from time import perf_counter, time
 from typing import Final
 
 import weft
+from weft.cost import Plan, parse_plan
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
-from weft.records import Hardware, Measurement, Record, Store
+from weft.records import Hardware, Measurement, Record, Store, Workload
+from weft.support.errors import ParseError
 from weft.tune.measure import Interval, Limits, cluster_executor, local_executors
 from weft.tune.strategies import strategy
 from weft.tune.task_tuner import TaskTuner, Trial
@@ -30,6 +32,9 @@ HOPE: Final = 0.2
 
 VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
 """How long a winner is measured beside the incumbent before it replaces it."""
+
+NEIGHBOURS: Final = 4
+"""The records of like kernels that a search begins with."""
 
 LEAST_SHARE: Final = 0.002
 """The part of a run that a kernel takes at least if it is tuned."""
@@ -195,8 +200,18 @@ class Session:
                 threads=self.options.threads,
                 known=known,
                 history=others,
+                hints=self._hints(task.workload),
             )
         return self.tuners[n]
+
+    def _hints(self, workload: Workload) -> list[Plan]:
+        """Returns the plans of the best records of kernels that differ from a workload in sizes alone, or of other machines."""
+        near = self.store.nearest(workload.structure, workload.sizes, self.hardware.digest, NEIGHBOURS, others=True)
+        plans: list[Plan] = []
+        for found in near:
+            with suppress(ParseError):  # by another version of Weft
+                plans.append(parse_plan(found.record.plan))
+        return plans
 
     def _keep(self, task: Task, trial: Trial) -> None:
         """Stores a trial, and the incumbent's time beside it."""
