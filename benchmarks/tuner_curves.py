@@ -2,10 +2,10 @@
 
     ../.venv/bin/python tuner_curves.py [--layers C2,C6] [--tuners random,ga,sa-xgb] [--trials 128] [--seeds 5] [--json FILE]
 
-Each tuner searches the sketches of a layer, schedules that no rule has touched. A schedule is measured once, beside what the
-rules do, and the time is replayed to every tuner that comes to it, so that tuners differ in what they choose alone. At the end: the
-best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with
-its bootstrap interval (2,000 resamples of the seeds).
+Each tuner searches the sketches of a layer, schedules that no rule has touched. Each is measured once, beside what the rules do,
+and the time is replayed to every tuner that comes to it, so that tuners differ in what they choose alone. At the end: the best of
+each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with its
+bootstrap interval (2,000 resamples of the seeds).
 """
 
 from __future__ import annotations
