@@ -21,6 +21,9 @@ from weft.tune.space import PlanSpace
 from weft.tune.strategies import Strategy
 from weft.tune.tasks import Task
 
+VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
+"""How long a winner is measured beside the incumbent before it replaces it."""
+
 BATCH: Final = 16
 """The points that are proposed at once."""
 
@@ -63,7 +66,7 @@ class TaskTuner:
         hints: Sequence[Plan] = (),
     ) -> None:
         self.task = task
-        self.space = PlanSpace(task.request.program, task.target, fixed)
+        self.space = PlanSpace(task.program, task.target, fixed, task.carry_out)
         self.explorer, self.model = strategy.begin(self.space, seed)
         self.history = History(len(self.space.sizes), self.space.keys)
         self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,11 +13,14 @@ from weft.driver.build import Compilation
 from weft.driver.kernel import KernelRequest
 from weft.driver.measure.profile import Profiler
 from weft.driver.workloads import kernel_workload
-from weft.loop import print_program
-from weft.records import Workload
+from weft.loop import Program, canonical_text, print_program, structure_text
+from weft.records import KERNEL, Workload
 from weft.schedule import carry_out
+from weft.support.digest import digest
 from weft.targets import Target
 from weft.tune.measure import BuildJob
+from weft.tune.space import CarryOut
+from weft.tune.template import Template, carry_out_template, name_of
 
 PROFILED = 0.5
 """Seconds for which a model is run to see what its kernels take."""
@@ -24,29 +28,43 @@ PROFILED = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A kernel to tune.
+    """A kernel to tune: its loops, by a name, and the flags of its `KernelRequest`.
 
-    *seconds* is the time of its *calls* in one run of the model; *plan* is the incumbent, that of the rules.
+    *seconds* is the time of its *calls* in one run of the model; *plan* is the incumbent, that of the rules or of the *template*
+    that schedules in their place.
     """
 
-    request: KernelRequest
+    name: str
+    program: Program
     target: Target
     workload: Workload
     plan: Plan
-    seconds: float
-    calls: int
-
-    @property
-    def name(self) -> str:
-        """The kernel's name in the model."""
-        return self.request.name
+    seconds: float = 0.0
+    calls: int = 1
+    may_alias: bool = False
+    parallel: bool = True
+    lift: bool = False
+    passes: tuple[str, ...] = ()
+    template: Template | None = None
 
     @property
     def job(self) -> BuildJob:
         """The build of the incumbent."""
-        r = self.request
-        program = print_program(r.program)
-        return BuildJob(program, str(self.plan), self.target, r.may_alias, r.parallel, r.lift, r.passes)
+        return BuildJob(
+            print_program(self.program),
+            str(self.plan),
+            self.target,
+            self.may_alias,
+            self.parallel,
+            self.lift,
+            self.passes,
+            template="" if self.template is None else name_of(self.template),
+        )
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """What schedules the program by the answers of a planner."""
+        return carry_out if self.template is None else partial(carry_out_template, self.template)
 
 
 def task_of(request: KernelRequest, target: Target, seconds: float = 0.0, calls: int = 1) -> Task:
@@ -54,7 +72,30 @@ def task_of(request: KernelRequest, target: Target, seconds: float = 0.0, calls:
     plain = replace(request, plan=None, record=None)
     planner = Choosing(target)
     carry_out(plain.program, planner)
-    return Task(plain, target, kernel_workload(plain), planner.plan, seconds, calls)
+    return Task(
+        plain.name,
+        plain.program,
+        target,
+        kernel_workload(plain),
+        planner.plan,
+        seconds,
+        calls,
+        plain.may_alias,
+        plain.parallel,
+        plain.lift,
+        plain.passes,
+    )
+
+
+def task_of_template(template: Template, program: Program, target: Target) -> Task:
+    """Returns the task of tuning the knobs of *template*, which schedules *program*; the incumbent is that of its defaults."""
+    planner = Choosing(target)
+    carry_out_template(template, program, planner)
+    entry, *callees = program.functions
+    nameless = Program((replace(entry, name=""), *callees))
+    structure, sizes = structure_text(nameless)
+    workload = Workload(KERNEL, canonical_text(nameless), name_of(template), digest(structure), sizes, entry.name)
+    return Task(entry.name, program, target, workload, planner.plan, template=template)
 
 
 def tasks_of(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) -> list[Task]:

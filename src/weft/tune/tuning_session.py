@@ -19,9 +19,9 @@ from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Record, Store, Workload
 from weft.support.errors import ParseError
-from weft.tune.measure import Interval, Limits, cluster_executor, local_executors
+from weft.tune.measure import Interval, cluster_executor, local_executors
 from weft.tune.strategies import strategy
-from weft.tune.task_tuner import TaskTuner, Trial
+from weft.tune.task_tuner import VERIFIED, TaskTuner, Trial
 from weft.tune.tasks import Task
 
 SLICE: Final = 4.0
@@ -29,9 +29,6 @@ SLICE: Final = 4.0
 
 HOPE: Final = 0.2
 """The part of its time that a task is expected to lose before it was ever tuned."""
-
-VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
-"""How long a winner is measured beside the incumbent before it replaces it."""
 
 NEIGHBOURS: Final = 4
 """The records of like kernels that a search begins with."""

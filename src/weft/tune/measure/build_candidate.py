@@ -14,6 +14,7 @@ from weft.schedule import Schedule, carry_out
 from weft.support.errors import ParseError, ScheduleError, WeftError
 from weft.tune.measure.jobs import BuildJob, Built, Failed
 from weft.tune.measure.stage_clock import StageClock
+from weft.tune.template import carry_out_template, template_named
 
 NAME = "candidate"
 
@@ -64,7 +65,10 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
 def _scheduled(program: Program, plan: Plan | None, job: BuildJob) -> tuple[Schedule, Plan]:
     """Returns the scheduled loops, and the plan that was followed, with what the rules chose where it says nothing."""
     planner = _planner(plan, job)
-    schedule = carry_out(program, planner)
+    if job.template:
+        schedule = carry_out_template(template_named(job.template), program, planner)
+    else:
+        schedule = carry_out(program, planner)
     planner.finish()
     return schedule, planner.plan
 

@@ -24,8 +24,9 @@ Kind: TypeAlias = Literal["plan", "error", "wrong", "raised", "memory", "timeout
 class BuildJob:
     """A kernel to build: its loops, and the plan that they are scheduled by, as texts.
 
-    Without *plan*, the rules take their cheapest candidates; one that *has_gaps* is completed by them. The flags are those of
-    `driver.kernel.KernelRequest`.
+    Without *plan*, the rules take their cheapest candidates; one that *has_gaps* is completed by them. With
+    *template*, the name of a function as `tune.template.name_of` has it, that schedules instead of the rules. The flags are those
+    of `driver.kernel.KernelRequest`.
     """
 
     program: str
@@ -36,6 +37,7 @@ class BuildJob:
     lift: bool = False
     passes: tuple[str, ...] = ()
     has_gaps: bool = False
+    template: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Spaces of plans: the questions of the rules as knobs."""
 
-from weft.tune.space.find_knobs import find_knobs
+from weft.tune.space.find_knobs import CarryOut, find_knobs
 from weft.tune.space.knob import Knob
 from weft.tune.space.plan_space import PlanSpace
 
-__all__ = ["Knob", "PlanSpace", "find_knobs"]
+__all__ = ["CarryOut", "Knob", "PlanSpace", "find_knobs"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from weft.cost import Address, Answering, Decision, Question
+from weft.cost import Address, Answering, Decision, Planner, Question
 from weft.loop import Program
-from weft.schedule import carry_out
+from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.space.knob import Knob
+
+CarryOut: TypeAlias = Callable[[Program, Planner], Schedule]
+"""What schedules a program by the answers of a planner."""
 
 BRANCHING: Final = frozenset({"Rule", "OnePass", "Inline", "Borders", "SharePatches", "Order"})
 """The kinds of decisions after which other questions are asked: each alternative is carried out once."""
@@ -28,9 +31,11 @@ class Branch:
 
 
 def find_knobs(
-    program: Program, machine: Target, fixed: Mapping[Address, Decision]
+    program: Program, machine: Target, fixed: Mapping[Address, Decision], schedule: CarryOut = carry_out
 ) -> tuple[tuple[Knob, ...], tuple[Branch, ...]]:
     """Returns the questions of *program* and their answers, with those of *fixed* answered as it says; and when each is asked.
+
+    *schedule* is what asks: the rules, or a template.
 
     Questions that come up only after an alternative of a `BRANCHING` decision are knobs as well; where a point takes another
     alternative, they have no effect.
@@ -40,7 +45,7 @@ def find_knobs(
     waiting: list[Mapping[Address, Decision]] = [fixed]
     while waiting and len(branches) < MOST_BRANCHES:
         answers = waiting.pop(0)
-        asked = dict(_asked(program, machine, answers))
+        asked = dict(_asked(program, machine, answers, schedule))
         choices = {a: q.chosen.decision for a, q in asked.items() if a[1] in BRANCHING}
         branches.append(Branch(choices, frozenset(asked)))
         for address, question in asked.items():
@@ -53,10 +58,10 @@ def find_knobs(
 
 
 def _asked(
-    program: Program, machine: Target, answers: Mapping[Address, Decision]
+    program: Program, machine: Target, answers: Mapping[Address, Decision], schedule: CarryOut
 ) -> Iterator[tuple[Address, Question]]:
     planner = Answering(machine, answers)
-    carry_out(program, planner)
+    schedule(program, planner)
     yield from zip(planner.asked, planner.questions, strict=True)
 
 

@@ -33,7 +33,7 @@ from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace, Rng
 from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs
-from weft.tune.space.find_knobs import find_knobs
+from weft.tune.space.find_knobs import CarryOut, find_knobs
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
@@ -46,17 +46,20 @@ SHOWN: Final = frozenset({*SKETCHED, Tile, Order, Rule})
 
 
 class PlanSpace(KnobSpace):
-    """All plans of *program* on *machine* that have the decisions *fixed*.
+    """All plans of *program* on *machine* that have the decisions *fixed*; *schedule* carries them out, the rules or a template.
 
     Any point is valid: a decision that a program cannot take where others are as they are gives way to the cheapest. Knobs that
     are not asked for there have their default in all points that are drawn, see `canonical`.
     """
 
-    def __init__(self, program: Program, machine: Target, fixed: Iterable[Step] = ()) -> None:
+    def __init__(
+        self, program: Program, machine: Target, fixed: Iterable[Step] = (), schedule: CarryOut = carry_out
+    ) -> None:
         self.program = program
         self.machine = machine
+        self._carry_out = schedule
         self.fixed: Mapping[Address, Decision] = addressed(fixed)
-        asked, self._branches = find_knobs(program, machine, self.fixed)
+        asked, self._branches = find_knobs(program, machine, self.fixed, schedule)
         self.settled = {**self.fixed, **{k.address: k.domain[0] for k in asked if len(k.domain) == 1}}
         self.knobs = tuple([k for k in asked if len(k.domain) > 1])
         super().__init__(tuple([len(k.domain) for k in self.knobs]))
@@ -116,7 +119,7 @@ class PlanSpace(KnobSpace):
     def schedule(self, point: Sequence[int] | Ints) -> tuple[Schedule, Plan]:
         """Returns the program scheduled by *point*, and its plan without gaps."""
         planner = Answering(self.machine, addressed(self.open_plan(point).steps))
-        return carry_out(self.program, planner), planner.plan
+        return self._carry_out(self.program, planner), planner.plan
 
     def point_of(self, plan: Plan) -> Ints:
         """Returns the point whose knobs are as *plan* has them; those that it says nothing of have their default."""
@@ -130,7 +133,7 @@ class PlanSpace(KnobSpace):
     @cached_property
     def tiled(self) -> TiledBlock | None:
         """The block that is tiled, of several the one with the most work; None if there is none."""
-        return find_tiled_block(self.program, self.machine)
+        return find_tiled_block(self.program, self.machine) if self._carry_out is carry_out else None
 
     def features(self, points: Ints) -> Features:
         """Returns the features of *points*: of loops that follow from their decisions alone, and of the decisions themselves.

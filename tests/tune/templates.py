@@ -1,0 +1,23 @@
+"""Templates of a matrix product, at the top of a module, so that workers can import them."""
+
+from __future__ import annotations
+
+from weft.schedule import Schedule
+from weft.tune.template import Knobs
+
+
+def tiled(s: Schedule, knobs: Knobs) -> None:
+    i, j, k = s.loops(s.block("matmul"))
+    i0, i1 = s.split(i, knobs.define_split("rows", s.extent(i), parts=2, most=8))
+    j0, j1 = s.split(j, knobs.define_split("columns", s.extent(j), parts=2, most=32))
+    k0, k1 = s.split(k, knobs.define_split("depth", s.extent(k), parts=2, most=4))
+    outer = knobs.define_reorder("outer", [i0, j0])
+    s.reorder([*outer, k0, *knobs.define_reorder("inner", [k1, i1]), j1])
+    knobs.define_annotate("vector", s, j1, ("none", "vectorize", "unroll"))
+    if knobs.define_choice("parallel", [False, True]):
+        s.parallel(outer[0])
+
+
+def refusing(s: Schedule, knobs: Knobs) -> None:
+    (_, _, k) = s.loops(s.block("matmul"))
+    knobs.define_annotate("kind", s, k, ("none", "vectorize"))
