@@ -30,8 +30,12 @@ def layer(channels: int, size: int, outputs: int) -> Program:
     return to_program(inputs, OPERATORS["conv2d"](inputs, {"pads": (1, 1, 1, 1)}))
 
 
-PROGRAMS = {"product": product(24, 96, 40), "layer": layer(8, 24, 12)}
-SKETCH = {"product": [Step("matmul", Rule("sketch"))], "layer": [Step("conv2d", Rule("sketch"))]}
+PROGRAMS = {"product": product(24, 96, 40), "layer": layer(8, 24, 12), "one channel": layer(1, 24, 12)}
+SKETCH = {
+    "product": [Step("matmul", Rule("sketch"))],
+    "layer": [Step("conv2d", Rule("sketch"))],
+    "one channel": [Step("conv2d", Rule("sketch"))],
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

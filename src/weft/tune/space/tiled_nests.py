@@ -73,7 +73,7 @@ class Tilings:
 
 
 class TiledBlock:
-    """A reduction that is tiled: its axes taken apart, and its accesses by them."""
+    """A reduction that is tiled: its axes taken apart, and its accesses by them; reduced axes of one step have no loop."""
 
     def __init__(self, block: Block, machine: Target) -> None:
         if not isinstance(block.body, Store):
@@ -81,7 +81,9 @@ class TiledBlock:
         self.block = block
         self.lanes = machine.lanes(block.writes[0].buffer.dtype.bits)
         self.parts: list[Part] = [p for a in spatial_axes(block) for p in parts_of(a, block)]
-        self.reduced = [size_of(a.extent) for a in reduce_axes(block)]
+        self.sums = [size_of(a.extent) for a in reduce_axes(block)]
+        self.looped = [n for n, size in enumerate(self.sums) if size > 1] or [0]
+        self.reduced = [self.sums[n] for n in self.looped]
         self.spatial = [p.size for p in self.parts]
         self.roles: Roles = roles_of(block, self.parts[:-1])
         store = block.body
@@ -164,7 +166,7 @@ class TiledBlock:
         tiles = _ceil(extents, t.tile)
         reduced = np.broadcast_to(np.asarray(self.reduced), t.steps.shape)
         places = np.broadcast_to(np.arange(count), t.tile.shape)
-        sums = np.broadcast_to(np.arange(count, count + len(self.reduced)), t.steps.shape)
+        sums = np.broadcast_to(count + np.asarray(self.looped), t.steps.shape)
         outer_kind = np.where(np.arange(count)[None, :] < t.threads[:, None], _PARALLEL, _SERIAL)
         inner_kind = np.where(t.unrolled[:, None] > 0, _UNROLLED, _SERIAL) + np.zeros_like(t.steps)
         tile_kind = np.broadcast_to([*[_UNROLLED] * (count - 1), _VECTORIZED], t.tile.shape)
@@ -183,7 +185,7 @@ class TiledBlock:
         axis, extent, step, kind = (np.concatenate([x[i] for x in levels], axis=1) for i in range(4))
         return NestBatch(
             accesses=self.accesses,
-            is_reduction=(*[False] * count, *[True] * len(self.reduced)),
+            is_reduction=(*[False] * count, *[True] * len(self.sums)),
             operations=self.operations,
             axis=axis,
             extent=extent,
@@ -191,7 +193,7 @@ class TiledBlock:
             kind=kind,
             decisions=np.zeros((n, 0), np.float32),
             decision_names=(),
-            axis_sizes=(*self.spatial, *self.reduced),
+            axis_sizes=(*self.spatial, *self.sums),
         )
 
 
