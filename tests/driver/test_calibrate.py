@@ -173,5 +173,5 @@ def test_figures_are_rounded_to_coarse_steps() -> None:
     assert [coarse(x, 24.0) for x in (16.0, 36.0)] == [16.0, 32.0]
     assert [whole(x) for x in (0.2, 1.4, 1.6, 4.1)] == [1, 1, 2, 4]
     assert [whole(x, 2) for x in (1.3, 2.7, 3.1)] == [2, 2, 3]
-    assert [half(x) for x in (0.1, 1.2, 1.34, 1.8, 2.1)] == [0.5, 1.0, 1.5, 2.0, 2.0]
-    assert [half(x, 1.5) for x in (1.13, 1.8, 1.9)] == [1.5, 1.5, 2.0]
+    assert [half(x) for x in (0.1, 0.95, 1.08, 1.24, 1.34, 1.8, 2.08)] == [0.5, 1.0, 1.0, 1.5, 1.5, 2.0, 2.0]
+    assert [half(x, 1.5) for x in (0.98, 1.03, 1.55, 1.65)] == [1.0, 1.5, 1.5, 2.0]

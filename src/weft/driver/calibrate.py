@@ -38,7 +38,7 @@ MEASURE: Final = "weft.driver.measure.measure_core:measure_core"
 STAGE: Final = "calibrate"
 """The stage that progress callbacks are given while a processor is measured."""
 
-VERSION: Final = 3
+VERSION: Final = 5
 """Counts up when facts are measured in another way: those that are kept are measured again."""
 
 KIND: Final = "core"

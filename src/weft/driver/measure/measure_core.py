@@ -164,8 +164,9 @@ class _Measuring:
 
     @cached_property
     def l3_speed(self) -> float:
-        """Read in a buffer that does not fit the second level, and is a small part of the third."""
-        return self._speed("l3_speed", self._rate(max(self.widest.caches.l3 // 4, 3 * self.widest.caches.l2)))
+        """Read in a buffer that does not fit the second level and is a small part of the third, whoever else shares that."""
+        second, third = self.widest.caches.l2, self.widest.caches.l3
+        return self._speed("l3_speed", self._rate(max(3 * second, min(8 * second, third // 4))))
 
     @cached_property
     def memory_speed(self) -> float:
@@ -173,13 +174,13 @@ class _Measuring:
 
     @cached_property
     def l3_share(self) -> int:
-        """Twice the largest buffer that is read nearer to the third level's speed than to memory's, as a power of two."""
+        """The largest buffer that is read nearer to the third level's speed than to memory's, as a power of two."""
         whole = cache_sizes().get(3, self.widest.caches.l3)
         least = math.sqrt(self.l3_speed * self.memory_speed)
         size = 1 << (whole.bit_length() - 1)
         while size > 4 * self.widest.caches.l2 and self._rate(size // 2) < least:
             size //= 2
-        return size if size * 2 <= whole else NO_LIMIT
+        return size // 2 if size * 2 <= whole else NO_LIMIT
 
     @cached_property
     def read_ahead_uses(self) -> int:
@@ -221,10 +222,14 @@ def whole(value: float, before: float | None = None) -> int:
 
 
 def half(value: float, before: float | None = None) -> float:
-    """Returns *value* as a multiple of a half, at least one half: *before* if it is within three quarters of a step of that."""
-    if before is not None and abs(value - before) <= 0.375:
+    """Returns *value* rounded up to a half, as a loop falls a little short of the rate: *before* if it is close to that."""
+    if before is not None and before - 0.5 <= value <= before + SHORT:
         return before
-    return max(0.5, round(2 * value) / 2)
+    return max(0.5, math.ceil(2 * (value - SHORT)) / 2)
+
+
+SHORT: Final = 0.1
+"""Loads a cycle by which a measured rate may exceed a step of `half` and be taken for it."""
 
 
 def coarse(value: float, before: float | None = None) -> float:
