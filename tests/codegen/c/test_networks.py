@@ -99,6 +99,7 @@ def run_source(package: Package, name: str, folder: Path, inputs: Sequence[Array
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", [*NETWORKS, *[pytest.param(n, marks=pytest.mark.slow) for n in OTHERS]])
 def test_a_program_around_the_source_computes_the_same(name: str, target: str, tmp_path: Path) -> None:
@@ -110,6 +111,7 @@ def test_a_program_around_the_source_computes_the_same(name: str, target: str, t
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_undefined_or_out_of_bounds(target: str, tmp_path: Path) -> None:
     sanitizers = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all")
@@ -124,6 +126,7 @@ def test_nothing_is_undefined_or_out_of_bounds(target: str, tmp_path: Path) -> N
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_call_goes_through_the_compiler(name: str, target: str, tmp_path: Path) -> None:
