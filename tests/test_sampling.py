@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 from tests.support.sampling import some
 
@@ -10,7 +10,7 @@ from tests.support.sampling import some
 def test_of_one_parameter_values_that_are_far_apart() -> None:
     kept = some([{"name": n} for n in range(40)], 5)
     assert len(kept) == 5
-    assert min(b - a for a, b in zip(kept, kept[1:], strict=False)) >= 5
+    assert min(b - a for a, b in pairwise(kept)) >= 5
 
 
 def test_of_combinations_all_values_as_often() -> None:

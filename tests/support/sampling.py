@@ -50,7 +50,8 @@ def tried(
     """Makes a test of a property, which is given examples of *strategies*: *few* of them by default, *many* in the slow run."""
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
-        @pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.slow)])
+        @pytest.mark.sampled(1)  # which is the first
+        @pytest.mark.parametrize("count", [few, many])
         def test(count: int) -> None:
             settings(max_examples=count, derandomize=True, deadline=None)(given(*strategies)(check))()
 
