@@ -20,15 +20,21 @@ from hypothesis.strategies import SearchStrategy
 GOLDEN_RATIO = 0.6180339887498949
 
 
-def some(combinations: Sequence[Mapping[str, int]], keep: int) -> list[int]:
-    """Returns which *keep* of *combinations*, each of which gives the index of a value for each name, stand for all of them."""
+def some(combinations: Sequence[Mapping[str, object]], keep: int) -> list[int]:
+    """Returns which *keep* of *combinations*, each of which gives a value to each name, stand for all of them."""
+    values = [[(name, _key(value)) for name, value in c.items()] for c in combinations]
     left = sorted(range(len(combinations)), key=lambda i: i * GOLDEN_RATIO % 1)  # the first of these are far apart
-    used, kept = Counter[tuple[str, int]](), list[int]()
+    used, kept = Counter[tuple[str, str]](), list[int]()
     while left and len(kept) < keep:
-        kept.append(min(left, key=lambda i: sum(used[a] for a in combinations[i].items())))
+        kept.append(min(left, key=lambda i: sum(used[v] for v in values[i])))
         left.remove(kept[-1])
-        used.update(combinations[kept[-1]].items())
+        used.update(values[kept[-1]])
     return sorted(kept)
+
+
+def _key(value: object) -> str:
+    """Returns what is the same for equal plain values, whatever process collects them, and differs for other objects."""
+    return repr(value) if isinstance(value, str | int | float | tuple | list) else str(id(value))
 
 
 def mark_the_rest(items: Sequence[pytest.Item]) -> None:
@@ -38,7 +44,7 @@ def mark_the_rest(items: Sequence[pytest.Item]) -> None:
         tests = list(of_one)
         mark = tests[0].get_closest_marker("sampled")
         assert mark is not None
-        kept = {tests[k].nodeid for k in some([t.callspec.indices for t in tests], *mark.args)}
+        kept = {tests[k].nodeid for k in some([t.callspec.params for t in tests], *mark.args)}
         for test in tests:
             if test.nodeid not in kept:
                 test.add_marker(pytest.mark.slow)

@@ -127,13 +127,13 @@ def run_cases(name: str, cases: list[Case]) -> None:
     assert wrong == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_binary_operators(name: str, lanes: int) -> None:
     run_cases(name, list(binary_cases(lanes)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_unary_operators_and_selection(name: str, lanes: int) -> None:
     cases: list[Case] = []
@@ -161,7 +161,7 @@ def castable(source: DType, to: DType) -> Array:
     return a
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_casts(name: str, lanes: int) -> None:
     cases: list[Case] = []
@@ -239,7 +239,7 @@ def test_division_by_constants(name: str, dtype: DType) -> None:
     run_cases(name, cases)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_extrema_with_a_constant_propagate_nan(name: str, dtype: DType) -> None:
