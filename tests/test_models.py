@@ -75,7 +75,7 @@ def test_threads_and_runs_do_not_matter(name: str) -> None:
     assert_identical(first, outputs(one, inputs))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_symbolic_sizes_are_compiled_once_and_run_at_any(name: str) -> None:
     build, size = SYMBOLIC[name]
@@ -118,7 +118,7 @@ def test_older_processors(name: str, level: str) -> None:
     assert_close(outputs(weft.compile(proto, target), inputs), expected(proto, inputs))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("opt_level", [0, 1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_lower_levels_of_optimization(name: str, opt_level: int) -> None:

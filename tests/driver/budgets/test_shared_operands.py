@@ -98,6 +98,7 @@ def test_products_of_whole_numbers_wrap() -> None:
     np.testing.assert_array_equal(weft.compile(model, cache=False)(x), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("view", ["--kernels", "--schedule 1", "--asm 1", "--graph", "--memory"])
 def test_views_show_them(
     view: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
