@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.processors import FIXED, empty_tables, keep_pretended, pretend_measured
+from tests.support.sampling import mark_the_rest
 
 from weft.targets import cpuinfo, listed_core
 
@@ -41,6 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.config.stash.setdefault(COLLECTED, []).append(item)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` leaves out what is slow
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_the_rest(items)
 
 
 def pytest_collection_finish() -> None:

@@ -64,6 +64,7 @@ def test_outputs_are_those_of_onnx_runtime(name: str) -> None:
         assert_close(outputs(compiled, inputs), expected(proto, inputs))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_and_runs_do_not_matter(name: str) -> None:
     proto = MODELS[name]()
@@ -74,6 +75,7 @@ def test_threads_and_runs_do_not_matter(name: str) -> None:
     assert_identical(first, outputs(one, inputs))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_symbolic_sizes_are_compiled_once_and_run_at_any(name: str) -> None:
     build, size = SYMBOLIC[name]
@@ -84,6 +86,7 @@ def test_symbolic_sizes_are_compiled_once_and_run_at_any(name: str) -> None:
         assert_close(outputs(compiled, inputs), expected(proto, inputs))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -103,6 +106,7 @@ def test_symbolic_sizes_in_the_interpreter(name: str, sizes: tuple[int, ...]) ->
         assert_close(interpret(compilation, inputs), expected(proto, inputs))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("level", ["avx2", "sse4"])
 @pytest.mark.parametrize("name", MODELS)
 def test_older_processors(name: str, level: str) -> None:
@@ -114,6 +118,7 @@ def test_older_processors(name: str, level: str) -> None:
     assert_close(outputs(weft.compile(proto, target), inputs), expected(proto, inputs))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("opt_level", [0, 1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_lower_levels_of_optimization(name: str, opt_level: int) -> None:
@@ -122,6 +127,7 @@ def test_lower_levels_of_optimization(name: str, opt_level: int) -> None:
     assert_close(outputs(weft.compile(proto, opt_level=opt_level), inputs), expected(proto, inputs))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["tiny_resnet", "tiny_bert_layer"])
 def test_strict_and_verified(name: str) -> None:
     proto = MODELS[name]()

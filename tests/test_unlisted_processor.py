@@ -30,6 +30,7 @@ def unlisted() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BUILDERS)
 def test_models_compute_what_onnx_runtime_does(name: str) -> None:
     proto = BUILDERS[name]()

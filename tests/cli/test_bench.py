@@ -180,6 +180,7 @@ def test_what_bounds_each_kernel(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     assert all(r["bound"] and r["seconds"] >= 0 for r in figures["rows"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "begins"), [("r.svg", b"<?xml"), ("r.png", b"\x89PNG"), ("r.pdf", b"%PDF")])
 def test_the_roofline_as_a_picture(tmp_path: Path, name: str, begins: bytes) -> None:
     limits = {"arithmetic": 1e-6, "weights from DRAM": 2e-6, "activations from L1": 0.0}

@@ -48,6 +48,7 @@ def snapshot() -> dict[str, tuple[bytes, int]]:
     return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in Path().iterdir() if p.is_file()}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("given", [".", "link"])
 def test_files_of_the_user_stay(
@@ -88,6 +89,7 @@ def test_a_folder_of_the_caches_name_is_refused(cli: Cli, taken: Path, use: str)
     assert done.err.startswith(f"error: {taken} is no cache that Weft made: it holds ")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("always::weft.driver.cache.code_cache.CacheWarning")
 @pytest.mark.parametrize(
     "args", [("run", "mlp.onnx", "--random"), ("compile", "mlp.onnx", "-o", "mlp.weft"), ("inspect", "mlp.onnx")]

@@ -135,6 +135,7 @@ def test_an_artifact(cli: Cli) -> None:
     assert "sse4_2" in facts["features"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("option", [["--graph"], ["--schedule", "1"], ["--asm", "1"], ["--kernels"], ["--memory"]])
 def test_an_artifact_has_no_more_to_show(cli: Cli, option: list[str]) -> None:
     cli("compile", "mlp.onnx", "-o", "mlp.weft")

@@ -42,6 +42,7 @@ def test_one_label_is_beside_its_point() -> None:
     assert covers(box, disc.x, disc.y, disc.radius + 20)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("spread", [1.0, 0.15])
 def test_labels_keep_clear(seed: int, spread: float) -> None:

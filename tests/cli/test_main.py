@@ -110,6 +110,7 @@ def test_commands_that_compile_have_the_same_options(cli: Cli, command: str) -> 
         assert re.search(rf"[ │]{option}\b", shown), option
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "args", ["--help", "--version", "cache size", "targets", "run mlp.weft --random", "inspect mlp.weft"]
 )

@@ -42,6 +42,7 @@ def expected() -> np.ndarray[Any, Any]:
     return outputs(made())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [p.name for p in EVERY if p.may_be_skipped])
 def test_a_pass_that_may_be_skipped(name: str) -> None:
     np.testing.assert_allclose(outputs(made(f"{name}=off")), expected(), rtol=1e-4, atol=1e-5)

@@ -19,6 +19,7 @@ def check(program: Path, saved: Saver) -> None:
     assert done.stdout == np.asarray(mlp.model(x)).tobytes()
 
 
+@pytest.mark.sampled(2)
 @compilers
 @pytest.mark.parametrize("standard", ["c99", "c11"])
 def test_every_function(cc: str, standard: str, saved: Saver, library: Library, tmp_path: Path) -> None:

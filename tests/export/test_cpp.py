@@ -17,6 +17,7 @@ def build_wrapper(library: Library, cc: str, folder: Path, flags: Sequence[str],
     return build(cxx, folder / "wrapper", *more, HERE / "wrapper.cpp", library(cc, "-std=c99", *both))
 
 
+@pytest.mark.sampled(2)
 @compilers
 @pytest.mark.parametrize("flags", [[], ["-fno-exceptions", "-fno-rtti"]], ids=["exceptions", "none"])
 def test_the_wrapper(cc: str, flags: list[str], saved: Saver, library: Library, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def link(cc: str, folder: Path, *more: str | Path) -> Path:
     return build(cc, folder / "main", "-std=c99", *flags, *more, folder / "model.o")
 
 
+@pytest.mark.sampled(1)
 @compilers
 def test_an_object_with_its_weights(cc: str, saved: Saver, tmp_path: Path) -> None:
     mlp, folder = saved("mlp"), tmp_path / "mlp"

@@ -71,6 +71,7 @@ def check(processor: str, level: str, found: tuple[int, bytes, str], prefix: str
         assert (code, output, said) == (1, b"", f"{prefix}{sentence(processor, level)}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", LEVELS)
 def test_saved_models(level: str, library: Library, tmp_path: Path) -> None:
     flags = ["-std=c99", *STRICT, f"-I{RT}", "-static"]
@@ -80,6 +81,7 @@ def test_saved_models(level: str, library: Library, tmp_path: Path) -> None:
         check(processor, level, run(processor, tmp_path / "run", tmp_path / "mlp.weft", str(OPEN)), "error: ")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", LEVELS)
 def test_linked_models(level: str, library: Library, tmp_path: Path) -> None:
     folder = tmp_path / "mlp"

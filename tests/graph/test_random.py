@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.checks import constant, random_inputs, scalar
 from tests.graph.oracle import Oracle, run_graph, run_planned
+from tests.support.sampling import tried
 
 from weft.graph import Graph, Value, find_in_place, fuse, optimize, plan_memory, verify_graph
 from weft.support.dtypes import f32
@@ -151,8 +151,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     return made.graph
 
 
-@given(graphs())
-@settings(derandomize=True, deadline=None, max_examples=150)
+@tried(38, 150, graphs())
 def test_a_compiled_graph_means_what_it_did(graph: Graph) -> None:
     verify_graph(graph)
     optimized = optimize(graph, FOUR, Oracle())

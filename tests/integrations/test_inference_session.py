@@ -299,6 +299,7 @@ def test_sizes_of_symbolic_dimensions_are_fixed(model: onnx.ModelProto, feed: di
     assert a.get_session_options() is options
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", list(weft.GraphOptimizationLevel))
 def test_levels_of_optimization(
     model: onnx.ModelProto, theirs: Any, feed: dict[str, Any], level: weft.GraphOptimizationLevel

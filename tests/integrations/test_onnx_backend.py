@@ -68,6 +68,7 @@ def check(rep: Any, inputs: list[Any], outputs: list[Any], rtol: float, atol: fl
         np.testing.assert_allclose(a, b, rtol, max(atol, 1e-6))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("module", "op"), SLICE.items())
 def test_cases_of_operators(module: str, op: str) -> None:
     found = cases(module, op)

@@ -77,6 +77,7 @@ def is_vector(p: Pat) -> bool:
     return p.kind in (Ramp, Broadcast) or any(is_vector(k) for k in p.kids)
 
 
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize(("row", "dtype"), ROWS)
 def test_row(row: Rule, dtype: DType) -> None:
     random = Random(str(row))

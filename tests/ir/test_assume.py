@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 from tests.ir.strategies import BOUNDS, CONDITIONS, INDICES, SUMS, environment
+from tests.support.sampling import tried
 
 from weft.ir import TRUE, Bounds, Expr, Var, all_of, assume, ceil_div, eq, index, minimum, prove, simplify
 
@@ -44,8 +44,7 @@ def test_ranges_never_speak_of_one_another() -> None:
     assert prove((X < Y) & (Y <= X + 2) & (Z <= X), inside)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(CONDITIONS, st.one_of(INDICES, SUMS, CONDITIONS), st.integers(0, 1 << 30))
+@tried(75, 300, CONDITIONS, st.one_of(INDICES, SUMS, CONDITIONS), st.integers(0, 1 << 30))
 def test_values_are_kept_where_the_condition_holds(cond: Expr, e: Expr, seed: int) -> None:
     inside = assume(cond, BOUNDS)
     after = simplify(e, inside)

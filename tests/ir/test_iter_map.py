@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import evaluate
+from tests.support.sampling import tried
 
 from weft.ir import TRUE, Bounds, Expr, ExprLike, IterMap, Var, all_of, as_expr, ceil_div, detect_iter_map, index
 
@@ -192,8 +192,7 @@ MAPS = st.tuples(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
-@given(MAPS)
+@tried(125, 500, MAPS)
 def test_verdicts_hold_by_enumeration(case: tuple[list[Expr], tuple[int, ...], Expr]) -> None:
     bindings, sizes, predicate = case
     loops: dict[Var, ExprLike] = dict(zip(LOOPS, sizes, strict=True))
@@ -225,8 +224,7 @@ SYMBOLIC_MAPS = st.tuples(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
-@given(SYMBOLIC_MAPS)
+@tried(125, 500, SYMBOLIC_MAPS)
 def test_symbolic_verdicts_hold_at_every_size(case: tuple[list[Expr], tuple[Expr, ...], Expr, list[Expr]]) -> None:
     bindings, extents, predicate, axes = case
     loops: dict[Var, ExprLike] = dict(zip(LOOPS, extents, strict=True))

@@ -4,9 +4,9 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
+from tests.support.sampling import tried
 
 from weft.ir import (
     Bounds,
@@ -139,8 +139,7 @@ PARTS = st.one_of(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(st.lists(PARTS, min_size=1, max_size=3), st.sets(st.sampled_from([A, B, C]), min_size=1))
+@tried(75, 300, st.lists(PARTS, min_size=1, max_size=3), st.sets(st.sampled_from([A, B, C]), min_size=1))
 def test_extremes_hold_all_values(parts: list[Expr], variables: set[Var]) -> None:
     e = sum(parts[1:], parts[0])
     bounds = Bounds()

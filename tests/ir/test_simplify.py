@@ -2,15 +2,14 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate, same
 from tests.ir.strategies import BOUNDS, CONDITIONS, INDICES, SUMS, environment
+from tests.support.sampling import tried
 
 from weft.ir import Bounds, Expr, prove, simplify
 
 SEEDS = st.integers(0, 1 << 30)
-FEW = settings(derandomize=True, deadline=None, max_examples=400)
 
 
 def fresh() -> Bounds:
@@ -33,21 +32,18 @@ def check_same_value(before: Expr, after: Expr, seed: int) -> None:
         assert same(expected, found), (before, after, {v.name: x for v, x in env.items()}, expected, found)
 
 
-@FEW
-@given(st.one_of(INDICES, SUMS, CONDITIONS), SEEDS)
+@tried(100, 400, st.one_of(INDICES, SUMS, CONDITIONS), SEEDS)
 def test_the_value_is_kept(e: Expr, seed: int) -> None:
     check_same_value(e, simplify(e, fresh()), seed)
 
 
-@FEW
-@given(st.one_of(INDICES, SUMS, CONDITIONS))
+@tried(100, 400, st.one_of(INDICES, SUMS, CONDITIONS))
 def test_a_second_time_changes_nothing(e: Expr) -> None:
     once = simplify(e, fresh())
     assert simplify(once, fresh()) is once
 
 
-@FEW
-@given(st.one_of(INDICES, SUMS), SEEDS)
+@tried(100, 400, st.one_of(INDICES, SUMS), SEEDS)
 def test_an_interval_holds_every_value(e: Expr, seed: int) -> None:
     interval = BOUNDS.of(e)
     random = Random(seed)
@@ -59,8 +55,7 @@ def test_an_interval_holds_every_value(e: Expr, seed: int) -> None:
         assert interval.holds(value)
 
 
-@FEW
-@given(CONDITIONS, SEEDS)
+@tried(100, 400, CONDITIONS, SEEDS)
 def test_what_is_proved_holds(cond: Expr, seed: int) -> None:
     if prove(cond, fresh()):
         random = Random(seed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate, same
+from tests.support.sampling import tried
 
 from weft.ir import (
     EMPTY,
@@ -283,8 +283,7 @@ def random_value(dtype: DType, random: Random) -> bool | int | float:
 TYPED = st.sampled_from(CONVERTED).flatmap(typed)
 
 
-@settings(derandomize=True, deadline=None, max_examples=250)
-@given(TYPED, st.integers(0, 1 << 30))
+@tried(63, 250, TYPED, st.integers(0, 1 << 30))
 def test_data_keeps_its_value(e: Expr, seed: int) -> None:
     after = simplify(e, Bounds())
     assert after.dtype is e.dtype

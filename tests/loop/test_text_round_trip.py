@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import INTS, SCALARS, exprs, programs
+from tests.support.sampling import tried
 
 from weft.ir import Add, Broadcast, Expr, Names, Ramp, Var, parse_expr, print_expr
 from weft.loop import Program, canonical_text, parse_program, print_program
@@ -15,21 +15,18 @@ VARIABLES = [Var(f"{t}_{k}", t) for t in SCALARS for k in "ab"]
 SCOPE = {v.name: v for v in VARIABLES}
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
-@given(st.sampled_from(SCALARS).flatmap(lambda t: exprs(t, VARIABLES, depth=4)))
+@tried(75, 300, st.sampled_from(SCALARS).flatmap(lambda t: exprs(t, VARIABLES, depth=4)))
 def test_expression_reads_back_as_itself(e: Expr) -> None:
     assert parse_expr(print_expr(e), SCOPE) is e
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.sampled_from(INTS).flatmap(lambda t: exprs(t, VARIABLES)), st.integers(2, 16))
+@tried(15, 60, st.sampled_from(INTS).flatmap(lambda t: exprs(t, VARIABLES)), st.integers(2, 16))
 def test_vector_reads_back_as_itself(e: Expr, lanes: int) -> None:
     v = Add(Broadcast(e, lanes), Ramp(e, e, lanes))
     assert parse_expr(print_expr(v), SCOPE) is v
 
 
-@settings(max_examples=80, derandomize=True, deadline=None)
-@given(programs())
+@tried(20, 80, programs())
 def test_program_reads_back_as_the_same(program: Program) -> None:
     text = print_program(program)
     again = parse_program(text)

@@ -17,6 +17,7 @@ from weft.support.dtypes import f32
 from weft.targets import cpu
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("level", ["avx512", "sse4"])
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_every_pass_keeps_the_meaning(name: str, level: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.lower.formulas import formulas, scheduled
 from tests.lower.running import Array, inputs_of, results
 from tests.strategies import programs
+from tests.support.sampling import tried
 
 from weft.loop import For, LoopKind, Program, Stmt, Thread, map_stmts, print_program, verify, without_notes
 from weft.lower import ProgramReport, lower
@@ -70,8 +71,9 @@ PASSES: dict[str, Callable[[Program], Program]] = {
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_keeps_the_meaning_of_any_program(name: str) -> None:
-    @settings(max_examples=25, derandomize=True, deadline=None)
+@pytest.mark.parametrize("count", [8, pytest.param(25, marks=pytest.mark.slow)])
+def test_a_pass_keeps_the_meaning_of_any_program(name: str, count: int) -> None:
+    @settings(max_examples=count, derandomize=True, deadline=None)
     @given(programs())
     def check(drawn: Program) -> None:
         program = in_order(drawn)
@@ -89,8 +91,7 @@ def same(a: Array, b: Array) -> bool:
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
-@given(formulas(), st.data(), st.sampled_from(["avx512", "avx2", "sse4"]))
+@tried(10, 40, formulas(), st.data(), st.sampled_from(["avx512", "avx2", "sse4"]))
 def test_lowering_keeps_the_meaning_of_any_schedule(program: Program, data: st.DataObject, level: str) -> None:
     made = scheduled(data.draw, program)
     values = inputs_of(program)

@@ -36,6 +36,7 @@ CASES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("length", [3, 37])
 @pytest.mark.parametrize("dtype", [i8, i32, i64, u8, u32], ids=str)
 @pytest.mark.parametrize("name", CASES)

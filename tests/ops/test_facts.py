@@ -114,6 +114,7 @@ MAPS: Final = sorted(
 )
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", MAPS)
 def test_what_keeps_finite_does_so_on_random_numbers(name: str) -> None:
     sample = SAMPLES[name][0]

@@ -54,6 +54,7 @@ def test_phases_are_channels(
     np.testing.assert_allclose(y, blocks(conv(x, w, b, strides, pads, (1, 1), 1), 1, 4), atol=2e-4)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("patch", [None, (1, 1, 1), (1, 2, 2), (2, 1, 3)])
 @pytest.mark.parametrize("tile", [2, 3, 4])
 @pytest.mark.parametrize("taps", [2, 3, 4])
@@ -76,6 +77,7 @@ def test_winograd_at_stride_one(taps: int, tile: int, patch: tuple[int, ...] | N
     np.testing.assert_allclose(y, blocks(wanted, 1, 4), atol=2e-4)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("size", [(7, 9), (6, 7), (8, 6), (2, 9), (6, 2)])
 @pytest.mark.parametrize("tile", [2, 3, 4])
 @pytest.mark.parametrize("taps", [2, 3])

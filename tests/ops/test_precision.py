@@ -38,6 +38,7 @@ def run(name: str, sample: Sample, dtype: DType, computed: DType) -> list[Array]
         return run_operator(name, given(sample, dtype, computed), **sample.attributes)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_rounded_once(name: str) -> None:
     """In float32 an operator is as exact as that is; in a narrower type its result is that of float32, rounded."""
@@ -84,6 +85,7 @@ def compiler() -> NativeEvaluator:
     return NativeEvaluator(next(t for t in (cpu("avx512"), cpu("avx2"), cpu("sse4")) if can_run(t)))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name", [n if n in COMPILED else pytest.param(n, marks=pytest.mark.slow) for n in OPERATORS if n in SAMPLES]
 )

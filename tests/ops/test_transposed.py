@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from tests.ops.naive import Array, blocks, conv_transpose
 from tests.support.reference import run_operator
+from tests.support.sampling import tried
 
 from weft.ops import matrices
 from weft.ops.convolutions.cook_toom import finite_points
@@ -64,8 +65,7 @@ def cases(draw: Any, *, taps: int | None = None) -> Case:
     return Case(sizes, kernel, strides, (*before, *after), extra, draw(st.booleans()))
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
-@given(cases(), st.sampled_from([(8, 8), (6, 5)]))
+@tried(10, 40, cases(), st.sampled_from([(8, 8), (6, 5)]))
 def test_phases_in_channel_blocks(case: Case, channels: tuple[int, int]) -> None:
     x, w, b = case.operands(*channels)
     packed = run("pack_conv_transpose_weight", w, in_block=4, out_block=4, strides=case.strides)
@@ -73,8 +73,7 @@ def test_phases_in_channel_blocks(case: Case, channels: tuple[int, int]) -> None
     close(run("unpack_channels", y, channels=channels[1]), case.wanted(x, w, b))
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
-@given(st.data(), st.integers(2, 3), st.integers(2, 4), st.sampled_from([4, 8]))
+@tried(8, 30, st.data(), st.integers(2, 3), st.integers(2, 4), st.sampled_from([4, 8]))
 def test_winograd_by_phases(data: st.DataObject, taps: int, tile: int, panel: int) -> None:
     case = data.draw(cases(taps=taps))
     x, w, b = case.operands()

@@ -34,6 +34,7 @@ def text(view: Browser, selector: str) -> str:
     return str(view.run(f"document.querySelector({selector!r}).textContent"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [WIDE, 1000, NARROW])
 def test_it_fits_the_window(chromium: Browser, page: Path, width: int) -> None:
     chromium.open(page, width, touch=width == NARROW)

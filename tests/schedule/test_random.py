@@ -30,6 +30,7 @@ def run_one(name: str, seed: int) -> int:
     return accepted
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_few(name: str) -> None:
     assert sum(run_one(name, seed) for seed in range(12)) > 40

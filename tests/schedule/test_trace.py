@@ -68,6 +68,7 @@ def test_survives_json() -> None:
     check_same(again.program, s.program)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_random_schedules_replay(name: str) -> None:
     case = CASES[name]()

@@ -67,6 +67,7 @@ def test_the_implementation_does_what_the_semantics_say(name: str, seed: int) ->
         np.testing.assert_allclose(g, w, rtol=1e-6 if rounded else 0, atol=1e-6 if rounded else 0)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [n for n in sorted(INTRINSICS) if INTRINSICS[n] in intrinsics_of(host())])
 @pytest.mark.parametrize("level", [None, "avx2"])
 def test_machine_code_does_what_the_interpreter_does(name: str, level: str | None) -> None:

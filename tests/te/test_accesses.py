@@ -179,6 +179,7 @@ def test_scheduled_by_rule(example: Example) -> None:
     example.check(s.program, compiled)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(4))
 def test_scheduled_at_random(example: Example, seed: int) -> None:
     s, r = Schedule(te.to_program(example.inputs, example.outputs)), random.Random(seed)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.sampling import tried
 
 from weft.ir import EMPTY, ONE, ZERO, Const, Expr, Select, Var, index, minimum, simplify, substitute
 from weft.ir.bounds.fold import constant_value
@@ -149,8 +149,7 @@ def accesses(draw: Any) -> tuple[Access, list[int], list[int]]:
     return access, extents, draw(st.lists(st.integers(4, 9), min_size=rank, max_size=rank))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
-@given(accesses())
+@tried(38, 150, accesses())
 def test_random_accesses(drawn: tuple[Access, list[int], list[int]]) -> None:
     check(*drawn)
 

@@ -35,6 +35,7 @@ def test_text_of_the_gradient_of_a_recurrence(golden: Callable[[str], None]) -> 
     golden(str(te.to_program([x, i], te.gradient(y, [x, i]))))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", [2, 3, 6])
 @pytest.mark.parametrize("state", [0, 1], ids=["h", "c"])
 def test_lstm(state: int, steps: int) -> None:

@@ -99,6 +99,7 @@ def run_source(package: Package, name: str, folder: Path, inputs: Sequence[Array
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", [*NETWORKS, *[pytest.param(n, marks=pytest.mark.slow) for n in OTHERS]])
 def test_a_program_around_the_source_computes_the_same(name: str, target: str, tmp_path: Path) -> None:
@@ -110,20 +111,20 @@ def test_a_program_around_the_source_computes_the_same(name: str, target: str, t
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
-def test_nothing_is_undefined_or_out_of_bounds(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_nothing_is_undefined_or_out_of_bounds(name: str, target: str, tmp_path: Path) -> None:
     sanitizers = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all")
-    for name, make in NETWORKS.items():
-        model, shapes = make(), FIXED.get(name)
-        reference = weft.compile(model, shapes=shapes)
-        inputs = inputs_of(reference, seed=1)
-        folder = tmp_path / name
-        folder.mkdir()
-        found = run_source(package_of(model, target, shapes), name, folder, inputs, "-O1", "-g", *sanitizers)
-        for ours, theirs in zip(found, outputs_of(reference, inputs), strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+    model, shapes = NETWORKS[name](), FIXED.get(name)
+    reference = weft.compile(model, shapes=shapes)
+    inputs = inputs_of(reference, seed=1)
+    found = run_source(package_of(model, target, shapes), name, tmp_path, inputs, "-O1", "-g", *sanitizers)
+    for ours, theirs in zip(found, outputs_of(reference, inputs), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_call_goes_through_the_compiler(name: str, target: str, tmp_path: Path) -> None:

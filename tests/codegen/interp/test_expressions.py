@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from tests.ir.evaluate import Undefined, evaluate
 from tests.strategies import FLOATS, INTS, SCALARS, exprs
+from tests.support.sampling import tried
 
 from weft import ir
 from weft.codegen.interp import run
@@ -50,8 +51,7 @@ def assert_same(found: Any, expected: Any) -> None:
     assert np.array_equal(np.asarray(found), np.asarray(expected), equal_nan=np.asarray(expected).dtype.kind == "f")
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
-@given(st.sampled_from(SCALARS).flatmap(lambda t: exprs(t, VARIABLES, depth=4)), st.integers(0, 99))
+@tried(75, 300, st.sampled_from(SCALARS).flatmap(lambda t: exprs(t, VARIABLES, depth=4)), st.integers(0, 99))
 def test_scalar_expression(e: Expr, seed: int) -> None:
     values = environment(seed)
     try:
@@ -64,8 +64,7 @@ def test_scalar_expression(e: Expr, seed: int) -> None:
     assert_same(found, expected)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(st.sampled_from(SCALARS), st.data())
+@tried(25, 100, st.sampled_from(SCALARS), st.data())
 def test_vector_is_its_lanes(t: DType, data: st.DataObject) -> None:
     """An expression of a lane number, computed at once for all lanes and one by one."""
     x = Var("x")

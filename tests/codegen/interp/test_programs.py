@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
 from tests.strategies import SIZE, programs
+from tests.support.sampling import tried
 
 from weft.codegen.interp import run
 from weft.loop import Program, parse_program, print_program, verify
@@ -319,8 +319,7 @@ def test_symbolic_sizes_are_found_from_shapes(n: int) -> None:
     assert (y == x[:, 1]).all()
 
 
-@settings(max_examples=50, derandomize=True, deadline=None)
-@given(programs())
+@tried(13, 50, programs())
 def test_a_program_that_was_read_back_computes_the_same(program: Program) -> None:
     verify(program)
     results = []

@@ -23,6 +23,7 @@ def samples(dtype: DType) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         return np.concatenate([special, rest]).astype(dtype.numpy)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("lanes", [1, 3, 4, 16, 24])
 def test_native_functions(name: str, lanes: int) -> None:

@@ -29,6 +29,7 @@ def walk(places: int, begin: int = 0) -> Function:
     return Function("f", (x, y), for_(r, ROWS, for_(k, STEPS, body, begin=begin), begin=begin), (Export(),))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("places", [2, PLACES])
 @pytest.mark.parametrize("begin", [0, 2])

@@ -74,6 +74,7 @@ def vstore(buffer: Buffer, base: Expr | int, value: Expr, stride: int = 1, mask:
     return Store(buffer, (Ramp(base, index(stride), value.dtype.lanes),), value, mask)
 
 
+@pytest.mark.sampled(16)
 @EVERYWHERE
 @TYPES
 @pytest.mark.parametrize("stride", [-2, -1, 0, 1, 2, 3, 4, 5])
@@ -88,6 +89,7 @@ def test_strided_loads_end_with_their_last_element(name: str, dtype: DType, stri
         np.testing.assert_array_equal(got, a[first + stride * np.arange(lanes)])
 
 
+@pytest.mark.sampled(8)
 @EVERYWHERE
 @TYPES
 @pytest.mark.parametrize("stride", [2, 3, 4])
@@ -105,6 +107,7 @@ def test_strided_loads_under_a_mask_read_what_it_wants_alone(name: str, dtype: D
         assert not got[wanted:].any()
 
 
+@pytest.mark.sampled(10)
 @EVERYWHERE
 @TYPES
 @pytest.mark.parametrize("stride", [-1, 0, 1, 2, 7])
@@ -121,6 +124,7 @@ def test_strided_stores(name: str, dtype: DType, stride: int) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sampled(8)
 @EVERYWHERE
 @TYPES
 def test_any_vector_index_gathers_and_scatters(name: str, dtype: DType) -> None:
@@ -136,6 +140,7 @@ def test_any_vector_index_gathers_and_scatters(name: str, dtype: DType) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sampled(8)
 @EVERYWHERE
 @TYPES
 @pytest.mark.parametrize("lanes", [4, 16])

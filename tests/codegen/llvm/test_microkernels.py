@@ -27,6 +27,7 @@ ONLY_SSE4 = {"barcelona", "bdver1", "bdver2", "nehalem", "sandybridge"}
 """Cores without AVX2. Code for a level that a core lacks is never timed like it."""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("tune", every_core())
 def test_register_tiles_do_not_spill_whatever_the_core(tune: str) -> None:
     """LLVM times instructions by the core, and spills tiles that fit if it knows nothing of one."""

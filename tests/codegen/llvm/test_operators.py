@@ -127,11 +127,13 @@ def run_cases(name: str, cases: list[Case]) -> None:
     assert wrong == []
 
 
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_binary_operators(name: str, lanes: int) -> None:
     run_cases(name, list(binary_cases(lanes)))
 
 
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_unary_operators_and_selection(name: str, lanes: int) -> None:
     cases: list[Case] = []
@@ -159,6 +161,7 @@ def castable(source: DType, to: DType) -> Array:
     return a
 
 
+@pytest.mark.sampled(5)
 @EVERYWHERE
 def test_casts(name: str, lanes: int) -> None:
     cases: list[Case] = []
@@ -218,6 +221,7 @@ def test_rounding_to_sixteen_bits(name: str) -> None:
 OPS: dict[str, Callable[[Expr, Any], Expr]] = {"floordiv": operator.floordiv, "mod": operator.mod}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", [i8, i32, i64, u8, u64], ids=str)
 def test_division_by_constants(name: str, dtype: DType) -> None:
@@ -235,6 +239,7 @@ def test_division_by_constants(name: str, dtype: DType) -> None:
     run_cases(name, cases)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_extrema_with_a_constant_propagate_nan(name: str, dtype: DType) -> None:

@@ -126,6 +126,7 @@ def check(p: Program, name: str) -> None:
             np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(value=SCALARS, let=outside_of_let(SCALARS), cond=conditions(SCALARS))
@@ -133,6 +134,7 @@ def test_scalar_programs(name: str, value: Expr, let: Expr, cond: Expr) -> None:
     check(program(value, let, cond), name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=15, derandomize=True, deadline=None)
 @given(value=st.sampled_from([4, 8]).flatmap(vectors), let=outside_of_let(SCALARS), cond=conditions(SCALARS))

@@ -21,6 +21,7 @@ def rooted(x: Expr) -> Expr:
     return select(large, apply("sqrt", x) + constant, x + x) + apply("abs", x)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("level", TARGETS)
 @pytest.mark.parametrize("large", [[], [0], [5, 6, 63], range(COUNT)], ids=["none", "one", "some", "all"])
 @pytest.mark.parametrize("vectors", [False, True], ids=["scalars", "vectors"])

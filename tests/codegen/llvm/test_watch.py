@@ -19,6 +19,7 @@ def limited(x: Expr) -> Expr:
     return apply("watched", x, 3, 90)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("level", TARGETS)
 @pytest.mark.parametrize("lanes", [1, 3, 4, 16])
 @pytest.mark.parametrize("dtype", [i32, i64, u8], ids=str)

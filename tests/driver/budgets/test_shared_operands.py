@@ -52,16 +52,21 @@ MODELS = {
     "squares of sizes": sizes([("Mul", "s", "s"), ("Add", "t", "s")]),
     "quotients of sizes": sizes([("Div", "s", "three"), ("Add", "t", "s")]),
 }
+FEW = ["Mul", "Gelu", "diamonds", "Fibonacci", "quotients of sizes"]
 MODELS["bounded numbers"].graph.node.insert(0, node("Cast", ["x"], ["v0"], to=TensorProto.INT64))
 
 
-def test_models_of_values_used_twice_compile_in_time_and_memory_for_their_nodes(tmp_path: Path) -> None:
-    found = dict(zip(MODELS, compile_apart([*MODELS.values()], tmp_path), strict=True))
+@pytest.mark.parametrize("names", [FEW, pytest.param([*MODELS], marks=pytest.mark.slow)], ids=["few", "all"])
+def test_models_of_values_used_twice_compile_in_time_and_memory_for_their_nodes(
+    names: list[str], tmp_path: Path
+) -> None:
+    found = dict(zip(names, compile_apart([MODELS[n] for n in names], tmp_path), strict=True))
     assert {name: o.said for name, o in found.items() if o.said} == {}
     assert {name: o for name, o in found.items() if o.megabytes > 150 or o.seconds > 10} == {}
     assert found["Mul"].seconds < 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("op", ["Add", "Mul"])
 def test_results_of_a_value_used_twice_each_time(op: str) -> None:
     x = np.random.default_rng(0).uniform(0.999, 1.001, (4, 5)).astype(np.float32)
@@ -93,6 +98,7 @@ def test_products_of_whole_numbers_wrap() -> None:
     np.testing.assert_array_equal(weft.compile(model, cache=False)(x), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("view", ["--kernels", "--schedule 1", "--asm 1", "--graph", "--memory"])
 def test_views_show_them(
     view: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

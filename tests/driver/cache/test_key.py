@@ -79,6 +79,7 @@ def test_kernels_of_a_model_in_memory_are_reused(builds: list[object], tmp_path:
     assert len(builds) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -28,6 +28,7 @@ def built(path: Path, cache: Cache) -> Compilation:
     return weft.build(str(path), host(), CompileOptions(), None, cache)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", MODELS, ids=lambda f: str(f.__name__))
 def test_the_steps_make_the_loops_again(
     model: Callable[[], onnx.ModelProto], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,7 @@ def made(name: str) -> Compilation:
     return build(models[name].SerializeToString())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["resnet", "bert", "lstm"])
 def test_profiled_kernels_compute_the_model(name: str) -> None:
     models: dict[str, Any] = {"resnet": tiny_resnet, "bert": tiny_bert_layer, "lstm": lstm_step}

@@ -39,6 +39,7 @@ def check(made: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.generic]]], mod
     assert [(y.shape, y.dtype) for y in made] == [(y.shape, y.dtype) for y in wanted]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_an_empty_batch(name: str) -> None:
     model = BUILDERS[name]()
@@ -46,6 +47,7 @@ def test_an_empty_batch(name: str) -> None:
     check(session.run(None, empty_inputs(model)), model)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SYMBOLIC)
 @pytest.mark.parametrize("opt_level", [0, 3])
 def test_a_model_for_an_empty_batch(name: str, opt_level: int) -> None:
@@ -88,6 +90,7 @@ def test_an_output_that_has_elements_all_the_same() -> None:
     assert np.asarray(model(np.ones((3, 4), np.float32))).tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("op", "wanted"), [("ReduceMax", -np.inf), ("ReduceSumSquare", 0), ("ReduceProd", 1)])
 def test_reductions_of_nothing(op: str, wanted: float) -> None:
     model = weft.compile(reduced(op), shapes={"n": 0})
@@ -108,6 +111,7 @@ def test_sizes_that_nothing_is_computed_with() -> None:
     assert np.asarray(made).shape == (2, 4)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("size", "wanted"), [(-1, (0, 8)), (8, (0, 8))])
 def test_reshaped(size: int, wanted: tuple[int, ...]) -> None:
     shape = np.array([0 if size == -1 else -1, size])

@@ -31,6 +31,7 @@ def text(model: onnx.ModelProto, target: Target, planner: Planner, options: Comp
     return f"{print_graph(graph)}{fused}"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("choose", [cheapest, random_choice(3)], ids=["cheapest", "random"])
 @pytest.mark.parametrize("level", MACHINES)
 @pytest.mark.parametrize("name", NETWORKS)

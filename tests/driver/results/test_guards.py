@@ -100,9 +100,11 @@ CASES: dict[str, tuple[onnx.ModelProto, Sequence[Array], Sequence[Array], str]] 
         "TensorScatter /part/TensorScatter: position 3 is outside of 0 to 2",
     ),
 }
+FEW = ("Gather", "symbolic sizes", "ScatterND", "ReverseSequence", "TensorScatter")
+"""Of each message one, and of the operators whose code is made differently."""
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
 def test_an_index_outside_is_an_error(name: str) -> None:
     made, right, wrong, message = CASES[name]
     compiled = weft.compile(made)
@@ -113,6 +115,7 @@ def test_an_index_outside_is_an_error(name: str) -> None:
     np.testing.assert_array_equal(compiled(*right), before)  # a call that failed leaves nothing behind
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{"opt_level": 0}, {"opt_level": 1}, {"opt_level": 3}, {"precision": "strict"}])
 def test_it_is_at_every_level(options: dict[str, Any]) -> None:
     made, right, wrong, message = CASES["Gather"]
@@ -186,6 +189,7 @@ def test_kernels_are_timed_without_the_checks_between_them(name: str, kernels: i
     assert len(compilation.fused.groups) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wrong", [0, 54_321, 99_999])
 def test_one_of_many_is_found_whatever_thread_meets_it(wrong: int) -> None:
     compiled = weft.compile(model("GatherND", {"x": (F, [300, 7]), "i": (I, [100_000, 2])}), threads=2)

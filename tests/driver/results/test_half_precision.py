@@ -151,6 +151,7 @@ def check(model: ModelProto, feeds: Mapping[str, Array], exact: Array, dtype: DT
     assert ulps_off(np.asarray(found), exact, dtype).max() <= 1
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_rounded_once(name: str, dtype: DType) -> None:

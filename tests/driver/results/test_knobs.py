@@ -55,6 +55,7 @@ def outputs(made: Compilation) -> np.ndarray:
     return np.asarray(weft.Model(made.package, threads=2)(x))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("knob", [k for k in KNOBS if k != "memory"])
 def test_other_kernels_without_it(knob: str) -> None:
     assert hashes(built(knob)) != hashes(built(ON))

@@ -80,6 +80,7 @@ def arrays(values: Sequence[Any]) -> list[Any]:
     return [numpy_helper.to_array(v) if isinstance(v, TensorProto) else np.asarray(v) for v in values]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("op", sorted(name for _, name in TABLE if name not in WITHOUT_CASES))
 def test_operator(op: str) -> None:
     wanted = [case for case in cases()[op] if not is_refused(case)]

@@ -221,6 +221,7 @@ def test_reshape_to_zero() -> None:
         check_like_runtime(single("Reshape", {"x": X}, {"s": shape}, allowzero=allowzero), {"x": X})
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("opset", [15, 17, 22])
 @pytest.mark.parametrize("name", BUILDERS)
 def test_whole_networks(name: str, opset: int) -> None:

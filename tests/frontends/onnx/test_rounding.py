@@ -96,6 +96,7 @@ def run(model: ModelProto, feeds: dict[str, Array]) -> list[Array]:
         return run_graph(graph, {v.name: feeds[v.name] for v in graph.inputs})
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("op", sorted({name for _, name in TABLE} - WITHOUT_PRECISION | set(FUNCTIONS)))
 def test_rounded_once(op: str) -> None:
     for case in [c for c in cases().get(op, []) if not is_refused(c) and is_one_node(c)][:CASES_EACH]:

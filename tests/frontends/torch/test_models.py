@@ -65,6 +65,7 @@ IMAGES, ROWS, TOKENS = numbers(3, 1, 8, 8), numbers(4, 7), torch.arange(10).resh
 MODELS: list[tuple[Any, Any]] = [(Digits(), IMAGES), (mlp(), ROWS), (Block(), TOKENS)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("module", "x"), MODELS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "symbolic"])
 def test_compiled(module: Any, x: Any, dynamic: bool) -> None:
@@ -75,6 +76,7 @@ def test_compiled(module: Any, x: Any, dynamic: bool) -> None:
         compare([np.asarray(a) for a in (made if isinstance(made, tuple) else (made,))], wanted(module, [given]))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("module", "x"), MODELS, ids=lambda m: type(m).__name__)
 def test_decomposed(module: Any, x: Any) -> None:
     with warnings.catch_warnings():

@@ -24,6 +24,7 @@ def note(program: Any) -> Any:
     return program
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
 def test_like_pytorch(name: str) -> None:
     function, inputs = CASES[name] if name in CASES else SYMBOLIC[name]

@@ -6,10 +6,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.checks import constant, random_inputs
 from tests.graph.oracle import run_graph, run_planned
+from tests.support.sampling import tried
 
 from weft.graph import FusedGraph, Graph, Value, find_in_place, fuse, order_groups, plan_memory
 from weft.ir import Const
@@ -95,8 +95,7 @@ def legal_orders(fused: FusedGraph) -> list[FusedGraph]:
     return found
 
 
-@given(graphs())
-@settings(derandomize=True, deadline=None, max_examples=40)
+@tried(10, 40, graphs())
 def test_orders_mean_the_same_and_few_groups_are_ordered_best(g: Graph) -> None:
     fused = fuse(g)
     made = order_groups(fused)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.checks import constant, one_output, random_inputs
 from tests.graph.oracle import run_graph, run_planned
+from tests.support.sampling import tried
 
 from weft.graph import Graph, MemoryPlan, Place, Value, dim_text, find_in_place, fuse, plan_memory
 from weft.graph.memory.best_fit import Lifetime, most_live, place
@@ -155,8 +155,7 @@ def lifetime(size: int, start: int, length: int) -> Lifetime:
 LIFETIMES = st.lists(st.builds(lifetime, st.integers(0, 20), st.integers(0, 30), st.integers(0, 8)), max_size=30)
 
 
-@given(LIFETIMES)
-@settings(derandomize=True, deadline=None, max_examples=150)
+@tried(38, 150, LIFETIMES)
 def test_buffers_that_live_together_never_overlap(buffers: list[Lifetime]) -> None:
     offsets, total = place(buffers)
     for a in buffers:
@@ -168,6 +167,7 @@ def test_buffers_that_live_together_never_overlap(buffers: list[Lifetime]) -> No
     assert total >= most_live(buffers)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_little_is_wasted(seed: int) -> None:
     rng = np.random.default_rng(seed)

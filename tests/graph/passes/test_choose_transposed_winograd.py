@@ -62,6 +62,7 @@ def choose(graph: Graph) -> Graph:
     return choose_transposed_winograd(choose_layouts(graph, Choosing(FOUR)), Choosing(FOUR))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(4, 2, 1), (3, 2, 1), (5, 2, 2), (6, 3, 0)])
 def test_where_there_is_work_enough(kernel: int, stride: int, pad: int) -> None:
     found = ops(apply_pass(transposed(kernel=kernel, stride=stride, pad=pad), choose))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from tests.graph.checks import apply_pass, constant, one_output, ops
 from tests.graph.oracle import Oracle
+from tests.support.sampling import tried
 
 from weft.cost import Choosing
 from weft.graph import Graph
@@ -36,8 +37,7 @@ def transposed(
     return one_output(g, g.add("conv_transpose2d", [g.input("x", sizes, f32), weight, b], **given))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.data())
+@tried(15, 60, st.data())
 def test_any_attributes(data: st.DataObject) -> None:
     def draw(low: int, high: int, count: int) -> tuple[int, ...]:
         return tuple(data.draw(st.integers(low, high)) for _ in range(count))

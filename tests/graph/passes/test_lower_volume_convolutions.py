@@ -44,6 +44,7 @@ def test_text_before_and_after() -> None:
     )
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("pads", [(0, 0, 0, 0, 0, 0), (1, 1, 0, 2, 0, 3), (0, 0, 2, 1, 1, 0)])
 @pytest.mark.parametrize(
     ("strides", "dilations"), [((1, 1, 1), (1, 1, 1)), ((2, 1, 2), (1, 1, 1)), ((1, 2, 1), (2, 1, 1))]

@@ -38,6 +38,7 @@ def fused(name: str, options: Switches | None = None, target: str = "avx512") ->
     return result
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ["avx512", "sse4"])
 @pytest.mark.parametrize("name", models.BUILDERS)
 def test_models_keep_their_meaning(name: str, target: str) -> None:

@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lower.running import inputs_of, results
 from tests.lower.threaded import barriers, without_barrier
+from tests.support.sampling import tried
 
 from weft.codegen.interp.races import RaceError
 from weft.codegen.interp.threads import run_threads
@@ -311,8 +311,7 @@ def arcs(draw: st.DrawFn) -> tuple[list[list[int]], int]:
     return [[(start + k) % size for k in range(length)] for start, length in found], size
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(arcs())
+@tried(50, 200, arcs())
 def test_the_fewest_points_that_hit_all_arcs(given_: tuple[list[list[int]], int]) -> None:
     runs, size = given_
     made = fewest(runs, size)

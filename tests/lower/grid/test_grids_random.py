@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lower.running import inputs_of, results
+from tests.support.sampling import tried
 
 from weft.codegen.interp.threads import run_threads
 from weft.loop import parse_program, verify
@@ -109,8 +109,7 @@ def programs(draw: st.DrawFn) -> str:
     return HEAD + "".join([f"        {x}\n" for x in lines]) + TAIL.lstrip("\n")
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(programs())
+@tried(50, 200, programs())
 def test_threads_compute_what_loops_do(text: str) -> None:
     program = parse_program(text)
     verify(program)

@@ -18,6 +18,7 @@ NAMES = [*EXACT]
 COUNT = 1 << 16
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", TARGETS)
 def test_compiled_code_is_as_accurate(level: str) -> None:
     target = TARGETS[level]

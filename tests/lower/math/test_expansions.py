@@ -81,6 +81,7 @@ def check(
     assert error[worst] <= allowed, f"{name}({x[worst]!r}) = {y[worst]!r}, not {high[worst]!r}: {error[worst]:.3f} ulp"
 
 
+@pytest.mark.sampled(14)
 @NAMES
 @TYPES
 def test_against_exact_values(name: str, dtype: DType) -> None:
@@ -125,6 +126,7 @@ def test_large_angles(name: str, dtype: DType, fused: bool) -> None:
     assert np.isnan(computed(name, dtype, fused, np.array([np.inf, -np.inf, np.nan], dtype.numpy))).all()
 
 
+@pytest.mark.sampled(14)
 @NAMES
 @FUSED
 def test_over_the_whole_range(name: str, fused: bool) -> None:
@@ -214,6 +216,7 @@ def test_landmarks(dtype: DType, fused: bool) -> None:
     assert computed("sigmoid", dtype, fused, zero) == 0.5
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 @NAMES
 def test_half_precision_is_rounded_once(name: str, dtype: DType) -> None:

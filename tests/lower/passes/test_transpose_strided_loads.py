@@ -77,6 +77,7 @@ def transposition(dtype: DType, lanes: int, unroll: int, m: Expr, n: Expr, kind:
     return Function("f", (x, y, *sizes), nest, (Export(),))
 
 
+@pytest.mark.sampled(6)
 @EVERYWHERE
 @pytest.mark.parametrize("dtype", [i8, f16, f32, i64, f64], ids=str)
 def test_tiles_are_transposed(name: str, dtype: DType) -> None:
@@ -89,6 +90,7 @@ def test_tiles_are_transposed(name: str, dtype: DType) -> None:
             assert is_shuffled(f) == has_vectors(name, dtype, lanes)
 
 
+@pytest.mark.sampled(6)
 @EVERYWHERE
 @pytest.mark.parametrize("unroll", [2, 4, 6, 8])
 def test_unrolling_by_other_numbers_computes_the_same(name: str, unroll: int) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lower.simulator import Deadlock, Stream, instructions, races, run_in_some_order, simulate
+from tests.support.sampling import tried
 
 from weft.codegen.interp import ExecutionError, run
 from weft.ir import ONE, Expr, Var, index
@@ -248,8 +248,7 @@ class Maker:
         return self.draw(st.sampled_from(around)) + offset if around and self.draw(st.booleans()) else offset
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.data())
+@tried(15, 60, st.data())
 def test_no_unit_overtakes_what_it_needs(data: st.DataObject) -> None:
     before = Maker(data.draw).program()
     after = inject_tokens(before, GEMM_UNIT_TARGET)
@@ -257,8 +256,7 @@ def test_no_unit_overtakes_what_it_needs(data: st.DataObject) -> None:
     check(before, after, (0, 2))
 
 
-@settings(max_examples=80, derandomize=True, deadline=None)
-@given(st.data())
+@tried(20, 80, st.data())
 def test_between_two_units_no_token_is_too_many(data: st.DataObject) -> None:
     """Each push and its pop, taken out of a program without loops, leave a race."""
     after = inject_tokens(Maker(data.draw, units=2, nested=False).program(), GEMM_UNIT_TARGET)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.lower.running import before_and_after, inputs_of, results
 from tests.lower.test_random import in_order, same
 from tests.strategies import programs
+from tests.support.sampling import tried
 
 from weft.ir import Node, Var, index, map_nodes, simplify
 from weft.loop import (
@@ -177,8 +177,7 @@ def threaded(program: Program, count: int) -> tuple[Program, Program]:
     return made[0], made[1]
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(programs(), st.integers(1, 3))
+@tried(15, 60, programs(), st.integers(1, 3))
 def test_any_program_in_several_threads(drawn: Program, count: int) -> None:
     threads, wanted = threaded(drawn, count)
     after = injected(threads)

@@ -108,6 +108,7 @@ def test_more_threads_than_two_hide_no_more() -> None:
     assert abs(four - two) < 0.02 * two
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 @pytest.mark.parametrize("shape", [(16, 48, 16), (32, 96, 48), (48, 48, 64)])
 def test_any_order_that_tokens_allow_computes_the_same(shape: tuple[int, int, int], threads: int) -> None:

@@ -211,6 +211,7 @@ print(held('Rss') - before, held('Anonymous') - private)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["map", "copy", "trust"])
 def test_a_loaded_model_holds_its_weights_once(flat: FlatImage, tmp_path: Path, how: str) -> None:
     """Mapped weights are the system's copy of the file, which processes share; unverified, they are read when they are used."""

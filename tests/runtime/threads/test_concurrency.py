@@ -79,6 +79,7 @@ def check(cases: list[Case], start: int, calls: int) -> None:
         assert cases[k % len(cases)].call(k // len(cases))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ten_thousand_calls_from_eight_threads_over_two_models(threads: int) -> None:
     cases = [case("mlp", threads), case("lstm", threads)]

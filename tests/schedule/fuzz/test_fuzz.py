@@ -28,6 +28,7 @@ def test_every_primitive_has_a_step() -> None:
     }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_right_before_it_is_scheduled(family: str) -> None:
     for seed in range(4):
@@ -40,6 +41,7 @@ def test_computations_are_repeatable() -> None:
     assert first == second
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_slice(part: int) -> None:
     total = Tally()

@@ -197,6 +197,7 @@ def sampled(programs: Sequence[Callable[[], Program]], rounds: int, steps: int) 
     return verdicts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", range(4))
 def test_nothing_wrong_is_accepted(part: int) -> None:
     verdicts = sampled(programs()[part::4], 1, 12)

@@ -25,9 +25,10 @@ import pytest
 sys.meta_path = [f for f in sys.meta_path if "editable" not in type(f).__module__]  # an installed copy goes first otherwise
 sys.path.insert(0, sys.argv[1] + "/src")
 import weft
+MARKS = "not timed and (not slow or sampled)"  # all parameters of long families
 if not weft.__file__.startswith(sys.argv[1]):
     sys.exit(f"{weft.__file__} is tested instead of {sys.argv[1]}")
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not timed", "--no-header", *sys.argv[2:]]))
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", MARKS, "--no-header", *sys.argv[2:]]))
 """
 
 

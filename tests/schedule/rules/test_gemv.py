@@ -26,6 +26,7 @@ def product(rows: int, depth: int, columns: int, batch: int = 1, bias: bool = Fa
     return te.to_program([x, w, b], [z], "product") if bias else te.to_program([x, w], [y], "product")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("batch", "depth", "columns"), [(1, 64, 1100), (3, 37, 1103), (1, 19, 9000)])
 def test_rows_side_by_side(batch: int, depth: int, columns: int, bias: bool) -> None:

@@ -75,6 +75,7 @@ def sums_of(program: Program) -> list[Block]:
     return [b for b in blocks if any(a.kind is AxisKind.REDUCE for a in b.axes)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", MACHINES, ids=lambda t: t.name.split("=")[-1])
 @pytest.mark.parametrize("case", CASES)
 def test_blocks_compute_the_same(case: str, target: Target) -> None:

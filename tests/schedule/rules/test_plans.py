@@ -38,6 +38,7 @@ def requests(model: onnx.ModelProto, target: Target) -> Iterator[KernelRequest]:
     yield from kernel_requests(fused, options, values_in_place(fused, options)).values()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("level", MACHINES)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_plan_read_back_gives_the_same_code(name: str, level: str) -> None:
@@ -56,6 +57,7 @@ def product(m: int, n: int, k: int) -> Program:
     return to_program(inputs, OPERATORS["matmul"](inputs, {}))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape", [(4, 20, 9), (1, 12, 16), (7, 33, 5)])
 def test_every_plan_of_a_product_is_right(shape: tuple[int, int, int]) -> None:
     m, n, k = shape

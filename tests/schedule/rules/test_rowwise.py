@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.schedule.compiling import HERE
 from tests.schedule.running import disordered
 from tests.support.jit import load
+from tests.support.sampling import tried
 
 from weft import te
 from weft.codegen.interp import run
@@ -94,8 +94,7 @@ def values(shape: tuple[int, ...]) -> Array:
     return np.random.default_rng(len(shape)).uniform(0.5, 1.5, shape).astype(np.float32)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.sampled_from(sorted(REDUCERS)), shapes(), st.data())
+@tried(15, 60, st.sampled_from(sorted(REDUCERS)), shapes(), st.data())
 def test_reductions_over_any_axes(name: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     axes = tuple(sorted(data.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1), label="axes")))
     keepdims = data.draw(st.booleans(), label="keepdims")
@@ -105,8 +104,7 @@ def test_reductions_over_any_axes(name: str, shape: tuple[int, ...], data: st.Da
     check(name, x, {"axes": axes, "keepdims": keepdims}, wanted, open_batch=open_batch)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(st.sampled_from(sorted(ROWWISE)), shapes(), st.data())
+@tried(7, 25, st.sampled_from(sorted(ROWWISE)), shapes(), st.data())
 def test_rows_of_any_length(name: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), -1), label="axis")
     open_batch = data.draw(st.booleans(), label="open batch") and axis > -len(shape)
@@ -114,14 +112,14 @@ def test_rows_of_any_length(name: str, shape: tuple[int, ...], data: st.DataObje
     check(name, x, {"axis": axis}, ROWWISE[name](x.astype(np.float64), axis), open_batch=open_batch)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(st.sampled_from(sorted(PLACES)), shapes(), st.data())
+@tried(5, 15, st.sampled_from(sorted(PLACES)), shapes(), st.data())
 def test_places_of_the_largest_and_smallest(name: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     axis = data.draw(st.integers(0, len(shape) - 1), label="axis")
     x = np.random.default_rng(1).integers(-5, 5, shape).astype(np.float32)  # many are equal: the first counts
     check(name, x, {"axis": axis, "keepdims": False}, np.asarray(PLACES[name](x, axis)))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["reduce_max", "reduce_min", "reduce_sum", "softmax"])
 @pytest.mark.parametrize("place", [0, 15, 16, 47, 48, 50])
 def test_a_nan_anywhere_in_a_row_is_in_its_result(name: str, place: int) -> None:

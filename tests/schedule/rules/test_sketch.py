@@ -57,6 +57,7 @@ def sketching(seed: int) -> Any:
     return choose
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_any_sketch_is_right(name: str, seed: int) -> None:
@@ -68,6 +69,7 @@ def test_any_sketch_is_right(name: str, seed: int) -> None:
     assert str(apply_plan(program, planner.plan).program) == str(s.program)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["matmul", "conv2d"])
 def test_compiled_sketches_compute_what_the_rules_do(name: str, seed: int) -> None:

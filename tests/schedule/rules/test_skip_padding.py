@@ -76,6 +76,7 @@ def steps(program: Program, target: Target = SERVER) -> str:
     return str(schedule_program(program, target).trace)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", CASES)
 def test_the_same_bits_with_and_without(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "skip_zeros" in steps(program, HERE)
@@ -87,6 +88,7 @@ def test_the_same_bits_with_and_without(program: Program, monkeypatch: pytest.Mo
     assert made[0].any()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [CASES[0], CASES[3]])
 def test_the_interpreter_agrees_and_the_text_reads_back(program: Program) -> None:
     scheduled = schedule_program(program, HERE).program

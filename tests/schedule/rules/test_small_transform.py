@@ -45,6 +45,7 @@ def test_across_the_vector_nothing_more_is_computed(block: int) -> None:
     assert allocated(flat) == [6 * 3 * WIDE.lanes(32)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("height", "width", "images"), [(6, 9, 1), (7, 10, 2), (5, 8, 1), (4, 11, 3)])
 def test_tiles_of_several_sizes_compute_what_the_formulas_say(height: int, width: int, images: int) -> None:
     program = mixed(height, width, images)

@@ -48,6 +48,7 @@ def test_a_core_that_sees_far_asks_only_for_what_it_uses_often() -> None:
     assert "s.prefetch(k, 'w', 16)" in steps(product(128, rows=4), seeing)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rows", [4, 40])
 def test_past_the_end_of_a_stream(rows: int) -> None:
     program = product(64, rows)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.machines import SERVER
+from tests.support.sampling import tried
 
 from weft.codegen.interp import run
 from weft.codegen.llvm.object_code import assembly
@@ -60,8 +60,7 @@ def size(draw: st.DataObject, kernel: tuple[int, int], attributes: dict[str, Any
     return [n + draw.draw(st.integers(0, 11)) for n in least]
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
-@given(st.sampled_from([depthwise, rows, pool]), st.sampled_from(LEVELS), st.data())
+@tried(10, 40, st.sampled_from([depthwise, rows, pool]), st.sampled_from(LEVELS), st.data())
 def test_it_means_the_same(make: Any, level: str, data: st.DataObject) -> None:
     name, inputs, attributes = make(data)
     given_ = [x for x in inputs if x is not None]

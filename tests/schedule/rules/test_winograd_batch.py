@@ -54,6 +54,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("patch", "strides", "images"), CASES)
 def test_patches_compute_the_same(patch: Patch, strides: tuple[int, int], images: int) -> None:
     made = []

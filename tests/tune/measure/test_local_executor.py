@@ -187,6 +187,7 @@ time.sleep(END)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", ["600", "0"])
 def test_workers_end_with_their_parent(end: str) -> None:
     code = PARENT.replace("END", end)

@@ -37,6 +37,7 @@ def rank_correlation(model: CostModel, features: Features, throughput: Doubles) 
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_trained_model_ranks_better_than_the_estimate(name: str) -> None:
     test, throughput = plans(1000, 99)
@@ -48,6 +49,7 @@ def test_a_trained_model_ranks_better_than_the_estimate(name: str) -> None:
     assert after > 0.9 > before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_same_seed_gives_the_same_predictions(name: str) -> None:
     test, _ = plans(50, 99)
@@ -61,6 +63,7 @@ def test_the_same_seed_gives_the_same_predictions(name: str) -> None:
     assert np.array_equal(found[0], found[1])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_samples_are_no_error(name: str, n: int) -> None:
@@ -82,6 +85,7 @@ def test_what_fails_ranks_last(name: str) -> None:
     assert np.median(found[~fails]) > np.quantile(found[fails], 0.9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TRAINED)
 def test_what_was_learnt_of_other_tasks_helps(name: str) -> None:
     """Few measurements of a task, with many of two others of other sizes, rank better than the few alone."""

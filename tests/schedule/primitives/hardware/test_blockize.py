@@ -127,6 +127,7 @@ def test_refused_for_loops_of_another_form(begin: int, k: str, message: str) -> 
         s.blockize(s.loops(s.block("C"))[1])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CASES)
 def test_after_random_steps(name: str) -> None:
     """Whatever loop of a random schedule becomes a block, the results stay the same."""

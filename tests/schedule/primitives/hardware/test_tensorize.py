@@ -379,6 +379,7 @@ def a_step_with_instructions(s: Schedule, r: random.Random) -> bool:
     return False
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_steps_around_it(seed: int) -> None:
     case, r = product(3, 16, 8), random.Random(seed)

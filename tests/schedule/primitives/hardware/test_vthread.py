@@ -69,6 +69,7 @@ def test_it_is_what_bind_does() -> None:
 # -- where it stands, and what is in it ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("level", [0, 1])
 def test_every_loop_that_allows_it(name: str, level: int) -> None:

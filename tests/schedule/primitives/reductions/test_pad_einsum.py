@@ -339,6 +339,7 @@ def test_refused_for_a_part_of_a_buffer() -> None:
         s.pad_einsum(s.block("Y"), [4, 1])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_products(seed: int) -> None:
     """Any operands of a sum of products, at any axes, in any order."""
