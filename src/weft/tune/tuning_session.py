@@ -67,8 +67,8 @@ class TuneReport:
     """What a session did: its tasks, the trials of each by its workload, the winners, and the *reason* for which it ended.
 
     `ratio` is the time of the whole model with the winners, relative to that before; None where none were recorded. `knobs` are
-    those of each workload's space, which the points of its trials are indices of; `run` is the seconds that a run's kernels take,
-    those included that were too short to be tuned.
+    those of each workload's space, which the points of its trials are indices of; `run_seconds` are those of all
+    kernels in a run, too short ones included.
     """
 
     tasks: Sequence[Task]
@@ -78,7 +78,7 @@ class TuneReport:
     reason: str
     ratio: Interval | None = None
     knobs: Mapping[str, Sequence[Knob]] = field(default_factory=dict)
-    run: float = 0.0
+    run_seconds: float = 0.0
 
     @property
     def measured(self) -> int:
@@ -150,7 +150,7 @@ class Session:
             winners = [w for n in sorted(self.tuners) if (w := self._winner(self.tuners[n])) is not None]
         trials = {t.task.workload.digest: t.trials for t in self.tuners.values()}
         knobs = {t.task.workload.digest: t.space.knobs for t in self.tuners.values()}
-        return TuneReport(self.tasks, trials, winners, self.elapsed, reason, knobs=knobs, run=self.whole)
+        return TuneReport(self.tasks, trials, winners, self.elapsed, reason, knobs=knobs, run_seconds=self.whole)
 
     def _executors(self) -> tuple[Executor, Executor]:
         """Returns who builds, and who runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.cli.console import human_seconds, human_time
+from weft.cli.console import human_time
 from weft.cli.tune.markup import Markup, element
 from weft.cli.tune.page_parts import Meter, meters
 from weft.cli.tune.plan_words import Difference, plan_differences
@@ -28,7 +28,7 @@ def kernel_card(report: TuneReport, task: Task, number: int, *, is_open: bool) -
     trials = report.trials_of(task)
     return element(
         "details",
-        element("summary", task.name, element("small", _outcome(report, task))),
+        element("summary", task.name, element("small", task.workload.label), element("small", _outcome(report, task))),
         element(
             "div",
             element("h4", "The course of the search"),
@@ -55,7 +55,7 @@ KEYS: Final = {
 
 def share_text(report: TuneReport, task: Task) -> str:
     """Returns which part of a run a kernel's calls took before."""
-    whole = report.run or sum(t.seconds for t in report.tasks)
+    whole = report.run_seconds or sum(t.seconds for t in report.tasks)
     return f"{task.seconds / whole:.1%}" if whole else "?"
 
 
@@ -68,7 +68,7 @@ def _outcome(report: TuneReport, task: Task) -> str:
     """Returns in a line what a kernel takes, and what came of tuning it."""
     trials, winner = report.trials_of(task), report.winner_of(task)
     calls = "one call" if task.calls == 1 else f"{task.calls} calls"
-    about = f"{share_text(report, task)} of a run in {calls}; {len(trials)} candidates in {human_seconds(trials[-1].second)}; "
+    about = f"{share_text(report, task)} of a run in {calls}; {len(trials)} candidates; "
     if winner is not None:
         r = winner.record
         before = "" if r.baseline is None else f"{human_time(r.baseline)} a call before, {human_time(r.seconds)} now: "

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Final
 
 from weft.cost import (
+    Borders,
     CacheTile,
     Decision,
+    FusePanels,
     Inline,
     InnerOrder,
+    OnePass,
     Order,
     OuterOrder,
     Parallel,
     Plan,
     Prefetch,
+    PrefetchSteps,
     ReduceOrder,
     ReduceTile,
     RegisterTile,
     Rule,
+    SharePatches,
+    SkipPadding,
     Tile,
+    WriteOut,
     addressed,
 )
+
+EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
+    Borders: ("inlined", "copied with their padding first"),
+    FusePanels: ("fused into one", "one inside the other"),
+    Inline: ("inlined", "computed by itself"),
+    OnePass: ("row by row", "one reduction after another"),
+    Order: ("by rows of the result", "by panels of B"),
+    PrefetchSteps: ("in each step", "none"),
+    SharePatches: ("those over patches", "those of each stage"),
+    SkipPadding: ("left out", "computed"),
+    WriteOut: ("all", "those of the last axis"),
+}
+"""Decisions of two alternatives, in words: that of True and that of False."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +84,9 @@ def plan_differences(before: Plan, after: Plan) -> list[Difference]:
 @singledispatch
 def words_of(decision: Decision) -> str:
     """Returns the alternative taken, in a few words: `14 x 32 elements`, `inlined`; by its fields if nothing better."""
+    if type(decision) in EITHER:
+        yes, no = EITHER[type(decision)]
+        return yes if any(vars(decision).values()) else no
     fields = {name.replace("_", " "): value for name, value in vars(decision).items()}
     if len(fields) == 1:
         [(name, value)] = fields.items()
@@ -99,11 +124,6 @@ def _loops(decision: OuterOrder | InnerOrder | ReduceOrder) -> str:
 
 
 @words_of.register
-def _order(decision: Order) -> str:
-    return "by rows of the result" if decision.by_rows else "by panels of B"
-
-
-@words_of.register
 def _rule(decision: Rule) -> str:
     return decision.name.replace("_", " ")
 
@@ -113,11 +133,6 @@ def _parallel(decision: Parallel) -> str:
     return (
         "none" if decision.loops == 0 else "the outermost" if decision.loops == 1 else f"the {decision.loops} outermost"
     )
-
-
-@words_of.register
-def _inline(decision: Inline) -> str:
-    return "inlined" if decision.inline else "computed by itself"
 
 
 @words_of.register

@@ -94,7 +94,9 @@ def _grid(across: _Axis, up: _Axis) -> Iterator[Markup]:
 def _dot(number: int, trial: Trial, across: _Axis, up: _Axis) -> Markup:
     """Returns the dot of a candidate; one that failed has a mark on the lower edge."""
     if trial.score > 0:
-        said = f"candidate {number}: {trial.score:.2f} times as fast, after {human_seconds(trial.second)}"
+        said = (
+            f"candidate {number}: {trial.score:.2f} times as fast, {human_seconds(trial.second)} after the search began"
+        )
         return element(
             "circle", element("title", said), class_="tried", cx=across(number), cy=up.from_top(trial.score), r=3.0
         )

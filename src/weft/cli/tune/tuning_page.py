@@ -89,7 +89,10 @@ def _time(report: TuneReport) -> Markup:
     if not whole:
         return section("time", "Where the tuner's time went", "It is not known.")
     parts = {stage: seconds / whole for stage, seconds in sorted(stages.items(), key=lambda s: -s[1])}
-    rows = [Meter(STAGES.get(s, s), part, f"{part:.0%}", human_seconds(stages[s])) for s, part in parts.items()]
+    rows = [
+        Meter(STAGES.get(s, s), part, f"{part:.0%}" if part >= 0.01 else "<1%", human_seconds(stages[s]))
+        for s, part in parts.items()
+    ]
     note = f"Processor time of the candidates, {human_seconds(whole)} in all: {shares_text(stages)}."
     return section("time", "Where the tuner's time went", note, card(meters(rows)))
 
