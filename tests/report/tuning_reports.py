@@ -43,7 +43,7 @@ def made_up_tasks() -> list[Task]:
 def tuning_report(*, count: int = 40, is_faster: bool = True) -> TuneReport:
     """Returns a session that tried *count* candidates for each of the first two kernels, and found a winner for the first."""
     tasks = made_up_tasks()
-    spaces = [PlanSpace(t.request.program, t.target) for t in tasks[:2]]
+    spaces = [PlanSpace(t.program, t.target) for t in tasks[:2]]
     trials = {t.workload.digest: _trials(s, count, n == 0) for n, (t, s) in enumerate(zip(tasks, spaces, strict=False))}
     knobs = {t.workload.digest: s.knobs for t, s in zip(tasks, spaces, strict=False)}
     best = max(trials[tasks[0].workload.digest], key=lambda t: t.score)

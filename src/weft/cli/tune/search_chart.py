@@ -108,8 +108,8 @@ def _dot(number: int, trial: Trial, across: _Axis, up: _Axis) -> Markup:
 def _curve(scores: Sequence[float], across: _Axis, up: _Axis) -> Iterator[Markup]:
     """Yields the steps of the best so far, which begins with the incumbent."""
     best = list(accumulate(scores, max, initial=1.0))
-    steps = [0, *[n for n in range(1, len(best)) if best[n] > best[n - 1]], len(best) - 1]
-    for begin, end in pairwise(steps):
+    gains = [n for n in range(1, len(best)) if best[n] > best[n - 1]]
+    for begin, end in pairwise(dict.fromkeys([0, *gains, len(scores)])):
         level, place = up.from_top(best[begin]), across(end)
         yield element("line", class_="best", x1=across(begin), x2=place, y1=level, y2=level)
         if best[end] > best[begin]:
