@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import Final
 
@@ -20,6 +20,7 @@ from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Record, Store, Workload
 from weft.support.errors import ParseError
 from weft.tune.measure import Interval, cluster_executor, local_executors
+from weft.tune.space import Knob
 from weft.tune.strategies import strategy
 from weft.tune.task_tuner import VERIFIED, TaskTuner, Trial
 from weft.tune.tasks import Task
@@ -65,7 +66,9 @@ class Winner:
 class TuneReport:
     """What a session did: its tasks, the trials of each by its workload, the winners, and the *reason* for which it ended.
 
-    `ratio` is the time of the whole model with the winners, relative to that before; None where none were recorded.
+    `ratio` is the time of the whole model with the winners, relative to that before; None where none were recorded. `knobs` are
+    those of each workload's space, which the points of its trials are indices of; `run_seconds` are those of all
+    kernels in a run, too short ones included.
     """
 
     tasks: Sequence[Task]
@@ -74,6 +77,8 @@ class TuneReport:
     seconds: float
     reason: str
     ratio: Interval | None = None
+    knobs: Mapping[str, Sequence[Knob]] = field(default_factory=dict)
+    run_seconds: float = 0.0
 
     @property
     def measured(self) -> int:
@@ -83,6 +88,10 @@ class TuneReport:
     def trials_of(self, task: Task) -> list[Trial]:
         """Returns the candidates that were tried for *task*."""
         return self.trials.get(task.workload.digest, [])
+
+    def knobs_of(self, task: Task) -> Sequence[Knob]:
+        """Returns the knobs of *task*, none if it was not tuned."""
+        return self.knobs.get(task.workload.digest, ())
 
     def winner_of(self, task: Task) -> Winner | None:
         """Returns the winner of *task*, None if there is none."""
@@ -140,7 +149,8 @@ class Session:
             reason = self._search()
             winners = [w for n in sorted(self.tuners) if (w := self._winner(self.tuners[n])) is not None]
         trials = {t.task.workload.digest: t.trials for t in self.tuners.values()}
-        return TuneReport(self.tasks, trials, winners, self.elapsed, reason)
+        knobs = {t.task.workload.digest: t.space.knobs for t in self.tuners.values()}
+        return TuneReport(self.tasks, trials, winners, self.elapsed, reason, knobs=knobs, run_seconds=self.whole)
 
     def _executors(self) -> tuple[Executor, Executor]:
         """Returns who builds, and who runs."""

@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.cli.commands import Cli
 from tests.tune.test_tuning_session import Machine
 
+from weft.cli.tune import command
 from weft.cli.tune.live_table import TICKS, LiveTable, curve
 from weft.tune import tune_model, tuning_session
 from weft.tune.measure import Interval, measurer
@@ -52,6 +53,56 @@ def test_json(tune: Cli) -> None:
     assert found["candidates"] == 8
     assert found["ratio"] == 0.8
     assert {k["ratio"] for k in found["kernels"]} <= {0.5, None}
+
+
+def test_a_page_about_the_search(tune: Cli) -> None:
+    done = tune("tune", *OPTIONS, "--report", "tuning.html")
+    assert done.code == 0
+    assert "wrote tuning.html: " in done.out
+    page = Path("tuning.html").read_text(encoding="utf-8")
+    assert "<h1>mlp</h1>" in page
+    assert "80.0%" in page
+    assert "50% (" in page
+    assert page.count('class="tried"') == 8
+
+
+def test_the_page_is_named_in_json(tune: Cli) -> None:
+    found = json.loads(tune("tune", *OPTIONS, "--report", "tuning.html", "--json").out)
+    assert found["page"] == "tuning.html"
+    assert Path("tuning.html").exists()
+    assert "page" not in json.loads(tune("tune", *OPTIONS, "--json").out)
+
+
+def test_the_page_is_written_where_the_search_is_interrupted(tune: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object, status: tuning_session.Status) -> None:
+        if status.trials == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LiveTable, "__call__", interrupted)
+    done = tune("tune", *OPTIONS, "--report", "tuning.html")
+    assert done.code == 0
+    assert "it was interrupted" in Path("tuning.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("no/folder/tuning.html", "no/folder/tuning.html can't be written: there is no folder no/folder"),
+        (".", ". can't be written: it is not a plain file"),
+        ("mlp.onnx", "mlp.onnx can't be written: it is the model itself"),
+        ("found.db", "found.db is the database of records"),
+        ("./x/../found.db", "found.db is the database of records"),
+    ],
+)
+def test_a_page_that_can_t_be_written_is_refused_before_the_search(
+    tune: Cli, monkeypatch: pytest.MonkeyPatch, page: str, message: str
+) -> None:
+    Path("x").mkdir()
+    monkeypatch.setattr(command, "tune_model", None)
+    done = tune("tune", *OPTIONS, "--report", page)
+    assert done.code == 1
+    assert message in done.err
+    assert not Path("found.db").exists()
 
 
 @pytest.mark.parametrize(

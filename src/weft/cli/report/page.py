@@ -19,11 +19,16 @@ def make_page(facts: Mapping[str, Any]) -> str:
     """Returns the page that shows *facts*, as `report_facts` makes them."""
     parts = {
         "title": html.escape(str(facts["title"])),
-        "style": _asset("page.css"),
+        "style": frame_style() + _asset("page.css"),
         "facts": _embedded(facts),
         "script": "\n".join(_asset(name) for name in SCRIPTS),
     }
     return re.sub(r"<!--(\w+)-->", lambda place: parts[place[1]], _asset("page.html"))
+
+
+def frame_style() -> str:
+    """Returns the styles that pages share: their colours, light and dark, their head and their tiles."""
+    return _asset("frame.css")
 
 
 def _asset(name: str) -> str:

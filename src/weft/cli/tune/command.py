@@ -7,10 +7,25 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.console import Json, Quiet, Shape, Target, human_time, parse_shapes, print_json, print_table, print_text
+from weft.cli.bench.measure import machine
+from weft.cli.console import (
+    Json,
+    Quiet,
+    Shape,
+    Target,
+    human_bytes,
+    human_time,
+    parse_shapes,
+    print_json,
+    print_table,
+    print_text,
+)
+from weft.cli.output_files import check_result
 from weft.cli.tune.live_table import live_table
+from weft.cli.tune.tuning_page import tuning_page
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError
+from weft.support.files import write_output
 from weft.tune.tune_model import tune as tune_model
 from weft.tune.tuning_session import TuneReport
 
@@ -35,6 +50,12 @@ def tune(
         str | None,
         typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Measure on a Dask cluster.", show_default=False),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="PAGE", help="Write a page about the search, for a browser.", show_default=False
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,17 +69,37 @@ def tune(
         weft tune resnet18.onnx --minutes 5 --records tune.db
 
         weft tune resnet18.onnx --trials 200 --tuner random
+
+        weft tune resnet18.onnx --report tuning.html
     """
     if is_artifact(model):
         raise InputError(f"{model} is compiled already", hint="give the ONNX model that it was made from")
+    if report is not None:
+        _check_page(report, model, records)
     with live_table(quiet or as_json) as watch:
-        report = tune_model(
+        found = tune_model(
             model, minutes, records, trials, tuner, target, threads, seed, parse_shapes(shape) or None, watch, cluster
         )
     if as_json:
-        print_json(facts_of(report))
+        print_json({**facts_of(found), **({} if report is None else {"page": str(report)})})
     else:
-        _show(report, records)
+        _show(found, records)
+    if report is not None:
+        _write_page(report, model, found, quiet or as_json)
+
+
+def _check_page(page: Path, model: Path, records: Path) -> None:
+    """Raises an error unless *page* can be written, and is no file of the session."""
+    check_result(page, model)
+    if page.resolve() == records.resolve():
+        raise InputError(f"{page} is the database of records", hint="give the page another name")
+
+
+def _write_page(path: Path, model: Path, found: TuneReport, quiet: bool) -> None:
+    page = tuning_page(model.stem, found, machine()).encode()
+    write_output(path, lambda file: file.write(page))
+    if not quiet:
+        print_text(f"wrote {path}: {human_bytes(len(page))}; open it in a browser")
 
 
 def facts_of(report: TuneReport) -> dict[str, object]:
