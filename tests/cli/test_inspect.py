@@ -18,6 +18,7 @@ from weft.cli import console
 from weft.cost import Layout, parse_plan
 from weft.driver.options import CompileOptions
 from weft.loop import parse_program, print_program
+from weft.targets import host
 
 
 def test_the_summary(cli: Cli) -> None:
@@ -94,7 +95,7 @@ def test_the_schedule(cli: Cli, kernel: str) -> None:
 def test_the_machine_code(cli: Cli) -> None:
     done = cli("inspect", "conv.onnx", "--asm", "1", "-O", "1")
     assert "conv2d_relu:\n" in done.out
-    assert re.search(r"^\tvfmadd\w+", done.out, re.MULTILINE)
+    assert re.search(r"^\tvfmadd\w+" if host().isa.fma else r"^\tmulps", done.out, re.MULTILINE)
     older = cli("inspect", "conv.onnx", "--asm", "1", "-O", "1", "--target", "cpu -mattr=sse4")
     assert "vfmadd" not in older.out
     assert "\tmulps\t" in older.out

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from tests.models import conv_bn_relu, lstm_step, mlp, random_inputs, tiny_bert_layer
+from tests.replay.machines import MACHINES
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder, conv
@@ -100,7 +101,7 @@ def test_the_clock_times_each_stage() -> None:
 def test_levels_do_what_they_say() -> None:
     proto = conv_bn_relu(stride=2)  # which needs blocks, whatever rows fill
     operators = {
-        level: [[n.op for n in g.nodes] for g in build(proto, options=CompileOptions(opt_level=level)).fused.groups]
+        level: [[n.op for n in g.nodes] for g in build(proto, MACHINES["avx512"], CompileOptions(level)).fused.groups]
         for level in range(4)
     }
     assert operators[0] == [["conv2d"], ["batch_norm"], ["relu"]]

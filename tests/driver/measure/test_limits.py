@@ -21,8 +21,9 @@ def test_the_loop_reads_and_does_nothing_else() -> None:
     lines = [x.strip() for x in body.splitlines() if not x.strip().startswith((".", "#"))]
     reading = [x for x in lines if re.match(r"v?p?or|vor", x)]
     assert len(reading) == 4, lines
-    assert all("(" in x or "[" in x for x in reading), "each reads memory"
-    assert len(lines) <= 9, lines
+    if host().isa.fma:  # before AVX, operands in memory had to be aligned: they are loaded before
+        assert all("(" in x or "[" in x for x in reading), "each reads memory"
+    assert len(lines) <= (9 if host().isa.fma else 13), lines
 
 
 def test_nearer_memory_is_faster() -> None:
@@ -34,8 +35,8 @@ def test_nearer_memory_is_faster() -> None:
 
 
 def test_too_small_a_buffer_is_refused() -> None:
-    with pytest.raises(InputError, match="100 bytes are too few to read"):
-        ReadBandwidth().rate(100)
+    with pytest.raises(InputError, match="50 bytes are too few to read"):
+        ReadBandwidth().rate(50)
 
 
 def test_all_quantities_are_measured_on_one_core_and_on_all(monkeypatch: pytest.MonkeyPatch) -> None:

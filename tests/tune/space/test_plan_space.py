@@ -77,6 +77,7 @@ def test_loops_of_sketches_are_those_of_the_scheduled_programs(name: str) -> Non
         assert loops_of(told, n) == loops_of(made, 0), str(space.open_plan(point))
 
 
+@pytest.mark.timed
 def test_features_of_a_thousand_points_take_half_a_second() -> None:
     space = PlanSpace(layer(64, 28, 64), SERVER, [Step("conv2d", Rule("sketch"))])
     points = space.sample(np.random.default_rng(2), 1000)
