@@ -42,7 +42,9 @@ class Replaying(Executor):
         key = args[0].candidate.digest if isinstance(args[0], RunJob) else pickle.dumps(args[0])
         if key not in self.known or self.known[key].cancelled():
             self.known[key] = self.inner.submit(fn, *args, **kwargs)
-        return self.known[key]
+        answer: Future[Any] = Future()  # one for each that asks: two may wait for the same
+        self.known[key].add_done_callback(lambda done: answer.cancelled() or answer.set_result(done.result()))
+        return answer
 
 
 def curve(name: str, tuner: str, seed: int, trials: int, builder: Executor, runner: Executor) -> list[float]:
