@@ -52,6 +52,9 @@ def test_refused(tmp_path: Path) -> None:
     assert said(b"") == "the model given as bytes is empty\n  hint: download or export it again"
     with pytest.raises(MissingFile):
         frontend_of(tmp_path / "nowhere")
+    unreadable = Path("/proc/self/mem")  # nothing is mapped at its beginning
+    if unreadable.exists():
+        assert said(unreadable) == f"{unreadable} can't be read: Input/output error\n  hint: give another path"
 
 
 def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

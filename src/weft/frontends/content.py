@@ -18,11 +18,15 @@ SHOWN: Final = 16
 def head_of(model: object) -> bytes:
     """Returns the first bytes of a path's file, or of bytes, and none for other objects.
 
-    Raises `MissingFile` where there is no file at the path, and `ModelError` for a folder.
+    Raises `MissingFile` where there is no file at the path, and `ModelError` for a folder and for a file that can't be read.
     """
     if isinstance(model, str | os.PathLike):
-        with existing(model).open("rb") as file:
-            return file.read(HEAD)
+        path = existing(model)
+        with path.open("rb") as file:
+            try:
+                return file.read(HEAD)
+            except OSError as error:  # it names no file: a device, or a disk that fails
+                raise ModelError(f"{path} can't be read: {error.strerror}", hint="give another path") from error
     return model[:HEAD] if isinstance(model, bytes) else b""
 
 
