@@ -91,7 +91,8 @@ def arguments(rng: random.Random) -> list[str]:
         elif p.required or rng.random() < 2 / len(command.params):
             words += [p.opts[0]] if p.is_flag else [p.opts[0], value(rng, p)]
     words += [rng.choice([*WORDS, *FILES])] * (rng.random() < 0.05)
-    return words + (["--seconds", "0"] if name == "report" else ["--seconds", "0.01"] if "--profile" in words else [])
+    short = {"report": ["--seconds", "0"], "tune": ["--trials", "2", "--minutes", "0.01"]}
+    return words + short.get(name, ["--seconds", "0.01"] if "--profile" in words else [])
 
 
 def try_calls(cli: Cli, folder: Path, seed: int, count: int) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from tests.tune.measure import hostile
 from tests.tune.measure.programs import job, random_plans
 
-from weft.support.errors import DeviceError, ToolchainError
+from weft.support.errors import DeviceError, InputError, ToolchainError
 from weft.tune.measure import Failed, Limits, Measurer, cluster_executor
 from weft.tune.measure import cluster as reached
 
@@ -72,3 +72,8 @@ def test_an_address_where_nobody_is_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(DeviceError, match="no cluster answers at"):
             cluster_executor(address)
+
+
+def test_what_is_no_address_is_told() -> None:
+    with pytest.raises(InputError, match=r"'nowhere' is no address of a cluster(.|\n)*tcp://host:8786"):
+        cluster_executor("nowhere")

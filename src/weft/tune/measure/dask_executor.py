@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from distributed import Client
 
-from weft.support.errors import DeviceError
+from weft.support.errors import DeviceError, InputError
 from weft.tune.measure.isolated_job import run_isolated
 
 P = ParamSpec("P")
@@ -21,7 +21,7 @@ PATIENCE: Final = 10.0
 class DaskExecutor(Executor):
     """Jobs on the workers of the cluster at *address*, each in a process that may crash without its worker.
 
-    Raises `DeviceError` where no scheduler answers.
+    Raises `DeviceError` where no scheduler answers, and `InputError` for what is no address.
     """
 
     def __init__(self, address: str, retries: int) -> None:
@@ -30,6 +30,10 @@ class DaskExecutor(Executor):
         except OSError as error:
             raise DeviceError(
                 f"no cluster answers at {address}: {error}", hint="start one with `dask scheduler` and `dask worker`"
+            ) from None
+        except ValueError as error:
+            raise InputError(
+                f"{address!r} is no address of a cluster: {error}", hint="give that of its scheduler, as tcp://host:8786"
             ) from None
         self._jobs = self._client.get_executor(retries=retries, pure=False)
 
