@@ -23,6 +23,9 @@ LEVEL = "WEFT_TEST_LEVEL"
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 """All tests of the collected modules, those that are then left out included."""
 
+os.environ["WEFT_PACK_DIR"] = ""
+"""No pack of records is used, here and in processes that tests start: no test depends on what was tuned on a machine."""
+
 if os.environ.get(LEVEL):
     import tests.support.level.sitecustomize
 

@@ -11,14 +11,18 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import Cli
+from tests.records.entries import MATMUL, record
 from tests.support.processors import unlisted_processor
 
 from weft.cli.doctor import check_machine, check_weft
 from weft.cli.doctor import command as doctor
 from weft.cli.doctor.calibration import UNLISTED
 from weft.cli.doctor.findings import Finding, State, checked
+from weft.cli.records.export_pack import export_packs
 from weft.driver.cache.cache_folder import NAME, TAG
+from weft.driver.hardware import hardware_of
 from weft.native import _rt
+from weft.records import Store
 from weft.support.errors import CacheError
 from weft.targets import cpuinfo, host, machine_name
 
@@ -42,6 +46,33 @@ def root(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "root"
+
+
+def test_the_pack_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_weft.pack(tmp_path) == Finding("pack", State.OK, "not used: WEFT_PACK_DIR is empty")
+    monkeypatch.setenv("WEFT_PACK_DIR", str(tmp_path))
+    none = check_weft.pack(tmp_path)
+    assert (none.state, none.told) == (
+        State.OK,
+        "Weft comes with no tuning records for such a machine; `weft tune` makes some",
+    )
+    here = hardware_of(host())
+    with Store(tmp_path / "tune.db") as store:
+        store.add(here, MATMUL, record(0.5, hardware=here))
+        export_packs(store, tmp_path)
+    good = check_weft.pack(tmp_path)
+    assert (good.state, good.told) == (
+        State.OK,
+        "1 tuning records for this machine; --without pretuned leaves them out",
+    )
+    path = tmp_path / f"{here.digest}.jsonl"
+    path.write_text(path.read_text() + "{\n")
+    harmed = check_weft.pack(tmp_path)
+    assert (harmed.state, harmed.told) == (
+        State.ADVICE,
+        f"2 tuning records for this machine; --without pretuned leaves them out; 1 of {path} can't be used",
+    )
+    assert harmed.todo
 
 
 def test_a_machine_that_is_well(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

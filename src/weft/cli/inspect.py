@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.cost import Question
     from weft.driver.build import Compilation
     from weft.driver.kernel import Kernel, KernelRequest
+    from weft.records import Record
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
 """Stands over the loops of a kernel on a terminal, where they are in another form."""
@@ -125,14 +126,19 @@ class _Chosen:
             print_text(readable_program(program, out.width) if short else program)
             _print(["# made by", *self.schedule.trace.splitlines()], short)
         if self.graph_plan:
-            lines = resolve(PLAN_LINES)(self.made.choices, self.made.graph_record)
+            lines = self._plan_lines(self.made.choices, self.made.graph_record)
             _print([f"# graph {self.made.fused.graph.name}", *lines], short)
         if self.plan is not None:
-            lines = resolve(PLAN_LINES)(self._questions(self.plan), self._request(self.plan).record)
+            lines = self._plan_lines(self._questions(self.plan), self._request(self.plan).record)
             _print([_head(self.made, self.plan), *lines], short)
         if self.asm is not None:
             _print([_head(self.made, self.asm)], short)
             _print(self.asm.assembly(self.made.target).splitlines(), short)
+
+    def _plan_lines(self, questions: Sequence[Question], record: Record | None) -> list[str]:
+        """Returns the lines of the decisions about a kernel or the graph."""
+        is_shipped = record is not None and self.made.records.is_shipped(record)
+        return list(resolve(PLAN_LINES)(questions, record, is_shipped=is_shipped))
 
     def _request(self, kernel: Kernel) -> KernelRequest:
         """Returns the request that *kernel* was made from."""
@@ -246,6 +252,7 @@ def _facts(made: Compilation) -> dict[str, object]:
         "code_bytes": len(made.package.image),
         "arena": str(made.plan).splitlines()[-1],
         "seconds": dict(made.seconds),
+        "records": made.package.notes["records"],
     }
 
 
@@ -262,10 +269,17 @@ def _show_summary(path: Path, made: Compilation) -> None:
     lines = [f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels"]
     lines += [
         f"  memory   {code}; {str(made.plan).splitlines()[-1]}",
+        *_from_records(made),
         f"  compiled in {total}: {stages}{_from_cache(made)}",
     ]
     lines.append("look closer with --graph, --kernels, --memory, --schedule KERNEL, --plan KERNEL, --asm KERNEL")
     _print(lines, out.is_terminal, hang=9)
+
+
+def _from_records(made: Compilation) -> list[str]:
+    """Returns a line that says how many schedules are from tuning records; none where the rules chose all."""
+    told = made.package.notes["records"]
+    return [] if told == "none" else [f"  records  {told}"]
 
 
 def _from_cache(made: Compilation) -> str:

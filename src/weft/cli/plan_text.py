@@ -28,13 +28,13 @@ def questions_of(request: KernelRequest, target: Target) -> Sequence[Question]:
     return planner.questions
 
 
-def plan_lines(questions: Sequence[Question], record: Record | None) -> Iterator[str]:
+def plan_lines(questions: Sequence[Question], record: Record | None, *, is_shipped: bool = False) -> Iterator[str]:
     """Yields a line for each decision, as a plan has it, and one for each runner-up, with its relative cost.
 
-    With a tuning *record*, the decisions are its own, and were not weighed.
+    With a tuning *record*, the decisions are its own, and were not weighed; *is_shipped* tells that it came with Weft.
     """
     if record is not None:
-        yield f"# {_told(record)}"
+        yield f"# {_told(record, is_shipped)}"
         yield from record.plan.splitlines()
     for q in questions:
         yield f"{q.subject}: {q.chosen.decision}"
@@ -45,12 +45,13 @@ def plan_lines(questions: Sequence[Question], record: Record | None) -> Iterator
             yield f"#   and {len(others) - RUNNERS_UP} more"
 
 
-def _told(record: Record) -> str:
+def _told(record: Record, is_shipped: bool) -> str:
     """Returns in words where a plan was found."""
     day = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d")
     before = f" instead of {human_time(record.baseline)}" if record.baseline is not None else ""
     by = f", by {record.origin}" if record.origin else ""
-    return f"from the tuning record {record.digest[:10]}: {human_time(record.seconds)}{before}, measured on {day}{by}"
+    which = "the pack that comes with Weft" if is_shipped else f"the tuning record {record.digest[:10]}"
+    return f"from {which}: {human_time(record.seconds)}{before}, measured on {day}{by}"
 
 
 def plan_facts(questions: Sequence[Question], record: Record | None) -> Mapping[str, object]:

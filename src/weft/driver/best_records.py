@@ -5,22 +5,29 @@ from __future__ import annotations
 from types import TracebackType
 
 from weft.driver.hardware import hardware_of
-from weft.records import Record, Store
+from weft.driver.options import CompileOptions
+from weft.records import Pack, Record, Store, pack_folder
 from weft.support.digest import digest
+from weft.support.knobs import PRETUNED
 from weft.targets import Target
 
 
 class BestRecords:
-    """The best verified records for *target* of the database at *path*; without a path there are none.
+    """The best verified records for *target*: those of the user's database, else those of the pack that comes with Weft.
 
-    It remembers what was asked for: `asked` are the workloads, `digest` is that of the plans found for them. Raises
-    `RecordsError` where the database can't be read.
+    *options* name the database, if there is one, and whether the pack is used (`PRETUNED`); it is not where *pretuned* is false.
+    `asked` are the workloads that were asked for, `digest` is that of the plans found for them. Raises `RecordsError` where the
+    database can't be read.
     """
 
-    def __init__(self, path: str | None, target: Target) -> None:
+    def __init__(self, options: CompileOptions, target: Target, *, pretuned: bool = True) -> None:
+        path, folder = options.records, pack_folder() if pretuned and options.uses(PRETUNED) else None
         self._store = None if path is None else Store(path, read_only=True)
-        self._hardware = "" if path is None else hardware_of(target).digest
+        has_any = path is not None or (folder is not None and folder.is_dir())
+        self._hardware = hardware_of(target).digest if has_any else ""
+        self._pack = Pack(self._hardware, folder)
         self._found: dict[str, Record | None] = {}
+        self._of_pack: set[str] = set()
 
     def __enter__(self) -> BestRecords:
         """Opens nothing more."""
@@ -34,8 +41,8 @@ class BestRecords:
             self._store.close()
 
     def __bool__(self) -> bool:
-        """Tells whether there is a database."""
-        return self._store is not None
+        """Tells whether there are any records to look in."""
+        return self._store is not None or bool(self._pack)
 
     @property
     def asked(self) -> list[str]:
@@ -44,11 +51,16 @@ class BestRecords:
 
     def find(self, workload: str) -> Record | None:
         """Returns the best verified record of a workload on this machine."""
-        if self._store is None:
-            return None
-        if workload not in self._found:
-            self._found[workload] = self._store.best(workload, self._hardware)
-        return self._found[workload]
+        if workload not in self._found and self:
+            found = None if self._store is None else self._store.best(workload, self._hardware)
+            if found is None and (found := self._pack.best(workload)) is not None:
+                self._of_pack.add(workload)
+            self._found[workload] = found
+        return self._found.get(workload)
+
+    def is_shipped(self, record: Record) -> bool:
+        """Tells whether *record*, which was found, is one of the pack."""
+        return record.workload in self._of_pack
 
     def digest(self) -> str:
         """Returns a digest of the workloads asked for, and of their plans: what a compiled model depends on."""

@@ -25,7 +25,13 @@ from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
 from weft.driver.python_settings import tuned_for_compiling
-from weft.driver.recorded_plans import NO_LONGER_APPLIES, leave_out, recorded_graph_plan, with_recorded_plan
+from weft.driver.recorded_plans import (
+    NO_LONGER_APPLIES,
+    leave_out,
+    recorded_graph_plan,
+    used_records,
+    with_recorded_plan,
+)
 from weft.driver.runnable import with_image
 from weft.frontends import files_of, to_graph
 from weft.graph import (
@@ -103,14 +109,15 @@ def build(
     The arguments are as in `weft.compile`; a model may also be a `Graph`. Wherever there is a choice, for the graph (layouts,
     algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
     *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph. Where the database of
-    `options.records` has a plan, that is followed, if none is given.
+    `options.records`, or the pack of this machine, has a plan, that is followed, if none is given. Where *choose* is, the pack is
+    not.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
     check_passes(chosen, machine)
     clock = Clock(progress)
     with (
-        BestRecords(chosen.records, machine) as records,
+        BestRecords(chosen, machine, pretuned=choose is cheapest) as records,
         tuned_for_compiling(),
         ThreadPoolExecutor(max_workers=max(1, machine.cores)) as pool,
     ):
@@ -128,7 +135,7 @@ def build(
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
         code = link_code(fused, plan, constants, kernels, machine)
         package = make_package(fused, weights.result(), code, machine)
-        notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record))
+        notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
     return Compilation(
@@ -320,13 +327,6 @@ def _started(
             raise
         leave_out(f"kernel {request.name}", error)
         return request, start(request)
-
-
-def used_records(requests: Mapping[str, KernelRequest], graph_record: Record | None) -> list[str]:
-    """Returns in words which decisions of a model are from tuning records; nothing if none are."""
-    kernels = [r.record for r in requests.values() if r.record is not None]
-    found = [f"{len(kernels)} of {len(requests)} kernels"] if kernels else []
-    return [", ".join([*found, *(["the graph"] if graph_record is not None else [])])] if found or graph_record else []
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -65,7 +65,8 @@ def compile(
     `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their kernels.
 
     *records* is a database of tuning records: kernels, and the graph, are made by the best plans that were measured on this
-    machine, where it has such.
+    machine, where it has such. Weft comes with a pack of records for some machines, which is used where *records* has none;
+    `without=["pretuned"]` leaves it out.
 
     *opt_level* is how hard to try: 0 takes the model's nodes one by one, 1 simplifies and fuses them, 2 also packs the
     weights of matrix products, 3 also keeps channels in blocks and uses Winograd's method. *precision* is "model", or
@@ -129,7 +130,7 @@ def _find(wanted: CompileRequest, cache: Cache) -> Package | None:
     """Returns the package of a model that was compiled before."""
     key = find_key(*wanted, cache)
     if key is not None:
-        key = recorded_key(key, wanted.target, wanted.options.records, cache)
+        key = recorded_key(key, wanted.target, wanted.options, cache)
     return cache.package(key) if key is not None else None
 
 
@@ -159,7 +160,7 @@ def _made(wanted: CompileRequest, cache: Cache | None, progress: Progress | None
     if cache is not None and not made.source.is_extended and not changed_since(made.files, start):
         remember_files(made.files, cache)
         key = make_key(wanted.model, made.files, *wanted[1:])
-        if key is not None and wanted.options.records is not None:
+        if key is not None and made.records:
             key = remember_workloads(key, made.records, cache)
         if key is not None and not made.package.source:  # its kernels are kept
             cache.put_package(key, made.package)

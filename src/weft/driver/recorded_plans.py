@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -39,6 +40,18 @@ def recorded_graph_plan(graph: Graph, switches: Switches, records: BestRecords) 
     record = records.find(graph_workload(graph, switches).digest) if records else None
     plan = _plan(record, f"graph {graph.name}")
     return plan, None if plan is None else record
+
+
+def used_records(requests: Mapping[str, KernelRequest], graph_record: Record | None, records: BestRecords) -> list[str]:
+    """Returns in words which decisions of a model are from tuning records, and how many from the pack; nothing if none are."""
+    kernels = [r.record for r in requests.values() if r.record is not None]
+    followed = [*kernels, *([graph_record] if graph_record is not None else [])]
+    if not followed:
+        return []
+    found = [f"{len(kernels)} of {len(requests)} kernels"] if kernels else []
+    found += ["the graph"] if graph_record is not None else []
+    shipped = sum(map(records.is_shipped, followed))
+    return [", ".join(found) + (f" ({shipped} from the pack)" if shipped else "")]
 
 
 def _plan(record: Record | None, subject: str) -> Plan | None:

@@ -7,7 +7,7 @@ from weft.graph import Graph, dim_text, graph_text, type_text
 from weft.loop import Buffer, structure_text
 from weft.records import GRAPH, KERNEL, Workload
 from weft.support.digest import digest
-from weft.support.knobs import Switches
+from weft.support.knobs import PRETUNED, Switches
 
 
 def kernel_workload(request: KernelRequest) -> Workload:
@@ -21,7 +21,8 @@ def kernel_workload(request: KernelRequest) -> Workload:
 
 def graph_workload(graph: Graph, switches: Switches) -> Workload:
     """Returns the workload of a graph as the model has it: its text, and the switches that decide what its passes ask."""
-    parts = [f"opt_level={switches.opt_level}", f"precision={switches.precision}", *switches.without, *switches.passes]
+    without = [name for name in switches.without if name != PRETUNED.name]
+    parts = [f"opt_level={switches.opt_level}", f"precision={switches.precision}", *without, *switches.passes]
     text = graph_text(graph)
     label = " ".join([graph.name, *[f"{v.name}: {type_text(v.type)}" for v in graph.inputs]])
     return Workload(GRAPH, text, " ".join(parts), digest(text), (), label)

@@ -33,8 +33,9 @@ WINOGRAD: Final = Knob("winograd", "convolutions with fewer multiplications", 3)
 PREPACKING: Final = Knob("prepacking", "weights rearranged while compiling, not in each call", 1)
 MEMORY: Final = Knob("memory", "memory that is used again once its content is dead", 0)
 PARALLEL: Final = Knob("parallel", "loops shared among threads", 0)
+PRETUNED: Final = Knob("pretuned", "schedules that were tuned on such a machine and come with Weft", 1)
 
-KNOBS: Final = {k.name: k for k in (FUSION, LAYOUT, WINOGRAD, PREPACKING, MEMORY, PARALLEL)}
+KNOBS: Final = {k.name: k for k in (FUSION, LAYOUT, WINOGRAD, PREPACKING, MEMORY, PARALLEL, PRETUNED)}
 """The knobs by name, in the order in which they are shown."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
@@ -20,6 +21,7 @@ from weft.records import Store
 from weft.runtime.model import Model
 from weft.support.arguments import check_threads
 from weft.support.errors import InputError
+from weft.support.knobs import PRETUNED
 from weft.tune.measure import Interval, median_interval
 from weft.tune.tasks import tasks_of
 from weft.tune.tuning_session import Session, TuneOptions, TuneReport, Watch, Winner
@@ -28,6 +30,9 @@ COMPARED: Final = 3.0
 """Seconds for which the tuned model and the one before are called in turns."""
 
 CONFIDENCE: Final = 0.95
+
+RULES: Final = CompileOptions(without=(PRETUNED.name,))
+"""The model that winners are compared with is the rules' alone, so that all records have the same incumbent."""
 
 
 def tune(
@@ -60,7 +65,7 @@ def tune(
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")
     with Store(records) as store:
-        made = build(model, machine, CompileOptions(), shapes, cache)
+        made = build(model, machine, RULES, shapes, cache)
         inputs = random_inputs(made.package.inputs)
         session = Session(tasks_of(made, inputs, options.threads), options, store, watch)
         report = session.run()
@@ -86,7 +91,7 @@ def _kept(
         path = str(Path(folder) / "winners.db")
         with Store(path) as found:
             found.add(*[e for w in winners for e in (w.task.workload, w.record)])
-            tuned = build(model, made.target, CompileOptions(records=path), shapes, default_cache())
+            tuned = build(model, made.target, replace(RULES, records=path), shapes, default_cache())
             ratio = compare_models(tuned, made, threads)
             if ratio.high >= 1:
                 return None

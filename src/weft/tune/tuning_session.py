@@ -17,7 +17,7 @@ import weft
 from weft.cost import Plan, parse_plan
 from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
-from weft.records import Hardware, Measurement, Record, Store, Workload
+from weft.records import Hardware, Measurement, Pack, Record, Store, Workload, pack_folder
 from weft.support.errors import ParseError
 from weft.tune.measure import Interval, cluster_executor, local_executors
 from weft.tune.space import Knob
@@ -212,12 +212,16 @@ class Session:
         return self.tuners[n]
 
     def _hints(self, workload: Workload) -> list[Plan]:
-        """Returns the plans of the best records of kernels that differ from a workload in sizes alone, or of other machines."""
+        """Returns the plan that comes with Weft, and those of the best records of like kernels.
+
+        These differ from a workload in sizes alone, or are of other machines.
+        """
         near = self.store.nearest(workload.structure, workload.sizes, self.hardware.digest, NEIGHBOURS, others=True)
+        shipped = Pack(self.hardware.digest, pack_folder()).best(workload.digest)
         plans: list[Plan] = []
-        for found in near:
+        for record in [*([] if shipped is None else [shipped]), *[found.record for found in near]]:
             with suppress(ParseError):  # by another version of Weft
-                plans.append(parse_plan(found.record.plan))
+                plans.append(parse_plan(record.plan))
         return plans
 
     def _keep(self, task: Task, trial: Trial) -> None:

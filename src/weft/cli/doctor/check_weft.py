@@ -23,9 +23,13 @@ from weft.cli.console import human_bytes, human_seconds
 from weft.cli.doctor.findings import Check, Finding, State
 from weft.driver.cache.code_cache import Cache, default_cache
 from weft.driver.function import build_function
+from weft.driver.hardware import hardware_of
 from weft.loop import parse_program
 from weft.native import _rt
+from weft.records import Pack, pack_folder
 from weft.support.digest import digest
+from weft.support.knobs import PRETUNED
+from weft.targets import host
 
 EXTRAS: Final = {
     "bench": "`weft demo`, and comparing with ONNX Runtime",
@@ -92,6 +96,24 @@ def _room(store: Cache) -> Finding:
     return Finding("cache", State.OK, told)
 
 
+def pack(_: Path) -> Finding:
+    """Whether Weft comes with tuning records for this machine, and whether they can be read."""
+    folder = pack_folder()
+    if folder is None:
+        return Finding("pack", State.OK, "not used: WEFT_PACK_DIR is empty")
+    found = Pack(hardware_of(host()).digest, folder)
+    if not found:
+        return Finding("pack", State.OK, "Weft comes with no tuning records for such a machine; `weft tune` makes some")
+    told, wrong = (
+        f"{len(found)} tuning records for this machine; --without {PRETUNED.name} leaves them out",
+        found.unusable(),
+    )
+    if wrong:
+        todo = "pip install --force-reinstall . (in the checkout of Weft), or write the pack again"
+        return Finding("pack", State.ADVICE, f"{told}; {len(wrong)} of {found.path} can't be used", todo)
+    return Finding("pack", State.OK, told)
+
+
 def environment(_: Path) -> Finding:
     """Which environment variables that change Weft's behaviour are set."""
     found = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("WEFT_")]
@@ -129,7 +151,7 @@ def fits(there: str, bound: str) -> bool:
     return {">=": numbers >= wanted, "<": numbers < wanted}.get(sign, True)
 
 
-WEFT: tuple[Check, ...] = (package, code_generator, cache, environment, needed)
+WEFT: tuple[Check, ...] = (package, code_generator, cache, pack, environment, needed)
 
 
 def extras() -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import typer
 import weft
 from weft.cli.console import Json, Quiet, human_age, human_time, out, print_json, print_table, print_text
 from weft.cli.lazy import LOOKS, Command, Group
+from weft.cli.records.export_pack import export_packs
 from weft.cli.records.record_text import COLUMNS, cells, facts, find_record, label_of, machine_of
 from weft.records import Store, add_lines, lines_of, salvage
 from weft.support.errors import InputError, RecordsError
@@ -111,16 +112,29 @@ def merge(
 @records_app.command("export", cls=Command)
 def export(
     db: Database,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write, or the folder of packs.", show_default=False)
+    ],
+    pack: Annotated[
+        bool, typer.Option("--pack", help="Write packs: each workload's best record, if it is faster beyond noise.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all that DB holds as text, an object of JSON a line.
+    """Write all that DB holds as text, an object of JSON a line; or what is worth shipping, as a pack a machine.
 
     Examples:
 
         weft records export tune.db -o tune.jsonl
+
+        weft records export tune.db --pack -o src/weft/records/packs
     """
+    if pack:
+        with Store(db, read_only=True) as store:
+            written = export_packs(store, output)
+        told = "\n".join([f"wrote {path}: {count} records" for path, count in written.items()])
+        _tell({"packs": {str(path): count for path, count in written.items()}}, told, as_json, quiet)
+        return
     check_output(output)
     if output.exists() and db.exists() and output.samefile(db):
         raise InputError(f"{output} is the database itself", hint="choose another name")

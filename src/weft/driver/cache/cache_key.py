@@ -70,17 +70,17 @@ def make_key(
     return digest(facts, given, options, added, *compiler_facts(target))
 
 
-def recorded_key(key: str, target: Target, records: str | None, cache: Cache) -> str | None:
-    """Returns the key of a model that follows the tuning records at the path *records*, of its *key* without them.
+def recorded_key(key: str, target: Target, options: CompileOptions, cache: Cache) -> str | None:
+    """Returns the key of a model that follows the tuning records of *options*, and of the pack, of its *key* without them.
 
     It depends on the plans that are recorded for the workloads of the model alone, which *cache* remembers; None if it does not.
     """
-    if records is None:
-        return key
-    known = cache.get("workloads", key)
-    if known is None:
-        return None
-    with BestRecords(records, target) as recorded:
+    with BestRecords(options, target) as recorded:
+        if not recorded:
+            return key
+        known = cache.get("workloads", key)
+        if known is None:
+            return None
         for workload in json.loads(known):
             recorded.find(workload)
     return digest(key, recorded.digest())
