@@ -69,7 +69,8 @@ class TaskTuner:
         self.space = PlanSpace(task.program, task.target, fixed, task.carry_out)
         self.explorer, self.model = strategy.begin(self.space, seed)
         self.history = History(len(self.space.sizes), self.space.keys)
-        self.measurer = Measurer(task.job, builder, runner, limits=limits, threads=threads, seed=seed, has_gaps=True)
+        within = task.caches.within(limits or Limits())
+        self.measurer = Measurer(task.job, builder, runner, limits=within, threads=threads, seed=seed, has_gaps=True)
         self.trials: list[Trial] = []
         self.begun = 0
         self.best: tuple[str, float] | None = None
@@ -103,7 +104,7 @@ class TaskTuner:
 
     def verified(self, limits: Limits) -> Outcome | None:
         """Returns the best candidate measured again within *limits*; None if there is none."""
-        return None if self.best is None else self.measurer.again(self.best[0], limits)
+        return None if self.best is None else self.measurer.again(self.best[0], self.task.caches.within(limits))
 
     def _stream(self, go_on: Callable[[], bool], proposed: dict[str, Ints]) -> Iterator[str]:
         """Yields plans, a batch after another: each batch is chosen by what was measured until then."""

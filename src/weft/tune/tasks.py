@@ -18,6 +18,7 @@ from weft.records import KERNEL, Workload
 from weft.schedule import carry_out
 from weft.support.digest import digest
 from weft.targets import Target
+from weft.tune.cache_state import WARM, CacheState, cache_states
 from weft.tune.measure import BuildJob
 from weft.tune.space import CarryOut
 from weft.tune.template import Template, carry_out_template, name_of
@@ -31,7 +32,7 @@ class Task:
     """A kernel to tune: its loops, by a name, and the flags of its `KernelRequest`.
 
     *seconds* is the time of its *calls* in one run of the model; *plan* is the incumbent, that of the rules or of the *template*
-    that schedules in their place.
+    that schedules in their place. *caches* is where its data is when the model calls it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Task:
     lift: bool = False
     passes: tuple[str, ...] = ()
     template: Template | None = None
+    caches: CacheState = WARM
 
     @property
     def job(self) -> BuildJob:
@@ -67,8 +69,14 @@ class Task:
         return carry_out if self.template is None else partial(carry_out_template, self.template)
 
 
-def task_of(request: KernelRequest, target: Target, seconds: float = 0.0, calls: int = 1) -> Task:
-    """Returns the task of tuning one kernel, whose calls take *seconds* of a run."""
+def task_of(
+    request: KernelRequest,
+    target: Target,
+    seconds: float = 0.0,
+    calls: int = 1,
+    caches: CacheState = WARM,
+) -> Task:
+    """Returns the task of tuning one kernel, whose calls take *seconds* of a run and find their data as *caches* says."""
     plain = replace(request, plan=None, record=None)
     planner = Choosing(target)
     carry_out(plain.program, planner)
@@ -84,6 +92,7 @@ def task_of(request: KernelRequest, target: Target, seconds: float = 0.0, calls:
         plain.parallel,
         plain.lift,
         plain.passes,
+        caches=caches,
     )
 
 
@@ -110,4 +119,5 @@ def tasks_of(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) 
         seconds[group.key] = seconds.get(group.key, 0.0) + taken
         calls[group.key] = calls.get(group.key, 0) + 1
     keys = sorted(seconds, key=lambda key: -seconds[key])
-    return [task_of(made.requests[key], made.target, seconds[key], calls[key]) for key in keys]
+    states = cache_states(made)
+    return [task_of(made.requests[key], made.target, seconds[key], calls[key], states[key]) for key in keys]

@@ -20,9 +20,11 @@ from tests.tune.measure.programs import (
     run_job,
 )
 
+from weft.native import _rt
 from weft.schedule.trace import Trace
+from weft.targets import host
 from weft.tune.measure import BuildJob, Built, Failed, Limits, Measured, RunJob, build, run
-from weft.tune.measure.timing import clock_cost
+from weft.tune.measure.timing import Timer, clock_cost, reading
 
 
 def test_any_plan_is_built_run_and_right() -> None:
@@ -129,6 +131,31 @@ def test_caches_are_evicted_on_request(threads: int) -> None:
     found = run(replace(run_job(rules_choice(), rules_choice()), limits=limits, threads=threads))
     assert isinstance(found, Measured)
     assert len(found.times) >= limits.fewest
+
+
+def test_what_is_no_weight_is_read_again_after_that() -> None:
+    buffers = [np.zeros(1000, np.uint8), np.zeros(4096, np.uint8), np.zeros(64, np.uint8)]
+    call = (reading(host(), buffers[0])[0], 0, buffers)
+    for weights, expected in [((), [1 << 20, 1000, 4096, 64]), ((1,), [1 << 20, 1000, 64]), ((0, 1, 2), [1 << 20])]:
+        timer = Timer([], 1, Limits(evict=1 << 20, weights=weights), host())
+        assert [before[2][0].nbytes for before in timer.before(call)] == expected
+    assert Timer([], 1, Limits(evict=0, weights=(1,)), host()).before(call) == []
+    assert Timer([], 1, Limits(), host()).before(call) == []
+
+
+@pytest.mark.timed
+def test_weights_are_cold_and_activations_warm() -> None:
+    """Half of the second-level cache is read from there, or from behind it: where eviction evicts nothing, both take the same."""
+    l2 = host().caches.l2
+    rows = l2 // 2 // 1024
+    text = f"def total(x: f32[{rows}, 256], y: f32[256]):\n    for i in range(0, {rows}):\n"
+    made = kernel(text + "        for j in vectorized(0, 256):\n            y[j] = y[j] + x[i, j]\n")
+    call = (_rt.Image(made.code), made.offset, [np.ones(l2 // 2, np.uint8), np.zeros(1024, np.uint8)])
+    cold, warm = (
+        np.median(Timer([], 1, Limits(evict=2 * l2, weights=weights), host()).times([call], 40))
+        for weights in ((0,), ())
+    )
+    assert cold > 1.3 * warm
 
 
 def test_without_an_incumbent_times_are_compared_with_their_median() -> None:

@@ -87,7 +87,9 @@ class Limits:
     It ends after *seconds* in kernels; once the interval of the ratio's median, which holds with *confidence*, is narrower than
     *width* of it; or at once where the candidate is clearly worse, by the factor *worse*. There are *fewest* to *most* repeats.
     Between two readings of the clock a kernel is called for *between* seconds. *evict* is how many bytes are read before each
-    call, so that what the kernel reads comes from where it would in a model whose other kernels touch so much.
+    call, so that what the kernel reads comes from where it would in a model whose other kernels touch so much; None leaves that
+    to the kernel's model, and is 0 where there is none (see `tune.cache_state`). *weights* are the numbers of the parameters that
+    are found so; all other buffers are read again before the call, since the kernels before have just used their memory.
     """
 
     seconds: float = 0.02
@@ -97,7 +99,8 @@ class Limits:
     fewest: int = 3
     most: int = 200
     between: float = 50e-6
-    evict: int = 0
+    evict: int | None = None
+    weights: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

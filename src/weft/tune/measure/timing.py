@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 from statistics import median
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,12 @@ LONG: Final = 1e-3
 SCREENED: Final = 2
 """The turns after which a candidate that is clearly worse is told first."""
 
+WHOLE: Final = 5
+"""How many times its seconds in kernels a measurement may take in all, where caches are evicted between calls."""
+
+BEFORE_CLOCK: Final = 16
+"""Turns after which that is looked at."""
+
 PARTS: Final = 4
 """The number of parts that the time of a measurement is divided into: after each, the interval is looked at."""
 
@@ -39,11 +46,12 @@ class Timer:
 
     def __init__(self, sizes: Sequence[int], threads: int, limits: Limits, target: Target) -> None:
         self.sizes, self.threads, self.limits = sizes, threads, limits
-        self._sweep = [_sweep(target, limits.evict)] if limits.evict else []
+        self._target = target
 
     def times(self, calls: Sequence[Call], repeats: int, number: int = 1) -> list[list[float]]:
         """Returns the seconds of each of *calls*, called *number* times one after another, for each of *repeats* turns."""
-        in_turn = [c for call in calls for c in (*self._sweep, call)]
+        before = [self.before(call) for call in calls]
+        in_turn = [c for call, others in zip(calls, before, strict=True) for c in (*others, call)]
         stamps = _rt.time_in_turn(
             in_turn,
             repeats,
@@ -52,8 +60,15 @@ class Timer:
             threads=self.threads,
             processor_time=self.threads == 1,
         )
-        cost, skip = self._cost, len(self._sweep)
-        return [[max(1.0, b - a - cost) / number * 1e-9 for a, b in pairwise(row)][skip :: skip + 1] for row in stamps]
+        places = [n - 1 for n in accumulate([len(others) + 1 for others in before])]
+        return [[max(1.0, row[n + 1] - row[n] - self._cost) / number * 1e-9 for n in places] for row in stamps]
+
+    def before(self, call: Call) -> list[Call]:
+        """Returns what is called before *call*, so that it finds the caches as its model leaves them."""
+        if not self.limits.evict:
+            return []
+        used = [b for n, b in enumerate(call[2]) if n not in self.limits.weights]
+        return [_sweep(self._target, self.limits.evict), *[reading(self._target, b) for b in used if b.nbytes]]
 
     @cached_property
     def _cost(self) -> float:
@@ -62,7 +77,7 @@ class Timer:
 
     def measure(self, candidate: Call, incumbent: Call | None, first: float) -> Measured:
         """Returns the times of *candidate*, whose first call took *first* seconds, beside those of *incumbent*."""
-        number = 1 if self._sweep else max(1, ceil(self.limits.between / first))
+        number = 1 if self.limits.evict else max(1, ceil(self.limits.between / first))
         if incumbent is None:
             return self._in_turns([candidate], number)
         if first > LONG:
@@ -72,7 +87,7 @@ class Timer:
         return self._in_turns([candidate, incumbent], number)
 
     def _in_turns(self, calls: Sequence[Call], number: int) -> Measured:
-        limits, rows = self.limits, list[list[float]]()
+        limits, rows, end = self.limits, list[list[float]](), perf_counter() + WHOLE * self.limits.seconds
         repeats = min(SCREENED, limits.fewest) if len(calls) > 1 else limits.fewest
         while True:
             order = 1 if len(rows) % 2 == 0 else -1  # each comes after the other as often as before it
@@ -84,9 +99,10 @@ class Timer:
             spent = number * sum(map(sum, rows))
             turn = spent / len(rows)
             left = min(limits.most - len(rows), max(limits.fewest - len(rows), int((limits.seconds - spent) / turn)))
-            if left < 1 or is_enough(interval, limits.width):
+            is_late = bool(limits.evict) and perf_counter() > end
+            if left < 1 or is_late or is_enough(interval, limits.width):
                 return self._result(times, beside, is_early=False)
-            repeats = min(left, max(1, ceil(limits.seconds / PARTS / turn)))
+            repeats = min(left, max(1, ceil(limits.seconds / PARTS / turn)), BEFORE_CLOCK if limits.evict else left)
 
     def _result(self, times: Sequence[float], beside: Sequence[float], *, is_early: bool) -> Measured:
         if len(times) < len(beside):  # the one call that was too many
@@ -107,13 +123,25 @@ def clock_cost(processor_time: bool) -> float:
 
 @lru_cache(maxsize=4)
 def _sweep(target: Target, nbytes: int) -> Call:
-    """Returns the call of a kernel that reads an element of each cache line of *nbytes* bytes."""
-    lines = max(1, nbytes // target.caches.line)
+    """Returns the call of a kernel that reads *nbytes* bytes that nothing else uses.
+
+    They are written before: Linux shows memory that never was as one page of zeros, which evicts nothing.
+    """
+    return reading(target, np.ones(nbytes, np.uint8))
+
+
+def reading(target: Target, buffer: np.ndarray[Any, Any]) -> Call:
+    """Returns the call of a kernel that reads an element of each cache line of *buffer*."""
+    image, offset = _reader(target, max(1, buffer.nbytes // target.caches.line))
+    return image, offset, [buffer, np.zeros(1, np.float32)]
+
+
+@lru_cache(maxsize=32)
+def _reader(target: Target, lines: int) -> tuple[_rt.Image, int]:
     step = target.caches.line // 4
     text = (
-        f"def sweep(x: f32[{lines * step}], found: f32[1]):\n    for i in range(0, {lines}):\n"
+        f"def read(x: f32[{lines * step}], found: f32[1]):\n    for i in range(0, {lines}):\n"
         f"        found[0] = max(found[0], x[i * {step}])\n"
     )
     image = link_here([compile_program(parse_program(text), target)], target)
-    buffers = [np.zeros(lines * step, np.float32), np.zeros(1, np.float32)]
-    return _rt.Image(image.code), image.symbols["sweep"], buffers
+    return _rt.Image(image.code), image.symbols["read"]
