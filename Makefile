@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | replay | bench-sweep | bench-tuner        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | replay | bench-sweep | bench-tuner | bench-tuned        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants replay bench-models bench-sweep bench-passes bench-tuner clean
+.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -61,6 +61,10 @@ bench-sweep: $(VENV)/.installed-bench
 # Best found against trials for each tuner, on layers of the TVM paper (its figure 12): a picture and the figures.
 bench-tuner: $(VENV)/.installed-test
 	cd benchmarks && ../$(BIN)/python tuner_curves.py --json cache/tuner.json --picture cache/tuner.png $(BENCH_ARGS)
+
+# What tuning is worth: twelve networks, tuned for five minutes each, against what the rules choose.
+bench-tuned: $(VENV)/.installed-test bench-models
+	cd benchmarks && ../$(BIN)/python tuned_networks.py --json cache/tuned.json $(BENCH_ARGS)
 
 # Times every pass and keeps the figures in benchmarks/cache; BENCH_ARGS=--benchmark-compare shows them beside the last.
 bench-passes: $(VENV)/.installed-bench

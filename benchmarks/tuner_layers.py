@@ -17,7 +17,10 @@ LAYERS = {
     "C9": (14, 256, 256, 3, 1, 1),
     "C12": (7, 512, 512, 3, 1, 1),
     "D3": (56, 128, 128, 3, 1, 128),
+    "GEMM256": (256, 256, 256, 0, 0, 0),
+    "GEMM384": (384, 384, 384, 0, 0, 0),
     "GEMM512": (512, 512, 512, 0, 0, 0),
+    "GEMM1024": (1024, 1024, 1024, 0, 0, 0),
 }
 """Height and width, channels in and out, window, stride, groups; a matrix product has its sizes alone."""
 

@@ -10,12 +10,16 @@ import pytest
 from tests.models import mlp
 
 import weft
+from weft.cli.records.export_pack import export_packs
+from weft.cost import Parallel, addressed
 from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.support.errors import InputError
 from weft.tune import tune_model
 from weft.tune import tuning_session as sessions
 from weft.tune.measure import Interval, Measured, RunJob, measurer
+from weft.tune.space import PlanSpace
+from weft.tune.tasks import task_of
 from weft.tune.tuning_session import Status, TuneReport
 
 SHAPES: Final = {"batch": 4}
@@ -118,6 +122,38 @@ def test_an_interrupted_session_keeps_all(database: Path, monkeypatch: pytest.Mo
     assert report.winners
     with Store(database) as store:
         assert len([m for m in store.measurements() if m.origin]) == 3
+
+
+def test_what_one_thread_can_not_tell_stays_as_it_is(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = weft.build(mlp(64, widths=(24, 512, 512, 10)), "cpu")
+    tasks = [task_of(r, made.target) for r in made.requests.values()]
+    shared = [t for t in tasks if t.settled(1)]
+    assert any(isinstance(s.decision, Parallel) and s.decision.loops for t in shared for s in t.settled(1))
+    assert all(isinstance(s.decision, Parallel) for t in shared for s in t.settled(1))
+    assert not any(t.settled(2) for t in tasks)
+    alone = PlanSpace(shared[0].program, made.target, shared[0].settled(1))
+    kinds = {k.address[:2] for k in alone.knobs}
+    assert not kinds & {(s.subject, "Parallel") for s in shared[0].settled(1)}
+    sessions_ = sessions.Session(shared, sessions.TuneOptions(trials=4, tuner="random"), Store(database))
+    monkeypatch.setattr(measurer, "run", Machine(1.2))
+    assert all(t.plan for trials in sessions_.run().trials.values() for t in trials)
+    for tuner in sessions_.tuners.values():
+        assert tuner.space.fixed.items() >= addressed(tuner.task.settled(1)).items()
+
+
+def test_a_search_begins_with_the_plan_of_the_pack(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
+) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    plans = {w.record.plan for w in tune(database, trials=30).winners}
+    with Store(database) as store:
+        export_packs(store, tmp_path / "packs")
+    monkeypatch.setenv("WEFT_PACK_DIR", str(tmp_path / "packs"))
+    again = tune(tmp_path / "new.db", trials=30)
+    first = [trials[0] for trials in again.trials.values() if trials]
+    assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)
+    with Store(tmp_path / "new.db") as store:
+        assert plans & {r.plan for r in store.records()}
 
 
 def test_wrong_arguments(database: Path) -> None:

@@ -67,7 +67,8 @@ class TaskTuner:
     ) -> None:
         self.task = task
         self.space = PlanSpace(task.program, task.target, fixed, task.carry_out)
-        self.explorer, self.model = strategy.begin(self.space, seed)
+        others = [h for h in history if len(h)]
+        self.explorer, self.model = strategy.begin(self.space, seed, Samples.joined(others) if others else None)
         self.history = History(len(self.space.sizes), self.space.keys)
         within = task.caches.within(limits or Limits())
         self.measurer = Measurer(task.job, builder, runner, limits=within, threads=threads, seed=seed, has_gaps=True)
@@ -75,8 +76,8 @@ class TaskTuner:
         self.begun = 0
         self.best: tuple[str, float] | None = None
         self.stopping = Stopping(NOISE, horizon=PATIENCE, first=PATIENCE)
-        self._others = history
-        self._hints = [self.space.point_of(plan) for plan in hints]
+        self._others = others
+        self._hints = [self.space.nearest_point(plan) for plan in hints]
         self._features: list[Features] = []
         self._scores: list[float] = []
         self._begin = perf_counter()

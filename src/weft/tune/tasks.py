@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from weft.cost import Choosing, Plan
+from weft.cost import Choosing, Parallel, Plan, Step
 from weft.driver.build import Compilation
 from weft.driver.kernel import KernelRequest
 from weft.driver.measure.profile import Profiler
@@ -62,6 +62,13 @@ class Task:
             self.passes,
             template="" if self.template is None else name_of(self.template),
         )
+
+    def settled(self, threads: int) -> list[Step]:
+        """Returns the decisions that no candidate is to change: with one thread, which loops threads share.
+
+        One thread takes the same time whatever is shared, so that a search would serialize kernels by chance.
+        """
+        return [s for s in self.plan.steps if threads == 1 and isinstance(s.decision, Parallel)]
 
     @property
     def carry_out(self) -> CarryOut:

@@ -205,6 +205,7 @@ class Session:
                 self.runner,
                 seed=self.options.seed,
                 threads=self.options.threads,
+                fixed=task.settled(self.options.threads),
                 known=known,
                 history=others,
                 hints=self._hints(task.workload),

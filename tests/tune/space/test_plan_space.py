@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.replay.machines import MACHINES
 
-from weft.cost import Rule, Step, parse_plan
+from weft.cost import RegisterTile, Rule, Step, addressed, parse_plan
 from weft.loop import Program
 from weft.ops import OPERATORS
 from weft.schedule import apply_plan, schedule_program
@@ -16,6 +16,7 @@ from weft.support.dtypes import f32
 from weft.te import placeholder, to_program
 from weft.tune.features import NestBatch, nests_of_programs
 from weft.tune.space import PlanSpace
+from weft.tune.space.plan_space import apart
 
 SERVER = MACHINES["avx512"]
 
@@ -46,6 +47,35 @@ def test_a_point_is_a_plan_that_reads_back(name: str) -> None:
         again = apply_plan(PROGRAMS[name], parse_plan(str(plan)))
         assert str(again.program) == str(scheduled.program)
         assert (space.point_of(space.open_plan(point)) == point).all()
+
+
+def test_a_plan_for_other_sizes_has_a_point_nearby() -> None:
+    """What is no alternative here, such as the tile of a larger extent, gives way to the nearest of its kind."""
+    small, large = (PlanSpace(product(*sizes), SERVER, SKETCH["product"]) for sizes in ((24, 96, 40), (48, 160, 80)))
+    rng = np.random.default_rng(3)
+    for point in small.sample(rng, 8):
+        assert (small.nearest_point(small.open_plan(point)) == small.point_of(small.open_plan(point))).all()
+    moved = 0
+    for point in large.sample(rng, 8):
+        plan = large.open_plan(point)
+        answers = addressed(plan.steps)
+        for knob, exact, near in zip(small.knobs, small.point_of(plan), small.nearest_point(plan), strict=True):
+            wanted = answers.get(knob.address)
+            if wanted is None or wanted in knob.domain:
+                assert exact == near
+                continue
+            moved += 1
+            distances = [apart(d, wanted) for d in knob.domain]
+            assert distances[near] == min(distances)
+    assert moved > 8
+
+
+def test_how_far_decisions_are_apart() -> None:
+    assert apart(RegisterTile((8, 16)), RegisterTile((8, 16))) == 0
+    assert apart(RegisterTile((8, 16)), RegisterTile((4, 32))) == 2
+    assert apart(RegisterTile((8, 16)), RegisterTile((8, 24))) < apart(RegisterTile((8, 16)), RegisterTile((8, 48)))
+    assert apart(Rule("sketch"), Rule("tiled")) == 1
+    assert apart(RegisterTile((8, 16)), RegisterTile((8, 16, 2))) > 4
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

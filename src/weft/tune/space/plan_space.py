@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import prod
+from math import log2, prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -38,6 +38,9 @@ from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
 SKETCHED: Final[tuple[type[Decision], ...]] = (RegisterTile, CacheTile, OuterOrder, InnerOrder, ReduceTile, ReduceOrder)
+FAR: Final = 8.0
+"""How much a number that one of two decisions lacks makes them differ, in factors of two."""
+
 MUTATIONS: Final = 4
 """How often a point is changed again whose change has no effect."""
 
@@ -128,6 +131,19 @@ class PlanSpace(KnobSpace):
             decision = answers.get(k.address)
             if decision in k.domain:
                 point[n] = k.domain.index(decision)
+        return point
+
+    def nearest_point(self, plan: Plan) -> Ints:
+        """Returns the point that is the nearest to *plan*, which may be of the same loops with other sizes.
+
+        A decision that is no alternative here, such as a tile that the extent can't be cut to, gives way to the one of the same
+        kind whose numbers differ by the least factors.
+        """
+        answers, point = addressed(plan.steps), self.point_of(plan)
+        for n, k in enumerate(self.knobs):
+            decision = answers.get(k.address)
+            if decision is not None and decision not in k.domain:
+                point[n] = min(range(len(k.domain)), key=lambda i, d=decision: apart(k.domain[i], d))  # type: ignore[misc]
         return point
 
     @cached_property
@@ -234,6 +250,18 @@ class PlanSpace(KnobSpace):
             if knob.address[0] == subject and knob.address[2] == 0:
                 found[knob.address[1]] = lambda p, n=n, k=knob: k.domain[p[n]]  # type: ignore[misc]
         return found
+
+
+def apart(a: Decision, b: Decision) -> float:
+    """Returns how much two decisions of one kind differ: logarithms of ratios of numbers, and one for any other difference."""
+    found = 0.0
+    for name, value in vars(a).items():
+        x, y = (v if isinstance(v, tuple) else (v,) for v in (value, getattr(b, name, None)))
+        found += abs(len(x) - len(y)) * FAR
+        for p, q in zip(x, y, strict=False):
+            are_sizes = all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in (p, q))
+            found += abs(log2(p / q)) if are_sizes else float(p != q)
+    return found
 
 
 def _numbers_of(decision: Decision) -> dict[str, float]:
