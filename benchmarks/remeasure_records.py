@@ -3,8 +3,8 @@
     ../.venv/bin/python remeasure_records.py DB MODEL... [--count 20] [--seed 0] [--seconds 0.5] [--limit 0.03]
 
 The records are drawn by chance from those whose kernels the models have: the models tell the loops, and which weights are cold
-(`tune.cache_state`). Each is measured as winners are, one at a time and by a process of its own. The deviation is
-|ratio now / ratio recorded - 1|. Exits with 1 where its median is above --limit.
+(`tune.cache_state`). Each is measured as winners are, one at a time, by a process of its own, in several places of memory. The
+deviation is |ratio now / ratio recorded - 1|. Exits with 1 where its median is above --limit.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.tune.space.test_plan_space import PROGRAMS, SERVER, SKETCH
 
 from weft.tune.explore import History
@@ -29,6 +30,7 @@ def test_a_taught_search_asks_its_model_first() -> None:
     assert chosen[0] < chosen[1] - 1
 
 
+@pytest.mark.slow
 def test_nothing_known_teaches_nothing() -> None:
     """A single sample has no pair to learn from; searches without a model ignore what there is."""
     for given in (None, samples(1)):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import onnx
 import pytest
 from tests.models import mlp
 
@@ -46,9 +47,13 @@ class Machine:
         return Measured((1e-4 * middle,), (1e-4,), ratio, is_early=False, error=0.0)
 
 
-def tune(path: Path, **options: object) -> TuneReport:
+ONE_KERNEL: Final = mlp(widths=(24, 64))
+"""Whatever its kernels take, it is the one that is tuned."""
+
+
+def tune(path: Path, model: onnx.ModelProto | None = None, **options: object) -> TuneReport:
     given: dict[str, Any] = {"trials": 12, "tuner": "random", "shapes": SHAPES, **options}
-    return tune_model.tune(mlp(), records=path, **given)
+    return tune_model.tune(mlp() if model is None else model, records=path, **given)
 
 
 @pytest.fixture
@@ -145,11 +150,11 @@ def test_a_search_begins_with_the_plan_of_the_pack(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
 ) -> None:
     monkeypatch.setattr(measurer, "run", Machine(0.5))
-    plans = {w.record.plan for w in tune(database, trials=30).winners}
+    plans = {w.record.plan for w in tune(database, ONE_KERNEL, trials=8).winners}
     with Store(database) as store:
         export_packs(store, tmp_path / "packs")
     monkeypatch.setenv("WEFT_PACK_DIR", str(tmp_path / "packs"))
-    again = tune(tmp_path / "new.db", trials=30)
+    again = tune(tmp_path / "new.db", ONE_KERNEL, trials=8)
     first = [trials[0] for trials in again.trials.values() if trials]
     assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)
     with Store(tmp_path / "new.db") as store:
@@ -172,7 +177,7 @@ def test_a_search_begins_with_what_was_fast_for_like_kernels(
     database: Path, monkeypatch: pytest.MonkeyPatch, is_faster: None
 ) -> None:
     monkeypatch.setattr(measurer, "run", Machine(0.5))
-    plans = {w.record.plan for w in tune(database, trials=30).winners}
-    again = tune(database, shapes={"batch": 8}, trials=30)
+    plans = {w.record.plan for w in tune(database, ONE_KERNEL, trials=8).winners}
+    again = tune(database, ONE_KERNEL, shapes={"batch": 8}, trials=8)
     first = [trials[0] for trials in again.trials.values() if trials]
     assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)

@@ -21,8 +21,8 @@ from weft.tune.space import PlanSpace
 from weft.tune.strategies import Strategy
 from weft.tune.tasks import Task
 
-VERIFIED: Final = Limits(seconds=0.5, width=0.005, fewest=7, most=1000)
-"""How long a winner is measured beside the incumbent before it replaces it."""
+VERIFIED: Final = Limits(seconds=0.2, width=0.005, fewest=7, most=1000)
+"""How long a winner is measured beside the incumbent, in each of several places, before it replaces it."""
 
 BATCH: Final = 16
 """The points that are proposed at once."""

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
+from typing import Any
 
 import pytest
 from tests.tune.measure.programs import job, random_plans
 
 from weft.support.errors import RuntimeFailure
-from weft.tune.measure import Built, Failed, Limits, Measured, Measurer, local_executors, shares_text, stage_seconds
+from weft.tune.measure import (
+    Built,
+    Failed,
+    Interval,
+    Limits,
+    Measured,
+    Measurer,
+    RunJob,
+    build,
+    local_executors,
+    shares_text,
+    stage_seconds,
+)
 
 QUICK = Limits(seconds=0.002)
 
@@ -45,6 +58,47 @@ def test_failures_are_outcomes(local: tuple[Executor, Executor]) -> None:
     assert found["nonsense\n"].built is None
     assert found["nonsense\n"].measured is None
     assert found[good].measured is not None
+
+
+class Answers(Executor):
+    """Builds, and answers what is to be run with results that are given; notes the seeds."""
+
+    def __init__(self, *results: Measured | Failed) -> None:
+        self.results, self.seeds = list(results), list[int]()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if isinstance(args[0], RunJob):
+            self.seeds.append(args[0].seed)
+            future.set_result(self.results.pop(0))
+        else:
+            future.set_result(build(args[0]))
+        return future
+
+
+def times(low: float, middle: float, high: float, error: float = 0.0) -> Measured:
+    return Measured((middle,), (1.0,), Interval(low, middle, high), is_early=False, error=error)
+
+
+def test_a_winner_is_measured_in_several_places() -> None:
+    runner = Answers(times(0.5, 0.6, 0.7), times(0.4, 0.8, 0.9, error=0.5), times(0.6, 0.7, 0.8))
+    found = Measurer(job(), runner, runner, seed=4).again(next(random_plans()), QUICK).measured
+    assert found is not None
+    assert runner.seeds == [5, 6, 7]
+    assert found.ratio == Interval(0.4, 0.7, 0.9)
+    assert (found.times, found.incumbent, found.error) == ((0.6, 0.8, 0.7), (1.0, 1.0, 1.0), 0.5)
+
+
+@pytest.mark.parametrize("second", [times(0.9, 0.95, 1.01), Failed("wrong", "with these inputs")])
+def test_it_ends_where_it_is_none(second: Measured | Failed) -> None:
+    runner = Answers(times(0.5, 0.6, 0.7), second, times(0.5, 0.6, 0.7))
+    found = Measurer(job(), runner, runner).again(next(random_plans()), QUICK)
+    assert len(runner.results) == 1
+    if isinstance(second, Failed):
+        assert found.result == second
+    else:
+        assert found.measured is not None
+        assert found.measured.ratio.high == 1.01
 
 
 def test_a_better_plan_becomes_the_incumbent(local: tuple[Executor, Executor]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from weft.tune.measure.ratio_interval import (
     Interval,
+    enclosing,
     is_clearly_worse,
     is_enough,
     median_interval,
@@ -83,3 +84,8 @@ def test_a_measurement_ends_when_narrow_or_without_doubt() -> None:
     assert is_enough(Interval(1.05, 1.2, 1.5), 0.02)
     assert not is_enough(Interval(0.5, 0.6, 0.7), 0.02)
     assert Interval(0.0, 0.0, 1.0).width == float("inf")
+
+
+def test_an_interval_that_encloses_others() -> None:
+    found = enclosing([Interval(0.8, 0.9, 0.95), Interval(0.7, 0.75, 0.8), Interval(0.85, 0.93, 1.1)])
+    assert found == Interval(0.7, 0.9, 1.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +11,11 @@ from typing import Any, Final
 from weft.support.errors import RuntimeFailure
 from weft.tune.measure.build_candidate import build
 from weft.tune.measure.jobs import BuildJob, Built, Failed, Limits, Measured, RunJob
+from weft.tune.measure.ratio_interval import enclosing
 from weft.tune.measure.run_candidate import run
+
+PLACES: Final = 3
+"""How often a plan that is measured again is given other memory."""
 
 IN_FLIGHT: Final = 6
 """The plans that are built or run at once: enough to keep two builders and a runner busy."""
@@ -89,13 +93,27 @@ class Measurer:
             for future in flights:
                 future.cancel()
 
-    def again(self, plan: str, limits: Limits) -> Outcome:
-        """Returns the outcome of *plan*, measured once more beside the incumbent, within other *limits*."""
+    def again(self, plan: str, limits: Limits, times: int = PLACES) -> Outcome:
+        """Returns the outcome of *plan*, measured beside the incumbent several *times*, each within other *limits*.
+
+        Each has inputs and memory of its own: the ratio of two kernels depends on where their buffers lie, by more than its
+        interval in one place says. The interval is that which encloses all. The first in which the plan fails, or is not
+        faster, is the last.
+        """
         built = _value(self._builder.submit(build, replace(self.task, plan=plan, has_gaps=self.has_gaps)))
         if not isinstance(built, Built):
             return Outcome(plan, None, built)
-        job = RunJob(built, self.incumbent, self.task.program, self.task.target, self.seed, self.threads, limits)
-        return Outcome(plan, built, _value(self._runner.submit(run, job)))
+        found: list[Measured] = []
+        for n in range(1, times + 1):
+            seed = self.seed + n
+            job = RunJob(built, self.incumbent, self.task.program, self.task.target, seed, self.threads, limits)
+            result = _value(self._runner.submit(run, job))
+            if not isinstance(result, Measured):
+                return Outcome(plan, built, result)
+            found.append(result)
+            if result.ratio.high >= 1:
+                break
+        return Outcome(plan, built, _joined(found))
 
     def promote(self, outcome: Outcome) -> None:
         """Takes a plan that was built as the incumbent that later ones are measured beside."""
@@ -125,6 +143,18 @@ class _Flight:
 
     plan: str
     built: Built | None = None
+
+
+def _joined(found: Sequence[Measured]) -> Measured:
+    """Returns measurements of one kernel in several places as one."""
+    return replace(
+        found[0],
+        times=tuple([t for m in found for t in m.times]),
+        incumbent=tuple([t for m in found for t in m.incumbent]),
+        ratio=enclosing([m.ratio for m in found]),
+        is_early=any(m.is_early for m in found),
+        error=max(m.error for m in found),
+    )
 
 
 def _is_of_the_code(result: Measured | Failed) -> bool:

@@ -49,6 +49,12 @@ def median_interval(samples: Sequence[float], confidence: float) -> Interval:
     return Interval(ordered[rank - 1], middle, ordered[-rank])
 
 
+def enclosing(intervals: Sequence[Interval]) -> Interval:
+    """Returns the interval that encloses all *intervals*, with the median of their medians."""
+    middle = median([i.middle for i in intervals])
+    return Interval(min(i.low for i in intervals), middle, max(i.high for i in intervals))
+
+
 def ratios(times: Sequence[float], beside: Sequence[float]) -> list[float]:
     """Returns the ratio of each of *times* to the one measured beside it; to the median of all where there are none beside."""
     if not beside:
