@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from tests.support.processors import FIXED, unlisted_processor
 
 from weft.driver.hardware import hardware_of
-from weft.targets import Target, cpu, host, parse_target
+from weft.targets import Target, cpu, host, parse_target, use_measured
 
 TELL = "from weft.driver.hardware import hardware_of\nfrom weft.targets import host\nprint(hardware_of(host()).digest)"
 
@@ -23,6 +25,18 @@ def test_measured_facts_do_not_count() -> None:
     here = host()
     for facts in ({"l2_speed": 1.0}, {"fork_cycles": 7}, {"memory_speed": 2.5}, {"name": "another"}):
         assert hardware_of(here.having(**facts)).digest == hardware_of(here).digest
+
+
+def test_the_measured_share_of_the_third_level_does_not_count() -> None:
+    """Each time that a processor is measured, another share is found; records are to be found all the same."""
+    found = []
+    with unlisted_processor(measured=False):
+        found.append(hardware_of(host()))  # before it is measured
+        for share in (1 << 19, 1 << 20):
+            use_measured(replace(FIXED, tune=host().core.tune, l3_share=share))
+            assert host().caches.l3 == share
+            found.append(hardware_of(host()))
+    assert len({(h.digest, h.facts) for h in found}) == 1
 
 
 @pytest.mark.parametrize(

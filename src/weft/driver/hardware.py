@@ -1,6 +1,7 @@
 """The fingerprint of a machine: the facts by which tuning records are found again.
 
-Facts that were measured, such as the speeds of caches, are no part of it: they differ a little each time.
+Facts that were measured, such as the speeds of caches, or the share of the last one that a program can count on, are no part of
+it: they differ a little each time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 
 from weft.records import Hardware
 from weft.support.digest import digest
-from weft.targets import Target, can_run, cpuinfo, machine_name, processor_key, processor_name
+from weft.targets import Target, cache_sizes, can_run, cpuinfo, host, machine_name, processor_key, processor_name
 
 
 def hardware_of(target: Target) -> Hardware:
@@ -23,7 +24,7 @@ def hardware_of(target: Target) -> Hardware:
         "machine": isa.machine or isa.language,
         "features": list(isa.features),
         "vector_bits": isa.vector_bits,
-        "caches": [caches.l1, caches.l2, caches.l3],
+        "caches": [caches.l1, caches.l2, _third_level(target)],
         "cores": target.cores,
     }
     if isa.machine == machine_name() and can_run(target):
@@ -34,3 +35,12 @@ def hardware_of(target: Target) -> Hardware:
     else:
         key = digest(json.dumps(facts))
     return Hardware(key, json.dumps(facts))
+
+
+def _third_level(target: Target) -> int:
+    """Returns the bytes of the third-level cache: those that the system tells, where *target* has this machine's.
+
+    Targets have the part of it that was measured as a program's own (`KnownCore.l3_share`).
+    """
+    is_here = target.isa.machine == machine_name() and target.caches.l3 == host().caches.l3
+    return cache_sizes().get(3, target.caches.l3) if is_here else target.caches.l3

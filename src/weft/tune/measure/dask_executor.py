@@ -33,7 +33,8 @@ class DaskExecutor(Executor):
             ) from None
         except ValueError as error:
             raise InputError(
-                f"{address!r} is no address of a cluster: {error}", hint="give that of its scheduler, as tcp://host:8786"
+                f"{address!r} is no address of a cluster: {error}",
+                hint="give that of its scheduler, as tcp://host:8786",
             ) from None
         self._jobs = self._client.get_executor(retries=retries, pure=False)
 
