@@ -108,9 +108,11 @@ def guessed_row(name: str, asked: argparse.Namespace) -> dict[str, Any]:
         with guessed_facts():
             return compiled(path, asked.threads, found)
 
-    make = [partial(compiled, path, asked.threads), partial(guessed, None), partial(guessed, records)]
+    make = [partial(compiled, path, asked.threads), partial(guessed, None)]
+    make += [partial(guessed, records if records.exists() else None)]
     times = paired_times(make, asked.threads, asked.seconds)
-    lost, left = times.ratio(1), times.ratio(2)
+    lost, is_same = times.ratio(1), guessed(records if records.exists() else None).package.notes["records"] == "none"
+    left = lost if is_same else times.ratio(2)
     share = 1 - math.log(left.middle) / math.log(lost.middle) if lost.low > 1 else None
     row = {"network": name, "known_ms": 1e3 * times.seconds(0), "won_back": share}
     row |= {f"guessed_{k}": v for k, v in vars(lost).items()} | {f"tuned_{k}": v for k, v in vars(left).items()}

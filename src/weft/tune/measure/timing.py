@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import ceil
 from statistics import median
-from time import perf_counter
+from time import thread_time
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -32,7 +32,7 @@ SCREENED: Final = 2
 """The turns after which a candidate that is clearly worse is told first."""
 
 WHOLE: Final = 5
-"""How many times its seconds in kernels a measurement may take in all, where caches are evicted between calls."""
+"""How many times its seconds in kernels a measurement may take of the processor, where caches are evicted between calls."""
 
 BEFORE_CLOCK: Final = 16
 """Turns after which that is looked at."""
@@ -87,7 +87,7 @@ class Timer:
         return self._in_turns([candidate, incumbent], number)
 
     def _in_turns(self, calls: Sequence[Call], number: int) -> Measured:
-        limits, rows, end = self.limits, list[list[float]](), perf_counter() + WHOLE * self.limits.seconds
+        limits, rows, end = self.limits, list[list[float]](), thread_time() + WHOLE * self.limits.seconds
         repeats = min(SCREENED, limits.fewest) if len(calls) > 1 else limits.fewest
         while True:
             order = 1 if len(rows) % 2 == 0 else -1  # each comes after the other as often as before it
@@ -99,7 +99,7 @@ class Timer:
             spent = number * sum(map(sum, rows))
             turn = spent / len(rows)
             left = min(limits.most - len(rows), max(limits.fewest - len(rows), int((limits.seconds - spent) / turn)))
-            is_late = bool(limits.evict) and perf_counter() > end
+            is_late = bool(limits.evict) and thread_time() > end
             if left < 1 or is_late or is_enough(interval, limits.width):
                 return self._result(times, beside, is_early=False)
             repeats = min(left, max(1, ceil(limits.seconds / PARTS / turn)), BEFORE_CLOCK if limits.evict else left)
