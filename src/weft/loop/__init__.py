@@ -16,6 +16,7 @@ from weft.loop.notes import (
     NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, Kernel, MayAlias, Note, Prefetch, Task,
     TensorInstruction, Thread, UserNote, find_note, replace_in_notes, with_buffers, with_note, without_notes,
 )
+from weft.loop.stmt_outline import Name, Outline, mentioned, outline, own_name
 from weft.loop.parser import parse_program
 from weft.loop.printer import print_function, print_program, print_stmt
 from weft.loop.places import StmtPlace, meet
@@ -27,15 +28,15 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
-    "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread",
-    "DoubleBuffer", "Effects", "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load",
-    "LoopKind", "MayAlias", "Note", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "StmtPlace", "Store",
-    "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched",
-    "block_regions", "bound_vars", "buffers_of", "canonical_text", "declare_effects", "effects_of",
-    "find_note", "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write", "meet",
-    "own_exprs", "parse_program", "prefetch", "print_function", "print_program", "print_stmt", "rename_fresh",
-    "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store", "stores",
-    "structure_text", "sub_statements", "touched_regions", "verify", "with_buffers", "with_note", "without_moot_notes",
-    "without_notes",
+    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address",
+    "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects",
+    "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind", "MayAlias", "Name",
+    "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "StmtPlace", "Store", "Task",
+    "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched",
+    "block_regions", "bound_vars", "buffers_of", "canonical_text", "declare_effects", "effects_of", "find_note",
+    "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned",
+    "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
+    "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store",
+    "stores", "structure_text", "sub_statements", "touched_regions", "verify", "with_buffers", "with_note",
+    "without_moot_notes", "without_notes",
 ]

@@ -12,6 +12,7 @@ from weft.ir import Var
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Alloc, For, Function, Stmt, View
 from weft.loop.notes import DoubleBuffer, Note, buffers_in
+from weft.loop.stmt_outline import outline
 from weft.loop.visit import map_stmts, statements
 
 
@@ -38,7 +39,8 @@ def without_moot_notes(function: Function) -> Function:
             visible |= {s.buffer}
         elif isinstance(s, For) and (found := {n for n in s.notes if is_moot(n, s, visible)}):
             moot[s.var] = found
-        stack += [(k, visible) for k in s.bodies()]
+        if outline(s).has_notes:
+            stack += [(k, visible) for k in s.bodies()]
 
     def change(s: Stmt) -> Stmt | None:
         if not isinstance(s, For) or s.var not in moot:

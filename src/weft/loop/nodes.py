@@ -118,10 +118,10 @@ class Region(Node):
 
 
 class Stmt(Node):
-    """A statement."""
+    """A statement; the slots cache the results of `stmt_outline.outline` and `stmt_outline.mentioned`."""
 
     is_body = True
-    __slots__ = ()
+    __slots__ = ("mentioned", "outlined")
 
     if TYPE_CHECKING:
 

@@ -9,6 +9,7 @@ from weft.ir import Expr, Node, Var, map_nodes, post_order, reads_memory, substi
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Stmt, Store, View
 from weft.loop.notes import Note, buffers_in, replace_in_notes, with_buffers
+from weft.loop.stmt_outline import mentioned
 
 N = TypeVar("N", bound=Node)
 _ACCESSES = (Load, Address, Store, Region, Alloc, View)
@@ -103,7 +104,21 @@ def replace_buffer(root: N, mapping: Mapping[Buffer, Buffer]) -> N:
     """Replaces buffers by others of the same rank and type wherever *root* names them, in declarations and notes, too."""
     if not mapping:
         return root
-    return map_nodes(root, lambda n: _with_buffers(n, mapping))
+    memo = _untouched(root, mapping) if isinstance(root, Stmt) else None
+    return map_nodes(root, lambda n: _with_buffers(n, mapping), memo=memo)
+
+
+def _untouched(root: Stmt, mapping: Mapping[Buffer, Buffer]) -> dict[Node, Node]:
+    """Returns the outermost statements of *root* that mention no buffer of *mapping*, as they stay."""
+    kept: dict[Node, Node] = {}
+    stack = [root]
+    while stack:
+        s = stack.pop()
+        if mentioned(s).isdisjoint(mapping):
+            kept[s] = s
+        else:
+            stack += s.bodies()
+    return kept
 
 
 def replace_in_loop_notes(root: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:

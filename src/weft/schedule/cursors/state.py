@@ -50,7 +50,12 @@ def refuse(message: str, at: Stmt | None = None, hint: str | None = None) -> NoR
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The outcome of a primitive: the new function, and the new targets of references to loops that are gone."""
+    """The outcome of a primitive: the new function, and the new targets of references to loops that are gone.
+
+    After a step that is *in_order*, the same instances of blocks run in the same order, each in the same iteration of every loop
+    that is still there: what was proved of those loops still holds. Kinds of loops, and where buffers are, are no part of that.
+    """
 
     function: Function
     forward: tuple[tuple[Var, Var], ...] = ()
+    in_order: bool = False

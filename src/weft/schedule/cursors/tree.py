@@ -14,12 +14,14 @@ from weft.loop import (
     For,
     Function,
     If,
+    Name,
     Param,
     Region,
     Seq,
     Stmt,
-    StmtPlace,
     Store,
+    outline,
+    own_name,
     seq,
     sub_statements,
 )
@@ -29,40 +31,27 @@ Path = tuple[Stmt, ...]
 """Statements from the root down to the one meant, each the child of the one before."""
 
 
-class _Places:
-    """An index of the loops, blocks and allocations under *root*, since many are looked up before the program changes."""
-
-    def __init__(self, root: Stmt) -> None:
-        self._first: dict[object, StmtPlace] = {}  # by the loop's variable, the block's name, the buffer
-        self._paths: dict[object, Path] = {}
-        in_order: list[For | Block] = []
-        stack = [StmtPlace(root, None, 0)]
-        while stack:
-            place = stack.pop()
-            s = place.stmt
-            if isinstance(s, For | Block):
-                in_order.append(s)
-                self._first.setdefault(s.var if isinstance(s, For) else s.name, place)
-            elif isinstance(s, Alloc):
-                self._first.setdefault(s.buffer, place)
-            depth = place.depth + 1
-            stack += [StmtPlace(c, place, depth) for c in s.bodies()[::-1]]
-        self.loops_and_blocks = tuple(in_order)
-
-    def path(self, of: object) -> Path | None:
-        """Returns the path to the first loop of a variable, block of a name or allocation of a buffer."""
-        found = self._paths.get(of)
-        if found is None and of in self._first:
-            found = self._paths[of] = tuple([p.stmt for p in self._first[of].below(None)])
-        return found
+@lru_cache(maxsize=256)
+def _path(root: Stmt, name: Name) -> Path | None:
+    """Returns the path to the first loop of a variable, block of a name or allocation of a buffer, None where there is none."""
+    if name not in outline(root).names:
+        return None
+    path, s = [root], root
+    while own_name(s) != name:
+        kids = s.bodies()
+        s = kids[0] if len(kids) == 1 else next(k for k in kids if name in outline(k).names)
+        path.append(s)
+    return tuple(path)
 
 
-_places = lru_cache(maxsize=64)(_Places)
+def _loops_and_blocks(root: Stmt) -> tuple[For | Block, ...]:
+    inside = outline(root).loops_and_blocks
+    return (root, *inside) if isinstance(root, For | Block) else inside
 
 
 def loop_path(fn: Function, loop: LoopRef) -> Path:
     """Returns the path to a loop; refuses one that the program does not have."""
-    path = _places(fn.body).path(loop.var)
+    path = _path(fn.body, loop.var)
     return (
         path
         if path is not None
@@ -72,7 +61,7 @@ def loop_path(fn: Function, loop: LoopRef) -> Path:
 
 def block_path(fn: Function, block: BlockRef) -> Path:
     """Returns the path to a block; refuses one that the program does not have, naming those it has."""
-    path = _places(fn.body).path(block.name)
+    path = _path(fn.body, block.name)
     if path is None:
         known = ", ".join(b.name for b in blocks_in(fn.body))
         refuse(f"there is no block {block.name} in the program", hint=f"its blocks are: {known}")
@@ -108,12 +97,17 @@ def loops_on(path: Path) -> list[For]:
 
 def blocks_in(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, those inside other blocks too."""
-    return [s for s in _places(root).loops_and_blocks if isinstance(s, Block)]
+    return [s for s in _loops_and_blocks(root) if isinstance(s, Block)]
 
 
 def loops_in(root: Stmt) -> list[For]:
     """Returns the loops under *root* in program order, those inside blocks too."""
-    return [s for s in _places(root).loops_and_blocks if isinstance(s, For)]
+    return [s for s in _loops_and_blocks(root) if isinstance(s, For)]
+
+
+def has_notes(root: Stmt) -> bool:
+    """Tells whether any loop under *root*, or *root* itself, has notes."""
+    return outline(root).has_notes
 
 
 def outer_blocks(root: Stmt) -> list[Block]:
@@ -189,7 +183,7 @@ def _sizes(params: Sequence[Param]) -> list[Var]:
 
 def alloc_of(root: Stmt, buffer: Buffer) -> Path | None:
     """Returns the path to the statement that allocates *buffer*, or None for a parameter."""
-    return _places(root).path(buffer)
+    return _path(root, buffer)
 
 
 def drop_alloc(root: Stmt, buffer: Buffer) -> Stmt:

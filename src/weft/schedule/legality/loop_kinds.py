@@ -194,17 +194,20 @@ def with_own_buffers(fn: Function, loop: LoopRef, buffers: list[Buffer]) -> Func
     return fn
 
 
-def relegalize(fn: Function, before: Function) -> Function:
+_CHECKED: Final = frozenset({LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND})
+
+
+def relegalize(fn: Function, before: Function, *, in_order: bool = False) -> Function:
     """Checks the parallel, bound and vectorised loops that a step has changed, and privatises buffers to their iterations.
 
-    A loop that was serial *before* has been checked by the primitive that chose its kind.
+    A loop that was serial *before* has been checked by the primitive that chose its kind; one of the same kind was checked then,
+    which still holds where the step is *in_order* (see `Change`).
     """
-    old = {f.var: f for f in loops_in(before.body)}
-    for loop in loops_in(fn.body):
+    checked = [f for f in loops_in(fn.body) if f.kind in _CHECKED]
+    old = {f.var: f for f in loops_in(before.body)} if checked else {}
+    for loop in checked:
         known = old.get(loop.var)
-        if loop.kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.BOUND) or known is loop:
-            continue
-        if known is None or known.kind is loop.kind:
+        if known is None or (known is not loop and known.kind is loop.kind and not in_order):
             fn = _settled(fn, loop, known)
     return fn
 

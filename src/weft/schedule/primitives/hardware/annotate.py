@@ -21,7 +21,7 @@ def annotate(fn: Function, target: BlockRef | LoopRef, key: str, value: int | fl
         refuse(f"{key!r} is not a name", old, "a key is a name such as parallel_grain")
     if key in NOTES or key in PRIMITIVES:
         refuse(f"the note {key} is made by the primitive that it belongs to", old, "call that primitive instead")
-    return Change(fn.with_body(replace(path, _noted(old, UserNote(key, value))))), None
+    return Change(fn.with_body(replace(path, _noted(old, UserNote(key, value)))), in_order=True), None
 
 
 def _noted(old: Stmt, note: UserNote) -> Stmt:

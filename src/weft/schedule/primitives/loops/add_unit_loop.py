@@ -20,4 +20,4 @@ def add_unit_loop(fn: Function, block: BlockRef, name: str = "u") -> tuple[Chang
     if any(f.var.name == name for f in loops_on(path)):
         refuse(f"there is a loop {name} around {block.name} already", the_block(path), "choose another name")
     var = Var(name)
-    return Change(fn.with_body(replace(path, for_(var, 1, the_block(path))))), LoopRef(var)
+    return Change(fn.with_body(replace(path, for_(var, 1, the_block(path)))), in_order=True), LoopRef(var)

@@ -19,4 +19,4 @@ def parallel(fn: Function, loop: LoopRef) -> tuple[Change, None]:
     An intermediate buffer that is used in the loop only is privatised: its allocation moves into the loop.
     """
     own = check_independent(fn, loop, private=True)
-    return Change(with_own_buffers(set_kind(fn, loop, LoopKind.PARALLEL), loop, own)), None
+    return Change(with_own_buffers(set_kind(fn, loop, LoopKind.PARALLEL), loop, own), in_order=True), None

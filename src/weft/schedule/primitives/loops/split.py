@@ -40,7 +40,8 @@ def split(fn: Function, loop: LoopRef, factors: Sequence[int | None]) -> tuple[C
     body = rebind(old.body, {old.var: old.begin + position}, bounds, guard)
     for v, size in zip(reversed(made), reversed(sizes), strict=True):
         body = for_(v, size, body)
-    return Change(fn.with_body(replace(path, body)), ((old.var, made[0]),)), tuple([LoopRef(v) for v in made])
+    change = Change(fn.with_body(replace(path, body)), ((old.var, made[0]),), in_order=True)
+    return change, tuple([LoopRef(v) for v in made])
 
 
 def _sizes(old: For, factors: Sequence[int | None], bounds: Bounds) -> list[Expr]:

@@ -16,4 +16,4 @@ from weft.schedule.legality.loop_kinds import check_constant_extent, set_kind
 def unroll(fn: Function, loop: LoopRef) -> tuple[Change, None]:
     """Writes out the iterations of *loop*, whose extent must be constant, when code is emitted."""
     check_constant_extent(fn, loop)
-    return Change(set_kind(fn, loop, LoopKind.UNROLLED)), None
+    return Change(set_kind(fn, loop, LoopKind.UNROLLED), in_order=True), None

@@ -17,4 +17,4 @@ def vectorize(fn: Function, loop: LoopRef) -> tuple[Change, None]:
     """Runs the iterations of *loop* as vector lanes; legal for a constant extent and independent iterations."""
     check_constant_extent(fn, loop)
     check_independent(fn, loop, private=False)
-    return Change(set_kind(fn, loop, LoopKind.VECTORIZED)), None
+    return Change(set_kind(fn, loop, LoopKind.VECTORIZED), in_order=True), None

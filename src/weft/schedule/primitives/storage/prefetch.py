@@ -33,7 +33,7 @@ def prefetch(fn: Function, loop: LoopRef, buffer: str, distance: int = 1) -> tup
         refuse(f"a distance of {distance} iterations is none", old, "ask at least one iteration before")
     notes = with_note(old.notes, Prefetch(_read(old, buffer), distance))
     new = For(old.var, old.begin, old.extent, old.kind, old.body, notes)
-    return Change(fn.with_body(replace(path, new))), None
+    return Change(fn.with_body(replace(path, new)), in_order=True), None
 
 
 def _read(loop: For, name: str) -> Buffer:

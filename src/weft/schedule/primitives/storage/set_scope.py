@@ -27,4 +27,4 @@ def set_scope(fn: Function, block: BlockRef, scope: str) -> tuple[Change, None]:
         new = Buffer(old.name, old.shape, old.dtype, scope, old.strides)
         inner = found.body if isinstance(found, Alloc) else found
         body = replace_in_loop_notes(replace(path, Alloc(new, replace_buffer(inner, {old: new}))), {old: new})
-    return Change(fn.with_body(body)), None
+    return Change(fn.with_body(body), in_order=True), None

@@ -35,7 +35,7 @@ def storage_align(fn: Function, block: BlockRef, axis: int, factor: int, offset:
     found = path[-1]
     inner = found.body if isinstance(found, Alloc) else found
     body = replace(path, Alloc(new, replace_buffer(inner, {old: new})))
-    return Change(fn.with_body(replace_in_loop_notes(body, {old: new}))), None
+    return Change(fn.with_body(replace_in_loop_notes(body, {old: new})), in_order=True), None
 
 
 def _target(fn: Function, producer: Block) -> Buffer:

@@ -1,0 +1,99 @@
+"""What is under a statement, remembered by the statement: a rewrite leaves most of a program as it is, and its outline too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from weft.ir import Var, post_order
+from weft.loop.buffer import Buffer
+from weft.loop.nodes import Address, Alloc, Block, For, Load, Region, Stmt, Store, View
+from weft.loop.notes import Note, buffers_in
+
+T = TypeVar("T")
+Name: TypeAlias = "Var | str | Buffer"
+
+
+class Outline(NamedTuple):
+    """What is under a statement: the loops and blocks in program order; the statement itself would keep itself alive.
+
+    `names` has those of the statement, too, and of all under it; `has_notes` tells whether it or a loop under it has any.
+    """
+
+    loops_and_blocks: tuple[For | Block, ...]
+    names: frozenset[Name]
+    has_notes: bool
+
+
+def own_name(s: Stmt) -> Name | None:
+    """Returns the name by which *s* is found: a loop's variable, a block's name, the buffer of an allocation."""
+    if isinstance(s, For):
+        return s.var
+    if isinstance(s, Block):
+        return s.name
+    return s.buffer if isinstance(s, Alloc) else None
+
+
+def outline(root: Stmt) -> Outline:
+    """Returns what is under *root*, computed once for each statement."""
+    found: Outline | None = getattr(root, "outlined", None)
+    return found if found is not None else _remembered(root, "outlined", _remember_outline, _outlined)
+
+
+def mentioned(root: Stmt) -> frozenset[Buffer]:
+    """Returns the buffers that *root* uses or declares, or names in notes, computed once for each statement."""
+    found: frozenset[Buffer] | None = getattr(root, "mentioned", None)
+    return found if found is not None else _remembered(root, "mentioned", _remember_mentioned, _mentioned)
+
+
+def _remembered(root: Stmt, slot: str, remember: Callable[[Stmt, T], None], compute: Callable[[Stmt], T]) -> T:
+    """Computes the answer for all statements under *root* that do not know theirs, the inner ones first."""
+    stack = [root]
+    while stack:
+        s = stack[-1]
+        todo = [k for k in s.bodies() if not hasattr(k, slot)]
+        if todo:
+            stack += todo
+            continue
+        stack.pop()
+        if not hasattr(s, slot):
+            remember(s, compute(s))
+    result: T = getattr(root, slot)
+    return result
+
+
+_remember_outline = Stmt.outlined.__set__  # type: ignore[attr-defined]  # nodes are immutable but for cached answers
+_remember_mentioned = Stmt.mentioned.__set__  # type: ignore[attr-defined]
+
+
+def _outlined(s: Stmt) -> Outline:
+    """Returns the outline of *s* from those of the statements directly inside."""
+    kids, name = s.bodies(), own_name(s)
+    if len(kids) == 1 and name is None and own_name(kids[0]) is None:
+        return outline(kids[0])
+    inside: list[For | Block] = []
+    names: set[Name] = set() if name is None else {name}
+    has_notes = isinstance(s, For) and bool(s.notes)
+    for k in kids:
+        below = outline(k)
+        if isinstance(k, For | Block):
+            inside.append(k)
+        inside += below.loops_and_blocks
+        names |= below.names
+        has_notes = has_notes or below.has_notes
+    return Outline(tuple(inside), frozenset(names), has_notes)
+
+
+def _mentioned(s: Stmt) -> frozenset[Buffer]:
+    inner = s.bodies()
+    found: set[Buffer] = set()
+    for n in [n for k in s.children() if k not in inner for n in post_order(k)]:
+        if isinstance(n, Load | Address | Region):
+            found.add(n.buffer)
+        elif isinstance(n, Note):
+            found.update(buffers_in(n))
+    if isinstance(s, Store | Alloc | View):
+        found.add(s.buffer)
+    if isinstance(s, View):
+        found.add(s.source)
+    return frozenset(found.union(*[mentioned(k) for k in inner]))
