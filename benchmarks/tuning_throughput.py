@@ -1,6 +1,6 @@
-"""How many candidates a second are built, checked and timed: random plans of a float32 matrix product.
+"""How many candidates a second are built, checked and timed: random plans of a float32 matrix product, or of a layer.
 
-    ../.venv/bin/python tuning_throughput.py [--size 512] [--plans 150] [--builders 2]
+    ../.venv/bin/python tuning_throughput.py [--size 512 | --layer C6] [--plans 150] [--builders 2]
 
 Beside the rate by the clock stands the one that two whole cores would give, from the processor time that all processes take:
 where others use the machine, it is the figure to go by.
@@ -13,9 +13,12 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+
+from tuner_layers import LAYERS, layer_task
 
 from weft.cost import Choosing
 from weft.loop import parse_program
@@ -30,6 +33,10 @@ def product(n: int) -> str:
     a, b, k = placeholder((n, n), f32, "A"), placeholder((n, n), f32, "B"), reduce_axis(n, "k")
     c = compute((n, n), lambda i, j: sum_(a[i, k] * b[k, j], [k]), "C")
     return str(to_program([a, b], [c], "matmul"))
+
+
+def product_job(n: int) -> BuildJob:
+    return BuildJob(product(n), None, host())
 
 
 def random_plans(text: str, count: int, seed: int) -> Iterator[str]:
@@ -50,13 +57,15 @@ def processor_seconds(pids: list[int]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=512)
+    parser.add_argument("--layer", choices=LAYERS, help="a layer of the TVM paper in place of the product")
     parser.add_argument("--plans", type=int, default=150)
     parser.add_argument("--builders", type=int, default=2)
     asked = parser.parse_args()
-    text = product(asked.size)
+    job = replace(layer_task(asked.layer, host()).job, plan=None) if asked.layer else product_job(asked.size)
+    text = job.program
     builder, runner = local_executors(asked.builders)
     with builder, runner:
-        measurer = Measurer(BuildJob(text, None, host()), builder, runner)
+        measurer = Measurer(job, builder, runner)
         list(measurer.submit(random_plans(text, 6, seed=1)))  # warms all workers
         plans, pids = list(random_plans(text, asked.plans, seed=2)), builder.pids + runner.pids
         before, begin = processor_seconds(pids), perf_counter()

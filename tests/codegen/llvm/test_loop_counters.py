@@ -7,13 +7,13 @@ import pytest
 from tests.codegen.llvm.harness import TARGETS, call, is_llvm, machine_for
 
 from weft.codegen.llvm.ir_module import llvm_text
-from weft.codegen.llvm.statements.loop_counters import MOST_REDUCED_ADDRESSES
+from weft.codegen.llvm.statements.loop_counters import MOST_REDUCED
 from weft.ir import Var
 from weft.loop import Buffer, Export, Function, LoopKind, Program, for_, store
 from weft.loop.nodes import load
 from weft.support.dtypes import f32
 
-ROWS, STEPS, PLACES, BEHIND = 3, 5, MOST_REDUCED_ADDRESSES + 8, 7
+ROWS, STEPS, PLACES, BEHIND = 3, 5, MOST_REDUCED + 8, 7
 STRIDE = 48
 
 

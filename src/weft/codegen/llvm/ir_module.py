@@ -18,6 +18,7 @@ from weft.codegen.llvm.expressions import (
     shuffles,
 )
 from weft.codegen.llvm.memory import addresses, loads
+from weft.codegen.llvm.memory.promotable import promotable
 from weft.codegen.llvm.statements.calls import is_task, param_type, quoted, signature, task_wrapper
 from weft.codegen.llvm.statements.control_flow import emit
 from weft.codegen.llvm.statements.entry_wrapper import entry_wrapper
@@ -84,6 +85,7 @@ def _define(f: Emitter, function: Function, exported: bool) -> str:
             params.append(f"{param_type(p)} {name}")
             if is_task(function) and i < 2:
                 f.build.nonnegative.add(name)
+    f.registers.kinds.update(promotable(function.body))
     emit(f, function.body)
     f.build.block.end = "ret i32 0"
     linkage = "hidden" if exported else "internal"

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from weft.codegen.llvm.core.affine_operands import Affine, Operand
+from weft.codegen.llvm.core.affine_operands import Affine, Lanes, Operand
 from weft.codegen.llvm.core.ir_builder import Builder
 from weft.codegen.llvm.core.ir_types import mangled, register_type
-from weft.codegen.llvm.core.symbolic_indices import as_affine, sum_of_variables
+from weft.codegen.llvm.core.register_values import RegisterValues
+from weft.codegen.llvm.core.symbolic_indices import as_affine, sum_of
 from weft.ir import DIVISIONS, Apply, Broadcast, Const, Expr, Node, Select, Var
 from weft.loop import Address, Buffer, For, Load
 from weft.support.dtypes import DType
@@ -86,7 +87,9 @@ class Emitter:
         self.signatures = signatures
         self.build = Builder()
         self.buffers: dict[Buffer, Memory] = {}
+        self.registers = RegisterValues(self.build)
         self.numbers_registers: dict[For, bool] = {}  # loops that were asked whether their variable does
+        self.stored: dict[For, frozenset[Buffer]] = {}  # the register buffers stored to in loops that were asked
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol
@@ -173,9 +176,9 @@ class Emitter:
 
     def _plan(self, e: Expr) -> _Plan:
         """Returns how *e* is evaluated, wherever it is."""
-        known = sum_of_variables(e)
-        if known is not None:
-            return *known, False
+        known = sum_of(e)
+        if known is not None and not known.lanes:
+            return known, known.terms, False
         handler = HANDLERS.get(type(e))
         if handler is None:
             raise self._no_handler(e)
@@ -196,6 +199,15 @@ class Emitter:
     def typed(self, e: Expr) -> str:
         """Returns the value of *e* as an LLVM operand with its type before it."""
         return f"{register_type(e.dtype)} {self.text(e)}"
+
+    def access_index(self, e: Expr) -> Operand:
+        """Returns the value of the index *e* of an access; for a sum, the nodes of its terms alone are looked at."""
+        known = sum_of(e)
+        if known is None:
+            return self.value(e)
+        values = self._values
+        base = known(self, e, *[values[t][0] if t in values else self.value(t) for t in known.terms])
+        return Lanes(base, known.step, known.lanes) if known.lanes else base
 
     def index(self, e: Expr) -> Affine:
         """Returns the value of the scalar i64 *e* in symbolic form."""

@@ -38,6 +38,7 @@ class Region:
     known: dict[str, str] = field(default_factory=dict)
     loads: dict[int, dict[str, str]] = field(default_factory=dict)  # by root of the memory they read
     addresses: dict[tuple[object, ...], tuple[str, int]] = field(default_factory=dict)  # see `Builder.address`
+    raised: dict[str, int] = field(default_factory=dict)  # levels of names outside of it: see `Builder.raise_level`
 
 
 class Builder:
@@ -132,8 +133,15 @@ class Builder:
         self.blocks.append(made)
         self.regions.append(Region(made))
         yield made
-        self.regions.pop()
+        self.levels.update(self.regions.pop().raised)
         self.regions[-1].loads.clear()
+
+    def raise_level(self, name: str) -> None:
+        """Has instructions with the operand *name* placed in the innermost region until that ends, and not before it."""
+        level, known = self.level, self.levels.get(name, 0)
+        if known < level:
+            self.regions[-1].raised.setdefault(name, known)
+            self.levels[name] = level
 
     def forget_loads(self, root: int | None = None) -> None:
         """Drops the remembered loads of one memory root, or of all, since a store may have changed it."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from weft.codegen.llvm.core.affine_operands import ZERO, Affine, Lanes, Operand
+from weft.codegen.llvm.core.affine_operands import ONE, ZERO, Affine, Lanes, Operand
 from weft.codegen.llvm.core.ir_builder import Builder
-from weft.ir import INDEX, Add, Binary, Expr, Mul, Neg, Node, Sub, Var, poly_of
+from weft.ir import INDEX, Add, Binary, Const, Expr, Mul, Neg, Node, Ramp, Sub, poly_of
 
 
 def symbolic(build: Builder, e: Binary, a: Operand, b: Operand) -> Operand | None:
@@ -81,31 +83,43 @@ def product(build: Builder, a: Affine, b: Affine) -> Affine:
     return Affine(0, {made: 1})
 
 
-def sum_of_variables(e: Expr) -> tuple[Callable[..., Affine], tuple[Var, ...]] | None:
-    """Returns a function that computes the scalar i64 *e* from its variables' values, and the variables, if it is a sum of these.
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A scalar i64 as `constant + sum(factor * term)`, of terms that are no sums; an index of *lanes* elements begins there."""
 
-    An unrolled body asks for the same sums again and again.
-    """
-    if type(e) not in _SUMS or e.dtype is not INDEX:
-        return None
-    p = poly_of(e)
-    constant = p.pop((), 0)
-    variables = tuple([m[0] for m in p if len(m) == 1 and type(m[0]) is Var])
-    if len(variables) < len(p):
-        return None
-    factors = tuple(p.values())
+    constant: int
+    terms: tuple[Expr, ...]
+    factors: tuple[int, ...]
+    lanes: int = 0
+    step: Affine = ONE
 
-    def total(f: object, e: Expr, *values: Operand) -> Affine:
-        offset = constant
-        terms: dict[str, int] = {}
-        for value, factor in zip(values, factors, strict=True):
-            v = as_affine(value)
+    def __call__(self, f: object, e: Expr, *values: Operand) -> Affine:
+        """Returns the value of the scalar *e* from those of its terms: a handler for the emitter."""
+        offset, terms = self.constant, dict[str, int]()
+        for value, factor in zip(values, self.factors, strict=True):
+            v = value if type(value) is Affine else as_affine(value)
             offset += factor * v.constant
             for name, c in v.terms.items():
                 terms[name] = terms.get(name, 0) + factor * c
         return Affine(offset, {name: c for name, c in terms.items() if c} if 0 in terms.values() else terms)
 
-    return total, variables
+
+@lru_cache(maxsize=4096)
+def sum_of(e: Expr) -> Sum | None:
+    """Returns the scalar i64 *e*, or an index of lanes that are a constant step apart, as a sum; None for any other expression.
+
+    An unrolled body asks for the same sums again and again.
+    """
+    base, lanes, step = e, 0, ONE
+    if isinstance(e, Ramp) and isinstance(e.stride, Const):
+        base, lanes, step = e.base, e.lanes, Affine(int(e.stride.value))
+    if base.dtype is not INDEX or (base is e and type(e) not in _SUMS):
+        return None
+    p = poly_of(base)
+    constant = p.pop((), 0)
+    if any(len(m) > 1 for m in p):
+        return None
+    return Sum(constant, tuple([m[0] for m in p]), tuple(p.values()), lanes, step)
 
 
 _SUMS: Final = frozenset({Add, Sub, Mul, Neg})

@@ -37,8 +37,17 @@ def flat_index(f: Emitter, buffer: Buffer, indices: tuple[Expr, ...]) -> Affine 
     """Returns the one index of a flat buffer's access."""
     if len(indices) != 1:
         raise f.error(f"{buffer.name} is accessed with {len(indices)} indices", hint="flatten buffers before this")
-    value, lanes = f.value(indices[0]), indices[0].dtype.lanes
+    value, lanes = f.access_index(indices[0]), indices[0].dtype.lanes
     return as_affine(value) if lanes == 1 else as_lanes(value, lanes)
+
+
+def element_of(f: Emitter, buffer: Buffer, indices: tuple[Expr, ...]) -> int:
+    """Returns the first element of an access to a register buffer whose elements are values."""
+    index = flat_index(f, buffer, indices)
+    base = index if isinstance(index, Affine) else index.base
+    if not base.is_constant:
+        raise f.error(f"{buffer.name} is in registers, which have no index", hint="this is a bug in Weft")
+    return base.constant
 
 
 def step_of(index: Lanes) -> int | None:

@@ -10,6 +10,7 @@ from weft.codegen.llvm.core.ir_types import memory_type, register_type
 from weft.codegen.llvm.expressions.shuffles import shuffle
 from weft.codegen.llvm.memory.addresses import (
     contiguous,
+    element_of,
     flat_index,
     from_memory,
     lane_pointers,
@@ -28,6 +29,8 @@ from weft.support.dtypes import DType
 @emits(Load, lazy=True)
 def load(f: Emitter, e: Load) -> Operand:
     """Emits a load: plain, contiguous, broadcast, shuffled or gathered, and only in the lanes that the mask allows."""
+    if e.buffer in f.registers.kinds:
+        return from_memory(f, f.registers.load(e.buffer, element_of(f, e.buffer, e.indices)), e.dtype)
     memory, index = memory_of(f, e.buffer), flat_index(f, e.buffer, e.indices)
     made = load_at(f, memory, e.buffer.dtype, index, None if is_in_registers(e.buffer, index) else f.mask)
     return Affine(0, {made: 1}) if e.dtype is INDEX else made

@@ -6,6 +6,7 @@ from weft.codegen.llvm.core.affine_operands import Affine, Lanes
 from weft.codegen.llvm.core.emitter import Emitter, Memory
 from weft.codegen.llvm.core.ir_types import is_true, memory_type
 from weft.codegen.llvm.memory.addresses import (
+    element_of,
     flat_index,
     lane_pointers,
     load_text,
@@ -23,6 +24,8 @@ from weft.support.dtypes import DType
 
 def store(f: Emitter, s: Store) -> None:
     """Emits a store, contiguous or scattered, in the lanes that the mask allows."""
+    if s.buffer in f.registers.kinds:
+        return _set_register(f, s)
     memory, index = memory_of(f, s.buffer), flat_index(f, s.buffer, s.indices)
     value = to_memory(f, f.text(s.value), s.value.dtype)
     mask = None if s.mask is None else f.text(s.mask)
@@ -30,13 +33,25 @@ def store(f: Emitter, s: Store) -> None:
     if mask is not None and is_in_registers(s.buffer, index):
         value, mask = _blended(f, s, memory, index, value, mask), None
     f.build.forget_loads(memory.root)
-    store_at(f, memory, s.value.dtype, index, value, mask)
+    return store_at(f, memory, s.value.dtype, index, value, mask)
+
+
+def _set_register(f: Emitter, s: Store) -> None:
+    """Gives an element of a register buffer a value; lanes that are masked off keep theirs."""
+    element, value = element_of(f, s.buffer, s.indices), to_memory(f, f.text(s.value), s.value.dtype)
+    mask = None if s.mask is None else f.text(s.mask)
+    if mask is not None and not is_true(mask):
+        value = _chosen(f, s, mask, value, f.registers.load(s.buffer, element))
+    f.registers.store(s.buffer, element, value)
 
 
 def _blended(f: Emitter, s: Store, memory: Memory, index: Affine | Lanes, value: str, mask: str) -> str:
     """Returns *value* blended, where the mask is off, with a register buffer's contents, so that the store needs no mask."""
+    return _chosen(f, s, mask, value, to_memory(f, load_at(f, memory, s.buffer.dtype, index, None), s.value.dtype))
+
+
+def _chosen(f: Emitter, s: Store, mask: str, value: str, before: str) -> str:
     kind, flags = memory_type(s.value.dtype), f"<{s.value.dtype.lanes} x i1>"
-    before = to_memory(f, load_at(f, memory, s.buffer.dtype, index, None), s.value.dtype)
     return f.build.pure(f"select {flags} {mask}, {kind} {value}, {kind} {before}", mask, value, before)
 
 

@@ -9,20 +9,36 @@ from weft.codegen import abi
 from weft.codegen.llvm.core.affine_operands import Affine
 from weft.codegen.llvm.core.emitter import Emitter, Memory
 from weft.codegen.llvm.core.ir_types import memory_type
+from weft.codegen.llvm.core.register_values import Written
 from weft.codegen.llvm.expressions.conversions import convert
 from weft.codegen.llvm.memory.addresses import memory_of
+from weft.codegen.llvm.memory.promotable import MAX_REGISTERS
 from weft.codegen.llvm.memory.stores import store
 from weft.codegen.llvm.statements.calls import call
 from weft.codegen.llvm.statements.exits import context_field, context_function, leave, release, unless
 from weft.codegen.llvm.statements.loop_counters import is_large, move_pointers, uncounted
 from weft.ir import INDEX, mentions, post_order
-from weft.loop import Alloc, Assert, Call, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
+from weft.loop import (
+    Alloc,
+    Assert,
+    Buffer,
+    Call,
+    Eval,
+    For,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Seq,
+    Stmt,
+    Store,
+    View,
+    While,
+    statements,
+)
 
 FRAME_BYTES: Final = 64 << 10
 """Bytes of buffers of constant size that may live in a function's frame; the context allocates all beyond."""
-
-MAX_REGISTERS: Final = 64
-"""Serial loops up to this long are unrolled where their variable indexes a buffer of scope "register"."""
 
 
 def emit(f: Emitter, s: Stmt) -> None:
@@ -118,17 +134,28 @@ def _loop(f: Emitter, s: For, begin: Affine, extent: Affine) -> None:
         if build.is_nonnegative(begin):
             build.nonnegative.add(counter)
         header.lines.append("")
+        f.registers.begin_loop(header, before.label, _stored_registers(f, s))
         _iteration(f, s, Affine(0, {counter: 1}))
-        large = is_large(build.blocks[inside:])
+        large = is_large(build.blocks[inside:], f.registers.used)
         moved = move_pointers(f, counter, before, build.blocks[inside:]) if large and first == "0" else []
         following = build.here(f"add nsw i64 {counter}, 1")
         following = uncounted(f, following) if large else following
         again = build.here(f"icmp slt i64 {following}, {end}")
         values = f"[ {first}, %{before.label} ], [ {following}, %{build.block.label} ]"
         header.lines[0:1] = [f"  {counter} = phi i64 {values}", *moved]
+        f.registers.end_loop()
         del build.moving[counter]
         build.block.end = f"br i1 {again}, label %{top}, label %{after}"
     build.start(after)
+
+
+def _stored_registers(f: Emitter, s: For) -> frozenset[Buffer]:
+    """Returns the buffers whose elements are values that *s* stores to."""
+    known = f.stored.get(s)
+    if known is None:
+        stored = [n.buffer for n in statements(s.body) if isinstance(n, Store)] if f.registers.kinds else []
+        known = f.stored[s] = frozenset([b for b in stored if b in f.registers.kinds])
+    return known
 
 
 def identifier(name: str) -> str:
@@ -140,13 +167,17 @@ def when(f: Emitter, cond: str, body: Callable[[], None], otherwise: Callable[[]
     """Emits *body* under the scalar condition *cond*, and *otherwise* where it does not hold."""
     then, other, after = f.build.label("then"), f.build.label("else"), f.build.label("after")
     missed = after if otherwise is None else other
+    paths: list[tuple[Written, str]] = [({}, f.build.block.label)] if otherwise is None else []
     f.build.block.end = f"br i1 {cond}, label %{then}, label %{missed}"
     for label, part in ((then, body), (other, otherwise)):
         if part is not None:
             with f.build.region(label), f.scope():
+                f.registers.begin_branch()
                 part()
                 f.build.block.end = f"br label %{after}"
+                paths.append((f.registers.end_branch(), f.build.block.label))
     f.build.start(after)
+    f.registers.join(paths)
 
 
 def _if(f: Emitter, s: If) -> None:
@@ -181,7 +212,11 @@ def _alloc(f: Emitter, s: Alloc) -> None:
     with f.scope():
         size = f.index(s.buffer.shape[0])
     total = size.times(s.buffer.dtype.bytes)
-    if s.buffer in f.buffers or _fits_frame(f, s, total):
+    if s.buffer in f.registers.kinds:
+        f.frame_bytes += total.constant  # values that are too many for the registers are spilled there
+        emit(f, s.body)
+        f.registers.forget(s.buffer)
+    elif s.buffer in f.buffers or _fits_frame(f, s, total):
         if s.buffer not in f.buffers:
             f.buffers[s.buffer] = _frame_memory(f, size.constant, memory_type(s.buffer.dtype))
         emit(f, s.body)

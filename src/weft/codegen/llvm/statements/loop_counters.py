@@ -19,16 +19,16 @@ from typing import Final
 from weft.codegen.llvm.core.emitter import Emitter
 from weft.codegen.llvm.core.ir_builder import BasicBlock
 
-MOST_REDUCED_ADDRESSES: Final = 24
-"""Addresses computed in a loop up to which it is left to LLVM's loop strength reduction."""
+MOST_REDUCED: Final = 24
+"""Addresses computed in a loop, and registers used in it, up to which it is left to LLVM's loop strength reduction."""
 
 _OPAQUE_INTEGER: Final = "@llvm.expect.i64"
 _OPAQUE_POINTER: Final = "@llvm.launder.invariant.group.p0"
 
 
-def is_large(inside: Sequence[BasicBlock]) -> bool:
-    """Tells whether a loop of the blocks *inside* has so many addresses that LLVM takes long to reduce them."""
-    return sum([line.count("= getelementptr") for b in inside for line in b.lines]) > MOST_REDUCED_ADDRESSES
+def is_large(inside: Sequence[BasicBlock], registers: int) -> bool:
+    """Tells whether a loop of the blocks *inside*, which uses *registers*, is so large that LLVM takes long to reduce it."""
+    return registers + sum(["= getelementptr" in line for b in inside for line in b.lines]) > MOST_REDUCED
 
 
 def move_pointers(f: Emitter, counter: str, preheader: BasicBlock, inside: Sequence[BasicBlock]) -> list[str]:
