@@ -23,6 +23,7 @@ import numpy as np
 import weft
 from weft.cli.demo_models import resnet18
 from weft.codegen.interp import run
+from weft.codegen.llvm.expressions import shuffles
 from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.memory import addresses
 from weft.codegen.llvm.object_code import compile_function_module, compile_module
@@ -314,6 +315,19 @@ def reuse() -> None:
         )
 
 
+def fences() -> None:
+    """0039: LLVM's time for the transposition of 128 x 784 numbers, its networks of shuffles fenced or not."""
+    target = host()
+    x = placeholder((128, 784), f32, "x")
+    program = to_program([x], [compute((784, 128), lambda i, j: x[j, i], "y")], "transposition")
+    flat = lower(schedule_program(program, target).program, target)
+    for name, levels in (("fenced", shuffles.MERGED_SHUFFLES), ("not fenced", 99)):
+        with patch.object(shuffles, "MERGED_SHUFFLES", levels):
+            module = write_module(flat, target)
+        llvm = best(lambda: compile_module(module, target), 15)  # noqa: B023
+        print(f"{name}: LLVM {llvm * 1e3:.1f} ms, {len(compile_module(module, target).data)} bytes")
+
+
 DECISIONS = {
     1: interning,
     2: text,
@@ -326,6 +340,7 @@ DECISIONS = {
     31: artifacts,
     32: compiling,
     35: reuse,
+    39: fences,
 }
 
 if __name__ == "__main__":

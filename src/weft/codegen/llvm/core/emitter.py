@@ -92,6 +92,7 @@ class Emitter:
         self.stored: dict[For, frozenset[Buffer]] = {}  # the register buffers stored to in loops that were asked
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
+        self.shuffle_levels: dict[str, int] = {}  # how many shuffles a value comes from since the last fence
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol
         self.asserts: set[tuple[int, str]] = set()
         self.frame_bytes = 0
