@@ -316,7 +316,7 @@ def reuse() -> None:
 
 
 def fences() -> None:
-    """0039: LLVM's time for the transposition of 128 x 784 numbers, its networks of shuffles fenced or not."""
+    """0040: LLVM's time for the transposition of 128 x 784 numbers, its networks of shuffles fenced or not."""
     target = host()
     x = placeholder((128, 784), f32, "x")
     program = to_program([x], [compute((784, 128), lambda i, j: x[j, i], "y")], "transposition")
@@ -340,7 +340,7 @@ DECISIONS = {
     31: artifacts,
     32: compiling,
     35: reuse,
-    39: fences,
+    40: fences,
 }
 
 if __name__ == "__main__":
