@@ -49,13 +49,14 @@ def test_estimates_are_the_default() -> None:
 
 
 def test_a_layer_that_was_measured_to_be_faster_in_rows_is_plain() -> None:
-    assert in_blocks(Table({("conv2d", PLAIN): 1.0, ("conv2d", BLOCKS): 1e6})) == ["conv2d_1", "conv2d_2"]
+    slow: dict[tuple[str, Decision], float] = {("conv2d", PLAIN): 1.0, ("conv2d", BLOCKS): 1e6}
+    assert in_blocks(Table(slow)) == ["conv2d_1", "conv2d_2"]
 
 
 def test_neighbours_follow_where_moving_costs_more_than_they_lose() -> None:
-    slow = {("conv2d_1", PLAIN): 1.0, ("conv2d_1", BLOCKS): 1e6}
+    slow: dict[tuple[str, Decision], float] = {("conv2d_1", PLAIN): 1.0, ("conv2d_1", BLOCKS): 1e6}
     assert in_blocks(Table(slow)) == ["conv2d", "conv2d_2"]
-    dear = {name: 1e5 for name in ("conv2d", "relu", "conv2d_1", "relu_1", "conv2d_2", "relu_2")}
+    dear = dict.fromkeys(("conv2d", "relu", "conv2d_1", "relu_1", "conv2d_2", "relu_2"), 1e5)
     assert in_blocks(Table(slow, dear)) == []
 
 
@@ -63,5 +64,7 @@ def test_what_can_not_be_is_not_believed_by_any_table() -> None:
     g = Graph()
     y = g.add("relu", [conv(g, g.input("x", (1, 6, 12, 12), f32), 6)])
     graph = one_output(g, g.add("exp", [g.add("reshape", [y], shape=(6, 144))]))
-    reshaped = {(n.output.name, BLOCKS): 0.0 for n in graph.nodes if n.op in ("reshape", "exp")}
+    reshaped: dict[tuple[str, Decision], float] = {
+        (n.output.name, BLOCKS): 0.0 for n in graph.nodes if n.op in ("reshape", "exp")
+    }
     assert not [n for n in nodes_in_blocks(graph, Choosing(FOUR, costs=Table(reshaped))) if n.op in ("reshape", "exp")]
