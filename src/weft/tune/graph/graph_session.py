@@ -25,7 +25,7 @@ SHARE: Final = 0.4
 """The part of a session that the graph takes at most: its kernels are tuned for whatever plan it has afterwards."""
 
 FINALISTS: Final = 2
-"""The plans that the whole model is measured with, the fastest of the search."""
+"""The plans that the whole model is measured with."""
 
 Compare: TypeAlias = Callable[[Compilation, Compilation], Interval]
 """Returns the time of one compiled model relative to that of another."""
@@ -141,7 +141,7 @@ def _search(tuner: GraphTuner, budget: Budget, tell: Tell | None) -> str:
 def _floor(tuner: GraphTuner, compare: Compare) -> tuple[Plan | None, Interval | None]:
     """Returns the plan by which the whole model is fastest, and its time relative to that before; None where none is faster."""
     found: list[tuple[float, Plan, Interval]] = []
-    for trial in tuner.faster[:FINALISTS]:
+    for trial in tuner.finalists(FINALISTS):
         ratio = compare(tuner.forms.build(trial.plan), tuner.incumbent)
         if ratio.high < 1:
             found.append((ratio.middle, trial.plan, ratio))

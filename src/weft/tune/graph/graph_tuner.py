@@ -50,6 +50,9 @@ PRIOR: Final = 0.05
 TYPICAL: Final = 4.0
 """Seconds that a plan is taken to need before one was tried."""
 
+MOST_RESUMED: Final = 40
+"""Plans of sessions before that are learned from, the latest: each takes as long as the passes over the graph."""
+
 MOST_KNOWN: Final = 20
 """Plans that are put together from measured kernels before one with a new kernel is to be measured."""
 
@@ -127,6 +130,14 @@ class GraphTuner:
         """The plan whose run took least, None if none took less than the incumbent's."""
         return next(iter(self.faster), None)
 
+    def finalists(self, most: int) -> list[GraphTrial]:
+        """Returns the plans to measure longer: that which is best by what is known of kernels, then those whose runs took least."""
+        self.costs.hope = NEVER
+        planner = Choosing(self.incumbent.target, costs=self.costs)
+        self.forms.decided(planner)
+        solved = [t for t in self.trials if t.ratio is not None and t.plan == planner.plan]
+        return list({id(t): t for t in (*solved, *self.faster)}.values())[:most]
+
     @property
     def seconds(self) -> float:
         """The seconds of a run by the incumbent, in its kernels."""
@@ -154,7 +165,7 @@ class GraphTuner:
         return self._measure(self._next)
 
     def conclude(self) -> GraphTrial | None:
-        """Measures the plan that is best by what is known alone; None where it is the incumbent's, or was measured."""
+        """Measures the plan that is best by what is known of kernels; None where it is the incumbent's, or was measured."""
         return self._measure(self._propose(NEVER))
 
     def _measure(self, proposal: _Proposal | None) -> GraphTrial | None:
@@ -278,9 +289,10 @@ class GraphTuner:
 
     def _resume(self) -> None:
         """Learns from the plans that were measured before, by the times that are kept of their kernels."""
-        for m in self.store.measurements(self.workload.digest, self.hardware.digest):
-            if m.weft != weft.__version__ or m.plan in self._seen:
-                continue
+        kept = {m.plan: m for m in self.store.measurements(self.workload.digest, self.hardware.digest)}
+        new = [m for m in kept.values() if m.weft == weft.__version__ and m.plan not in self._seen]
+        self._seen.update(m.plan for m in new[:-MOST_RESUMED])
+        for m in new[-MOST_RESUMED:]:
             try:
                 plan = parse_plan(m.plan)
                 fused = self.forms.decided(Following(plan))
