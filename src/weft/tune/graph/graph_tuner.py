@@ -131,7 +131,7 @@ class GraphTuner:
         return next(iter(self.faster), None)
 
     def finalists(self, most: int) -> list[GraphTrial]:
-        """Returns the plans to measure longer: that which is best by what is known of kernels, then those whose runs took least."""
+        """Returns the plans to measure longer: the best by what is known of kernels, then those whose runs took least."""
         self.costs.hope = NEVER
         planner = Choosing(self.incumbent.target, costs=self.costs)
         self.forms.decided(planner)
