@@ -6,16 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import onnx
 import pytest
 from tests.models import mlp
+from tests.tune.graph.made_up_times import MadeUpMachine, by_panel
 
 import weft
 from weft.cli.records.export_pack import export_packs
-from weft.cost import Parallel, addressed
+from weft.cost import Panel, Parallel, Plan, addressed
+from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.options import CompileOptions
 from weft.records import Store
+from weft.runtime.model import Model
 from weft.support.errors import InputError
+from weft.targets import host
 from weft.tune import tune_model
 from weft.tune import tuning_session as sessions
 from weft.tune.measure import Interval, Measured, RunJob, measurer
@@ -52,7 +57,7 @@ ONE_KERNEL: Final = mlp(widths=(24, 64))
 
 
 def tune(path: Path, model: onnx.ModelProto | None = None, **options: object) -> TuneReport:
-    given: dict[str, Any] = {"trials": 12, "tuner": "random", "shapes": SHAPES, **options}
+    given: dict[str, Any] = {"trials": 12, "tuner": "random", "shapes": SHAPES, "graph": False, **options}
     return tune_model.tune(mlp() if model is None else model, records=path, **given)
 
 
@@ -159,6 +164,93 @@ def test_a_search_begins_with_the_plan_of_the_pack(
     assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)
     with Store(tmp_path / "new.db") as store:
         assert plans & {r.plan for r in store.records()}
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A machine where matrix products take half the time by panels of one vector, of so many columns, and no kernel is faster."""
+    panel = host().isa.vector_bits // 32
+    MadeUpMachine(by_panel(panel)).install(monkeypatch, is_built=True)
+    monkeypatch.setattr(measurer, "run", Machine(1.2))
+    return panel
+
+
+WIDE: Final = mlp(widths=(24, 64, 64))
+
+
+def tune_wide(path: Path, **options: Any) -> TuneReport:
+    return tune_model.tune(WIDE, records=path, tuner="random", shapes=SHAPES, **{"trials": 12, **options})
+
+
+def panels(plan: Plan) -> set[int]:
+    return {s.decision.columns for s in plan.steps if isinstance(s.decision, Panel)}
+
+
+def test_a_plan_of_the_graph_is_recorded_and_followed(database: Path, narrow: int, is_faster: None) -> None:
+    seen: list[str] = []
+    report = tune_wide(database, watch=lambda status: seen.append(status.task.name))
+    assert report.graph is not None
+    assert report.graph.kept is not None
+    assert panels(report.graph.kept) == {narrow}
+    assert report.ratio == Interval(0.7, 0.8, 0.9)
+    assert report.measured <= 12
+    assert seen[0] == "layouts and algorithms"
+    made = weft.build(WIDE, options=CompileOptions(records=str(database)), shapes=SHAPES)
+    assert made.graph_plan == report.graph.kept
+    assert made.package.notes["records"] == "the graph"
+    plain = weft.build(WIDE, shapes=SHAPES)
+    assert panels(plain.graph_plan) != {narrow}
+    inputs = random_inputs(plain.package.inputs)
+    np.testing.assert_allclose(Model(made.package)(**inputs), Model(plain.package)(**inputs), rtol=1e-5, atol=1e-6)
+
+
+def test_a_second_session_begins_with_the_plan_that_was_kept(database: Path, narrow: int, is_faster: None) -> None:
+    first = tune_wide(database).graph
+    again = tune_wide(database).graph
+    assert first is not None
+    assert again is not None
+    assert again.before == first.kept
+    assert again.kept is None
+    with Store(database) as store:
+        assert [r.plan for r in store.records()] == [str(first.kept)]
+
+
+def test_a_plan_that_makes_the_model_slower_is_not_recorded(
+    database: Path, narrow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tune_model, "compare_models", lambda *_: Interval(0.98, 1.02, 1.06))
+    report = tune_wide(database)
+    assert report.graph is not None
+    assert report.graph.trials
+    assert (report.graph.kept, report.ratio) == (None, None)
+    with Store(database) as store:
+        assert list(store.records()) == []
+    followed = weft.build(WIDE, options=CompileOptions(records=str(database)), shapes=SHAPES)
+    assert followed.graph_record is None
+
+
+def test_kernels_are_those_of_the_plan_that_was_kept(
+    database: Path, narrow: int, is_faster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(0.5))
+    report = tune_wide(database, trials=20)
+    assert report.winners
+    made = weft.build(WIDE, options=CompileOptions(records=str(database)), shapes=SHAPES)
+    assert made.graph_record is not None
+    won = {w.task.workload.digest for w in report.winners}
+    assert {r.workload for r in made.requests.values() if r.record is not None} == won
+
+
+def test_an_interrupt_while_the_graph_is_searched_ends_the_session(
+    database: Path, narrow: int, is_faster: None
+) -> None:
+    def watch(status: Status) -> None:
+        raise KeyboardInterrupt
+
+    report = tune_wide(database, watch=watch)
+    assert report.reason == "it was interrupted"
+    assert report.graph is not None
+    assert report.measured == len(report.graph.trials) == 1
 
 
 def test_wrong_arguments(database: Path) -> None:

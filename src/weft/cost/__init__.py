@@ -35,6 +35,7 @@ from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
 from weft.cost.plans.answering import Address, Answering, addressed
+from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step, parse_plan, subject_of
 from weft.cost.plans.planner import (
     Accept, Candidates, Choose, Choosing, Following, Planner, Question, SolveJointly, by_cost, cheapest,
@@ -63,7 +64,7 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "CONDITION_ROUNDS", "DIRECT", "ENTRY_CYCLES", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
+    "CONDITION_ROUNDS", "DIRECT", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
     "GAIN", "KEPT_LOOP_PROOFS", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
     "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES",
     "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
@@ -73,7 +74,7 @@ __all__ = [
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Address",
     "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
-    "Convolution", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",
+    "Convolution", "CostSource", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",
     "FusePanels", "Gemv", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest",
     "MergeAxes", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",

@@ -11,6 +11,7 @@ from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.fusion.put_checks_last import put_checks_last
 from weft.graph.fusion.sixteen_bit_rounding import computes_with_rounded
+from weft.graph.layout.channel_blocks import name_without_blocks
 from weft.graph.memory.in_place import find_in_place
 from weft.graph.memory.order_groups import order_groups
 from weft.graph.memory.place_concats import place_concats
@@ -55,6 +56,7 @@ __all__ = [
     "graph_text",
     "guard_indices",
     "match",
+    "name_without_blocks",
     "optimize",
     "order_groups",
     "place_concats",

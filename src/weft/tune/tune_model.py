@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from weft.driver.build import Compilation, build
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.driver.check_target import check_runs_here
+from weft.driver.hardware import hardware_of
 from weft.driver.measure.random_inputs import random_inputs
 from weft.driver.options import CompileOptions
 from weft.records import Store
@@ -22,9 +25,10 @@ from weft.runtime.model import Model
 from weft.support.arguments import check_threads
 from weft.support.errors import InputError
 from weft.support.knobs import PRETUNED
+from weft.tune.graph import SHARE, Budget, GraphReport, GraphTuner, tune_graph
 from weft.tune.measure import Interval, median_interval
 from weft.tune.tasks import tasks_of
-from weft.tune.tuning_session import Session, TuneOptions, TuneReport, Watch, Winner
+from weft.tune.tuning_session import HOPE, GraphTask, Session, Status, TuneOptions, TuneReport, Watch, Winner
 
 COMPARED: Final = 3.0
 """Seconds for which the tuned model and the one before are called in turns."""
@@ -47,8 +51,12 @@ def tune(
     shapes: Shapes | None = None,
     watch: Watch | None = None,
     cluster: str | None = None,
+    graph: bool = True,
 ) -> TuneReport:
     """Searches faster schedules for the kernels of *model*, for at most *minutes*, and at most *trials* candidates in all.
+
+    Before, unless *graph* is false, the choices across the graph are measured: layouts, algorithms of convolutions, the packing
+    of matrices, fusion. The kernels are those of the graph that is fastest.
 
     *model*, *target* and *shapes* are as for `weft.compile`; dynamic dimensions need a size. What is found is stored in the
     database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
@@ -61,18 +69,62 @@ def tune(
     database can't be written.
     """
     options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed, cluster)
-    cache = default_cache()
+    begin, cache = perf_counter(), default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")
     with Store(records) as store:
-        made = build(model, machine, RULES, shapes, cache)
-        inputs = random_inputs(made.package.inputs)
-        session = Session(tasks_of(made, inputs, options.threads), options, store, watch)
-        report = session.run()
+        followed = CompileOptions(records=os.fspath(records))
+        before = build(model, machine, followed, shapes, cache)
+        inputs = random_inputs(before.package.inputs)
+        found = _tuned_graph(before, inputs, followed, options, store, watch) if graph else None
+        plan = before.graph_plan if found is None or found.kept is None else found.kept
+        made = build(model, machine, RULES, shapes, cache, graph_plan=plan)
+        tried = 0 if found is None else len(found.trials)
+        tasks, spent = tasks_of(made, inputs, options.threads), perf_counter() - begin
+        session = Session(tasks, options, store, watch, spent=spent, tried=tried)
+        is_stopped = found is not None and found.is_interrupted
+        report = session.nothing("it was interrupted") if is_stopped else session.run()
+        report.graph = found
         report.ratio = _kept(model, made, report.winners, store, shapes, options.threads)
         if report.ratio is None:
             report.winners.clear()
+        if found is not None and found.kept is not None:
+            report.ratio = found.ratio
+            if report.winners:
+                tuned = build(model, machine, followed, shapes, cache)
+                report.ratio = compare_models(tuned, before, options.threads)
     return report
+
+
+def _tuned_graph(
+    before: Compilation,
+    inputs: Mapping[str, np.ndarray[Any, Any]],
+    followed: CompileOptions,
+    options: TuneOptions,
+    store: Store,
+    watch: Watch | None,
+) -> GraphReport:
+    """Searches the plans of a model's graph, and stores the one to keep."""
+    begin, budget = perf_counter(), 60 * options.minutes
+    hardware = hardware_of(before.target)
+    tuner = GraphTuner(before, followed, inputs, store, hardware, threads=options.threads, cache=default_cache())
+
+    def tell(at_work: GraphTuner) -> None:
+        if watch is not None:
+            best, tried = at_work.best, sum(t.second > 0 for t in at_work.trials)
+            speedup = 1.0 if best is None or best.ratio is None else 1 / best.ratio.middle
+            watch(Status(GraphTask(), 1.0, speedup, tried, perf_counter() - begin, budget))
+
+    trials = None if options.trials is None else int(SHARE * options.trials)
+    found = tune_graph(
+        tuner,
+        Budget(SHARE * budget, trials, HOPE / budget),
+        lambda new, old: compare_models(new, old, options.threads),
+        tell,
+    )
+    if found.record is not None:
+        store.add(hardware, tuner.workload, found.record)
+    return found
 
 
 def _positive(minutes: object) -> float:
@@ -91,7 +143,8 @@ def _kept(
         path = str(Path(folder) / "winners.db")
         with Store(path) as found:
             found.add(*[e for w in winners for e in (w.task.workload, w.record)])
-            tuned = build(model, made.target, replace(RULES, records=path), shapes, default_cache())
+            followed = replace(RULES, records=path)
+            tuned = build(model, made.target, followed, shapes, default_cache(), graph_plan=made.graph_plan)
             ratio = compare_models(tuned, made, threads)
             if ratio.high >= 1:
                 return None

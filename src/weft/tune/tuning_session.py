@@ -19,6 +19,7 @@ from weft.driver.cache.cache_key import compiler_facts
 from weft.driver.hardware import hardware_of
 from weft.records import Hardware, Measurement, Pack, Record, Store, Workload, pack_folder
 from weft.support.errors import ParseError
+from weft.tune.graph import GraphReport
 from weft.tune.measure import Interval, cluster_executor, local_executors
 from weft.tune.space import Knob
 from weft.tune.strategies import strategy
@@ -66,9 +67,10 @@ class Winner:
 class TuneReport:
     """What a session did: its tasks, the trials of each by its workload, the winners, and the *reason* for which it ended.
 
-    `ratio` is the time of the whole model with the winners, relative to that before; None where none were recorded. `knobs` are
-    those of each workload's space, which the points of its trials are indices of; `run_seconds` are those of all
-    kernels in a run, too short ones included.
+    `ratio` is the time of the whole model with all that was recorded, relative to that before; None where nothing was. `knobs`
+    are those of each workload's space, which the points of its trials are indices of; `run_seconds` are those of all
+    kernels in a run, too short ones included. `graph` tells of the plans of the graph, whose kernels the tasks are; None where
+    these were not searched.
     """
 
     tasks: Sequence[Task]
@@ -79,11 +81,12 @@ class TuneReport:
     ratio: Interval | None = None
     knobs: Mapping[str, Sequence[Knob]] = field(default_factory=dict)
     run_seconds: float = 0.0
+    graph: GraphReport | None = None
 
     @property
     def measured(self) -> int:
-        """How many candidates were tried."""
-        return sum(map(len, self.trials.values()))
+        """How many candidates were tried, plans of the graph among them."""
+        return sum(map(len, self.trials.values())) + (0 if self.graph is None else len(self.graph.trials))
 
     def trials_of(self, task: Task) -> list[Trial]:
         """Returns the candidates that were tried for *task*."""
@@ -99,6 +102,13 @@ class TuneReport:
 
 
 @dataclass(frozen=True)
+class GraphTask:
+    """The search of the graph's plans, as a `Status` names it."""
+
+    name: str = "layouts and algorithms"
+
+
+@dataclass(frozen=True)
 class Status:
     """What a session tells while it runs.
 
@@ -106,7 +116,7 @@ class Status:
     *trials* candidates in *seconds* of *budget*.
     """
 
-    task: Task
+    task: Task | GraphTask
     share: float
     speedup: float
     trials: int
@@ -118,17 +128,29 @@ Watch = Callable[[Status], object]
 
 
 class Session:
-    """Tunes the kernels of one compiled model, in the processes of this machine or of a cluster."""
+    """Tunes the kernels of one compiled model, in the processes of this machine or of a cluster.
 
-    def __init__(self, tasks: Sequence[Task], options: TuneOptions, store: Store, watch: Watch | None = None) -> None:
+    *spent* are the seconds, and *tried* the candidates, that the session took before it comes to them.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        options: TuneOptions,
+        store: Store,
+        watch: Watch | None = None,
+        *,
+        spent: float = 0.0,
+        tried: int = 0,
+    ) -> None:
         self.whole = sum(t.seconds for t in tasks)
         self.tasks = [t for t in tasks if t.seconds >= LEAST_SHARE * self.whole]
         self.options, self.store, self.watch = options, store, watch
         self.strategy = strategy(options.tuner)
         self.hardware = hardware_of(self.tasks[0].target) if self.tasks else Hardware("")
         self.tuners: dict[int, TaskTuner] = {}
-        self.begin = perf_counter()
-        self.count = 0
+        self.begin = perf_counter() - spent
+        self.tried = self.count = tried
 
     @property
     def elapsed(self) -> float:
@@ -138,7 +160,7 @@ class Session:
     @property
     def is_over(self) -> bool:
         """Whether the time, or the number of trials, is used up."""
-        begun = sum(t.begun for t in self.tuners.values())
+        begun = self.tried + sum(t.begun for t in self.tuners.values())
         spent = self.options.trials is not None and begun >= self.options.trials
         return spent or self.elapsed >= 60 * self.options.minutes
 
@@ -151,6 +173,10 @@ class Session:
         trials = {t.task.workload.digest: t.trials for t in self.tuners.values()}
         knobs = {t.task.workload.digest: t.space.knobs for t in self.tuners.values()}
         return TuneReport(self.tasks, trials, winners, self.elapsed, reason, knobs=knobs, run_seconds=self.whole)
+
+    def nothing(self, reason: str) -> TuneReport:
+        """Returns the report of a session that ended before it came to any kernel."""
+        return TuneReport(self.tasks, {}, [], self.elapsed, reason, run_seconds=self.whole)
 
     def _executors(self) -> tuple[Executor, Executor]:
         """Returns who builds, and who runs."""

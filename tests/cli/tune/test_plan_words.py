@@ -80,10 +80,10 @@ def test_words(decision: Decision, words: str) -> None:
     assert words_of(decision) == words
 
 
-def test_both_alternatives_of_every_rule_have_words() -> None:
+def test_both_alternatives_of_every_question_have_words() -> None:
     either = {
         kind
         for kind in Decision.__subclasses__()
-        if kind.__module__.startswith("weft.cost.rules") and [f.type for f in fields(kind)] == ["bool"]
+        if kind.__module__.startswith("weft.cost.") and [f.type for f in fields(kind)] == ["bool"]
     }
     assert either == set(EITHER)

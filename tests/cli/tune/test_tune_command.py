@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.cli.commands import Cli
+from tests.tune.graph.made_up_times import MadeUpMachine, by_panel
 from tests.tune.test_tuning_session import Machine
 
 from weft.cli.tune import command
 from weft.cli.tune.live_table import TICKS, LiveTable, curve
+from weft.targets import host
 from weft.tune import tune_model, tuning_session
 from weft.tune.measure import Interval, measurer
 
@@ -26,7 +28,8 @@ def tune(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return cli
 
 
-OPTIONS = ("mlp.onnx", "--shape", "batch=4", "--tuner", "random", "--trials", 8, "--records", "found.db")
+SEARCH = ("mlp.onnx", "--shape", "batch=4", "--tuner", "random", "--records", "found.db")
+OPTIONS = (*SEARCH, "--trials", 8, "--no-graph")
 
 
 def test_what_was_found_is_told(tune: Cli) -> None:
@@ -53,6 +56,38 @@ def test_json(tune: Cli) -> None:
     assert found["candidates"] == 8
     assert found["ratio"] == 0.8
     assert {k["ratio"] for k in found["kernels"]} <= {0.5, None}
+
+
+@pytest.fixture
+def narrow(tune: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command, on a machine where matrix products take half the time by panels of one vector."""
+    panel = host().isa.vector_bits // 32
+    MadeUpMachine(by_panel(panel)).install(monkeypatch, is_built=True)
+    monkeypatch.setattr(measurer, "run", Machine(1.1))
+    return tune
+
+
+def test_layouts_and_algorithms_are_told_in_words(narrow: Cli) -> None:
+    done = narrow("tune", *SEARCH, "--trials", 12)
+    said = " ".join(done.out.split())
+    assert "Layouts and algorithms: tried " in said
+    assert "Kept a plan with " in said
+    assert "80.0% of the time before (78.0% - 82.0%)" in said
+    assert "no record was made" not in said
+
+
+def test_layouts_and_algorithms_in_json_and_on_the_page(narrow: Cli) -> None:
+    found = json.loads(narrow("tune", *SEARCH, "--trials", 12, "--json", "--report", "tuning.html").out)
+    assert found["graph"]["kept"] is True
+    assert found["graph"]["plans"] <= 4
+    assert (found["ratio"], found["graph"]["ratio"]) == (0.8, 0.8)
+    assert {c["question"] for c in found["graph"]["changes"]} == {"the width of a matrix's panels"}
+    assert all(len(q["seconds"]) > 1 for q in found["graph"]["questions"])
+    page = Path("tuning.html").read_text(encoding="utf-8")
+    assert "<h2>Layouts and algorithms</h2>" in page
+    assert "What the new plan does otherwise" in page
+    none = json.loads(narrow("tune", *OPTIONS, "--json").out)
+    assert none["graph"] is None
 
 
 def test_a_page_about_the_search(tune: Cli) -> None:
@@ -143,6 +178,8 @@ def test_the_table_names_the_task_at_work(tune: Cli) -> None:
             console.print(table.table(status))
         seen.append(text.get())
 
-    tune_model.tune("mlp.onnx", records="found.db", trials=3, tuner="random", shapes={"batch": 4}, watch=watch)
+    tune_model.tune(
+        "mlp.onnx", records="found.db", trials=3, tuner="random", shapes={"batch": 4}, watch=watch, graph=False
+    )
     assert len(seen) == 3
     assert all("> " in s and "2.00" in s and "candidates" in s for s in seen)

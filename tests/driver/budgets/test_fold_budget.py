@@ -70,6 +70,15 @@ def test_what_is_beyond_the_budget_is_computed_when_the_model_runs(monkeypatch: 
     np.testing.assert_array_equal(weft.Model(made.package)(np.ones(4096, np.float32)), 16 * c)
 
 
+def test_a_graph_that_is_compiled_again_has_the_same_budget() -> None:
+    graph = from_onnx(constant_chain(4, "Concat"))
+    graph.fold_budget.begin([])
+    bytes_left = graph.fold_budget._left
+    forms = {str(weft.build(graph).fused) for _ in range(3)}
+    assert len(forms) == 1
+    assert graph.fold_budget._left == bytes_left
+
+
 def test_the_budget_grows_with_the_constants_of_the_model() -> None:
     small, large = FoldBudget(), FoldBudget()
     small.begin([100])

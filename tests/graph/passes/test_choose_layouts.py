@@ -68,10 +68,10 @@ def test_text_before_and_after() -> None:
         "  pack_channels: f32[1, 2, 6, 6, 4] = pack_channels(x, block=4)\n"
         "  conv2d_blocked: f32[1, 2, 6, 6, 4] = conv2d_blocked(pack_channels, w_packed, none, dilations=(1, 1), "
         "group=1, pads=(1, 1, 1, 1), strides=(1, 1))\n"
-        "  conv2d_blocked_1: f32[1, 2, 6, 6, 4] = conv2d_blocked(conv2d_blocked, w_packed.1, none, dilations=(1, 1), "
+        "  conv2d_1_blocked: f32[1, 2, 6, 6, 4] = conv2d_blocked(conv2d_blocked, w_packed.1, none, dilations=(1, 1), "
         "group=1, pads=(0, 0, 0, 0), strides=(1, 1))\n"
-        "  relu_1: f32[1, 2, 6, 6, 4] = relu(conv2d_blocked_1)\n"
-        "  relu: f32[1, 8, 6, 6] = unpack_channels(relu_1, channels=8)\n"
+        "  relu_blocked: f32[1, 2, 6, 6, 4] = relu(conv2d_1_blocked)\n"
+        "  relu: f32[1, 8, 6, 6] = unpack_channels(relu_blocked, channels=8)\n"
         "  return y=relu\n"
     )
 

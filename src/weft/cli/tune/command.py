@@ -21,6 +21,7 @@ from weft.cli.console import (
     print_text,
 )
 from weft.cli.output_files import check_result
+from weft.cli.tune.graph_words import graph_facts, graph_sentence
 from weft.cli.tune.live_table import live_table
 from weft.cli.tune.tuning_page import tuning_page
 from weft.runtime.artifact import is_artifact
@@ -56,10 +57,13 @@ def tune(
             "--report", metavar="PAGE", help="Write a page about the search, for a browser.", show_default=False
         ),
     ] = None,
+    graph: Annotated[
+        bool, typer.Option("--graph/--no-graph", help="Measure layouts and algorithms, too, before the kernels.")
+    ] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Search faster schedules for the kernels of MODEL.
+    """Search faster layouts, algorithms and schedules for MODEL.
 
     Each candidate is compared with what the compiler does without a search, in turns. What is faster beyond noise is kept in DB,
     for `weft compile MODEL --records DB` and all other commands that take --records. Ctrl-C ends the search and keeps all.
@@ -77,9 +81,8 @@ def tune(
     if report is not None:
         _check_page(report, model, records)
     with live_table(quiet or as_json) as watch:
-        found = tune_model(
-            model, minutes, records, trials, tuner, target, threads, seed, parse_shapes(shape) or None, watch, cluster
-        )
+        shapes = parse_shapes(shape) or None
+        found = tune_model(model, minutes, records, trials, tuner, target, threads, seed, shapes, watch, cluster, graph)
     if as_json:
         print_json({**facts_of(found), **({} if report is None else {"page": str(report)})})
     else:
@@ -112,6 +115,7 @@ def facts_of(report: TuneReport) -> dict[str, object]:
         "ratio_low": None if ratio is None else ratio.low,
         "ratio_high": None if ratio is None else ratio.high,
         "stopped": report.reason,
+        "graph": None if report.graph is None else graph_facts(report.graph),
         "kernels": [
             {
                 "name": task.name,
@@ -136,6 +140,8 @@ def _show(report: TuneReport, records: Path) -> None:
         now = "" if winner is None else f"{winner.ratio.middle:.0%} ({winner.ratio.low:.0%} - {winner.ratio.high:.0%})"
         rows.append([task.name, human_time(task.seconds), str(len(report.trials_of(task))), now])
     print_table(COLUMNS, rows, elastic="kernel")
+    if report.graph is not None:
+        print_text(f"\n{graph_sentence(report.graph)}")
     rate = report.measured / max(report.seconds, 1e-9)
     print_text(f"\n{report.measured} candidates in {human_time(report.seconds)}, {rate:.1f} a second; {report.reason}")
     if report.ratio is None:

@@ -11,9 +11,12 @@ from weft.cost import (
     Borders,
     CacheTile,
     Decision,
+    DilationPhases,
     FusePanels,
     Inline,
     InnerOrder,
+    Layout,
+    MergeAxes,
     OnePass,
     Order,
     OuterOrder,
@@ -21,6 +24,7 @@ from weft.cost import (
     Plan,
     Prefetch,
     PrefetchSteps,
+    Recompute,
     ReduceOrder,
     ReduceTile,
     RegisterTile,
@@ -28,11 +32,18 @@ from weft.cost import (
     SharePatches,
     SkipPadding,
     Tile,
+    TransposedPhases,
+    Winograd,
     WriteOut,
     addressed,
 )
 
 EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
+    DilationPhases: ("images of their own", "left in one"),
+    Layout: ("channels in blocks", "plain, channel by channel"),
+    MergeAxes: ("made one", "left apart"),
+    Recompute: ("fused, and computed each time", "computed once, and stored"),
+    TransposedPhases: ("computed apart", "interleaved"),
     Borders: ("inlined", "copied with their padding first"),
     FusePanels: ("fused into one", "one inside the other"),
     Inline: ("inlined", "computed by itself"),
@@ -99,6 +110,14 @@ def _tile(decision: Tile) -> str:
     outer = (decision.outer_rows,) if decision.outer_rows > 1 else ()
     columns = (decision.columns,) if decision.columns > 1 else ()
     return f"{_times(*outer, decision.rows, *columns, decision.width)} elements"
+
+
+@words_of.register
+def _winograd(decision: Winograd) -> str:
+    if decision.is_direct:
+        return "directly"
+    sizes = "of several sizes up to " if decision.mixed else "of "
+    return f"Winograd's tiles {sizes}{_times(decision.tile, decision.tile)}, {_times(*decision.patch)} at a time"
 
 
 @words_of.register

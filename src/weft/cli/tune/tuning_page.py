@@ -11,6 +11,7 @@ import weft
 from weft.cli.console import human_seconds, human_time
 from weft.cli.report.page import frame_style
 from weft.cli.tune.candidate_fates import FATES, count_fates
+from weft.cli.tune.graph_card import graph_section
 from weft.cli.tune.kernel_card import kernel_card, ratio_text, share_text
 from weft.cli.tune.markup import Markup, element, joined
 from weft.cli.tune.page_parts import Meter, card, meters, section, tile
@@ -41,7 +42,13 @@ def tuning_page(title: str, report: TuneReport, machine: Mapping[str, object]) -
     parts = {
         "title": joined(title),
         "style": frame_style() + _asset("tuning.css"),
-        "content": joined(_summary(title, report, machine), _candidates(report), _kernels(report), _time(report)),
+        "content": joined(
+            _summary(title, report, machine),
+            _candidates(report),
+            graph_section(report.graph),
+            _kernels(report),
+            _time(report),
+        ),
         "foot": joined(f"Weft {weft.__version__}"),
     }
     return re.sub(r"<!--(\w+)-->", lambda place: parts[place[1]], _asset("tuning.html"))
@@ -78,7 +85,7 @@ def _summary(title: str, report: TuneReport, machine: Mapping[str, object]) -> M
 
 def _candidates(report: TuneReport) -> Markup:
     counts = count_fates(t for trials in report.trials.values() for t in trials)
-    rows = [Meter(FATES[fate], n / report.measured, str(n)) for fate, n in counts.items()]
+    rows = [Meter(FATES[fate], n / sum(counts.values()), str(n)) for fate, n in counts.items()]
     note = "By their short measurement in the search. The best of each kernel was measured again, longer."
     return section("candidates", "What became of the candidates", note, card(meters(rows)))
 

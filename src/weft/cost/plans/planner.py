@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
+from weft.cost.plans.costs import ESTIMATED, CostSource
 from weft.cost.plans.plan import PROGRAM, Candidate, D, Decision, Plan, Step
 from weft.support.errors import ScheduleError
 from weft.targets import Target
@@ -25,7 +26,7 @@ Choose: TypeAlias = Callable[[Sequence[Candidate[Any]]], Candidate[Any]]
 Accept: TypeAlias = Callable[[D], bool]
 """Tells whether a decision may stand: a test that takes too long for all candidates, and some candidate passes."""
 
-SolveJointly: TypeAlias = "Callable[[Target, Choose], Sequence[Question]]"
+SolveJointly: TypeAlias = "Callable[[Target, Choose, CostSource], Sequence[Question]]"
 """Puts questions whose costs depend on one another: after each answer, the candidates left are those that fit the answers."""
 
 _MAKE_ANEW: Final = (
@@ -115,11 +116,12 @@ class Question:
 
 
 class Choosing(Planner):
-    """Chooses by the costs on *machine*; `questions` records the choices."""
+    """Chooses by the *costs* on *machine*, by default the estimates; `questions` records the choices."""
 
-    def __init__(self, machine: Target, choose: Choose = cheapest) -> None:
+    def __init__(self, machine: Target, choose: Choose = cheapest, costs: CostSource = ESTIMATED) -> None:
         self.machine = machine
         self.choose = choose
+        self.costs = costs
         self._questions: list[Question] = []
 
     @property
@@ -129,7 +131,7 @@ class Choosing(Planner):
 
     def decide(self, subject: str, kind: type[D], candidates: Candidates[D], accept: Accept[D] = lambda _: True) -> D:
         """Returns the candidate that `choose` takes, of those that are accepted."""
-        found = tuple(candidates(self.machine))
+        found = self.costs.ranked(subject, candidates(self.machine))
         chosen = self.choose(found)
         while not accept(chosen.decision):
             found = tuple([c for c in found if c is not chosen])
@@ -138,7 +140,7 @@ class Choosing(Planner):
 
     def decide_jointly(self, subjects: Sequence[str], kind: type[D], solve: SolveJointly) -> list[D]:
         """Returns the candidates that `choose` takes as *solve* asks for them."""
-        questions = solve(self.machine, self.choose)
+        questions = solve(self.machine, self.choose, self.costs)
         assert [q.subject for q in questions] == list(subjects)
         return [self._noted(q, kind) for q in questions]
 

@@ -5,7 +5,8 @@ Forty nodes that each concatenate a constant with itself make a terabyte of one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from weft.cost import FOLDED_TIMES_CONSTANTS, LEAST_FOLDED_BYTES
 
@@ -27,3 +28,12 @@ class FoldBudget:
             return self._left is None
         self._left -= nbytes
         return True
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Gives back at the end what is taken meanwhile: a graph that is compiled again has the same budget again."""
+        left = self._left
+        try:
+            yield
+        finally:
+            self._left = left

@@ -3,7 +3,7 @@
 Each value has up to four alternatives: it is computed plain (NCHW) or blocked, and either kept in that layout alone or copied to
 the other one too. A node that computes its value blocked reads its inputs blocked. A blocked convolution vectorizes over
 channels, a plain one over elements of a row, where it can load these as vectors; the model's own inputs and outputs are plain.
-`cost.layout` estimates the cycles of each alternative, `pbqp` solves the problem.
+`cost.layout` estimates the cycles of each alternative, unless the planner knows what they cost; `pbqp` solves the problem.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from weft.cost import (
     Candidate,
     Choose,
     Convolution,
+    CostSource,
     Form,
     Layout,
     Planner,
@@ -57,8 +58,8 @@ def nodes_in_blocks(graph: Graph, planner: Planner, *, by_winograd: bool = True)
     asked = [n for n in graph.nodes if _has_blocked_form(n)]
     subjects = [subject_of(n.output.name) for n in asked]
 
-    def solve_jointly(machine: Target, choose: Choose) -> list[Question]:
-        answers = _Problem(graph, machine, by_winograd).answers(asked, choose)
+    def solve_jointly(machine: Target, choose: Choose, costs: CostSource) -> list[Question]:
+        answers = _Problem(graph, machine, by_winograd, costs).answers(asked, choose)
         return [Question(s, *answers[n]) for s, n in zip(subjects, asked, strict=True)]
 
     decided = planner.decide_jointly(subjects, Layout, solve_jointly)
@@ -70,11 +71,12 @@ _Answer: TypeAlias = "tuple[tuple[Candidate[Layout], ...], Candidate[Layout]]"
 
 
 class _Problem:
-    """The alternatives of each value, and what they cost in cycles."""
+    """The alternatives of each value, and what they cost: in cycles, or in the unit of *known* costs."""
 
-    def __init__(self, graph: Graph, target: Target, by_winograd: bool) -> None:
+    def __init__(self, graph: Graph, target: Target, by_winograd: bool, known: CostSource) -> None:
         self.target = target
         self.by_winograd = by_winograd
+        self.known = known
         made = [v for n in graph.nodes for v in n.outputs]
         self.values = [v for v in (*graph.inputs, *made) if v.rank > 1]
         self.numbers = {v: k for k, v in enumerate(self.values)}
@@ -108,11 +110,13 @@ class _Problem:
         return found
 
     def _costs(self, v: Value) -> list[float]:
-        """Returns the cycles of each alternative of *v*, its computation included."""
-        n, moving = v.producer, self._moving(v)
+        """Returns the cost of each alternative of *v*, its computation included."""
+        subject, n = subject_of(v.name), v.producer
+        moving = self.known.moving(subject, self._moving(v))
         if n is None or not _has_blocked_form(n):
             return [0.0, moving, inf, inf]
-        plain, blocked = self._plain(n), self._blocked(n)
+        plain = self.known.cycles(subject, Layout(blocks=False), self._plain(n))
+        blocked = self.known.cycles(subject, Layout(blocks=True), self._blocked(n))
         return [plain, plain + moving, blocked, blocked + moving]
 
     def _use(self, v: Value, user: Node) -> None:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from weft.graph.core.graph import Constant, Node
+from typing import Final
+
+from weft.graph.core.graph import Constant, Node, Value
 from weft.graph.fusion.node_facts import keeps_finite
+
+IN_BLOCKS: Final = "_blocked"
+"""The end of the names of values in blocks."""
+
+
+def name_in_blocks(plain: Value) -> str:
+    """Returns the name of *plain* in blocks, so that later questions about it are called the same whatever the rest's layouts."""
+    return f"{plain.name}{IN_BLOCKS}"
+
+
+def name_without_blocks(name: str) -> str:
+    """Returns the name of a value in the plain layout, given that in either."""
+    return name.removesuffix(IN_BLOCKS)
 
 
 def fills_up(node: Node) -> bool:

@@ -15,7 +15,7 @@ from weft.cost import Planner, group_blocks, input_block, output_block
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.assign_layouts import nodes_in_blocks
-from weft.graph.layout.channel_blocks import fills_up
+from weft.graph.layout.channel_blocks import fills_up, name_in_blocks
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr, as_expr
 from weft.ops import Operator
@@ -120,7 +120,7 @@ class _Layouts:
             shape = (as_expr(made // kept * padded // blocks[1]), as_expr(blocks[1]))
             packed = new.add("reshape", [_in_groups(new, bias, kept, padded)], shape=shape)
         operands = [self.blocked(new, x, blocks[0]), weight, packed]
-        twin = new.add("conv2d_blocked", operands, source=node.source, **attributes)
+        twin = new.add("conv2d_blocked", operands, source=node.source, name=name_in_blocks(node.output), **attributes)
         apart = new.add("unpack_groups", [twin], group=attributes["group"], kept=kept)
         return new.add("reshape", [apart], shape=node.output.shape, name=node.output.name)
 
@@ -164,7 +164,8 @@ class _Layouts:
         assert x is not None  # the rules are asked only where it is there
         bias = inputs[2] if len(inputs) > 2 else None
         packed = None if bias is None else new.add("pack_vector", [bias], name=f"{bias.name}_packed", block=blocks[1])
-        twin = new.add(op, [self.blocked(new, x, blocks[0]), weight, packed], source=node.source, **attributes)
+        operands = [self.blocked(new, x, blocks[0]), weight, packed]
+        twin = new.add(op, operands, source=node.source, name=name_in_blocks(node.output), **attributes)
         return self.plain(new, twin, _int(node.output.shape[1]), node)
 
     def pooled(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -172,7 +173,8 @@ class _Layouts:
         x = inputs[0]
         if x is None or x not in self.block_of or not self._allowed(node, x):
             return None
-        twin = new.add(node.op, [self.twins[x, self.block_of[x]]], source=node.source, **node.keywords)
+        there = [self.twins[x, self.block_of[x]]]
+        twin = new.add(node.op, there, source=node.source, name=name_in_blocks(node.output), **node.keywords)
         return self.plain(new, twin, _int(x.shape[1]), node)
 
     def reduced(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -184,7 +186,8 @@ class _Layouts:
         if not self._allowed(node, x):
             return None
         attributes = {**node.keywords, "axes": tuple(sorted(a % 4 for a in axes)), "keepdims": True}
-        twin = new.add(node.op, [self.twins[x, self.block_of[x]]], source=node.source, **attributes)
+        there = [self.twins[x, self.block_of[x]]]
+        twin = new.add(node.op, there, source=node.source, name=name_in_blocks(node.output), **attributes)
         kept = self.plain(new, twin, _int(x.shape[1]), node)
         return kept if node.output.rank == 4 else new.add("reshape", [kept], shape=node.output.shape)
 
@@ -198,7 +201,8 @@ class _Layouts:
         whole = all(isinstance(v.shape[1], Const) and _int(v.shape[1]) % block == 0 for v in present)
         if not whole:
             return None
-        twin = new.add("concat", [self.blocked(new, v, block) for v in present], source=node.source, axis=1)
+        operands = [self.blocked(new, v, block) for v in present]
+        twin = new.add("concat", operands, source=node.source, name=name_in_blocks(node.output), axis=1)
         return self.plain(new, twin, _int(node.output.shape[1]), node)
 
     def mapped(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -214,7 +218,7 @@ class _Layouts:
         twins = [None if v is None else self._operand(new, v, block, channels) for v in inputs]
         if any(t is None and v is not None for t, v in zip(twins, inputs, strict=True)):
             return None
-        twin = new.add(node.op, twins, source=node.source, **node.keywords)
+        twin = new.add(node.op, twins, source=node.source, name=name_in_blocks(node.output), **node.keywords)
         return self.plain(new, twin, channels, node)
 
     def _operand(self, new: Graph, v: Value, block: int, channels: int) -> Value | None:

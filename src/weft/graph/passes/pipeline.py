@@ -117,4 +117,5 @@ def optimize(
     `LoweringError` where a pass crashes; this error names a file, and the command that runs the pass again on the graph in it.
     """
     context = GraphContext(target, evaluator, switches, planner if planner is not None else Choosing(target))
-    return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)
+    with graph.fold_budget.lent():
+        return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)

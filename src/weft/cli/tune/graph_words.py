@@ -1,0 +1,74 @@
+"""What a session found about the graph, its layouts and algorithms, in words and as facts for JSON."""
+
+from __future__ import annotations
+
+from weft.cli.console import human_time
+from weft.cli.tune.plan_words import plan_differences, words_of
+from weft.cost import Decision
+from weft.tune.graph import Answer, GraphReport
+
+
+def graph_sentence(found: GraphReport) -> str:
+    """Returns in a few sentences what was tried for the graph, what was kept, and how good the choices before were."""
+    tried = sum(len(a.seconds) for a in found.answers)
+    searched = (
+        f"Layouts and algorithms: tried {_count(len(found.trials), 'plan')} in {human_time(found.seconds)}, which measured "
+        f"{_count(tried, 'alternative')} of {_count(len(found.answers), 'question')}; {found.reason}."
+    )
+    return f"{searched} {kept_sentence(found)}"
+
+
+def kept_sentence(found: GraphReport) -> str:
+    """Returns what was kept, or why nothing was."""
+    if found.kept is None or found.ratio is None:
+        return (
+            "Kept those before, since no plan made the model faster beyond noise: algorithm by algorithm, they take at most "
+            f"{found.regret:.1%} of a run more than the fastest that were measured."
+        )
+    changes = len(plan_differences(found.before, found.kept))
+    r = found.ratio
+    return f"Kept a plan with {_count(changes, 'other choice')}: {r.middle:.1%} of the time before ({r.low:.1%} - {r.high:.1%})."
+
+
+def graph_facts(found: GraphReport) -> dict[str, object]:
+    """Returns what was found about the graph, for JSON; times in seconds."""
+    kept, ratio = found.kept, found.ratio
+    changes = [] if kept is None else plan_differences(found.before, kept)
+    return {
+        "plans": len(found.trials),
+        "seconds": found.seconds,
+        "stopped": found.reason,
+        "kept": kept is not None,
+        "ratio": None if ratio is None else ratio.middle,
+        "ratio_low": None if ratio is None else ratio.low,
+        "ratio_high": None if ratio is None else ratio.high,
+        "regret": found.regret,
+        "changes": [
+            {"about": d.subject, "question": d.question, "before": d.before, "after": d.after} for d in changes
+        ],
+        "questions": [_question(a) for a in found.answers],
+    }
+
+
+def _question(answer: Answer) -> dict[str, object]:
+    return {
+        "about": answer.subject,
+        "question": question_of(answer),
+        "before": None if answer.before is None else words_of(answer.before),
+        "seconds": {words_of(d): s for d, s in fastest_first(answer)},
+    }
+
+
+def question_of(answer: Answer) -> str:
+    """Returns the question in words."""
+    return next(iter(answer.seconds)).question
+
+
+def fastest_first(answer: Answer) -> list[tuple[Decision, float]]:
+    """Returns the alternatives that could be measured with their seconds, the fastest first."""
+    measured = [(d, s) for d, s in answer.seconds.items() if s != float("inf")]
+    return sorted(measured, key=lambda found: found[1])
+
+
+def _count(n: int, of: str) -> str:
+    return f"{n} {of}{'' if n == 1 else 's'}"
