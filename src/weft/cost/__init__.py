@@ -44,7 +44,16 @@ from weft.cost.rules.prefetch import (
     FusePanels, ImageProblem, Prefetch, PrefetchSteps, StreamProblem, fuse_panel_plans, prefetch_plans,
     prefetch_step_plans,
 )
-from weft.cost.program import ENTRY_CYCLES, LOOP_CYCLES, SHUFFLES, cost_of, nest_cycles, operations_of, predict_cycles
+from weft.cost.program import (
+    ENTRY_CYCLES,
+    LOOP_CYCLES,
+    SHUFFLES,
+    SPILL_CYCLES,
+    cost_of,
+    nest_cycles,
+    operations_of,
+    predict_cycles,
+)
 from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumulator_plans
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
 from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles, rule_plans
@@ -71,7 +80,7 @@ __all__ = [
     "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNSWITCHED",
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
-    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
+    "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SPILL_CYCLES", "SMALLEST_DEFERRED",
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Address",
     "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "CostSource", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",

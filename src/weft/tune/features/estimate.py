@@ -9,6 +9,7 @@ import numpy as np
 from weft.cost import (
     ENTRY_CYCLES,
     LOOP_CYCLES,
+    SPILL_CYCLES,
     Demand,
     fma_cycles,
     l2_cycles,
@@ -72,5 +73,5 @@ def cycles_of(code: StraightCode, caches: tuple[CacheTraffic, CacheTraffic, Cach
     ]
     step = np.stack([arithmetic, loads, code.stores, issue, code.latency])
     demands = np.concatenate([step * (code.entries * code.trips), [l2, np.maximum(l3, memory)]]).T
-    overhead = code.entries * (code.trips * LOOP_CYCLES + ENTRY_CYCLES)
+    overhead = code.entries * (code.trips * (LOOP_CYCLES + code.spilled * SPILL_CYCLES) + ENTRY_CYCLES)
     return np.asarray([Demand(*row).cycles for row in demands.tolist()], np.float64) + overhead

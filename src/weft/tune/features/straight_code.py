@@ -77,13 +77,14 @@ class StraightCode:
 
     @cached_property
     def spilled(self) -> Doubles:
-        """The sums that find no register."""
+        """How often a sum is spilled in one iteration: those that find no register, each time that they are added to."""
         if not self.nest.stored.access.in_registers:
             return np.zeros(len(self.length))
         following = [np.where((a.uses & self.vector).any(axis=1), self.moves(a), 0.0) for a in self._loaded]
         operands: Doubles = np.max([np.zeros(len(self.length)), *following], axis=0)
         needed = self.sums + np.minimum(operands, self.vectors) + 1
-        spilled: Doubles = np.maximum(0.0, needed - self.target.isa.vector_registers)
+        times = self._product(self.unrolled & np.logical_not(self.nest.stored.uses))
+        spilled: Doubles = times * np.maximum(0.0, needed - self.target.isa.vector_registers)
         return spilled
 
     @cached_property
