@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from tests.replay.machines import MACHINES
 from tests.schedule.compiling import HERE
+from tests.schedule.fuzz.choices import all_loops
 from tests.schedule.running import same_results
 from tests.support.jit import load
 
-from weft.cost import Candidate, Choosing, Rule, cheapest
-from weft.loop import Program
+from weft.cost import Candidate, Choosing, RegisterTile, Rule, cheapest, size_of
+from weft.loop import LoopKind, Program
 from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import apply_plan, carry_out
@@ -83,6 +84,18 @@ def test_compiled_sketches_compute_what_the_rules_do(name: str, seed: int) -> No
         load(lower(scheduled, HERE, verify=True), HERE)[1](*arrays)
         results.append(arrays[-1].copy())
     np.testing.assert_array_equal(results[1], results[0])
+
+
+def test_a_tile_narrower_than_a_vector_computes_no_more_than_itself() -> None:
+    """Sums are aligned to the vectors of their own tile: to whole ones, a quarter of a vector would be computed four times."""
+    narrow = RegisterTile((2, 4))
+
+    def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        wanted = [c for c in candidates if c.decision in (Rule("sketch"), narrow)]
+        return wanted[0] if wanted else cheapest(candidates)
+
+    s = carry_out(program_of("matmul", (8, 12), (12, 32)), Choosing(SERVER, choose))
+    assert {size_of(f.extent) for f in all_loops(s) if f.kind is LoopKind.VECTORIZED} == {4}
 
 
 def shape_of(param: Any) -> list[int]:

@@ -16,8 +16,14 @@ from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycl
 from weft.cost.plans.plan import Candidate, Decision
 from weft.targets import Target
 
-WASTE = 0.25
+WASTE = 0.5
 """The most that register tiles may compute beyond the end of an axis, as a part of it."""
+
+FILES = 2
+"""Register files that a register tile may need: where it needs more than one, sums are spilled."""
+
+NARROWEST = 4
+"""The part of a vector that a register tile is wide at least, where it is narrower than one."""
 
 WIDEST = 6
 """Vectors along the last axis of a register tile."""
@@ -106,10 +112,11 @@ class SketchProblem:
 
 
 def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[RegisterTile]]:
-    """Yields the tiles whose sums fit the registers, with little waste at the ends of axes."""
+    """Yields the tiles of so few vectors of sums that they are spilled seldom, and of parts of vectors."""
     lanes = target.lanes(p.element_bytes * 8)
-    most = target.isa.vector_registers - 2
-    widths = dict.fromkeys([min(p.spatial[-1], lanes * v) for v in range(1, WIDEST + 1)])
+    most = target.isa.vector_registers * FILES
+    parts = [lanes // n for n in range(NARROWEST, 1, -1) if lanes % n == 0]
+    widths = dict.fromkeys([min(p.spatial[-1], w) for w in (*parts, *[lanes * v for v in range(1, WIDEST + 1)])])
     sizes = [_tiles_of(e, most, whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]
     for width in [w for w in widths if not p.is_part[-1] or p.spatial[-1] % w == 0] or [min(p.spatial[-1], lanes)]:
         vectors = -(-width // lanes)

@@ -67,7 +67,7 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     middle = [f for a in inner_order.axes if (f := levels[a].middle) is not None]
     s.reorder([*outer, *middle, *[x.inner for x in levels if x.inner is not None]])
     around = [*outer, *middle]
-    s.compute_at(ref, around[-1], align=lanes)
+    s.compute_at(ref, around[-1], align=min(lanes, tile.sizes[-1]))
     s.set_scope(ref, "register")
     depth = len(s.loops(finish)) - len([x for x in levels if x.inner is not None])
     innermost = _schedule_tile(s, ref, depth, parts, sums, p)
