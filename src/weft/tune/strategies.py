@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.support.errors import InputError
-from weft.tune.explore import Annealing, AnnealingOptions, Explorer, Genetic, GridSearch, RandomSearch
+from weft.tune.explore import Annealing, Explorer, Genetic, GridSearch, RandomSearch
 from weft.tune.models import CostModel, Samples, make_model
 from weft.tune.space import PlanSpace
 
@@ -16,25 +16,20 @@ from weft.tune.space import PlanSpace
 class Strategy:
     """An explorer, and the name of the model that it asks, empty for one that asks none."""
 
-    explorer: Callable[[PlanSpace, CostModel | None, int, bool], Explorer]
+    explorer: Callable[[PlanSpace, CostModel | None, int], Explorer]
     model: str = ""
 
     def begin(self, space: PlanSpace, seed: int, known: Samples | None = None) -> tuple[Explorer, CostModel | None]:
         """Returns an explorer of *space* and its model, which has learnt from *known*, samples of other tasks."""
-        model, is_taught = make_model(self.model, seed) if self.model else None, False
+        model = make_model(self.model, seed) if self.model else None
         if model is not None and known is not None and len(known) > 1:
             model.fit(known)
-            is_taught = True
-        return self.explorer(space, model, seed, is_taught), model
+        return self.explorer(space, model, seed), model
 
 
-TAUGHT: Final = AnnealingOptions(random_first=0.25)
-"""Where the model knows other tasks, the first batch is its choice for the most part; without, it is all by chance."""
-
-
-def _annealing(space: PlanSpace, model: CostModel | None, seed: int, is_taught: bool) -> Explorer:
+def _annealing(space: PlanSpace, model: CostModel | None, seed: int) -> Explorer:
     assert model is not None
-    return Annealing(space, lambda points: model.predict(space.features(points)), seed, TAUGHT if is_taught else None)
+    return Annealing(space, lambda points: model.predict(space.features(points)), seed)
 
 
 TUNERS: Final[dict[str, Strategy]] = {
@@ -42,9 +37,9 @@ TUNERS: Final[dict[str, Strategy]] = {
     "sa-xgb-regression": Strategy(_annealing, "xgb_regression"),
     "sa-treernn": Strategy(_annealing, "tree_rnn"),
     "sa-analytical": Strategy(_annealing, "analytical"),
-    "ga": Strategy(lambda space, _, seed, __: Genetic(space, seed)),
-    "random": Strategy(lambda space, _, seed, __: RandomSearch(space, seed)),
-    "grid": Strategy(lambda space, _, seed, __: GridSearch(space, seed)),
+    "ga": Strategy(lambda space, _, seed: Genetic(space, seed)),
+    "random": Strategy(lambda space, _, seed: RandomSearch(space, seed)),
+    "grid": Strategy(lambda space, _, seed: GridSearch(space, seed)),
 }
 
 

@@ -19,6 +19,8 @@ from weft.tune.explore import (
     KnobSpace,
     RandomSearch,
     SearchSpace,
+    alike,
+    beside,
     change_knobs,
     choose_diverse,
 )
@@ -97,13 +99,26 @@ def test_a_neighbour_differs_in_one_or_two_knobs(sizes: tuple[int, ...], seed: i
     rng = np.random.default_rng(seed)
     points = KnobSpace(sizes).sample(rng, 30)
     before = points.copy()
-    changed = change_knobs(points, sizes, rng)
+    changed = change_knobs(points, KnobSpace(sizes).near, rng)
     assert np.array_equal(points, before)
     assert ((changed >= 0) & (changed < sizes)).all()
     differing = (changed != points).sum(axis=1)
     assert (differing <= 2).all()
     if max(sizes) > 1:
         assert differing.max() >= 1
+
+
+def test_alternatives_of_one_number_have_those_beside_them_near() -> None:
+    assert beside(1).tolist() == [[0, 0]]
+    assert beside(3).tolist() == [[1, 1], [0, 2], [1, 1]]
+
+
+def test_alternatives_of_several_numbers_are_near_by_ratios() -> None:
+    tiles = np.array([(1, 1), (1, 2), (2, 1), (2, 2), (16, 16), (16, 24)])
+    near = alike(tiles, 2)
+    assert set(near[0]) == {1, 2}
+    assert near[4][0] == 5
+    assert alike(tiles[:2], 4).tolist() == [[1], [0]]
 
 
 def test_annealing_finds_the_top_of_a_hill() -> None:

@@ -4,10 +4,11 @@ from weft.tune.explore.annealing import Annealing, AnnealingOptions, choose_dive
 from weft.tune.explore.explorer import Explorer, GridSearch, RandomSearch
 from weft.tune.explore.genetic import Genetic, GeneticOptions
 from weft.tune.explore.history import History
-from weft.tune.explore.search_space import KnobSpace, Rng, SearchSpace, change_knobs, fresh_points
+from weft.tune.explore.search_space import KnobSpace, Rng, SearchSpace, alike, beside, change_knobs, fresh_points
 from weft.tune.explore.stopping import Stopping, Verdict
 
 __all__ = [
     "Annealing", "AnnealingOptions", "Explorer", "Genetic", "GeneticOptions", "GridSearch", "History", "KnobSpace",
-    "RandomSearch", "Rng", "SearchSpace", "Stopping", "Verdict", "change_knobs", "choose_diverse", "fresh_points",
+    "RandomSearch", "Rng", "SearchSpace", "Stopping", "Verdict", "alike", "beside", "change_knobs", "choose_diverse",
+    "fresh_points",
 ]

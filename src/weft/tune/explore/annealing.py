@@ -30,7 +30,7 @@ class AnnealingOptions:
     *chains* walk *steps* steps while the temperature falls from *hot* deviations of their scores to nothing; *elite* of them
     begin at the best measured points. A batch is chosen of *pool* times as many points; one all of whose knobs are new to the
     batch is worth as much as one that scores *diversity* deviations better. *random* of a batch is drawn by chance, of the first,
-    before the model has learnt, *random_first*.
+    before the model has seen any plan of the task, *random_first*: it is told by the estimate then, or by other tasks.
     """
 
     chains: int = 128
@@ -40,7 +40,7 @@ class AnnealingOptions:
     pool: int = 8
     diversity: float = 0.5
     random: float = 0.05
-    random_first: float = 1.0
+    random_first: float = 0.25
 
 
 class Annealing:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from weft.tune.explore.history import History
-from weft.tune.features import Bools, Ints
+from weft.tune.features import Bools, Doubles, Ints
 
 Rng: TypeAlias = np.random.Generator
 
@@ -45,6 +47,11 @@ class KnobSpace:
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self._sizes = sizes
 
+    @cached_property
+    def near(self) -> tuple[Ints, ...]:
+        """For each knob the alternatives that are like each of its own, `[size, m]`: those beside it, sizes stand in order."""
+        return tuple([beside(size) for size in self.sizes])
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of alternatives of each knob."""
@@ -66,22 +73,46 @@ class KnobSpace:
 
     def mutate(self, points: Ints, rng: Rng) -> Ints:
         """Returns neighbours of *points*: see `change_knobs`."""
-        return change_knobs(points, self.sizes, rng)
+        return change_knobs(points, self.near, rng)
 
 
-def change_knobs(points: Ints, sizes: tuple[int, ...], rng: Rng) -> Ints:
-    """Returns *points* with one or two knobs changed in each: by one step, since sizes stand in order, or to any alternative."""
-    changed, free = points.copy(), np.flatnonzero(np.asarray(sizes) > 1)
+def beside(size: int) -> Ints:
+    """Returns for each of *size* alternatives in order the one before and the one after it, at the ends the only one twice."""
+    each = np.arange(size)
+    last = max(0, size - 1)
+    return np.stack(
+        [np.where(each > 0, each - 1, min(1, last)), np.where(each < last, each + 1, max(0, last - 1))], axis=1
+    )
+
+
+def alike(numbers: Doubles, count: int) -> Ints:
+    """Returns for each alternative, whose numbers are a row of *numbers*, the *count* others of the nearest ratios."""
+    scale = np.log2(1 + np.abs(numbers))
+    found = np.empty((len(scale), min(count, len(scale) - 1)), np.int64)
+    for row, mine in enumerate(scale):
+        distance = np.abs(scale - mine).sum(axis=1)
+        distance[row] = np.inf
+        found[row] = np.argsort(distance, kind="stable")[: found.shape[1]]
+    return found
+
+
+def change_knobs(points: Ints, near: Sequence[Ints], rng: Rng) -> Ints:
+    """Returns *points* with one or two knobs changed in each, half of them to an alternative that is *near*, half to any."""
+    changed, sizes = points.copy(), np.array([len(table) for table in near], np.int64)
+    free = np.flatnonzero(sizes > 1)
     if not len(free):
         return changed
     rows = np.arange(len(points))
     for is_changed in (np.ones(len(points), np.bool_), rng.random(len(points)) < 0.5):
         knob = free[rng.integers(0, len(free), len(points))]
-        size, old = np.asarray(sizes)[knob], changed[rows, knob]
+        size, old = sizes[knob], changed[rows, knob]
         anywhere = (old + rng.integers(1, size)) % size
-        near = old + np.where(rng.random(len(points)) < 0.5, 1, -1)
-        steps = (rng.random(len(points)) < 0.5) & (near >= 0) & (near < size)
-        changed[rows, knob] = np.where(is_changed, np.where(steps, near, anywhere), old)
+        step = rng.random(len(points))
+        alike = np.array(
+            [near[k][o][int(x * near[k].shape[1])] for k, o, x in zip(knob, old, step, strict=True)], np.int64
+        )
+        new = np.where(rng.random(len(points)) < 0.5, alike, anywhere)
+        changed[rows, knob] = np.where(is_changed, new, old)
     return changed
 
 

@@ -73,8 +73,13 @@ def _knob(address: Address, question: Question) -> Knob:
 
 def _size(decision: Decision) -> tuple[tuple[float, ...], str]:
     """Returns the numbers of a decision, which order it, then its text."""
+    return numbers_in(decision), repr(decision)
+
+
+def numbers_in(decision: Decision) -> tuple[float, ...]:
+    """Returns the numbers and truths of a decision, those of tuples one by one."""
     numbers: list[float] = []
     for value in vars(decision).values():
         flat = value if isinstance(value, tuple) else (value,)
         numbers += [float(x) for x in flat if isinstance(x, int | float)]
-    return tuple(numbers), repr(decision)
+    return tuple(numbers)

@@ -31,9 +31,9 @@ from weft.cost import (
 from weft.loop import Program
 from weft.schedule import Schedule, carry_out
 from weft.targets import Target
-from weft.tune.explore import KnobSpace, Rng
+from weft.tune.explore import KnobSpace, Rng, alike, beside
 from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs
-from weft.tune.space.find_knobs import CarryOut, find_knobs
+from weft.tune.space.find_knobs import CarryOut, find_knobs, numbers_in
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
@@ -76,6 +76,11 @@ class PlanSpace(KnobSpace):
     def default(self) -> Ints:
         """The point of the plan that is taken without a search."""
         return np.array([k.default for k in self.knobs], np.int64)
+
+    @cached_property
+    def near(self) -> tuple[Ints, ...]:
+        """For each knob the alternatives that are like each of its own; of several numbers, two for each."""
+        return tuple([_near(k.domain) for k in self.knobs])
 
     def sample(self, rng: Rng, n: int) -> Ints:
         """Returns *n* points, each knob drawn evenly."""
@@ -262,6 +267,15 @@ def apart(a: Decision, b: Decision) -> float:
             are_sizes = all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in (p, q))
             found += abs(log2(p / q)) if are_sizes else float(p != q)
     return found
+
+
+def _near(domain: Sequence[Decision]) -> Ints:
+    """Returns the alternatives of *domain* that are like each; those of one number, and words, stand in order."""
+    numbers = [numbers_in(d) for d in domain]
+    width = len(numbers[0])
+    if width < 2 or any(len(n) != width for n in numbers):
+        return beside(len(domain))
+    return alike(np.array(numbers), 2 * width)
 
 
 def _numbers_of(decision: Decision) -> dict[str, float]:
