@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from tuner_curves import LIMITS, Replaying, best_after
+from tuner_curves import LIMITS, Memory, best_after
 from tuner_layers import layer_task
 
 from weft.cost import Plan, Rule, Step, parse_plan
@@ -59,26 +59,29 @@ def tuner_of(
     )
 
 
-def scores_of(search: TaskTuner, trials: int) -> list[float]:
+def scores_of(search: TaskTuner, trials: int, memory: Memory) -> list[float]:
     """Return the throughput of each trial relative to the rules' schedule, in order."""
-    return [t.score for t in search.run(lambda: search.begun < trials)]
+    search.measurer.know(memory.known.values())
+    found = list(search.run(lambda: search.begun < trials))
+    memory.add(t.outcome for t in found)
+    return [t.score for t in found]
 
 
 def case_curves(
     name: str, asked: argparse.Namespace, executors: tuple[Executor, Executor]
 ) -> dict[str, list[list[float]]]:
     """Return the curves of a case by kind, one a seed."""
-    before = []
+    before, target = [], target_here("cpu", None, default_cache())
     for other in CASES[name]:
-        search = tuner_of(other, 100, Replaying(executors[0]), Replaying(executors[1]), (), "alone", asked.tuner)
-        found = scores_of(search, asked.before)
+        search = tuner_of(other, 100, *executors, (), "alone", asked.tuner)
+        found = scores_of(search, asked.before, Memory(other, target))
         before.append(search)
         print(f"{other}: best {max(found):.3f} after {len(found)}", flush=True)
-    builder, runner = Replaying(executors[0]), Replaying(executors[1])
+    memory = Memory(name, target)
     curves: dict[str, list[list[float]]] = {kind: [] for kind in asked.kinds.split(",")}
     for seed in range(asked.seeds):
         for kind, of in curves.items():
-            of.append(scores_of(tuner_of(name, seed, builder, runner, before, kind, asked.tuner), asked.trials))
+            of.append(scores_of(tuner_of(name, seed, *executors, before, kind, asked.tuner), asked.trials, memory))
             told = ", ".join([f"{best_after(of[-1], n):.3f}" for n in _marks(asked.trials)])
             print(f"{name} {kind} seed {seed}: best after {_marks(asked.trials)}: {told}", flush=True)
     return curves

@@ -3,7 +3,8 @@
     ../.venv/bin/python tuner_curves.py [--layers C2,C6] [--tuners random,ga,sa-xgb] [--trials 128] [--seeds 5] [--json FILE]
 
 Each tuner searches the sketches of a layer, schedules that no rule has touched. Each is measured once, beside what the rules do,
-and the time is replayed to every tuner that comes to it, so that tuners differ in what they choose alone. At the end: the best of
+and the time is kept in the folder cache and replayed to every tuner that comes to it, so that tuners differ in what they choose
+alone. At the end: the best of
 each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with its
 bootstrap interval (2,000 resamples of the seeds).
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from time import perf_counter
 
 import numpy as np
 from tuner_layers import LAYERS, layer_task
@@ -24,37 +26,46 @@ from tuner_layers import LAYERS, layer_task
 from weft.cost import Rule, Step
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
-from weft.tune.measure import Limits, RunJob, local_executors
+from weft.driver.hardware import hardware_of
+from weft.targets import Target
+from weft.tune.measure import Limits, Outcome, local_executors
 from weft.tune.strategies import TUNERS, strategy
 from weft.tune.task_tuner import TaskTuner
+from weft.tune.tasks import Task
 
 LIMITS = Limits(seconds=0.03, width=0.02)
+FOLDER = Path(__file__).parent / "cache"
 
 
-class Replaying(Executor):
-    """Passes jobs on to another executor, and answers one that was passed on before with its result."""
+class Memory:
+    """The outcomes of a layer's plans by the plans' texts, kept in a file: no plan is measured twice on a machine."""
 
-    def __init__(self, inner: Executor) -> None:
-        self.inner = inner
-        self.known: dict[bytes, Future[Any]] = {}
+    def __init__(self, layer: str, target: Target) -> None:
+        self.path = FOLDER / f"tuner-{layer}-{hardware_of(target).digest[:12]}.pickle"
+        self.known: dict[str, Outcome] = pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        key = args[0].candidate.digest if isinstance(args[0], RunJob) else pickle.dumps(args[0])
-        if key not in self.known or self.known[key].cancelled():
-            self.known[key] = self.inner.submit(fn, *args, **kwargs)
-        answer: Future[Any] = Future()  # one for each that asks: two may wait for the same
-        self.known[key].add_done_callback(lambda done: answer.cancelled() or answer.set_result(done.result()))
-        return answer
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Keeps the results of *outcomes*, not their code."""
+        self.known.update({o.plan: replace(o, built=None) for o in outcomes})
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_bytes(pickle.dumps(self.known))
 
 
-def curve(name: str, tuner: str, seed: int, trials: int, builder: Executor, runner: Executor) -> list[float]:
+def curve(
+    task: Task, tuner: str, seed: int, trials: int, memory: Memory, builder: Executor, runner: Executor
+) -> list[float]:
     """Return the throughput of each trial relative to the rules' schedule, in order."""
-    task = layer_task(name, target_here("cpu", None, default_cache()))
     fixed = [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]
     search = TaskTuner(task, strategy(tuner), builder, runner, seed=seed, limits=LIMITS, fixed=fixed)
-    scores = [t.score for t in search.run(lambda: search.begun < trials)]
+    search.measurer.know(memory.known.values())
+    started = perf_counter()
+    found = list(search.run(lambda: search.begun < trials))
+    seconds, scores = perf_counter() - started, [t.score for t in found]
+    new = len({t.plan for t in found} - memory.known.keys())
+    memory.add(t.outcome for t in found)
     print(
-        f"{name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)}",
+        f"{task.name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)} trials, "
+        f"{new} of them measured, {seconds:.0f} s",
         flush=True,
     )
     return scores
@@ -105,12 +116,13 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     curves: dict[str, dict[str, list[list[float]]]] = {}
-    with_builder, with_runner = local_executors()
-    with with_builder, with_runner:
+    builder, runner = local_executors()
+    with builder, runner:
         for name in given.layers.split(","):
-            builder, runner = Replaying(with_builder), Replaying(with_runner)
+            target = target_here("cpu", None, default_cache())
+            task, memory = layer_task(name, target), Memory(name, target)
             curves[name] = {
-                tuner: [curve(name, tuner, seed, given.trials, builder, runner) for seed in range(given.seeds)]
+                tuner: [curve(task, tuner, seed, given.trials, memory, builder, runner) for seed in range(given.seeds)]
                 for tuner in given.tuners.split(",")
             }
             if given.json:
