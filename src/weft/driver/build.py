@@ -18,7 +18,8 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.entry import Constants, entry_program, place_constants, write_constants
+from weft.driver.entry import Constants, place_constants, write_constants
+from weft.driver.entry_declarations import host_program
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
@@ -50,6 +51,7 @@ from weft.graph import (
     put_checks_last,
     verify_graph,
 )
+from weft.loop import Program, definitions
 from weft.lower import PIPELINES
 from weft.native import _rt
 from weft.records import Record
@@ -68,6 +70,7 @@ class Compilation:
 
     `graph_plan` are the decisions about the graph, `choices` the questions that they answer, which a given plan leaves out;
     `graph_record` is the tuning record that the plan is from, and `records` those that were looked for.
+    `host` is the program that calls the kernels, with a declaration of each.
     `kernels` has the kernel of each group of `fused`, by the group's key, and `requests` the `KernelRequest`s that they were
     made from; `seconds` has the time of each stage; `files` are those that the model was read from; `spans` tell when each
     stage, and each step of each kernel that was not in the cache, was done.
@@ -78,6 +81,7 @@ class Compilation:
     plan: MemoryPlan
     kernels: Mapping[str, Kernel]
     requests: Mapping[str, KernelRequest]
+    host: Program
     package: Package
     target: Target
     graph_plan: Plan
@@ -133,7 +137,14 @@ def build(
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
-        code = link_code(fused, plan, constants, kernels, machine)
+        host = host_program(
+            fused,
+            plan,
+            constants,
+            {key: k.name for key, k in kernels.items()},
+            dict.fromkeys(kernels, machine.name),
+        )
+        code = link_code(host, kernels, machine)
         package = make_package(fused, weights.result(), code, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
@@ -144,6 +155,7 @@ def build(
         plan,
         kernels,
         requests,
+        host,
         package,
         machine,
         planner.plan,
@@ -339,12 +351,9 @@ def _unique(name: str, taken: set[str]) -> str:
     return made
 
 
-def link_code(
-    fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, Kernel], target: Target
-) -> Code:
-    """Returns the code of a whole model: its entry function and the kernels that it calls."""
-    names = {key: k.name for key, k in kernels.items()}
-    entry = compile_program(entry_program(fused, plan, constants, names), target)
+def link_code(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Code:
+    """Returns the code of a whole model: its host program and the kernels that it calls."""
+    entry = compile_program(definitions(host), target)
     return link([entry, *[k.module for k in kernels.values()]], target)
 
 

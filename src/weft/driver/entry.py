@@ -1,5 +1,7 @@
 """The entry program of a model: `plan` (see `entry_plan`), and `main`, which calls the kernels in order.
 
+It is a host program (see `loop.host_program`); `entry_declarations` adds the kernels that it calls.
+
 def main(in0, out0, arena, constants, outside, batch):
     t1 = view(arena, 0)
     conv(in0.at(0), t1.at(0))
@@ -65,8 +67,8 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     graph = fused.graph
     arena, weights = Buffer("arena", (plan.size,), u8), Buffer("constants", (constants.size,), u8)
     outside = Buffer("outside", (ONE,), i32)
-    ins = [Buffer(f"in{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.inputs)]
-    outs = [Buffer(f"out{n}", (_elements(v),), v.dtype) for n, v in enumerate(graph.outputs)]
+    ins = [Buffer(f"in{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.inputs)]
+    outs = [Buffer(f"out{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     sizes = size_sources(graph)
     memory = _Memory(fused, plan, constants, ins, outs, arena, weights)
     checks = _checks(memory)
@@ -117,7 +119,7 @@ class _Memory:
         """Returns a new buffer for *value*, the buffer that it is a view of, and its offset there, in bytes."""
         root = self.fused.root(value)
         place = self.plan.locations[root]
-        made = Buffer(f"t{next(self.names)}", (_elements(root),), root.dtype)
+        made = Buffer(f"t{next(self.names)}", (elements_of(root),), root.dtype)
         if place.place is Place.CONSTANT:
             return made, self.weights, index(self.constants.offsets[root])
         return made, self.arena, place.offset
@@ -173,7 +175,8 @@ def _assert_inside(g: Guard, v: Value, k: int, value: Expr) -> Assert:
     return Assert(all_of(held), message, (value, *symbolic))
 
 
-def _elements(v: Value) -> Expr:
+def elements_of(v: Value) -> Expr:
+    """Returns the number of elements of *v*."""
     total: Expr = index(1)
     for s in v.shape:
         total = total * s

@@ -6,14 +6,16 @@ from weft.loop.buffer import Buffer
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
-from weft.loop.intrinsics import BARRIER, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, prefetch
+from weft.loop.host_program import HOST, external_module, space_of, verify_host
+from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
+from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,
     Program, Range, Region, Seq, Stmt, Store, View, While, for_, full_region, seq, store,
 )
 from weft.loop.moot_notes import without_moot_notes
 from weft.loop.notes import (
-    NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, Kernel, MayAlias, Note, Prefetch, Task,
+    NOTES, THREAD_AXES, CrossThread, DoubleBuffer, Entry, Export, External, Kernel, MayAlias, Note, Prefetch, Task,
     TensorInstruction, Thread, UserNote, find_note, replace_in_notes, with_buffers, with_note, without_notes,
 )
 from weft.loop.stmt_outline import Name, Outline, mentioned, outline, own_name
@@ -28,15 +30,16 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "BARRIER", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER", "Address",
-    "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer", "Effects",
-    "Entry", "Eval", "Export", "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind", "MayAlias", "Name",
-    "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt", "StmtPlace", "Store", "Task",
-    "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While", "addresses_touched",
-    "block_regions", "bound_vars", "buffers_of", "canonical_text", "declare_effects", "effects_of", "find_note",
-    "for_", "full_region", "is_hint", "is_same", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned",
-    "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
-    "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "statements", "store",
-    "stores", "structure_text", "sub_statements", "touched_regions", "verify", "with_buffers", "with_note",
+    "BARRIER", "COPY", "HOST", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
+    "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
+    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind",
+    "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt",
+    "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
+    "addresses_touched", "block_regions", "bound_vars", "buffers_of", "canonical_text", "copy", "declare_effects",
+    "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "is_hint", "is_same",
+    "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned", "outline", "own_exprs",
+    "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt", "rename_fresh",
+    "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of", "statements", "store", "stores",
+    "structure_text", "sub_statements", "touched_regions", "verify", "verify_host", "with_buffers", "with_note",
     "without_moot_notes", "without_notes",
 ]

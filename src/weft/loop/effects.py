@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from weft.loop.buffer import Buffer
-from weft.loop.intrinsics import BARRIER, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
+from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
 from weft.loop.nodes import Address, Call, Stmt, Store
 from weft.loop.visit import statements
 
@@ -56,6 +56,7 @@ class Effects:
 
 _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
     PREFETCH: Effects(),
+    COPY: Effects(reads=frozenset({1}), writes=frozenset({0})),
     BARRIER: Effects(barrier=Waits.BLOCK),
     WARP_BARRIER: Effects(barrier=Waits.WARP),
     PUSH_TOKEN: Effects(token=Token.PUSH),

@@ -1,4 +1,4 @@
-"""The callees that every target knows: prefetches, tokens and barriers, which have effects but compute no value."""
+"""The callees that every target knows: prefetches, copies, tokens and barriers, which have effects but compute no value."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from weft.loop.nodes import Address, Call
 PREFETCH: Final = "weft.prefetch"
 """Called with the address of an element that will be read, which may lie outside of its buffer, and the level of cache, counted
 from 1, that it is to be brought into: the first for an element that is read soon."""
+
+COPY: Final = "weft.copy"
+"""Called with two addresses, where to write and where to read, in buffers of one type, and a number of elements, which may not
+overlap. The buffers may be in different memory spaces (see `host_program`)."""
 
 PUSH_TOKEN: Final = "weft.push_token"
 """Called with the numbers of two units of the target: when the first has run all of its instructions before, it puts a token into
@@ -30,3 +34,8 @@ WARP_BARRIER: Final = "weft.barrier.warp"
 def prefetch(buffer: Buffer, at: Expr, level: int = 1) -> Call:
     """Returns the statement that asks for the element *at* of the flat *buffer*, to be brought into *level* of the caches."""
     return Call(PREFETCH, (Address(buffer, (at,)), index(level)))
+
+
+def copy(to: Buffer, at: Expr, source: Buffer, begin: Expr, count: Expr) -> Call:
+    """Returns the statement that copies *count* elements of the flat *source* from *begin* on to the flat *to* from *at* on."""
+    return Call(COPY, (Address(to, (at,)), Address(source, (begin,)), count))

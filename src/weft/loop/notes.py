@@ -154,6 +154,19 @@ class Export(Note):
 
 
 @node
+class External(Note):
+    """A function is declared only: its code is in the *module* of that name. Its body is empty, but for the loops of a grid."""
+
+    key = "external"
+    places = (Place.FUNCTION,)
+    module: str
+
+    def problem(self) -> str | None:
+        """Refuses a module without a name."""
+        return None if self.module else "a module has a name"
+
+
+@node
 class MayAlias(Note):
     """The buffers that a function is given may alias."""
 

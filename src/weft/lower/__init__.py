@@ -1,6 +1,7 @@
 """Lowering passes: scheduled loops to flat loops."""
 
 from weft.lower.buffers.lift_scratch_buffers import lift_scratch_buffers, size_of
+from weft.lower.loops.expand_copies import expand_copies
 from weft.lower.loops.serialize_loops import serialize_loops
 from weft.lower.manager import ProgramPass, ProgramReport, reproduce, run_passes, saved_target
 from weft.lower.math.expand_math import expand_math
@@ -8,7 +9,7 @@ from weft.lower.pipeline import PASSES, PIPELINES, UNROLLED, lower
 from weft.lower.stmt_rewriter import StmtRewriter, map_functions
 
 __all__ = [
-    "PASSES", "PIPELINES", "UNROLLED", "ProgramPass", "ProgramReport", "StmtRewriter", "expand_math",
+    "PASSES", "PIPELINES", "UNROLLED", "ProgramPass", "ProgramReport", "StmtRewriter", "expand_copies", "expand_math",
     "lift_scratch_buffers", "lower", "map_functions", "reproduce", "run_passes", "saved_target", "serialize_loops",
     "size_of",
 ]

@@ -64,3 +64,18 @@ def window(pointer: Pointer, dtype: DType, shape: Sequence[int], strides: Sequen
         return flat, flat.reshape((*shape, *lanes))
     steps = [s * dtype.bytes for s in strides] + [dtype.numpy.itemsize for _ in lanes]
     return flat, as_strided(flat, (*shape, *lanes), steps)
+
+
+def copy_elements(to: Pointer, source: Pointer, count: int) -> None:
+    """Copies *count* scalars from *source* to *to*.
+
+    Raises `IndexError` where they reach outside of their memory, `ValueError` where they overlap.
+    """
+    (written, at), (read, begin) = to, source
+    for memory, first in (to, source):
+        if count < 0 or first < 0 or first + count > len(memory):
+            raise IndexError(f"a copy of {count} elements at {first} reaches outside of memory of {len(memory)}")
+    target, given = written[at : at + count], read[begin : begin + count]
+    if np.may_share_memory(target, given):
+        raise ValueError("a copy overlaps the elements that it reads")
+    target[:] = given

@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from weft.codegen.interp.array_memory import Array, allocate, window
+from weft.codegen.interp.array_memory import Array, allocate, copy_elements, window
 from weft.codegen.interp.expressions import RUNTIME
 from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
 from weft.codegen.interp.tokens import Tokens
 from weft.ir import Binary, Const, Expr, Node, Var, post_order
-from weft.loop import Buffer, Call, Function, Program, statements
+from weft.loop import COPY, Buffer, Call, Function, Program, external_module, statements
 from weft.support.dtypes import i64
 from weft.support.errors import InputError, RuntimeFailure
 from weft.targets.instructions import INTRINSICS
@@ -40,9 +40,13 @@ def run(
     `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program is invalid.
     """
     f = program.entry if function is None else program[function]
+    if (module := external_module(f)) is not None:
+        raise InputError(
+            f"{f.name} is declared only: its code is in the module {module}", hint="link the module's program"
+        )
     bound = bind_inputs(f, inputs)
     scope = _translated(program)
-    scope["h_library"] = library or {}
+    scope["h_library"] = {COPY: copy_elements, **(library or {})}
     tokens = scope["h_tokens"] = Tokens()
     try:
         with np.errstate(all="ignore"):
@@ -79,7 +83,8 @@ def bind_inputs(f: Function, inputs: Mapping[str, Value] | Sequence[Value]) -> B
 def translate(program: Program) -> Source:
     """Returns the Python source of all functions of *program*."""
     source = Source()
-    names = {f.name: (f"f_{k}", f) for k, f in enumerate([*program.functions, *_models(program)])}
+    given = enumerate([*program.functions, *_models(program)])
+    names = {f.name: (f"f_{k}", f) for k, f in given if external_module(f) is None}
     translator = StmtTranslator(source, names)
     for python_name, f in names.values():
         translator.function(python_name, f)

@@ -13,7 +13,6 @@ import numpy as np
 
 from weft.codegen import Image, compile_program, link_here
 from weft.driver.build import Compilation
-from weft.driver.entry import entry_program, place_constants
 from weft.driver.progress import Progress, Span
 from weft.graph import dim_text
 from weft.ir import Const, Expr
@@ -78,13 +77,13 @@ class Profiler:
         self.groups = made.fused.calls
         self.threads = threads
         self.flush = made.package.denormals == "flush"
-        fused, plan, graph = made.fused, made.plan, made.fused.graph
+        plan, graph = made.plan, made.fused.graph
         self.outputs = [_room([_static(s) for s in v.shape], v.dtype.numpy) for v in graph.outputs]
         given = [np.ascontiguousarray(inputs[v.name]) for v in graph.inputs]
         arena = _room([_static(plan.size)], np.dtype(np.uint8))
         memory = [_bytes(x) for x in (*given, *self.outputs)] + [arena, np.frombuffer(_weights(made), np.uint8)]
         self.names = {key: k.name for key, k in made.kernels.items()}
-        main = entry_program(fused, plan, place_constants(fused), self.names).functions[0]
+        main = made.host.entry
         images = {k.name: _mapped(link_here([k.module], made.target), k.name) for k in made.kernels.values()}
         self.calls = [_bound(s, images, dict(zip(main.params, memory, strict=False))) for s in calls_of(main.body)]
         self._nothing = _empty_call(made.target)

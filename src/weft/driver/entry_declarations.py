@@ -1,0 +1,40 @@
+"""The host program of a model: its entry program, and a declaration of each kernel, which says what it takes.
+
+@function(external="cpu")
+def conv2d_relu(p0: f32[1728], p1: f32[n * 3072], t0: f32[n * 8192], work0: u8[4096], n: i64):
+    pass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from weft.driver.entry import Constants, elements_of, entry_program
+from weft.graph import FusedGraph, Group, MemoryPlan, Value
+from weft.loop import NOTHING, Buffer, External, Function, Program
+
+
+def host_program(
+    fused: FusedGraph,
+    plan: MemoryPlan,
+    constants: Constants,
+    kernels: Mapping[str, str],
+    modules: Mapping[str, str],
+) -> Program:
+    """Returns `main` and `plan`, and the kernels that they call as declarations.
+
+    By the key of a group, *kernels* has the name of its function, and *modules* that of the module which has the code.
+    """
+    entry = entry_program(fused, plan, constants, kernels)
+    declared: dict[str, Function] = {}
+    for n, g in enumerate(fused.groups):
+        if g.key not in declared:
+            declared[g.key] = _declaration(g, kernels[g.key], modules[g.key], plan.workspaces.get(n, ()))
+    return Program((*entry.functions, *declared.values()))
+
+
+def _declaration(group: Group, name: str, module: str, workspaces: Sequence[Value]) -> Function:
+    """Returns the declaration of a group's kernel: it takes inputs, outputs, workspaces, then sizes."""
+    named = (("p", group.inputs), ("t", group.outputs), ("work", workspaces))
+    buffers = [Buffer(f"{word}{n}", (elements_of(v),), v.dtype) for word, values in named for n, v in enumerate(values)]
+    return Function(name, (*buffers, *group.sizes), NOTHING, (External(module),))

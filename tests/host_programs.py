@@ -1,0 +1,63 @@
+"""Host programs run by the loop interpreter, as the runtime runs their compiled form: `plan`, then `main`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.codegen.interp import run
+from weft.driver.build import Compilation
+from weft.loop import Buffer, Entry, Function, Program, find_note, link_programs, parse_program
+from weft.native import _rt
+from weft.support.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+
+
+def linked(made: Compilation, host: Program | None = None) -> Program:
+    """Returns a model's host program with its kernels' loops in the place of declarations."""
+    return link_programs(host or made.host, {k.name: parse_program(k.flat) for k in made.kernels.values()})
+
+
+def interpret_model(program: Program, made: Compilation, inputs: Mapping[str, Array]) -> list[Array]:
+    """Runs the linked host program of a model; its memory is sized by its own `plan`."""
+    graph = made.fused.graph
+    constants = np.frombuffer(memoryview(_rt.pack(made.package.constants)), np.uint8)
+    return interpret_host(program, [inputs[v.name] for v in graph.inputs], [v.dtype for v in graph.outputs], constants)
+
+
+def interpret_host(
+    program: Program, inputs: Sequence[Array], outputs: Sequence[DType], constants: Array | None = None
+) -> list[Array]:
+    """Runs `plan` and `main` of a linked host program; the outputs' ranks are those of the parameters of `plan`."""
+    given: dict[str, Any] = {"arena_needed": np.zeros(1, np.int64), "outside": np.zeros(1, np.int32)}
+    for n, x in enumerate(inputs):
+        given |= {f"in{n}": np.ascontiguousarray(x).reshape(-1), f"in{n}.shape": np.array(x.shape, np.int64)}
+        given |= {f"in{n}.{d}": size for d, size in enumerate(x.shape)}
+    plan = _entries(program)["plan"]
+    for word, p in zip(_words(plan), plan.params, strict=True):
+        if word.startswith("out") and isinstance(p, Buffer):
+            given[word] = np.zeros(int(p.shape[0].value), np.int64)  # type: ignore[attr-defined]
+    run(program, [given[w] for w in _words(plan)], plan.name)
+    given["arena"] = np.zeros(max(0, int(given["arena_needed"][0])), np.uint8)
+    made = [np.zeros([int(n) for n in given[f"out{n}.shape"]], t.numpy) for n, t in enumerate(outputs)]
+    given |= {f"out{n}": x.reshape(-1) for n, x in enumerate(made)}
+    main = _entries(program)["main"]
+    given["constants"] = np.zeros(0, np.uint8) if constants is None else constants
+    for word, p in zip(_words(main), main.params, strict=True):
+        if word == "constants" and isinstance(p, Buffer):
+            given[word] = given[word][: int(p.shape[0].value)]  # type: ignore[attr-defined]
+    run(program, [given[w] for w in _words(main)], main.name)
+    return made
+
+
+def _entries(program: Program) -> dict[str, Function]:
+    return {note.kind: f for f in program.functions if (note := find_note(f.notes, Entry)) is not None}
+
+
+def _words(f: Function) -> tuple[str, ...]:
+    note = find_note(f.notes, Entry)
+    assert note is not None
+    return note.args
