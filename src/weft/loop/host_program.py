@@ -189,6 +189,7 @@ class _HostVerifier:
                 self.operator(n)
             elif isinstance(n, _VALUES):
                 plain = is_integer(n.dtype) and (not isinstance(n, Neg) or n.dtype is INDEX)
+                plain = plain and (not isinstance(n, Not) or n.dtype.is_bool)
                 self.require(plain, f"the host does not compute with {n.dtype}")
             else:
                 self.fail(f"a host program computes no {type(n).__name__}")

@@ -1,7 +1,8 @@
 """The native runtime in C99: `rt/` runs models, `load/` reads artifacts, `system/` is what they take from an operating system.
 
-`rt/` and `load/` are freestanding; threads, and how many there are, are in `system/`. `measure/` times kernels, and is no part of
-a program that runs models. `cpp/` is the wrapper for C++17, `py/` the Python binding.
+`rt/` and `load/` are freestanding; threads, and how many there are, are in `system/`. `launch/`, freestanding too, replays host
+programs from bytes, and `measure/` times kernels: neither is part of a program that runs saved models. `cpp/` is the wrapper for
+C++17, `py/` the Python binding.
 
 Programs in C and C++ find it with `python -m weft.native --includes --sources`, as options for a compiler.
 """

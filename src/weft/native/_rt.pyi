@@ -1,7 +1,7 @@
 """The native runtime: loader, thread pool, arenas, and calls of compiled models and kernels."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import Buffer as _Buffer
@@ -90,8 +90,12 @@ class Model:
 
     The constants are taken by `pack`. Specs are (dtype code, number of dimensions). `threads` 0 asks for as many as
     there are processors. With `flush`, denormals are taken for zero; without `spin`, threads that wait sleep at once.
+
+    The host program is part of an image, or bytes that are replayed; it then calls kernels at offsets in images.
+    Raises ValueError for bytes that are not well-formed, or of other inputs, outputs or callees.
     """
 
+    @overload
     def __init__(
         self,
         image: Image | Buffer,
@@ -100,6 +104,19 @@ class Model:
         constants: Block | Buffer | Iterable[tuple[int, Buffer]],
         input_specs: Sequence[tuple[int, int]],
         output_specs: Sequence[tuple[int, int]],
+        threads: int = 0,
+        flush: bool = False,
+        spin: bool = True,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        program: bytes,
+        callees: Sequence[tuple[Image, int]],
+        constants: Block | Buffer | Iterable[tuple[int, Buffer]],
+        input_specs: Sequence[tuple[int, int]],
+        output_specs: Sequence[tuple[int, int]],
+        *,
         threads: int = 0,
         flush: bool = False,
         spin: bool = True,

@@ -6,22 +6,7 @@
 
 #include <time.h>
 
-#define FOUR(a, i) a[i], a[(i) + 1], a[(i) + 2], a[(i) + 3]
-#define SIXTEEN(a, i) FOUR(a, i), FOUR(a, (i) + 4), FOUR(a, (i) + 8), FOUR(a, (i) + 12)
-#define FOUR_TYPES int64_t, int64_t, int64_t, int64_t
-#define SIXTEEN_TYPES FOUR_TYPES, FOUR_TYPES, FOUR_TYPES, FOUR_TYPES
-
-typedef int32_t (*few)(weft_ctx *, SIXTEEN_TYPES);
-typedef int32_t (*most)(weft_ctx *, SIXTEEN_TYPES, SIXTEEN_TYPES, SIXTEEN_TYPES, SIXTEEN_TYPES, SIXTEEN_TYPES, SIXTEEN_TYPES,
-                        SIXTEEN_TYPES, SIXTEEN_TYPES);
-
-/* A kernel takes no notice of arguments beyond its own. */
-int32_t weft_call_run(weft_call *call) {
-  const int64_t *a = call->arguments;
-  if (call->count <= WEFT_FEW_ARGUMENTS) return ((few)call->kernel)(&call->ctx, SIXTEEN(a, 0));
-  return ((most)call->kernel)(&call->ctx, SIXTEEN(a, 0), SIXTEEN(a, 16), SIXTEEN(a, 32), SIXTEEN(a, 48), SIXTEEN(a, 64),
-                              SIXTEEN(a, 80), SIXTEEN(a, 96), SIXTEEN(a, 112));
-}
+int32_t weft_call_run(weft_call *call) { return weft_call_kernel(call->kernel, &call->ctx, call->arguments, call->count); }
 
 int64_t weft_now_ns(int32_t clock) {
   struct timespec t;

@@ -5,16 +5,11 @@
 #ifndef WEFT_MEASURE_H
 #define WEFT_MEASURE_H
 
-#include "weft_abi.h"
+#include "weft_call.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define WEFT_FEW_ARGUMENTS 16 /* as nearly all kernels have: few pushes for each call */
-#define WEFT_MOST_ARGUMENTS 128
-
-typedef void (*weft_kernel)(void);
 
 /* int32_t kernel(weft_ctx *, void *buffer..., int64_t scalar...) with its arguments; those beyond `count` are 0. */
 typedef struct weft_call {

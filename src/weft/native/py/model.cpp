@@ -3,6 +3,9 @@
 #include <cstring>
 
 #include "binding.h"
+extern "C" {
+#include "launch.h"
+}
 
 using Spec = std::pair<int32_t, int32_t>;  // dtype code, number of dimensions
 
@@ -30,22 +33,35 @@ class Model {
   public:
     Model(nb::object image, int64_t plan, int64_t main, nb::object constants, std::vector<Spec> inputs,
           std::vector<Spec> outputs, int32_t threads, bool flush, bool spin)
-        : image_(std::move(image)), constants_(std::move(constants)), inputs_(std::move(inputs)),
-          outputs_(std::move(outputs)) {
-        for (const Spec &spec : inputs_) (void)numpy_dtype(spec.first);
-        for (const Spec &spec : outputs_) {
-            dtypes_.push_back(numpy_dtype(spec.first));
-            output_dims_ += static_cast<size_t>(spec.second);
-        }
+        : Model(std::move(image), std::move(constants), std::move(inputs), std::move(outputs)) {
         const Image &mapped = nb::cast<const Image &>(image_);
-        model_ = weft_model_new(mapped.entry<weft_entry>(plan), mapped.entry<weft_entry>(main),
-                                nb::cast<const Block &>(constants_).data, threads);
-        if (model_ == nullptr) throw std::bad_alloc();
-        model_->flush = flush;
-        model_->spin = spin;
+        make(mapped.entry<weft_entry>(plan), mapped.entry<weft_entry>(main), threads, flush, spin);
+    }
+
+    // A model whose host program is replayed: its bytes, and the image and the offset of each callee.
+    Model(nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees, nb::object constants,
+          std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush, bool spin)
+        : Model(program, std::move(constants), std::move(inputs), std::move(outputs)) {
+        for (const auto &[image, offset] : callees) {
+            modules_.append(image);
+            entries_.push_back(nb::cast<const Image &>(image).entry<weft_kernel>(offset));
+        }
+        launch_.entries = entries_.data();
+        weft_error error;
+        int32_t status = weft_launch_open(&launch_, program.data(), static_cast<int64_t>(program.size()), &error);
+        if (status == WEFT_NO_MEMORY) throw std::bad_alloc();
+        if (status != WEFT_OK) throw nb::value_error(error.text);
+        bool fits = launch_.inputs == inputs_.size() && launch_.outputs == outputs_.size();
+        if (!fits || launch_.callee_count != entries_.size())
+            throw nb::value_error("the host program has other inputs, outputs or callees");
+        make(&weft_launch_plan, &weft_launch_main, threads, flush, spin);
+        model_->launch = &launch_;
     }
     Model(const Model &) = delete;
-    ~Model() { weft_model_free(model_); }
+    ~Model() {
+        weft_model_free(model_);
+        weft_launch_close(&launch_);
+    }
 
     nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
 
@@ -58,7 +74,29 @@ class Model {
     }
 
   private:
+    Model(nb::object image, nb::object constants, std::vector<Spec> inputs, std::vector<Spec> outputs)
+        : image_(std::move(image)), constants_(std::move(constants)), inputs_(std::move(inputs)),
+          outputs_(std::move(outputs)) {
+        for (const Spec &spec : inputs_) (void)numpy_dtype(spec.first);
+        for (const Spec &spec : outputs_) {
+            dtypes_.push_back(numpy_dtype(spec.first));
+            output_dims_ += static_cast<size_t>(spec.second);
+        }
+    }
+
+    void make(weft_entry plan, weft_entry main, int32_t threads, bool flush, bool spin) {
+        const Block &block = nb::cast<const Block &>(constants_);
+        model_ = weft_model_new(plan, main, block.data, threads);
+        if (model_ == nullptr) throw std::bad_alloc();
+        model_->constant_bytes = block.bytes;
+        model_->flush = flush;
+        model_->spin = spin;
+    }
+
     nb::object image_, constants_;
+    nb::list modules_;
+    std::vector<weft_kernel> entries_;
+    weft_launch launch_{};
     std::vector<Spec> inputs_, outputs_;
     std::vector<nb::object> dtypes_;  // of the outputs
     size_t output_dims_ = 0;
@@ -250,6 +288,16 @@ void bind_model(nb::module_ &m) {
              nb::arg("image"), nb::arg("plan_offset"), nb::arg("main_offset"), nb::arg("constants"),
              nb::arg("input_specs"), nb::arg("output_specs"), nb::arg("threads") = 0,
              nb::arg("flush") = false, nb::arg("spin") = true)
+        .def("__init__",
+             [](Model *self, nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees,
+                nb::object constants, std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush,
+                bool spin) {
+                 new (self) Model(program, callees, pack(constants), std::move(inputs), std::move(outputs), threads,
+                                  flush, spin);
+             },
+             nb::arg("program"), nb::arg("callees"), nb::arg("constants"), nb::arg("input_specs"),
+             nb::arg("output_specs"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("flush") = false,
+             nb::arg("spin") = true)
         .def("run", &Model::run, nb::arg("inputs"))
         .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

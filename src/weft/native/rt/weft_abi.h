@@ -75,6 +75,7 @@ struct weft_model {
   int32_t threads, inputs, outputs, checks, features, notes;
   int32_t flush;           /* denormals are taken for zero in calls */
   int32_t spin;            /* threads wait for a while before they park */
+  const struct weft_launch *launch; /* the host program, where plan and main replay one (launch/launch.h); else NULL */
   int64_t constant_bytes, arena_bytes, readonly, plan_at, main_at; /* entries: offsets in the image */
   const uint8_t *header, *tables; /* tables: the rows of checks, and what follows them */
   weft_image image;

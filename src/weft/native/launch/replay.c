@@ -1,0 +1,317 @@
+/* Replays a host program that weft_launch_open has checked. What depends on data is checked here: where views, elements, copies and
+ * the arguments of calls are in their buffers, and that memory is given back in order. */
+#include <stddef.h>
+#include <string.h>
+
+#include "internal.h"
+#include "launch.h"
+
+typedef struct slot { /* a buffer; one that is not bound has no bytes */
+  uint8_t *base;
+  int64_t at, bytes;
+  int32_t space, is_constant, is_taken;
+} slot;
+
+typedef struct machine {
+  const weft_launch *program;
+  weft_ctx *ctx;
+  const weft_tensor *in;
+  weft_tensor *out;
+  const uint8_t *at;
+  int64_t *top; /* of the stack: the next free place */
+  int64_t *locals, turns;
+  slot *slots;
+  uint32_t *taken; /* slots whose memory is to be given back, in the order in which it was taken */
+  int32_t taken_count, argument_count, is_plan;
+  weft_argument arguments[WEFT_MOST_ARGUMENTS];
+} machine;
+
+static uint32_t next_number(machine *m) {
+  uint32_t n = 0;
+  (void)weft_launch_number(&m->at, m->program->bytes + m->program->size, &n);
+  return n;
+}
+
+static slot *next_slot(machine *m) { return &m->slots[next_number(m)]; }
+
+/* Whether `bytes` from `at` on are inside of a buffer. */
+static int holds(const slot *s, int64_t at, int64_t bytes) {
+  return at >= 0 && bytes >= 0 && at <= s->bytes && bytes <= s->bytes - at;
+}
+
+static uint8_t *address(const slot *s, int64_t at) { return s->base == NULL ? NULL : s->base + s->at + at; }
+
+/* An element in memory, with its sign; and a value cut to an element's bits. */
+static int64_t element(const uint8_t *at, uint32_t dtype) {
+  union { int8_t i8; int16_t i16; int32_t i32; int64_t i64; uint8_t u8; uint16_t u16; uint32_t u32; } v;
+  v.i64 = 0;
+  memcpy(&v, at, (size_t)weft_dtype_bytes((int32_t)dtype));
+  switch (dtype) {
+  case WEFT_BOOL: return v.u8 != 0;
+  case WEFT_I8: return v.i8;
+  case WEFT_I16: return v.i16;
+  case WEFT_I32: return v.i32;
+  case WEFT_U8: return v.u8;
+  case WEFT_U16: return v.u16;
+  case WEFT_U32: return v.u32;
+  default: return v.i64;
+  }
+}
+
+static void put(uint8_t *at, uint32_t dtype, int64_t value) {
+  union { uint8_t u8; uint16_t u16; uint32_t u32; uint64_t u64; } v;
+  int32_t bytes = weft_dtype_bytes((int32_t)dtype);
+  if (dtype == WEFT_BOOL) v.u8 = value != 0;
+  else if (bytes == 1) v.u8 = (uint8_t)value;
+  else if (bytes == 2) v.u16 = (uint16_t)value;
+  else if (bytes == 4) v.u32 = (uint32_t)value;
+  else v.u64 = (uint64_t)value;
+  memcpy(at, &v, (size_t)bytes);
+}
+
+static int64_t divided(uint8_t op, int64_t a, int64_t b) {
+  int64_t quotient, rest;
+  int is_floor = op == WEFT_OP_FLOORDIV || op == WEFT_OP_FLOORMOD;
+  if (b == 0) return 0;
+  quotient = b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; /* the least number has no opposite */
+  rest = b == -1 ? 0 : a % b;
+  if (is_floor && rest != 0 && (rest < 0) != (b < 0)) quotient--, rest += b;
+  return op == WEFT_OP_FLOORDIV || op == WEFT_OP_TRUNCDIV ? quotient : rest;
+}
+
+static int64_t combined(uint8_t op, int64_t a, int64_t b) {
+  uint64_t u = (uint64_t)a, v = (uint64_t)b;
+  switch (op) {
+  case WEFT_OP_ADD: return (int64_t)(u + v);
+  case WEFT_OP_SUB: return (int64_t)(u - v);
+  case WEFT_OP_MUL: return (int64_t)(u * v);
+  case WEFT_OP_MIN: return a < b ? a : b;
+  case WEFT_OP_MAX: return a < b ? b : a;
+  case WEFT_OP_AND: return a & b;
+  case WEFT_OP_OR: return a | b;
+  case WEFT_OP_XOR: return a ^ b;
+  case WEFT_OP_SHL: return v > 63 ? 0 : (int64_t)(u << v);
+  case WEFT_OP_SHR: return v > 63 ? 0 : a < 0 ? (int64_t)~(~u >> v) : (int64_t)(u >> v);
+  case WEFT_OP_LT: return a < b;
+  case WEFT_OP_LE: return a <= b;
+  case WEFT_OP_EQ: return a == b;
+  case WEFT_OP_NE: return a != b;
+  default: return divided(op, a, b);
+  }
+}
+
+static const slot unbound;
+
+/* Makes a slot the memory of an argument of the entry: 0 where a tensor's sizes make no sense. `plan` sees no data, which need not
+ * be there yet, and `main` can't change the sizes by which data is known to be there. */
+static int bind(machine *m, slot *s, uint32_t word, uint32_t number) {
+  const weft_tensor *t = word == WEFT_IN || word == WEFT_IN_SHAPE ? &m->in[number] : &m->out[number];
+  int is_data = word == WEFT_IN || word == WEFT_OUT || word == WEFT_ARENA;
+  *s = unbound;
+  s->is_constant = word == WEFT_IN || word == WEFT_IN_SHAPE || word == WEFT_CONSTANTS ||
+                   (!m->is_plan && (word == WEFT_OUT_SHAPE || word == WEFT_ARENA_NEEDED));
+  if (m->is_plan && is_data) return 1;
+  switch (word) {
+  case WEFT_IN:
+  case WEFT_OUT: s->base = (uint8_t *)t->data, s->bytes = weft_tensor_bytes(t); break;
+  case WEFT_IN_SHAPE:
+  case WEFT_OUT_SHAPE: s->base = (uint8_t *)t->shape, s->bytes = 8 * (int64_t)t->ndim; break;
+  case WEFT_ARENA: s->base = m->ctx->arena, s->bytes = m->ctx->arena_bytes; break;
+  case WEFT_CONSTANTS: /* never written to: is_constant */
+    s->base = (uint8_t *)(uintptr_t)m->ctx->constants, s->bytes = m->ctx->model->constant_bytes;
+    break;
+  case WEFT_OUTSIDE: s->base = (uint8_t *)&m->ctx->outside, s->bytes = 4; break;
+  default: s->base = (uint8_t *)&m->ctx->arena_needed, s->bytes = 8; break;
+  }
+  if (s->base == NULL && s->bytes > 0) s->bytes = 0;
+  return s->bytes >= 0;
+}
+
+static int32_t take(machine *m, slot *s, int64_t bytes, int32_t space) {
+  const weft_device *d = space > 0 ? &m->program->devices[space - 1] : NULL;
+  void *made;
+  if (bytes < 0) return WEFT_DAMAGED;
+  made = d != NULL ? d->alloc(d->state, bytes) : m->ctx->alloc(m->ctx, bytes);
+  if (made == NULL) return WEFT_NO_MEMORY;
+  *s = (slot){(uint8_t *)made, 0, bytes, space, 0, 1};
+  m->taken[m->taken_count++] = (uint32_t)(s - m->slots);
+  return WEFT_OK;
+}
+
+/* Gives back the memory that was taken last; no slot sees it any more. */
+static void give_back(machine *m) {
+  const slot freed = m->slots[m->taken[--m->taken_count]];
+  const weft_device *d = freed.space > 0 ? &m->program->devices[freed.space - 1] : NULL;
+  for (uint32_t i = 0; i < m->program->slots; i++)
+    if (m->slots[i].base == freed.base && m->slots[i].space == freed.space) m->slots[i] = unbound;
+  if (d != NULL) d->free(d->state, freed.base);
+  else m->ctx->free(m->ctx, freed.base);
+}
+
+static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at, int64_t from_at, int64_t bytes) {
+  int32_t space = to->space > 0 ? to->space : from->space;
+  if (to->is_constant || !holds(to, to_at, bytes) || !holds(from, from_at, bytes)) return WEFT_DAMAGED;
+  if (space > 0) {
+    const weft_device *d = &m->program->devices[space - 1];
+    weft_argument a = {to->base, to->at + to_at, to->space, 'b'}, b = {from->base, from->at + from_at, from->space, 'b'};
+    return d->copy(d->state, a, b, bytes);
+  }
+  const uint8_t *read = address(from, from_at);
+  uint8_t *written = address(to, to_at);
+  if (bytes == 0) return WEFT_OK;
+  if ((uintptr_t)read < (uintptr_t)written + (uint64_t)bytes && (uintptr_t)written < (uintptr_t)read + (uint64_t)bytes)
+    return WEFT_DAMAGED; /* they overlap */
+  memcpy(written, read, (size_t)bytes);
+  return WEFT_OK;
+}
+
+static int32_t call(machine *m, uint32_t callee, const int64_t grid[6]) {
+  const weft_callee *c = &m->program->callees[callee];
+  int64_t values[WEFT_MOST_ARGUMENTS];
+  int32_t count = m->argument_count;
+  m->argument_count = 0;
+  if (count != c->count) return WEFT_DAMAGED;
+  for (int32_t i = 0; i < count; i++) {
+    const weft_argument *a = &m->arguments[i];
+    if (a->letter != c->letters[i] || (a->letter == 'b' && a->space != c->space)) return WEFT_DAMAGED;
+    values[i] = a->base == NULL ? a->at : (int64_t)(uintptr_t)(a->base + a->at);
+  }
+  if (c->space > 0) {
+    const weft_device *d = &m->program->devices[c->space - 1];
+    return d->launch(d->state, (int32_t)callee, grid, m->arguments, count);
+  }
+  return weft_call_kernel(m->program->entries[callee], m->ctx, values, count);
+}
+
+/* Adds an argument for the next call. */
+static int add(machine *m, uint8_t letter, uint8_t *base, int64_t at, int32_t space) {
+  if (m->argument_count >= m->program->arguments) return 0;
+  m->arguments[m->argument_count++] = (weft_argument){base, at, space, letter};
+  return 1;
+}
+
+/* Runs one instruction that deals with buffers; its values are at v. Returns a status. */
+static int32_t access(machine *m, uint8_t op, int64_t *v) {
+  static const int64_t one[6] = {1, 1, 1, 1, 1, 1};
+  slot *s;
+  uint32_t n;
+  int right = 1;
+  if (op == WEFT_OP_CALL) return call(m, next_number(m), one);
+  if (op == WEFT_OP_LAUNCH) return call(m, next_number(m), v);
+  if (op == WEFT_OP_VALUE) return add(m, 'v', NULL, v[0], -1) ? WEFT_OK : WEFT_DAMAGED;
+  if (op == WEFT_OP_FREE) {
+    right = m->taken_count > 0 && m->argument_count == 0; /* an argument may be in that memory */
+    if (right) give_back(m);
+    return right ? WEFT_OK : WEFT_DAMAGED;
+  }
+  s = next_slot(m);
+  if (s->is_taken && (op == WEFT_OP_BIND || op == WEFT_OP_VIEW || op == WEFT_OP_ALLOC)) return WEFT_DAMAGED;
+  if (op == WEFT_OP_ALLOC) return take(m, s, v[0], (int32_t)next_number(m));
+  if (op == WEFT_OP_COPY) return copy(m, s, next_slot(m), v[0], v[1], v[2]);
+  if (op == WEFT_OP_BUFFER) {
+    right = holds(s, v[0], v[1]) && add(m, 'b', s->base, s->at + v[0], s->space);
+  } else if (op == WEFT_OP_BIND) {
+    n = next_number(m);
+    right = bind(m, s, n, next_number(m));
+  } else if (op == WEFT_OP_VIEW) {
+    const slot *source = next_slot(m);
+    right = holds(source, v[0], v[1]);
+    if (right) *s = (slot){source->base, source->at + v[0], v[1], source->space, source->is_constant, 0};
+  } else {
+    int64_t bytes = weft_dtype_bytes((int32_t)(n = next_number(m)));
+    right = s->space == 0 && v[0] >= 0 && v[0] < s->bytes / bytes && (op == WEFT_OP_LOAD || !s->is_constant);
+    if (!right) return WEFT_DAMAGED;
+    if (op == WEFT_OP_LOAD) v[0] = element(address(s, v[0] * bytes), n);
+    else put(address(s, v[0] * bytes), n, v[1]);
+  }
+  return right ? WEFT_OK : WEFT_DAMAGED;
+}
+
+/* Notes a check that has failed, with the values that explain it. */
+static int32_t fail(machine *m) {
+  m->ctx->failed_assert = (int32_t)next_number(m);
+  uint32_t count = next_number(m);
+  for (uint32_t i = 0; i < count; i++) m->ctx->detail[i] = m->top[(int64_t)i - count];
+  return WEFT_FAILED_ASSERT;
+}
+
+static int64_t size_of(machine *m, int32_t *status) {
+  uint32_t word = next_number(m), number = next_number(m), dimension = next_number(m);
+  const weft_tensor *t = word == WEFT_IN ? &m->in[number] : &m->out[number];
+  if (dimension < (uint32_t)t->ndim) return t->shape[dimension];
+  *status = WEFT_DAMAGED;
+  return 0;
+}
+
+/* Runs instructions until the function ends. */
+static int32_t run(machine *m) {
+  const weft_launch *p = m->program;
+  for (int32_t status = WEFT_OK; ;) {
+    const uint8_t *start = m->at;
+    uint8_t op = *m->at++;
+    if (op >= WEFT_OP_ADD && op <= WEFT_OP_NE) {
+      m->top--;
+      m->top[-1] = combined(op, m->top[-1], m->top[0]);
+      continue;
+    }
+    switch (op) {
+    case WEFT_OP_END: return WEFT_OK;
+    case WEFT_OP_CONST: (void)weft_launch_value(&m->at, p->bytes + p->size, m->top++); break;
+    case WEFT_OP_GET: *m->top++ = m->locals[next_number(m)]; break;
+    case WEFT_OP_SET: m->locals[next_number(m)] = *--m->top; break;
+    case WEFT_OP_CAST: {
+      uint8_t cut[8];
+      uint32_t dtype = next_number(m);
+      if (dtype == WEFT_BOOL) m->top[-1] = m->top[-1] != 0;
+      else put(cut, dtype, m->top[-1]), m->top[-1] = element(cut, dtype);
+      break;
+    }
+    case WEFT_OP_SKIP: m->at += next_number(m); break;
+    case WEFT_OP_SKIP_ZERO: {
+      uint32_t bytes = next_number(m);
+      if (*--m->top == 0) m->at += bytes;
+      break;
+    }
+    case WEFT_OP_BACK: {
+      uint32_t bytes = next_number(m);
+      m->at -= bytes;
+      if (p->most_turns > 0 && ++m->turns > p->most_turns) status = WEFT_DAMAGED;
+      break;
+    }
+    case WEFT_OP_SIZE: *m->top++ = size_of(m, &status); break;
+    case WEFT_OP_CONTEXT: *m->top++ = next_number(m) == 0 ? m->ctx->threads : m->ctx->arena_bytes; break;
+    case WEFT_OP_FAIL: return fail(m);
+    default:
+      m->top -= weft_launch_takes(op);
+      status = access(m, op, m->top);
+      m->top += op == WEFT_OP_LOAD;
+    }
+    if (status != WEFT_OK) {
+      if (status == WEFT_DAMAGED) m->ctx->detail[0] = start - p->bytes;
+      return status;
+    }
+  }
+}
+
+static int32_t enter(weft_ctx *ctx, int32_t is_plan, const weft_tensor *in, weft_tensor *out) {
+  const weft_launch *p = ctx->model->launch;
+  int64_t values = p->stack + (int64_t)p->locals, slots = (int64_t)p->slots * (int64_t)sizeof(slot);
+  uint8_t *frame = (uint8_t *)ctx->alloc(ctx, values * 8 + slots + (int64_t)p->slots * 4);
+  machine m;
+  int32_t status;
+  if (frame == NULL) return WEFT_NO_MEMORY;
+  memset(frame, 0, (size_t)(values * 8 + slots));
+  m.program = p, m.ctx = ctx, m.in = in, m.out = out, m.is_plan = is_plan;
+  m.at = p->bytes + (is_plan ? p->plan_at : p->main_at);
+  m.top = (int64_t *)(void *)frame, m.locals = m.top + p->stack, m.turns = 0;
+  m.slots = (slot *)(void *)(frame + values * 8), m.taken = (uint32_t *)(void *)(frame + values * 8 + slots);
+  m.taken_count = m.argument_count = 0;
+  status = run(&m);
+  while (m.taken_count > 0) give_back(&m);
+  ctx->free(ctx, frame);
+  return status;
+}
+
+int32_t weft_launch_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) { return enter(ctx, 1, in, out); }
+
+int32_t weft_launch_main(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) { return enter(ctx, 0, in, out); }

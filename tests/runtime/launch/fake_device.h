@@ -1,0 +1,80 @@
+/* A device whose memory only it can look into: its blocks are handles. It has one kernel, number 0, as tests.host_examples says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch.h"
+
+/* What the runtime asks of a program without an operating system, for which it is built here. */
+void *weft_port_alloc(int64_t bytes, int64_t align) {
+  void *made = NULL;
+  return posix_memalign(&made, (size_t)align, bytes > 0 ? (size_t)bytes : 1) == 0 ? made : NULL;
+}
+
+void weft_port_free(void *made) { free(made); }
+
+typedef struct block {
+  int64_t bytes;
+  uint8_t *data;
+} block;
+
+typedef struct fake_device {
+  int64_t blocks, launches, threads; /* blocks that are not given back; what was launched */
+} fake_device;
+
+static void *device_alloc(void *state, int64_t bytes) {
+  block *made = bytes > 1 << 24 ? NULL : (block *)malloc(sizeof *made);
+  if (made == NULL) return NULL;
+  made->bytes = bytes;
+  made->data = (uint8_t *)calloc(1, (size_t)bytes + 1);
+  ((fake_device *)state)->blocks++;
+  return made;
+}
+
+static void device_free(void *state, void *handle) {
+  free(((block *)handle)->data);
+  free(handle);
+  ((fake_device *)state)->blocks--;
+}
+
+/* The memory behind a place, of which so many bytes are used; NULL if they are not all inside. */
+static uint8_t *device_memory(weft_argument a, int64_t bytes) {
+  const block *b = (const block *)(const void *)a.base;
+  if (a.space == 0) return a.base + a.at;
+  if (b == NULL || a.at < 0 || bytes < 0 || a.at > b->bytes || bytes > b->bytes - a.at) return NULL;
+  return b->data + a.at;
+}
+
+static int32_t device_copy(void *state, weft_argument to, weft_argument from, int64_t bytes) {
+  uint8_t *written, *read;
+  (void)state;
+  if (bytes == 0) return WEFT_OK;
+  written = device_memory(to, bytes), read = device_memory(from, bytes);
+  if (written == NULL || read == NULL) abort(); /* the interpreter has checked */
+  memmove(written, read, (size_t)bytes);
+  return WEFT_OK;
+}
+
+/* multiply(t0: i32[n], p1: i32[1], n) */
+static int32_t device_launch(void *state, int32_t callee, const int64_t grid[6], const weft_argument *a, int32_t count) {
+  fake_device *device = (fake_device *)state;
+  int64_t n = count > 2 ? a[2].at : 0;
+  uint8_t *values, *factor;
+  device->launches++;
+  device->threads += grid[0] * grid[1] * grid[2] * grid[3] * grid[4] * grid[5];
+  if (callee != 0 || count != 3 || n < 0 || n > 1 << 20) return WEFT_BAD_INPUT;
+  values = device_memory(a[0], 4 * n), factor = device_memory(a[1], 4);
+  if (values == NULL || factor == NULL) return WEFT_BAD_INPUT; /* sizes that are lies: its own kernels are to be told the truth */
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t x, y;
+    memcpy(&x, values + 4 * i, 4);
+    memcpy(&y, factor, 4);
+    x *= y;
+    memcpy(values + 4 * i, &x, 4);
+  }
+  return WEFT_OK;
+}
+
+static weft_device device_of(fake_device *state) {
+  weft_device made = {state, device_alloc, device_free, device_copy, device_launch};
+  return made;
+}
