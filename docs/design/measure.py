@@ -22,7 +22,9 @@ import numpy as np
 
 import weft
 from weft.cli.demo_models import resnet18
+from weft.cli.onnx_builder import GraphBuilder, gemm
 from weft.codegen.interp import run
+from weft.codegen.launch import write_launch
 from weft.codegen.llvm.expressions import shuffles
 from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.memory import addresses
@@ -32,6 +34,7 @@ from weft.driver import python_settings as interpreter
 from weft.driver.build import Compilation
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.function import build_function
+from weft.driver.host_model import replay_model
 from weft.driver.options import CompileOptions
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import fuse, optimize
@@ -328,6 +331,25 @@ def fences() -> None:
         print(f"{name}: LLVM {llvm * 1e3:.1f} ms, {len(compile_module(module, target).data)} bytes")
 
 
+def replaying() -> None:
+    """0041: host programs as bytes, and calls that replay them beside calls of the compiled form, in turns."""
+    for layers in (1, 4, 16):
+        g = GraphBuilder("layers", 0)
+        x = g.input("x", (1, 32))
+        for _ in range(layers):
+            x = g.op("Relu", gemm(g, x, (32, 32)))
+        g.output(x, "y")
+        made = weft.build(g.model())
+        given = [np.ones((1, 32), np.float32)]
+        code = write_launch(made.host, 1, 1)
+        forms = [weft.Model(package, threads=1) for package in (made.package, replay_model(made))]
+        turns = [[best(lambda m=m: [m.run(given) for _ in range(500)], 1) / 500 for m in forms] for _ in range(40)]  # type: ignore[misc] # noqa: B023
+        compiled, replayed = [float(np.median(of_one)) * 1e6 for of_one in zip(*turns, strict=True)]
+        print(
+            f"{len(made.fused.calls)} kernels: {len(code.data)} bytes, a call {compiled:.2f} us compiled, {replayed:.2f} replayed"
+        )
+
+
 DECISIONS = {
     1: interning,
     2: text,
@@ -341,6 +363,7 @@ DECISIONS = {
     32: compiling,
     35: reuse,
     40: fences,
+    41: replaying,
 }
 
 if __name__ == "__main__":

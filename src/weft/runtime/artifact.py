@@ -45,7 +45,12 @@ def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
 
 
 def artifact_parts(package: Package) -> list[bytes | memoryview]:
-    """Returns the bytes of an artifact: header, image, what fills its last page, and constants."""
+    """Returns the bytes of an artifact: header, image, what fills its last page, and constants.
+
+    Raises `ArtifactError` for a model whose host program is replayed: the format has no place for one yet.
+    """
+    if package.replay is not None:
+        raise ArtifactError("a model whose host program is replayed can't be saved", hint="save its compiled form")
     constants = memoryview(_rt.pack(package.constants))
     image = memoryview(package.image)
     header = artifact_header(package, image, constants)

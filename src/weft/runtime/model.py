@@ -44,17 +44,7 @@ class Model:
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._names = tuple([spec.name for spec in package.inputs])
-        self._native = _rt.Model(
-            package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly),
-            package.plan,
-            package.main,
-            self.package.constants,
-            _codes(package.inputs),
-            _codes(package.outputs),
-            self.threads,
-            package.denormals == "flush",
-            check_bool("spinning", spinning),
-        )
+        self._native = _load(self.package, self.threads, check_bool("spinning", spinning))
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
         """Runs the model."""
@@ -166,6 +156,17 @@ class Model:
     def __repr__(self) -> str:
         signature = ", ".join(map(str, self.inputs))
         return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
+
+
+def _load(package: Package, threads: int, spinning: bool) -> _rt.Model:
+    """Returns the native model of a package whose constants are packed."""
+    ins, outs, constants = _codes(package.inputs), _codes(package.outputs), package.constants
+    flush = package.denormals == "flush"
+    if package.replay is not None:
+        program, callees = package.replay.program, package.replay.callees
+        return _rt.Model(program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning)
+    image = package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly)
+    return _rt.Model(image, package.plan, package.main, constants, ins, outs, threads, flush, spinning)
 
 
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:

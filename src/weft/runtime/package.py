@@ -39,6 +39,14 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """A host program as bytes that are replayed, and where its callees are: the image of a module, and an offset in it."""
+
+    program: bytes
+    callees: tuple[tuple[_rt.Image, int], ...]
+
+
+@dataclass(frozen=True)
 class Package:
     """A compiled model, ready to be loaded, or saved: nothing in it refers to the compiler.
 
@@ -49,7 +57,7 @@ class Package:
     made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
     is the bytes of a call's workspace, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
     `notes` say how the model was made, by key. `source` is the code as text where a backend writes it as such; there is no
-    image then until that text is compiled.
+    image then until that text is compiled. With a `replay`, the host program is in that instead of the image.
     """
 
     image: bytes | memoryview | _rt.Image
@@ -67,3 +75,4 @@ class Package:
     denormals: Denormals = "keep"
     notes: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
+    replay: Replay | None = None

@@ -126,7 +126,7 @@ def test_values_are_those_of_the_interpreter(values: list[Expr], conds: list[Exp
 
 @tried(6, 60, *pieces(2))
 def test_values_are_those_of_compiled_code(values: list[Expr], conds: list[Expr]) -> None:
-    model = ByHand(program(values, conds), {}, [(i64, 1)], [(i64, 1)])
+    model = ByHand(program(values, conds), {})
     for x in (np.array([3, -4], np.int64), np.arange(-20, 5, dtype=np.int64)):
         np.testing.assert_array_equal(model.replayed.run([x])[0], model.compiled.run([x])[0])
 
