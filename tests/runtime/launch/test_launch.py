@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.codegen.launch.assembling import assembled
 from tests.host_examples import DEVICE, DEVICE_KERNELS, LATE, parsed
 from tests.host_programs import interpret_host
 from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
@@ -36,6 +37,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tool(*flags, HERE / f"{name}.c", *objects, "-o", folder / name)
     (folder / "device").write_bytes(write_launch(parse_program(DEVICE), 1, 1).data)
     (folder / "late").write_bytes(write_launch(parse_program(LATE), 1, 1).data)
+    (folder / "letters").write_bytes(assembled(b"b" * 9, b"b" * 9, b"\0\x7f", 1))
     return folder
 
 
@@ -81,12 +83,17 @@ def test_the_interpreter_finds_the_same_check() -> None:
         interpret_host(parse_program(text), [np.array([7, 8], np.int32)], [i32], scale.view(np.uint8))
 
 
-def fuzz(programs: Path, name: str, mutations: int) -> None:
-    """Replays mutations of a program, and holds that enough are refused, stopped, and finished to have tried all three."""
+def counted(programs: Path, name: str, mutations: int) -> list[int]:
+    """Returns how many of so many replays, all but the last of mutations, are refused, stopped, and finished."""
     command = [str(programs / "fuzz_launch"), str(programs / name), str(mutations)]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert done.returncode == 0, done.stderr
-    refused, stopped, finished = map(int, done.stdout.split())
+    return [int(word) for word in done.stdout.split()]
+
+
+def fuzz(programs: Path, name: str, mutations: int) -> None:
+    """Replays mutations of a program, and holds that enough are refused, stopped, and finished to have tried all three."""
+    refused, stopped, finished = counted(programs, name, mutations)
     assert refused + stopped + finished == mutations
     assert min(stopped, finished) > mutations / 100
 
@@ -94,6 +101,10 @@ def fuzz(programs: Path, name: str, mutations: int) -> None:
 @pytest.mark.parametrize("name", ["device", "late"])
 def test_mutations_are_refused_or_stay_inside_of_their_memory(name: str, programs: Path) -> None:
     fuzz(programs, name, 100_000)
+
+
+def test_parameters_that_go_on_past_the_end_are_not_read(programs: Path) -> None:
+    assert counted(programs, "letters", 1) == [1, 0, 0]
 
 
 @pytest.mark.slow
