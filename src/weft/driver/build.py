@@ -51,7 +51,7 @@ from weft.graph import (
     put_checks_last,
     verify_graph,
 )
-from weft.loop import Program, definitions
+from weft.loop import Program, definitions, verify_host
 from weft.lower import PIPELINES
 from weft.native import _rt
 from weft.records import Record
@@ -144,6 +144,8 @@ def build(
             {key: k.name for key, k in kernels.items()},
             dict.fromkeys(kernels, machine.name),
         )
+        if chosen.verify:
+            verify_host(host)
         code = link_code(host, kernels, machine)
         package = make_package(fused, weights.result(), code, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
