@@ -15,7 +15,7 @@ from weft.support.dtypes import DType, bf16, f32, f64, u8
 from weft.support.errors import InputError, LoweringError
 from weft.targets import can_run, cpu, host
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WIDE = host().has("avx512vnni") and host().has("avx512bf16")
 INSTRUCTIONS = {f32: "vfmadd", u8: "vpdpbusd", bf16: "vdpbf16ps"}
 
