@@ -4,9 +4,8 @@
 
 Each tuner searches the sketches of a layer, schedules that no rule has touched. Each is measured once, beside what the rules do,
 and the time is kept in the folder cache and replayed to every tuner that comes to it, so that tuners differ in what they choose
-alone. At the end: the best of
-each tuner after 32, 64, 128, ... trials relative to the best known of the layer, and the geometric mean over layers with its
-bootstrap interval (2,000 resamples of the seeds).
+alone. At the end: the best of each tuner after 32, 64, 128, ... trials relative to the best known of the layer, its geometric
+mean over layers with a bootstrap interval of 90% (2,000 resamples of the seeds), and how much better annealing with trees is.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +27,20 @@ from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.driver.hardware import hardware_of
 from weft.targets import Target
+from weft.tune.explore import Explorer
+from weft.tune.features import Doubles
 from weft.tune.measure import Limits, Outcome, local_executors
-from weft.tune.strategies import TUNERS, strategy
+from weft.tune.models import CostModel, Samples, Shuffled, make_model
+from weft.tune.space import PlanSpace
+from weft.tune.strategies import TUNERS, Strategy
 from weft.tune.task_tuner import TaskTuner
 from weft.tune.tasks import Task
 
 LIMITS = Limits(seconds=0.03, width=0.02)
 FOLDER = Path(__file__).parent / "cache"
+GUIDED = "sa-xgb"
+LEAST = 1e-3
+RESAMPLES = 2000
 
 
 class Memory:
@@ -44,6 +50,11 @@ class Memory:
         self.path = FOLDER / f"tuner-{layer}-{hardware_of(target).digest[:12]}.pickle"
         self.known: dict[str, Outcome] = pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
 
+    @property
+    def best(self) -> float:
+        """The throughput of the best plan known, relative to the rules' schedule."""
+        return max(1.0 / o.measured.ratio.middle for o in self.known.values() if o.measured is not None)
+
     def add(self, outcomes: Iterable[Outcome]) -> None:
         """Keeps the results of *outcomes*, not their code."""
         self.known.update({o.plan: replace(o, built=None) for o in outcomes})
@@ -51,12 +62,24 @@ class Memory:
         self.path.write_bytes(pickle.dumps(self.known))
 
 
+class ShuffledPredictions(Strategy):
+    """A control: annealing on what the model predicts, given to other plans than those that it is predicted for."""
+
+    def begin(self, space: PlanSpace, seed: int, known: Samples | None = None) -> tuple[Explorer, CostModel | None]:
+        del known
+        model = Shuffled(make_model(self.model, seed), seed)
+        return self.explorer(space, model, seed), model
+
+
+STRATEGIES = {**TUNERS, "shuffled": ShuffledPredictions(TUNERS["sa-xgb"].explorer, TUNERS["sa-xgb"].model)}
+
+
 def curve(
-    task: Task, tuner: str, seed: int, trials: int, memory: Memory, builder: Executor, runner: Executor
+    name: str, task: Task, tuner: str, seed: int, trials: int, memory: Memory, builder: Executor, runner: Executor
 ) -> list[float]:
     """Return the throughput of each trial relative to the rules' schedule, in order."""
     fixed = [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]
-    search = TaskTuner(task, strategy(tuner), builder, runner, seed=seed, limits=LIMITS, fixed=fixed)
+    search = TaskTuner(task, STRATEGIES[tuner], builder, runner, seed=seed, limits=LIMITS, fixed=fixed)
     search.measurer.know(memory.known.values())
     started = perf_counter()
     found = list(search.run(lambda: search.begun < trials))
@@ -64,7 +87,7 @@ def curve(
     new = len({t.plan for t in found} - memory.known.keys())
     memory.add(t.outcome for t in found)
     print(
-        f"{task.name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)} trials, "
+        f"{name} {tuner} seed {seed}: {search.space.count:.3g} plans, best {max(scores):.3f} after {len(scores)} trials, "
         f"{new} of them measured, {seconds:.0f} s",
         flush=True,
     )
@@ -76,18 +99,29 @@ def best_after(scores: list[float], trials: int) -> float:
     return max(scores[:trials], default=0.0)
 
 
-def means(curves: dict[str, dict[str, list[list[float]]]], trials: int) -> dict[str, tuple[float, float, float]]:
-    """Return for each tuner the geometric mean over layers of the best, relative to the best known, with a 90% interval."""
-    known = {name: max(max(c) for of in tuners.values() for c in of) for name, tuners in curves.items()}
-    rng = np.random.default_rng(0)
-    found = {}
-    for tuner in next(iter(curves.values())):
-        table = np.array([[best_after(c, trials) / known[n] for c in curves[n][tuner]] for n in curves])
-        drawn = rng.integers(0, table.shape[1], (2000, *table.shape))
-        resampled = np.exp(np.log(np.take_along_axis(table[None], drawn, axis=2)).mean(axis=(1, 2)))
-        low, high = np.quantile(resampled, [0.05, 0.95])
-        found[tuner] = float(np.exp(np.log(table).mean())), float(low), float(high)
-    return found
+def logs(of: dict[str, list[list[float]]], tuner: str, trials: int, best: float) -> Doubles:
+    """Return for each seed the logarithm of the best of a tuner after some trials, relative to the best known."""
+    return np.log([max(best_after(c, trials), LEAST) / best for c in of[tuner]])
+
+
+def mean_of(tables: Sequence[Doubles]) -> str:
+    """Return the geometric mean of the logarithms of layers and seeds with its 90% interval, seeds resampled."""
+    table = np.stack(tables)
+    drawn = np.random.default_rng(0).integers(0, table.shape[1], (RESAMPLES, *table.shape))
+    low, high = np.quantile(np.take_along_axis(table[None], drawn, axis=2).mean(axis=(1, 2)), [0.05, 0.95])
+    return f"{np.exp(table.mean()):.3f} ({np.exp(low):.3f} - {np.exp(high):.3f})"
+
+
+def show(curves: dict[str, dict[str, list[list[float]]]], best: dict[str, float], most: int) -> None:
+    """Print what each tuner has reached after some trials: of all layers, the ratio to the first guided one, and by layer."""
+    tuners = list(next(iter(curves.values())))
+    for trials in [n for n in (32, 64, 128, 256, 512) if n <= most]:
+        of = {t: [logs(curves[n], t, trials, best[n]) for n in curves] for t in tuners}
+        for t in tuners:
+            by_layer = "  ".join(f"{n} {np.exp(x.mean()):.3f}" for n, x in zip(curves, of[t], strict=True))
+            guided = of.get(GUIDED, of[t])
+            gain = mean_of([a - b for a, b in zip(guided, of[t], strict=True)])
+            print(f"{trials:4} trials  {t:18} {mean_of(of[t])}  {GUIDED} / it {gain}  {by_layer}")
 
 
 def draw(curves: dict[str, dict[str, list[list[float]]]], path: Path) -> None:
@@ -109,30 +143,33 @@ def draw(curves: dict[str, dict[str, list[list[float]]]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", default="C2,C4,C6,C9,C12,D3", help=", ".join(LAYERS))
-    parser.add_argument("--tuners", default="random,ga,sa-xgb,sa-xgb-regression,sa-treernn", help=", ".join(TUNERS))
+    parser.add_argument(
+        "--tuners", default="random,ga,sa-xgb,sa-xgb-regression,sa-treernn,shuffled", help=", ".join(STRATEGIES)
+    )
     parser.add_argument("--trials", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     curves: dict[str, dict[str, list[list[float]]]] = {}
+    best: dict[str, float] = {}
     builder, runner = local_executors()
     with builder, runner:
         for name in given.layers.split(","):
             target = target_here("cpu", None, default_cache())
             task, memory = layer_task(name, target), Memory(name, target)
             curves[name] = {
-                tuner: [curve(task, tuner, seed, given.trials, memory, builder, runner) for seed in range(given.seeds)]
+                tuner: [
+                    curve(name, task, tuner, seed, given.trials, memory, builder, runner) for seed in range(given.seeds)
+                ]
                 for tuner in given.tuners.split(",")
             }
+            best[name] = memory.best
             if given.json:
-                given.json.write_text(json.dumps(curves))
+                given.json.write_text(json.dumps({"best_known": best, "curves": curves}))
     if given.picture:
         draw(curves, given.picture)
-    for trials in (32, 64, 128, 256, 512):
-        if trials <= given.trials:
-            for tuner, (middle, low, high) in means(curves, trials).items():
-                print(f"{trials:4} trials  {tuner:20} {middle:.3f}  ({low:.3f} - {high:.3f})")
+    show(curves, best, given.trials)
 
 
 if __name__ == "__main__":

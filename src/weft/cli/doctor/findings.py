@@ -22,7 +22,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: its name, what it is like, and what to do if it is not well."""
+    """A diagnostic: what was checked, the state it is in, and the remedy where that is bad."""
 
     name: str
     state: State

@@ -91,7 +91,7 @@ class _Problem:
                 self.costs[self.numbers[v]][_BLOCKED] = inf
 
     def answers(self, asked: Collection[Node], choose: Choose) -> dict[Node, _Answer]:
-        """Returns what *choose* takes for each node of *asked*, of what its costs and the answers before it leave."""
+        """Returns a layout for each node of *asked*: *choose* takes one of the candidates, priced given the nodes before it."""
         found: dict[Node, _Answer] = {}
         open_nodes = set(asked)
 

@@ -1,4 +1,4 @@
-"""What the questions about a graph cost, from the times of its kernels: each kernel is put down to the questions that it answers.
+"""What the questions about a graph cost, from the times of its kernels, each attributed to the questions that it depends on.
 
 A node of the model keeps its name through the passes, in blocks too, so a question is about the kernels that compute the value it
 is named after. Maps that are fused into a convolution cost nothing by themselves; a pack or an unpack that is a kernel

@@ -16,7 +16,7 @@ from weft.support.dtypes import bool_
 
 
 def watched(f: Emitter, e: Apply, x: str, low: str, high: str) -> Operand:
-    """Emits `watched(x, low, high)`, whose operands are evaluated: a branch that is seldom taken."""
+    """Emits `watched(x, low, high)`, a range check of an index; the branch in which it fails is marked unlikely."""
     kind, sign = register_type(e.dtype), "u" if e.dtype.kind == "uint" else "s"
     below = f.build.pure(f"icmp {sign}lt {kind} {x}, {low}", x, low)
     above = f.build.pure(f"icmp {sign}gt {kind} {x}, {high}", x, high)
