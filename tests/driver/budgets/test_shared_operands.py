@@ -52,7 +52,7 @@ MODELS = {
     "squares of sizes": sizes([("Mul", "s", "s"), ("Add", "t", "s")]),
     "quotients of sizes": sizes([("Div", "s", "three"), ("Add", "t", "s")]),
 }
-FEW = ["Mul", "Gelu", "diamonds", "Fibonacci", "quotients of sizes"]
+FEW = ["Mul", "Gelu", "diamonds", "Fibonacci", "squares of sizes", "quotients of sizes"]
 MODELS["bounded numbers"].graph.node.insert(0, node("Cast", ["x"], ["v0"], to=TensorProto.INT64))
 
 

@@ -117,8 +117,8 @@ def sum_of(e: Expr) -> Sum | None:
         return None
     p = poly_of(base)
     constant = p.pop((), 0)
-    if any(len(m) > 1 for m in p):
-        return None
+    if any(len(m) > 1 for m in p) or (base is e and (e,) in p):
+        return None  # not linear, or a product too long to be multiplied out: a term of its own
     return Sum(constant, tuple([m[0] for m in p]), tuple(p.values()), lanes, step)
 
 
