@@ -123,6 +123,11 @@ def _maps() -> dict[str, list[Sample]]:
         "bit_cast": [Sample([np.arange(6, dtype=np.int16)], {"dtype": u16})],
         "encode": [Sample([ELEMENTS], {"dtype": SCALARS[t]}) for t in STORAGE],
         "decode": [Sample([np.arange(4, dtype=np.uint8).view(SCALARS[t].numpy)], {"dtype": f32}) for t in STORAGE],
+        "unpack": [
+            Sample([np.arange(256, dtype=np.uint8).reshape(64, 4)], {"dtype": SCALARS[t]})
+            for t in STORAGE
+            if SCALARS[t].used_bits < SCALARS[t].bits
+        ],
         "logical_not": [Sample(BOOLS[:1])],
         "bit_not": [Sample(INTEGERS[:1])],
         "hardmax": [Sample([numbers(3, 7)])],

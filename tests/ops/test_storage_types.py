@@ -17,10 +17,12 @@ from weft.driver.build import build
 from weft.driver.options import CompileOptions
 from weft.driver.runnable import runnable
 from weft.graph import Graph
+from weft.ir import const, index
+from weft.loop import parse_program, print_program
 from weft.ops import OPERATORS, TensorType
 from weft.runtime.model import Model
 from weft.support.dtypes import SCALARS, STORAGE, DType, f16, f32, f64, i32, u8
-from weft.support.errors import TypeMismatch
+from weft.support.errors import TypeMismatch, WeftError
 
 Array = np.ndarray[Any, Any]
 
@@ -177,6 +179,20 @@ def test_integers_keep_their_low_bits_and_round_once() -> None:
         np.testing.assert_array_equal(y.view(np.uint8), wanted.view(np.uint8), err_msg=t)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_packed_elements_are_taken_apart(way: str) -> None:
+    g = Graph()
+    x = np.random.default_rng(0).integers(0, 256, (3, 5, 7), np.uint8)
+    small = [SCALARS[t] for t in STORAGE if SCALARS[t].used_bits < u8.bits]
+    v = g.input("x", x.shape, u8)
+    for t in small:
+        g.output(g.add("unpack", [v], dtype=t), f"{t}_unpacked")
+    for t, y in zip(small, run(g, way, [x]), strict=True):
+        parts = [x >> place & ((1 << t.used_bits) - 1) for place in range(0, 8, t.used_bits)]
+        assert y.dtype == t.numpy
+        np.testing.assert_array_equal(y.view(np.uint8), np.concatenate(parts))
+
+
 LEAST, MOST = 2.0**-127, 2.0**127
 NAN: Final = float("nan")
 
@@ -199,6 +215,19 @@ def test_powers_of_two_are_rounded_as_onnx_says(rounding: str, saturate: bool, w
     np.testing.assert_array_equal(y.astype(np.float32), np.array(wanted, np.float32))
 
 
+def test_the_one_constant_is_zero() -> None:
+    program = """def f(x: f8e4m3fn[4], y: f8e4m3fn[4]):
+    for i in range(0, 4):
+        y[i] = select(i < 2, x[i], f8e4m3fn(0))
+"""
+    assert print_program(parse_program(program)) == program
+    with pytest.raises(WeftError, match="1 is not of type f8e4m3fn"):
+        parse_program(program.replace("(0)", "(1)"))
+    with pytest.raises(TypeMismatch) as error:
+        const(1, POWERS)
+    assert str(error.value) == "there is no constant 1 of f8e8m0fnu\n  hint: reinterpret one of u8"
+
+
 def test_types_that_are_not_converted() -> None:
     x = TensorType((), f32)
     with pytest.raises(TypeMismatch) as error:
@@ -212,6 +241,8 @@ def test_types_that_are_not_converted() -> None:
     with pytest.raises(TypeMismatch) as error:
         OPERATORS["encode"].infer([x], {"dtype": POWERS, "rounding": "even"})
     assert str(error.value) == "encode does not round 'even'\n  hint: use one of up, down, nearest"
+    with pytest.raises(TypeMismatch, match="unpack does not convert u8 to f8e8m0fnu"):
+        OPERATORS["unpack"].infer([TensorType((index(2),), u8)], {"dtype": POWERS})
     with pytest.raises(TypeMismatch) as error:
         OPERATORS["cast"].infer([x], {"dtype": POWERS})
     assert str(error.value) == ("a cast does not convert f32 to f8e8m0fnu\n  hint: use the operators decode and encode")

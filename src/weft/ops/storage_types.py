@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.ir import Cast, Expr, Reinterpret, all_of, const, eq, ne, select
+from weft.ir import Cast, Expr, Reinterpret, ShiftRight, all_of, const, eq, ne, select
 from weft.ops.elementwise import map_tensors
 from weft.ops.registry import operator
 from weft.support.dtypes import SCALARS, DType, f32, f64, i32, u8, u32, u64
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor
+from weft.te import Tensor, compute
 
 ROUNDINGS: Final = ("up", "down", "nearest")
 """How a number between two powers of two becomes one of them: away from zero, towards it, or the nearer, of two the upper."""
@@ -199,3 +199,19 @@ def _single(e: Expr) -> Expr:
     is_above = (Reinterpret(back, u64) & magnitude) > (Reinterpret(wide, u64) & magnitude)
     odd = select(is_above, bits - 1, bits) | 1
     return Reinterpret(select(all_of([ne(back, wide), eq(wide, wide)]), odd, bits), f32)
+
+
+@operator("unpack", reads_bits=True, unpacks=True)
+def unpack(x: Tensor, *, dtype: DType) -> Tensor:
+    """Takes bytes [n, ...] apart, each into m elements [m * n, ...] of a type of 4 or 2 bits.
+
+    The first n rows are in the lowest bits of the bytes, the next n in those above: neighbours in a row stay neighbours.
+    """
+    _check("unpack", x.dtype is u8 and x.rank > 0 and dtype.is_storage and dtype.used_bits < u8.bits, x.dtype, dtype)
+    count = u8.bits // dtype.used_bits
+
+    def element(*i: Expr) -> Expr:
+        byte, place = x[(i[0] % x.shape[0], *i[1:])], Cast(i[0] // x.shape[0], u8)
+        return Reinterpret(ShiftRight(byte, place * dtype.used_bits) & ((1 << dtype.used_bits) - 1), dtype)
+
+    return compute((x.shape[0] * count, *x.shape[1:]), element, "unpack", dtype=dtype)

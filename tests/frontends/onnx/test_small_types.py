@@ -127,6 +127,19 @@ def test_weights_are_dequantised_by_blocks(code: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(weft.load(tmp_path / "saved.weft")(x)), np.asarray(made(x)))
 
 
+@pytest.mark.parametrize("code", [TensorProto.UINT4, TensorProto.INT2, TensorProto.FLOAT4E2M1])
+@pytest.mark.parametrize("shape", [(1 << 20,), (4, 3, 1 << 16), (3, 1 << 18)])
+def test_large_weights_are_held_several_elements_a_byte(code: int, shape: tuple[int, ...]) -> None:
+    w, f = elements(code, *shape), TensorProto.FLOAT
+    node = helper.make_node("DequantizeLinear", ["w", "scale"], ["y"])
+    weights = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.array(0.5, np.float32), "scale")]
+    made = weft.compile(model([node], [], helper.make_tensor_value_info("y", f, shape), weights))
+    np.testing.assert_array_equal(np.asarray(made()), w.astype(np.float32) * 0.5)
+    held = memoryview(made.package.constants).nbytes  # type: ignore[arg-type] # one block
+    packed = shape[0] % (8 // ELEMENT_TYPES[code].used_bits) == 0
+    assert held // 64 * 64 == (w.nbytes * ELEMENT_TYPES[code].used_bits // 8 if packed else w.nbytes)
+
+
 def test_a_rounding_that_onnx_lacks() -> None:
     node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E8M0, round_mode="even")
     x, y = (helper.make_tensor_value_info(n, c, [1]) for n, c in (("x", 1), ("y", TensorProto.FLOAT8E8M0)))
