@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.support.dtypes import f32, i32, u16
+from weft.support.dtypes import SCALARS, STORAGE, f32, i32, u16
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -121,6 +121,13 @@ def _maps() -> dict[str, list[Sample]]:
         "clip": [Sample([ELEMENTS, same(-2), same(1000)]), Sample([ELEMENTS, None, None])],
         "cast": [Sample([FINITE], {"dtype": i32}), Sample([ELEMENTS], {"dtype": f32})],
         "bit_cast": [Sample([np.arange(6, dtype=np.int16)], {"dtype": u16})],
+        "encode": [Sample([ELEMENTS], {"dtype": SCALARS[t]}) for t in STORAGE],
+        "decode": [Sample([np.arange(4, dtype=np.uint8).view(SCALARS[t].numpy)], {"dtype": f32}) for t in STORAGE],
+        "unpack": [
+            Sample([np.arange(256, dtype=np.uint8).reshape(64, 4)], {"dtype": SCALARS[t]})
+            for t in STORAGE
+            if SCALARS[t].used_bits < SCALARS[t].bits
+        ],
         "logical_not": [Sample(BOOLS[:1])],
         "bit_not": [Sample(INTEGERS[:1])],
         "hardmax": [Sample([numbers(3, 7)])],

@@ -237,3 +237,16 @@ def test_what_keeps_its_operand_holds_its_elements(name: str) -> None:
         x = narrowed(sample.inputs[0])
         assert x is not None
         assert np.isin(run(name, sample), x).all()
+
+
+@pytest.mark.parametrize("name", declared("unpacks"))
+def test_what_unpacks_holds_the_bits_of_its_operand_in_more_bytes(name: str) -> None:
+    for sample in SAMPLES[name]:
+        (x,) = sample.inputs
+        assert x is not None
+        y = run(name, sample)
+        bits = sample.attributes["dtype"].used_bits
+        assert y.nbytes * bits == x.nbytes * 8
+        used = np.unpackbits(y.view(np.uint8).reshape(-1, 1), axis=1)[:, -bits:]
+        assert used.sum() == np.unpackbits(x.reshape(-1, 1), axis=1).sum()
+        assert y.view(np.uint8).max() < 1 << bits

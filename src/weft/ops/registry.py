@@ -52,6 +52,7 @@ class Operator:
     places [H, W], so that on channels in blocks [N, C/b, H, W, b] it computes the same as on [N, C, H, W]. A *contraction*
     tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
     weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
+    One that *unpacks* makes more bytes of the same elements: constants are held packed.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Operator:
     contraction: Contraction | None = None
     prepares: bool = False
     keeps_operand: bool = False
+    unpacks: bool = False
 
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
@@ -135,6 +137,7 @@ def operator(
     contraction: Contraction | None = None,
     prepares: bool = False,
     keeps_operand: bool = False,
+    unpacks: bool = False,
 ) -> Callable[[F], F]:
     """Registers the decorated function as the operator *name*; see `Operator` for its facts."""
 
@@ -142,7 +145,7 @@ def operator(
         if name in OPERATORS:
             raise ValueError(f"the operator {name} is defined twice")
         OPERATORS[name] = Operator(
-            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand
+            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand, unpacks
         )
         return build
 

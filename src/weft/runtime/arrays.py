@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -54,8 +54,12 @@ def _exported(export: Callable[..., object]) -> object:
 
 
 def bits(array: Array) -> Array:
-    """Returns the array as the native runtime takes it: bfloat16, which the buffer protocol lacks, as plain bytes."""
-    return array.view("V2") if array.dtype.kind == "V" else array
+    """Returns the array as the native runtime takes it: types of ml_dtypes, which the buffer protocol lacks, as plain bytes."""
+    return array.view(f"V{array.itemsize}") if array.dtype.isbuiltin == _REGISTERED else array
+
+
+_REGISTERED: Final = 2
+"""What NumPy's `isbuiltin` is for a type that another package registered."""
 
 
 def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array]:

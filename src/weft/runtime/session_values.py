@@ -32,6 +32,16 @@ _NAMES: Final = {
     "u32": (12, "uint32"),
     "u64": (13, "uint64"),
     "bf16": (16, "bfloat16"),
+    "f8e4m3fn": (17, "float8e4m3fn"),
+    "f8e4m3fnuz": (18, "float8e4m3fnuz"),
+    "f8e5m2": (19, "float8e5m2"),
+    "f8e5m2fnuz": (20, "float8e5m2fnuz"),
+    "uint4": (21, "uint4"),
+    "int4": (22, "int4"),
+    "f4e2m1fn": (23, "float4e2m1"),
+    "f8e8m0fnu": (24, "float8e8m0"),
+    "uint2": (25, "uint2"),
+    "int2": (26, "int2"),
 }
 """The number that ONNX has for each type of elements, and ONNX Runtime's name."""
 

@@ -49,7 +49,7 @@ def literal(value: Value, dtype: DType) -> str:
     """Returns a scalar constant; floats in hexadecimal, so that they are exact, and infinities and NaN by their bits."""
     if dtype.is_bool:
         return "true" if value else "false"
-    if dtype.is_int:
+    if dtype.is_int or dtype.is_storage:
         return _integer(int(value), dtype)
     if is_half(dtype):
         return f"0x{int(np.asarray(value).astype(dtype.numpy).view(np.uint16)):04x}"

@@ -172,6 +172,8 @@ def _unknown(t: ExprTranslator, e: Expr) -> str:
 
 @_writes(ir.Const)
 def _const(t: ExprTranslator, e: ir.Const) -> str:
+    if e.dtype.is_storage:
+        return t.source.constant(np.zeros((), e.dtype.numpy)[()], (0, e.dtype))
     if isinstance(e.value, float):
         return t.source.constant(e.dtype.numpy.type(e.value), (e.value.hex(), e.dtype))
     return f"({e.value})" if e.value < 0 else str(e.value)
@@ -343,7 +345,7 @@ def _load(t: ExprTranslator, e: Load) -> str:
     elif e.dtype.lanes > 1:
         code = f"{name}[({listed})].copy()"
     else:
-        code = f"{name}[{listed or '()'}]" if e.dtype.is_float else f"{name}.item({listed})"
+        code = f"{name}[{listed or '()'}]" if e.dtype.is_float or e.dtype.is_storage else f"{name}.item({listed})"
     t.source.line(f"{result} = {code}", buffer.name, name, indices)
     return result
 

@@ -49,7 +49,7 @@ def to_float(value: int, dtype: DType) -> Any:
 
 def plain(value: Any, dtype: DType) -> Any:
     """Returns a NumPy value in the interpreter's form: a Python integer or bool, or a scalar of *dtype*."""
-    if dtype.is_float:
+    if dtype.is_float or dtype.is_storage:
         return value if value.dtype == dtype.numpy else value.astype(dtype.numpy)
     return value.item()
 

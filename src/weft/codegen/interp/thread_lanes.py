@@ -118,7 +118,7 @@ def _negation(e: ir.Not, values: list[Any]) -> Any:
 
 
 _WRITERS: Final[dict[type[Expr], Callable[[Any, list[Any]], Any]]] = {
-    ir.Const: lambda e, v: e.dtype.numpy.type(e.value),
+    ir.Const: lambda e, v: np.zeros((), e.dtype.numpy)[()] if e.dtype.is_storage else e.dtype.numpy.type(e.value),
     ir.Neg: lambda e, v: np.negative(v[0]),
     ir.Not: _negation,
     ir.Cast: _cast,

@@ -8,6 +8,7 @@ from typing import Final
 
 import weft
 from weft.runtime.package import Package, TensorSpec
+from weft.support.dtypes import STORAGE
 from weft.support.text import printable_line
 
 C_TYPES: Final = {
@@ -22,6 +23,7 @@ C_TYPES: Final = {
     "u64": "uint64_t",
     "f16": "uint16_t",
     "bf16": "uint16_t",
+    **dict.fromkeys(STORAGE, "uint8_t"),
     "f32": "float",
     "f64": "double",
     "handle": "uint64_t",

@@ -11,7 +11,7 @@ from weft.graph.builder.constants import CompileTimeConstant, sizes_array
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.ir import Expr, ExprLike
 from weft.ops import NotFoldable, normalize_axis
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, f32
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
 
@@ -62,8 +62,17 @@ class Builder:
         except NotFoldable:
             self.fail("its result is a formula of too many parts", "give the symbolic sizes numbers", UnknownValues)
 
-    def cast(self, x: Operand, dtype: DType) -> Operand:
-        """Returns *x* converted to *dtype*; *x* itself if it is of that type."""
+    def cast(self, x: Operand, dtype: DType, *, saturate: bool = True, rounding: str = "up") -> Operand:
+        """Returns *x* converted to *dtype*; *x* itself if it is of that type.
+
+        *saturate* and *rounding* are those of `weft.ops.storage_types.encode`.
+        """
+        if x.dtype is dtype:
+            return x
+        if x.dtype.is_storage:
+            x = self.add("decode", x, dtype=f32 if dtype.is_storage else dtype)
+        if dtype.is_storage:
+            return self.add("encode", x, dtype=dtype, saturate=saturate, rounding=rounding)
         return x if x.dtype is dtype else self.add("cast", x, dtype=dtype)
 
     def reshape(self, x: Operand, shape: Sequence[ExprLike]) -> Operand:

@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from weft.cost import LARGEST_FOLDED_GROWTH
 from weft.graph.core.graph import Array
 from weft.graph.core.type_text import attribute_text, type_text
 from weft.ir import Expr, ExprLike, index
 from weft.ops import TensorType, settled
-from weft.support.dtypes import DType, from_numpy, i64
+from weft.support.dtypes import DType, from_numpy, i64, u8
 
 SHOWN: Final = 8
 """A constant of at most so many elements is shown with all of them."""
@@ -60,3 +61,24 @@ def sizes_array(sizes: Sequence[ExprLike], shape: tuple[int, ...] | None = None)
     made[:] = [settled(s) for s in sizes]
     a = made.reshape((len(sizes),) if shape is None else shape)
     return a if any(isinstance(e, Expr) for e in a.flat) else a.astype(np.int64)
+
+
+def is_packable(constant: CompileTimeConstant) -> bool:
+    """Tells whether a constant is held as bytes of several elements: a weight so large that it is dequantised as the model runs.
+
+    A smaller one is dequantised by constant folding, which multiplies its bytes by four.
+    """
+    bits, array = constant.dtype.used_bits, constant.array
+    if not constant.dtype.is_storage or bits == u8.bits or array.nbytes <= LARGEST_FOLDED_GROWTH // 2:
+        return False
+    return int(array.shape[0]) % (u8.bits // bits) == 0
+
+
+def packed_bytes(constant: CompileTimeConstant) -> Array:
+    """Returns the elements of a packable constant several a byte, as the operator `unpack` takes them apart."""
+    bits, array = constant.dtype.used_bits, constant.array
+    count = u8.bits // bits
+    parts = array.view(np.uint8).reshape(count, -1, *array.shape[1:]) & ((1 << bits) - 1)
+    places = np.arange(0, u8.bits, bits, dtype=np.uint8).reshape(-1, *[1] * array.ndim)
+    packed: Array = np.bitwise_or.reduce(parts << places, axis=0)
+    return packed

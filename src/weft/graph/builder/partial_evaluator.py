@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from weft.graph.builder.constants import CompileTimeConstant, sizes_array
+from weft.graph.builder.constants import CompileTimeConstant, is_packable, packed_bytes, sizes_array
 from weft.graph.core.graph import Array, Graph, Value
 from weft.ops import LARGEST_FOLD, OPERATORS, Fold, NotFoldable
 from weft.support.dtypes import DType, i64
@@ -37,6 +37,9 @@ class PartialEvaluator:
         return kept[1]
 
     def _made(self, constant: CompileTimeConstant, source: str) -> Value:
+        if is_packable(constant):
+            packed = self.graph.constant(packed_bytes(constant), constant.name)
+            return self.graph.add("unpack", [packed], dtype=constant.dtype, source=source)
         if not constant.symbolic:
             return self.graph.constant(constant.array, constant.name)
         sizes, shape = tuple(constant.array.flat), constant.array.shape

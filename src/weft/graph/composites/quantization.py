@@ -9,8 +9,16 @@ from weft.support.dtypes import DType, f32, i32
 from weft.te import is_narrow
 
 
-def quantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType) -> Operand:
-    """Divides by *scale*, rounds to even, adds *zero* and keeps what *dtype* can hold; *scale* and *zero* broadcast to *x*."""
+def quantize(
+    b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType, saturate: bool = True
+) -> Operand:
+    """Divides by *scale*, rounds to even, adds *zero* and keeps what *dtype* can hold; *scale* and *zero* broadcast to *x*.
+
+    Of floats of 8 and 4 bits, it rounds to what *dtype* has, and an infinity is its largest number if it is to *saturate*.
+    """
+    if dtype.holds_floats:
+        parts = b.add("div", x, b.cast(scale, x.dtype))
+        return b.cast(parts if zero is None else b.add("add", parts, b.cast(zero, x.dtype)), dtype, saturate=saturate)
     low, high = dtype.int_range
     steps = b.cast(b.add("round", b.add("div", x, b.cast(scale, x.dtype))), f32)
     moved = steps if zero is None else b.add("add", steps, b.cast(zero, f32))
@@ -24,9 +32,10 @@ def dequantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dty
 
 
 def centred(b: Builder, x: Operand, zero: Operand | None) -> Operand:
-    """Returns *x* as 32-bit integers, less its zero point."""
-    wide = b.cast(x, i32)
-    return wide if zero is None else b.add("sub", wide, b.cast(zero, i32))
+    """Returns *x* as 32-bit integers, or of small floats as float32, less its zero point."""
+    dtype = f32 if x.dtype.holds_floats else i32
+    wide = b.cast(x, dtype)
+    return wide if zero is None else b.add("sub", wide, b.cast(zero, dtype))
 
 
 def is_one_for_all(v: Operand) -> bool:

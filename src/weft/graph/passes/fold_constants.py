@@ -60,10 +60,11 @@ def _has_known_sizes(node: Node) -> bool:
 def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
     """Tells whether folding *node* would hold more than it saves.
 
-    A pass that prepares weights has weighed their size; the elements of an operand that stays in use would be held twice.
+    A pass that prepares weights has weighed their size; the elements of an operand that stays in use would be held twice, and
+    packed ones in more bytes.
     """
-    if node.operator.prepares:
-        return False
+    if node.operator.prepares or node.operator.unpacks:
+        return node.operator.unpacks
     before = sum(v.nbytes for v in given if v is not None)
     return _bytes(node) > (LARGEST_FOLDED_GROWTH if node.operator.keeps_operand else 2 * before + LARGEST_FOLDED_GROWTH)
 

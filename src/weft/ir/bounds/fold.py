@@ -34,7 +34,7 @@ def fold_constants(e: Expr) -> Expr:
     """Computes an operator whose operands are constants; any other node, or one with no defined value, is returned as it is."""
     kids = e.children()
     values = [constant_value(k) if isinstance(k, Expr) else None for k in kids]
-    if not values or None in values or isinstance(e, Const | Broadcast):
+    if not values or None in values or isinstance(e, Const | Broadcast) or any(k.dtype.is_storage for k in (e, *kids)):  # type: ignore[attr-defined]
         return e
     operands = [np.asarray(v).astype(k.dtype.numpy)[()] for v, k in zip(values, kids, strict=True)]  # type: ignore[attr-defined]
     with np.errstate(all="ignore"):

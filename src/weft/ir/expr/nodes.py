@@ -11,13 +11,18 @@ from weft.support.errors import TypeMismatch
 
 @node
 class Const(Expr):
-    """A scalar constant: a bool, an int in the type's range, or a float that the type represents exactly."""
+    """A scalar constant: a bool, an int in the type's range, or a float that the type represents exactly.
+
+    Of a storage type there is one, 0, whose bits are all zero: it is for lanes that nothing reads.
+    """
 
     value: Value
     dtype: DType
 
     def check(self) -> None:
-        """Refuses a Python value of another kind than the type."""
+        """Refuses a Python value of another kind than the type, and all but no bits of a type that is only held and moved."""
+        if self.dtype.is_storage and self.value:
+            raise TypeMismatch(f"there is no constant {self.value!r} of {self.dtype}", hint="reinterpret one of u8")
         if type(self.value) is not (float if self.dtype.is_float else bool if self.dtype.is_bool else int):
             raise TypeMismatch(f"the constant {self.value!r} is not of type {self.dtype}", hint="build it with const()")
         if self.dtype.lanes != 1:
@@ -73,7 +78,11 @@ class Cast(Expr):
     dtype: DType
 
     def check(self) -> None:
-        """Refuses to change the number of lanes."""
+        """Refuses to change the number of lanes, and types that are only held and moved."""
+        if self.a.dtype.is_storage or self.dtype.is_storage:
+            raise TypeMismatch(
+                f"a cast does not convert {self.a.dtype} to {self.dtype}", hint="use the operators decode and encode"
+            )
         if self.a.dtype.lanes != self.dtype.lanes:
             raise TypeMismatch(f"a cast keeps the lanes: {self.a.dtype} to {self.dtype}")
 

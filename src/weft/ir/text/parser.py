@@ -237,7 +237,7 @@ class ExprParser:
     def integer(self, at: ast.AST, value: int, dtype: DType) -> Expr:
         """Makes an integer constant, checking its range."""
         low, high = dtype.int_range
-        if dtype.is_bool or dtype.lanes != 1 or not low <= value <= high:
+        if dtype.is_bool or dtype.lanes != 1 or not low <= value <= high or (dtype.is_storage and value):
             raise self.error(at, f"{value} is not of type {dtype}")
         return Const(value, dtype)
 

@@ -50,7 +50,7 @@ static int describe(weft_model *m, const prefix *p) {
   for (uint32_t i = 0; i < tensors; i++, row += TENSOR_ROW) {
     uint32_t name = weft_u32_at(row), dtype = weft_u32_at(row + 4), ndim = weft_u32_at(row + 8);
     weft_spec spec = {(const char *)m->header + name, (int32_t)dtype, (int32_t)ndim, dims};
-    if (name >= p->image_at || dtype > WEFT_HANDLE || ndim > WEFT_MAX_RANK || ndim > dims_left) return 0;
+    if (name >= p->image_at || dtype > WEFT_UINT2 || ndim > WEFT_MAX_RANK || ndim > dims_left) return 0;
     m->specs[i] = spec;
     dims_left -= ndim;
     for (; ndim > 0; ndim--, dims++, dim += DIM_ROW) {

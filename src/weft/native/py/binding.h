@@ -21,12 +21,12 @@ extern "C" {
 
 namespace nb = nanobind;
 
-// The format letters that the buffer protocol may name a value by, and NumPy's name, by dtype code.
+// The format letters that the buffer protocol may name a value by, and the name in NumPy or ml_dtypes, by dtype code.
 struct Scalar {
     const char *formats;
     const char *numpy;
 };
-extern const Scalar SCALARS[WEFT_HANDLE + 1];
+extern const Scalar SCALARS[WEFT_UINT2 + 1];
 
 // Aligned memory that Python sees through the buffer protocol: an output, packed constants, or a borrowed tensor.
 struct Block {

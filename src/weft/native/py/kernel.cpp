@@ -28,10 +28,12 @@ struct Bound {
     ~Bound() { weft_ctx_free_arena(&call.ctx); }
 
   private:
-    // Arrays of dtypes outside of the buffer protocol (bfloat16) are pinned as plain bits.
+    // Arrays of dtypes outside of the buffer protocol (those of ml_dtypes) are pinned as plain bits.
     void *pin(nb::handle buffer) {
-        bool foreign = nb::hasattr(buffer, "dtype") && nb::cast<char>(buffer.attr("dtype").attr("kind")) == 'V';
-        nb::object bits = foreign ? buffer.attr("view")("u2") : nb::borrow(buffer);
+        const int registered = 2;  // what NumPy's isbuiltin is for a type that another package registered
+        nb::object bits = nb::borrow(buffer);
+        if (nb::hasattr(buffer, "dtype") && nb::cast<int>(buffer.attr("dtype").attr("isbuiltin")) == registered)
+            bits = buffer.attr("view")(nb::cast<int>(buffer.attr("itemsize")) == 1 ? "u1" : "u2");
         pinned.emplace_back(bits, PyBUF_ANY_CONTIGUOUS);
         return pinned.back().view.buf;
     }

@@ -77,9 +77,10 @@ nb::object mapped(nb::object image) {
 }
 
 nb::object numpy_dtype(int32_t code) {
-    if (code < 0 || code > WEFT_HANDLE) throw nb::value_error("there is no such dtype code");
-    nb::object named = code == WEFT_BF16 ? nb::object(nb::module_::import_("ml_dtypes").attr("bfloat16"))
-                                         : nb::object(nb::str(SCALARS[code].numpy));
+    if (code < 0 || code > WEFT_UINT2) throw nb::value_error("there is no such dtype code");
+    bool is_extra = code == WEFT_BF16 || code > WEFT_HANDLE;
+    nb::object named = is_extra ? nb::object(nb::module_::import_("ml_dtypes").attr(SCALARS[code].numpy))
+                                : nb::object(nb::str(SCALARS[code].numpy));
     return nb::module_::import_("numpy").attr("dtype")(named);
 }
 

@@ -226,9 +226,10 @@ class Model {
         return view.ndim == spec.second && view.itemsize == weft_dtype_bytes(spec.first) && names(format, spec.first);
     }
 
-    // The buffer protocol has no bfloat16: it comes as two bytes of nothing in particular.
+    // The buffer protocol has no bfloat16, nor smaller floats and integers: they come as bytes of nothing in particular.
     static bool names(const char *format, int32_t code) {
         if (code == WEFT_BF16) return std::strcmp(format, "2x") == 0;
+        if (code > WEFT_HANDLE) return std::strcmp(format, "1x") == 0 || std::strcmp(format, "x") == 0;
         return *format != 0 && format[1] == 0 && std::strchr(SCALARS[code].formats, *format) != nullptr;
     }
 

@@ -3,7 +3,9 @@
 
 const Scalar SCALARS[] = {
     {"?", "?"},  {"b", "i1"},  {"h", "i2"}, {"il", "i4"},  {"lq", "i8"}, {"B", "u1"}, {"H", "u2"},
-    {"IL", "u4"}, {"LQ", "u8"}, {"e", "f2"}, {"", nullptr}, {"f", "f4"},  {"d", "f8"}, {"LQ", "u8"},
+    {"IL", "u4"}, {"LQ", "u8"}, {"e", "f2"}, {"", "bfloat16"}, {"f", "f4"},  {"d", "f8"}, {"LQ", "u8"},
+    {"", "float8_e4m3fn"}, {"", "float8_e4m3fnuz"}, {"", "float8_e5m2"}, {"", "float8_e5m2fnuz"},
+    {"", "float8_e8m0fnu"}, {"", "float4_e2m1fn"}, {"", "int4"}, {"", "uint4"}, {"", "int2"}, {"", "uint2"},
 };
 
 static PyObject *failed_type;
@@ -24,7 +26,7 @@ NB_MODULE(_rt, m) {
     m.attr("NO_MEMORY") = static_cast<int>(WEFT_NO_MEMORY);
     m.attr("STOPPED") = STOPPED;
     nb::dict codes;
-    for (int code = 0; code <= WEFT_HANDLE; code++) codes[weft_dtype_name(code)] = code;
+    for (int code = 0; code <= WEFT_UINT2; code++) codes[weft_dtype_name(code)] = code;
     m.attr("DTYPES") = codes;
 
     failed_type = PyErr_NewExceptionWithDoc(

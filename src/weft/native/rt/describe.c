@@ -7,11 +7,13 @@ static const struct {
   const char *name;
   int32_t bytes;
 } DTYPES[] = {{"bool", 1}, {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8},  {"u8", 1},  {"u16", 2},
-              {"u32", 4},  {"u64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"handle", 8}};
+              {"u32", 4},  {"u64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"handle", 8},
+              {"f8e4m3fn", 1}, {"f8e4m3fnuz", 1}, {"f8e5m2", 1}, {"f8e5m2fnuz", 1}, {"f8e8m0fnu", 1},
+              {"f4e2m1fn", 1}, {"int4", 1}, {"uint4", 1}, {"int2", 1}, {"uint2", 1}};
 
-const char *weft_dtype_name(int32_t dtype) { return dtype < 0 || dtype > WEFT_HANDLE ? "?" : DTYPES[dtype].name; }
+const char *weft_dtype_name(int32_t dtype) { return dtype < 0 || dtype > WEFT_UINT2 ? "?" : DTYPES[dtype].name; }
 
-int32_t weft_dtype_bytes(int32_t dtype) { return dtype < 0 || dtype > WEFT_HANDLE ? 0 : DTYPES[dtype].bytes; }
+int32_t weft_dtype_bytes(int32_t dtype) { return dtype < 0 || dtype > WEFT_UINT2 ? 0 : DTYPES[dtype].bytes; }
 
 int64_t weft_tensor_bytes(const weft_tensor *tensor) {
   int64_t bytes = weft_dtype_bytes(tensor->dtype);

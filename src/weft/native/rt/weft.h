@@ -25,7 +25,10 @@ enum { WEFT_ALIGN = 64 /* bytes: what weft_alloc aligns to */, WEFT_MAX_RANK = 6
 
 enum weft_dtype {
   WEFT_BOOL, WEFT_I8, WEFT_I16, WEFT_I32, WEFT_I64, WEFT_U8, WEFT_U16, WEFT_U32, WEFT_U64,
-  WEFT_F16, WEFT_BF16, WEFT_F32, WEFT_F64, WEFT_HANDLE
+  WEFT_F16, WEFT_BF16, WEFT_F32, WEFT_F64, WEFT_HANDLE,
+  /* a byte each, of which those of 4 and 2 bits use the low ones */
+  WEFT_F8E4M3FN, WEFT_F8E4M3FNUZ, WEFT_F8E5M2, WEFT_F8E5M2FNUZ, WEFT_F8E8M0FNU, WEFT_F4E2M1FN,
+  WEFT_INT4, WEFT_UINT4, WEFT_INT2, WEFT_UINT2
 };
 
 enum weft_status {

@@ -59,7 +59,7 @@ def literal(value: Value, dtype: DType) -> str:
     """Returns a scalar constant of *dtype* as LLVM text; floats by their bits, so NaN and -0.0 are exact."""
     if dtype.is_bool:
         return "true" if value else "false"
-    if dtype.is_int:
+    if dtype.is_int or dtype.is_storage:
         return str(int(value))
     if is_half(dtype):
         return str(int(np.asarray(value).astype(dtype.numpy).view(np.uint16)))

@@ -29,6 +29,16 @@ ELEMENT_TYPES: Final[dict[int, DType]] = {
     TensorProto.UINT16: SCALARS["u16"],
     TensorProto.UINT32: SCALARS["u32"],
     TensorProto.UINT64: SCALARS["u64"],
+    TensorProto.FLOAT8E4M3FN: SCALARS["f8e4m3fn"],
+    TensorProto.FLOAT8E4M3FNUZ: SCALARS["f8e4m3fnuz"],
+    TensorProto.FLOAT8E5M2: SCALARS["f8e5m2"],
+    TensorProto.FLOAT8E5M2FNUZ: SCALARS["f8e5m2fnuz"],
+    TensorProto.FLOAT8E8M0: SCALARS["f8e8m0fnu"],
+    TensorProto.FLOAT4E2M1: SCALARS["f4e2m1fn"],
+    TensorProto.INT4: SCALARS["int4"],
+    TensorProto.UINT4: SCALARS["uint4"],
+    TensorProto.INT2: SCALARS["int2"],
+    TensorProto.UINT2: SCALARS["uint2"],
 }
 
 ELEMENT_CODES: Final[dict[DType, int]] = {dtype: code for code, dtype in ELEMENT_TYPES.items()}
@@ -74,16 +84,28 @@ def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | 
             where=where,
             hint=_DAMAGED,
         )
-    elements = np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False)
+    elements = _elements(data, dtype, math.prod(tensor.dims))
     try:
         return elements.reshape(tuple(tensor.dims))
     except ValueError as error:  # too many dimensions, or a size beside an empty one that no array has
         raise ModelError(f"no array has its shape {_shape(tensor)}", where=where, hint=_DAMAGED) from error
 
 
+def _elements(data: memoryview, dtype: DType, count: int) -> Array:
+    """Returns *count* elements of raw bytes; of 4 and 2 bits, several are in a byte, the first in its lowest bits."""
+    if dtype.used_bits >= _BYTE or dtype.is_bool:
+        return np.frombuffer(data, dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False)
+    shifts = np.arange(0, _BYTE, dtype.used_bits, dtype=np.uint8)
+    parts = np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << dtype.used_bits) - 1)
+    return parts.reshape(-1)[:count].view(dtype.numpy)
+
+
+_BYTE: Final = 8
+
+
 def _typed(tensor: TensorProto, dtype: DType, where: str) -> Array:
     """Returns the elements that are stored one by one, as numbers of the file format."""
-    found, wanted = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))), math.prod(tensor.dims)
+    found, wanted = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))), _numbers(tensor, dtype)
     if found != wanted:
         raise ModelError(
             f"its shape {_shape(tensor)} of {dtype} takes {wanted} numbers, but it has {found}",
@@ -105,7 +127,14 @@ def _shape(tensor: TensorProto) -> str:
 
 
 def _size(tensor: TensorProto, dtype: DType) -> int:
-    return math.prod([int(d) for d in tensor.dims]) * dtype.bytes
+    """Returns the bytes of a tensor in a file."""
+    return _numbers(tensor, dtype) * dtype.bytes
+
+
+def _numbers(tensor: TensorProto, dtype: DType) -> int:
+    """Returns the numbers that a tensor is stored as: one an element, or a byte for several of 4 or 2 bits."""
+    count = math.prod([int(d) for d in tensor.dims])
+    return -(-count * dtype.used_bits // _BYTE) if dtype.is_storage else count
 
 
 def external_file(tensor: TensorProto, folder: Path | None) -> Path:

@@ -8,7 +8,8 @@ from typing import Final
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.file.tensors import element_type
 from weft.frontends.onnx.registry import Translation, translates
-from weft.support.dtypes import bool_
+from weft.ops import ROUNDINGS
+from weft.support.dtypes import DType, bool_
 
 _UNARY: Final = {
     "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Reciprocal": "reciprocal", "Floor": "floor",
@@ -116,10 +117,10 @@ def where(c: Call) -> Results:
     return c.add("where", c.input(0), c.input(1), c.input(2))
 
 
-@translates("Cast", limits="strings, complex numbers, 4-bit and 8-bit floats")
+@translates("Cast", limits="strings, complex numbers, 6-bit floats")
 def cast(c: Call) -> Results:
     """Converts the elements."""
-    return c.cast(c.input(0), element_type(c.integer("to", 0), c.source))
+    return _converted(c, element_type(c.integer("to", 0), c.source))
 
 
 @translates("BitCast", limits="types that Weft lacks")
@@ -131,7 +132,14 @@ def bit_cast(c: Call) -> Results:
 @translates("CastLike", limits="as Cast")
 def cast_like(c: Call) -> Results:
     """Converts the elements to the type of another tensor's."""
-    return c.cast(c.input(0), c.input(1).dtype)
+    return _converted(c, c.input(1).dtype)
+
+
+def _converted(c: Call, dtype: DType) -> Operand:
+    rounding = c.text("round_mode", "up")
+    if rounding not in ROUNDINGS:
+        c.fail(f"its attribute 'round_mode' is {rounding!r}", f"use one of {', '.join(ROUNDINGS)}")
+    return c.cast(c.input(0), dtype, saturate=c.flag("saturate", True), rounding=rounding)
 
 
 @translates("Identity")

@@ -9,18 +9,19 @@ from weft.frontends.onnx.registry import translates
 from weft.graph.composites import quantization as composites
 from weft.support.dtypes import DType, f32, u8
 
-NO_SMALL_TYPES = "4-bit integers, 8-bit floats"
+NO_SMALL_TYPES = "integers of fewer than 8 bits, 8-bit floats"
 
 
-@translates("QuantizeLinear", limits=NO_SMALL_TYPES)
+@translates("QuantizeLinear", limits="6-bit floats")
 def quantize_linear(c: Call) -> Results:
     """Divides by a scale, rounds to even, adds the zero point and saturates to the integer type."""
     x, zero = c.input(0), c.optional(2)
     dtype = zero.dtype if zero is not None else _stated_type(c) or u8
-    return composites.quantize(c, x, _spread(c, c.input(1), x), None if zero is None else _spread(c, zero, x), dtype)
+    offset = None if zero is None else _spread(c, zero, x)
+    return composites.quantize(c, x, _spread(c, c.input(1), x), offset, dtype, c.flag("saturate", True))
 
 
-@translates("DequantizeLinear", limits=NO_SMALL_TYPES)
+@translates("DequantizeLinear", limits="6-bit floats")
 def dequantize_linear(c: Call) -> Results:
     """Subtracts the zero point and multiplies by a scale."""
     x, scale, zero = c.input(0), c.input(1), c.optional(2)
