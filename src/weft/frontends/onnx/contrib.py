@@ -17,6 +17,12 @@ from weft.frontends.onnx.registry import Translation, translates
 
 MICROSOFT: Final = "com.microsoft"
 
+WINDOW: Final[dict[str, type]] = {**dict.fromkeys(("kernel_shape", "pads", "strides"), list), "auto_pad": str}
+"""The attributes of operators over windows."""
+
+CONVOLUTION: Final[dict[str, type]] = {**WINDOW, "dilations": list, "group": int}
+"""The attributes of convolutions."""
+
 _WITHOUT: Final = "export the model without it, or as ONNX's standard operators"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto, helper
-from tests.frontends.onnx.nodes import Array, Inputs, by_runtime, imported, model_of, node
+from tests.frontends.onnx.nodes import Array, Inputs, by_runtime, check_like_runtime, imported, model_of, node
 
 from weft.frontends.onnx.contrib import MICROSOFT
 
@@ -38,6 +38,11 @@ def check_equal(model: ModelProto, feeds: Inputs) -> list[Array]:
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_array_equal(a, b)
     return found
+
+
+def check_close(model: ModelProto, feeds: Inputs) -> None:
+    """Compares with ONNX Runtime, to the roundings of float32."""
+    check_like_runtime(model, feeds, rtol=1e-5, atol=2e-6)
 
 
 def integers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.contrib import contrib, needs
+from weft.frontends.onnx.contrib import WINDOW, contrib, needs
 from weft.frontends.onnx.ops.convolution import window_of
 from weft.graph import UNFIT
 from weft.graph.builder import total
@@ -103,11 +103,7 @@ def qlinear_softmax(c: Call) -> Results:
 @contrib(
     "QLinearAveragePool",
     inputs=(4, 5),
-    attributes={
-        **dict.fromkeys(("ceil_mode", "channels_last", "count_include_pad"), int),
-        **dict.fromkeys(("kernel_shape", "pads", "strides"), list),
-        "auto_pad": str,
-    },
+    attributes={**WINDOW, **dict.fromkeys(("ceil_mode", "channels_last", "count_include_pad"), int)},
 )
 def qlinear_average_pool(c: Call) -> Results:
     """The mean of each window of a quantised tensor, quantised."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.contrib import contrib
+from weft.frontends.onnx.contrib import CONVOLUTION, contrib
 from weft.frontends.onnx.ops.microsoft.quantized_functions import one_number
 from weft.frontends.onnx.ops.quantization import NO_SMALL_TYPES, dequantize_linear, qlinear_convolved, quantize_linear
 from weft.graph.composites import quantized_arithmetic as composites
@@ -28,11 +28,7 @@ def dequantize(c: Call) -> Results:
 @contrib(
     "QLinearConv",
     inputs=(8, 9),
-    attributes={
-        **dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), list),
-        **dict.fromkeys(("channels_last", "group"), int),
-        "auto_pad": str,
-    },
+    attributes={**CONVOLUTION, "channels_last": int},
     limits=NO_SMALL_TYPES,
 )
 def qlinear_conv(c: Call) -> Results:
