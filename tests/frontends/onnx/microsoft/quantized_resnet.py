@@ -80,10 +80,15 @@ class _Images(CalibrationDataReader):  # type: ignore[misc]  # the package has n
         return {"x": self.left.pop()} if self.left else None
 
 
-def quantized(model: ModelProto, folder: Path, activations: QuantType = QuantType.QUInt8) -> ModelProto:
-    """Returns *model* quantised by ONNX Runtime: its operators become those of QOperator models; *folder* holds the files."""
+def quantized(
+    model: ModelProto,
+    folder: Path,
+    activations: QuantType = QuantType.QUInt8,
+    form: QuantFormat = QuantFormat.QOperator,
+) -> ModelProto:
+    """Returns *model* quantised by ONNX Runtime, its channels each by a scale; *folder* holds the files."""
     path, made = folder / "plain.onnx", folder / "quantised.onnx"
     onnx.save(model, path)
     types = {"activation_type": activations, "weight_type": QuantType.QInt8}
-    quantize_static(path, made, _Images(), quant_format=QuantFormat.QOperator, per_channel=True, **types)
+    quantize_static(path, made, _Images(), quant_format=form, per_channel=True, **types)
     return onnx.load(made)
