@@ -1,11 +1,12 @@
 """Functions of quantised tensors against ONNX Runtime, to the last bit.
 
-A sum may differ by one step where it lies within a rounding of the middle of two: ONNX Runtime's kernel multiplies and adds with
-one rounding where the processor can. None of these do.
+A softmax may differ by one step where it lies within a rounding of the middle of two, as the order of its sum differs; none of
+these does. Sums are those of a processor that multiplies and adds with one rounding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from tests.frontends.onnx.microsoft.contrib_nodes import check_equal, contrib_model, integers
 from tests.frontends.onnx.nodes import Array, imported
 
+import weft
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError
 
@@ -36,6 +38,22 @@ def scales(dtype: type, *names: str, seed: int = 0) -> dict[str, Any]:
 def test_binary(op: str, dtype: type, left: tuple[int, ...], right: tuple[int, ...]) -> None:
     feeds = {"a": integers(dtype, left, 1), "b": integers(dtype, right, 2)}
     check_equal(contrib_model(op, "a s sz b t tz u uz", feeds, scales(dtype, "s", "t", "u")), feeds)
+
+
+@TYPES
+@pytest.mark.parametrize(
+    ("steps", "zeros"),
+    [((0.0078125, 0.03125, 0.046875), (236, 128, 18)), ((0.0234375, 0.125, 0.046875), (95, 251, 122))],
+)
+def test_sums_on_the_middle_of_two_steps(steps: Sequence[float], zeros: Sequence[int], dtype: type) -> None:
+    """All pairs of numbers, by scales of small ratios: a second rounding moves over a thousand sums off the middle."""
+    every: Array = np.arange(256).astype(np.uint8).view(dtype)
+    feeds = {"a": np.repeat(every, 256), "b": np.tile(every, 256)}
+    weights: dict[str, Any] = {n: np.float32(v) for n, v in zip("stu", steps, strict=True)}
+    weights |= {f"{n}z": np.array(v, np.uint8).view(dtype) for n, v in zip("stu", zeros, strict=True)}
+    model = contrib_model("QLinearAdd", "a s sz b t tz u uz", feeds, weights)
+    [wanted] = check_equal(model, feeds)
+    np.testing.assert_array_equal(weft.compile(model)(feeds["a"], feeds["b"]), wanted)
 
 
 def test_the_zero_point_of_the_result_may_be_left_out() -> None:
