@@ -27,7 +27,7 @@ ONE_IDEA: Final[dict[str, str]] = {
     ),
     "backends translate the same nodes": "backend entry_wrapper expressions facts scalars statements",
     "frontends read the same operators, of which composites and formulas are made": (
-        "call claims convolution elementwise frontend importer indexing linear movement normalization quantization "
+        "attention call claims convolution elementwise frontend importer indexing linear movement normalization quantization "
         "recurrent reduction resize"
     ),
     "what a rule, a layout or a primitive does, and what it costs": (

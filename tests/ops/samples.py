@@ -147,6 +147,7 @@ def _maps() -> dict[str, list[Sample]]:
         made[name] = [Sample(BOOLS)]
     made["where"] = [Sample([BOOLS[0], numbers(4), EXTREMES[-4:]])]
     made["scale_and_shift"] = [Sample([between(1e3, 6e4, 9), same(2, 9), same(-LARGE, 9)], magnitude=2 * LARGE)]
+    made["multiply_add"] = [Sample([between(1e3, 6e4, 9), same(2, 9), same(-LARGE, 9)], magnitude=2 * LARGE)]
     channels = [same(3, 2), same(0.1, 2), same(50000, 2), same(10000, 2)]
     made["batch_norm"] = [Sample([between(5e4, 6e4, 2, 2, 9), *channels])]
     return made

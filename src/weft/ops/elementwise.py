@@ -355,6 +355,12 @@ def scale_and_shift(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     return map_tensors("scale_and_shift", lambda e, s, t: e * s + t, x, scale, shift)
 
 
+@operator("multiply_add")
+def multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Returns `a * b + c` of floats, rounded once where the target can (FMA), else twice; they broadcast together."""
+    return map_tensors("multiply_add", lambda x, y, z: apply("fma", x, y, z), a, b, c)
+
+
 @operator("batch_norm")
 def batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5) -> Tensor:
     """Normalises each channel (dimension 1) by given statistics (Ioffe and Szegedy, 2015)."""

@@ -56,7 +56,7 @@ MUTATIONS = [drop_input, drop_attribute, change_attribute, change_rank, change_t
 def test_damaged_models_are_refused_or_imported(seed: int) -> None:
     rng = random.Random(seed)
     refused = 0
-    for op in sorted(name for _, name in TABLE if name in cases()):
+    for op in sorted(name for domain, name in TABLE if not domain and name in cases()):
         case = rng.choice(cases()[op])
         assert case.model is not None
         assert case.data_sets is not None

@@ -31,8 +31,8 @@ NOT_SUPPORTED: Final = {
 }
 """Cases that are refused, by what their names say, and why."""
 
-WITHOUT_CASES: Final = frozenset({"GlobalLpPool"})
-"""Operators of the table that ONNX has no cases for in their present form."""
+WITHOUT_CASES: Final = frozenset({"GlobalLpPool", "SimplifiedLayerNormalization"})
+"""Operators of the table that ONNX has no cases for in their present form, or that ONNX Runtime adds to its domain."""
 
 
 @cache
@@ -81,7 +81,7 @@ def arrays(values: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.sampled(20)
-@pytest.mark.parametrize("op", sorted(name for _, name in TABLE if name not in WITHOUT_CASES))
+@pytest.mark.parametrize("op", sorted(name for domain, name in TABLE if not domain and name not in WITHOUT_CASES))
 def test_operator(op: str) -> None:
     wanted = [case for case in cases()[op] if not is_refused(case)]
     assert wanted

@@ -6,7 +6,10 @@ import sys
 from collections import defaultdict
 from typing import Final
 
+import onnx.defs
+
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
+from weft.frontends.onnx.contrib import MICROSOFT
 from weft.frontends.onnx.registry import NEWEST_OPSET, TABLE, Entry
 
 _TITLES: Final = {
@@ -23,11 +26,19 @@ _TITLES: Final = {
     "reduction": "Reductions",
     "resize": "Resampling",
     "movement": "Shapes and movement",
+    "packed_weights": "ONNX Runtime's: products with packed weights",
+    "quantized_functions": "ONNX Runtime's: functions of quantised tensors",
+    "quantized_products": "ONNX Runtime's: products of quantised tensors",
+    "attention": "ONNX Runtime's: attention",
+    "fused_products": "ONNX Runtime's: products fused with what is around them",
+    "gelu_variants": "ONNX Runtime's: Gaussian error linear units",
+    "skip_normalization": "ONNX Runtime's: normalisations fused with sums and embeddings",
 }
 
 
 def page() -> str:
     """Returns the page that lists every operator, by family."""
+    own = len([name for domain, name in TABLE if not onnx.defs.has(name, domain)])
     families: dict[str, list[Entry]] = defaultdict(list)
     for entry in TABLE.values():
         families[entry.family].append(entry)
@@ -36,7 +47,8 @@ def page() -> str:
         "",
         "This page is made from the table that imports models: `python -m weft.frontends.onnx.table > docs/operators.md`.",
         "",
-        f"Weft imports {len(TABLE)} operators of ONNX, at operator sets 1 to {NEWEST_OPSET}. Operators that ONNX itself defines "
+        f"Weft imports {len(TABLE) - own} operators of ONNX, at operator sets 1 to {NEWEST_OPSET}, and {own} of those that ONNX "
+        f"Runtime adds, most of them of the domain `{MICROSOFT}`. Operators that ONNX itself defines "
         "as functions of others (such as `Celu` or `RotaryEmbedding`) and functions that a model brings with it are "
         "expanded, so they need no entry.",
         "",

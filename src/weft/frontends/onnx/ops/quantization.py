@@ -71,7 +71,12 @@ def qlinear_matmul(c: Call) -> Results:
 @translates("QLinearConv", limits=NO_SMALL_TYPES)
 def qlinear_conv(c: Call) -> Results:
     """The convolution of quantised tensors, quantised."""
-    x, w = c.input(0), c.input(3)
+    return qlinear_convolved(c, c.input(0))
+
+
+def qlinear_convolved(c: Call, x: Operand) -> Operand:
+    """Returns the convolution of *x*, the node's first input with its channels after the batch, as the other inputs say."""
+    w = c.input(3)
     sums = c.cast(_convolved_integers(c, x, w, c.input(2), c.input(5), c.optional(8)), f32)
     w_scale = composites.of_filters(c, c.input(4), x.rank - 1)
     scaled = c.add("mul", sums, c.add("mul", c.cast(c.input(1), f32), c.cast(w_scale, f32)))

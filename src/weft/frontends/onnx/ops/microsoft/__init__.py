@@ -1,0 +1,1 @@
+"""Translations of ONNX Runtime's own operators (`com.microsoft`), one file a family."""
