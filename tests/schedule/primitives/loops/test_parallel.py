@@ -66,6 +66,8 @@ def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -
     s.vectorize(j)
     assert asked == ["i", "j"]
     s.add_unit_loop(s.block("C"))
+    assert asked == ["i", "j"]
+    s.reorder([k, j])
     assert asked[2:] == ["i", "j"]
 
 
