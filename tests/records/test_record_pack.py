@@ -71,6 +71,22 @@ def test_lines_are_to_be_reviewed(store: Store, tmp_path: Path) -> None:
     assert "long" not in str(line)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("samples", "many"), ("weft", 3), ("backend", None), ("seconds", True), ("low", -1.0), ("baseline", float("inf"))],
+)
+def test_a_line_with_a_value_of_another_type_is_passed_over(
+    store: Store, tmp_path: Path, field: str, value: object
+) -> None:
+    store.add(record(0.5))
+    pack = packed(store, tmp_path)
+    assert pack.best(MATMUL.digest) is not None
+    assert pack.path is not None
+    head, line = pack.path.read_text().splitlines()
+    pack.path.write_text(f"{head}\n{json.dumps({**json.loads(line), field: value})}\n")
+    assert Pack(HERE.digest, tmp_path).unusable() == [MATMUL.digest]
+
+
 def test_a_clear_win() -> None:
     made: Record = record(0.5)
     assert is_clear_win(made)

@@ -152,15 +152,20 @@ def entry_of(kind: type[E], given: Sequence[Any]) -> E:
 
     Raises `ValueError` for values of other types, and where the digest is not that of the rest.
     """
-    kinds = {f.name: str(f.type) for f in fields(kind)}
     names = columns(kind)
     if len(given) != len(names):
         raise ValueError(f"a {NAMES[kind]} has {len(names)} fields, not {len(given)}")
-    read = {n: _READERS[kinds.get(n, "str")](n, v) for n, v in zip(names, given, strict=True)}
-    made = kind(**{n: v for n, v in read.items() if n in kinds})
+    read = read_fields(kind, dict(zip(names, given, strict=True)))
+    made = kind(**{f.name: read[f.name] for f in fields(kind)})
     if made.digest != read["digest"]:
         raise ValueError(f"the digest of a {NAMES[kind]} is not that of its fields")
     return made
+
+
+def read_fields(kind: type[Entry], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fields of an entry from what SQLite and JSON store of them; raises `ValueError` for values of other types."""
+    kinds = {"digest": "str", **{f.name: str(f.type) for f in fields(kind)}}
+    return {name: _READERS[kinds[name]](name, value) for name, value in given.items()}
 
 
 def _text(name: str, value: object) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from weft.records.record import Hardware, Record
+from weft.records.record import Hardware, Record, read_fields
 from weft.records.store import Store
 from weft.support.errors import RecordsError
 
@@ -133,12 +133,9 @@ def _rounded(name: str, value: object) -> object:
 
 def _record(read: Mapping[str, Any], hardware: str) -> Record:
     """Returns the record of a line; raises `ValueError`, `TypeError` or `KeyError` for one that has none."""
-    kept = {name: read[name] for name in _KEPT}
-    for name in (*_SECONDS, "time"):
-        if isinstance(kept[name], bool) or not isinstance(kept[name], int | float) or not kept[name] >= 0:
-            raise ValueError(f"{name} is {kept[name]!r}, which is no time")
+    kept = read_fields(Record, {name: read[name] for name in ("workload", *_KEPT)})
     plan = "".join([f"{line}\n" for line in read["plan"]])
-    return Record(workload=str(read["workload"]), hardware=hardware, plan=plan, verified=True, **kept)
+    return Record(hardware=hardware, plan=plan, verified=True, **kept)
 
 
 def _lines_by_workload(path: Path | None) -> dict[str, str]:

@@ -15,8 +15,9 @@ from weft.driver.build import Compilation, build
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.hardware import hardware_of
 from weft.driver.options import CompileOptions
+from weft.graph import Group
 from weft.records import Store
-from weft.tune.graph import Budget, GraphTuner, tune_graph
+from weft.tune.graph import NEVER, Budget, GraphTuner, tune_graph
 from weft.tune.measure import Interval
 
 WINOGRAD_IS_FASTER = by_operator({"conv2d_winograd": 1e-4, "conv2d_blocked": 9e-4, "conv2d": 9e-4})
@@ -153,6 +154,24 @@ def test_a_plan_that_computes_something_else_is_not_kept(
     assert (kept.seconds, kept.failure) == (None, "wrong")
 
 
+def test_a_session_goes_on_after_plans_that_failed(
+    resnet: Compilation, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows which alternatives were given up, so that it comes to the plan that the session before would have tried next."""
+
+    def has_winograd(made: Compilation) -> bool:
+        return any(n.op == "conv2d_winograd" for n in made.fused.graph.nodes)
+
+    MadeUpMachine(WINOGRAD_IS_FASTER, is_wrong=has_winograd).install(monkeypatch)
+    before = tuner_of(resnet, store)
+    trial = before.step()
+    assert trial is not None
+    assert trial.failure
+    after = tuner_of(resnet, store)
+    proposed = [t.step() for t in (before, after)]
+    assert [t is not None and str(t.plan) for t in proposed] == [str(before.trials[1].plan)] * 2
+
+
 def losing(*_: object) -> Interval:
     return Interval(0.97, 0.99, 1.01)
 
@@ -172,6 +191,29 @@ def test_the_whole_model_decides(
     found = tune_graph(tuner_of(resnet, store), Budget(600.0, 3, 0.0), compare)
     assert (found.record is not None) == (found.kept is not None) == is_kept
     assert len(found.trials) <= 3
+
+
+def winograd_is_faster_on_images_of_4_x_4(group: Group) -> float:
+    """Returns the seconds of a kernel; the other convolutions are faster directly."""
+    if not any(n.op.startswith("conv2d") for n in group.nodes):
+        return 1e-6
+    is_small = (group.outputs[0].static_shape or ())[2:4] == (4, 4)
+    return 1e-4 if is_small == any(n.op == "conv2d_winograd" for n in group.nodes) else 9e-4
+
+
+def test_the_plan_that_is_best_by_what_is_known_is_measured_though_kernels_promise_more(
+    resnet: Compilation, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It mixes what two plans measured; that it was proposed, and its gain asked for, does not make it a measured one."""
+    MadeUpMachine(winograd_is_faster_on_images_of_4_x_4).install(monkeypatch)
+    tuner = tuner_of(resnet, store)
+    tuner.step()
+    assert tuner.best is None
+    tuner.hope = NEVER
+    assert 0 < tuner.expected_gain < 1
+    found = tune_graph(tuner, Budget(600.0, None, 1e6), losing)
+    assert found.reason == "tuning kernels promises more"
+    assert list(found.trials) == [tuner.best]
 
 
 def test_kernels_may_promise_more(resnet: Compilation, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,13 @@ def test_what_failed_is_not_tried_again() -> None:
     assert ranked(costs) == [(DIRECT, 1.0), (TILES, inf)]
 
 
+def test_the_least_that_is_known_is_a_number_whatever_failed() -> None:
+    costs = measured({DIRECT: 1.0, TILES: 0.75})
+    costs.learn(Attributed({("c", Layout(blocks=True)): 2.0, ("d", DIRECT): 0.25}))
+    costs.give_up([("d", TILES), ("e", TILES)])
+    assert costs.least == 1.0
+
+
 def test_what_no_kernel_is_left_of_has_its_estimate() -> None:
     costs = measured({DIRECT: 1.0})
     costs.settle("c", TILES)
@@ -81,6 +88,18 @@ def test_estimates_of_one_question_compare_with_none_of_another() -> None:
     costs.learn(Attributed({("c", DIRECT): 1.0, ("w", Panel(16)): 8e-3}))
     assert {c.decision: c.cycles for c in costs.ranked("w", panels)} == {Panel(16): 8e-3, Panel(32): 1e-2}
     assert costs.cycles("d", Layout(blocks=True), 50.0) == pytest.approx(0.5), "as long as a cycle took elsewhere"
+
+
+def test_the_seconds_of_a_cycle_follow_what_is_learned_and_estimated() -> None:
+    costs = measured({DIRECT: 1.0})
+    assert costs.rate == pytest.approx(0.01)
+    costs.cycles("c", DIRECT, 50.0)
+    assert costs.rate == pytest.approx(0.02)
+    costs.learn(Attributed({("d", DIRECT): 3.0}))
+    costs.ranked("d", [Candidate(DIRECT, 50.0)])
+    assert costs.rate == pytest.approx(0.04)
+    costs.learn(Attributed({("d", DIRECT): 1.0}))
+    assert costs.rate == pytest.approx(0.02)
 
 
 def test_moving_takes_what_it_took() -> None:

@@ -149,9 +149,8 @@ class GraphTuner:
 
         That is what is hoped for, times the part of such hopes that came true so far.
         """
-        if self._next is None:
-            self._next = self._propose(self.hope) or self._propose(NEVER)
-        return 0.0 if self._next is None else self._next.hoped * (self._found + PRIOR) / (self._hoped + PRIOR)
+        proposal = self._proposal()
+        return 0.0 if proposal is None else proposal.hoped * (self._found + PRIOR) / (self._hoped + PRIOR)
 
     @property
     def step_seconds(self) -> float:
@@ -161,21 +160,27 @@ class GraphTuner:
 
     def step(self) -> GraphTrial | None:
         """Measures the next plan; returns what became of it, None where none is left to try."""
-        _ = self.expected_gain
-        return self._measure(self._next)
+        return self._measure(self._proposal())
 
     def conclude(self) -> GraphTrial | None:
         """Measures the plan that is best by what is known of kernels; None where it is the incumbent's, or was measured."""
         return self._measure(self._propose(NEVER))
 
+    def _proposal(self) -> _Proposal | None:
+        """Returns the plan to measure next, the same until one is measured."""
+        if self._next is None:
+            self._next = self._propose(self.hope) or self._propose(NEVER)
+        return self._next
+
     def _measure(self, proposal: _Proposal | None) -> GraphTrial | None:
         self._next = None
         if proposal is None:
             return None
-        before = self._least
+        self._seen.add(str(proposal.plan))
+        before = self.costs.least
         self.trials.append(self._trial(proposal))
         self._hoped += proposal.hoped
-        self._found += max(0.0, before - self._least) / max(self.seconds, TINY)
+        self._found += max(0.0, before - self.costs.least) / max(self.seconds, TINY)
         return self.trials[-1]
 
     def _propose(self, hope: float) -> _Proposal | None:
@@ -186,7 +191,6 @@ class GraphTuner:
             fused, plan = self.forms.decided(planner), planner.plan
             if str(plan) in self._seen:
                 break
-            self._seen.add(str(plan))
             known = [self.times.known(r) for r in self.forms.requests_of(fused)]
             seconds = [s for s in known if s is not None]
             if len(seconds) < len(known):
@@ -194,17 +198,9 @@ class GraphTuner:
             bar = self.seconds if hope == NEVER else self._best_seconds
             if sum(seconds) < (1 - NOISE) * bar:
                 return _Proposal(plan, 1 - sum(seconds) / bar)
+            self._seen.add(str(plan))
             self._learn(plan, attribute(fused, plan, seconds))
         return None
-
-    @property
-    def _least(self) -> float:
-        """The sum of the fastest alternatives of all questions, by what is known."""
-        least: dict[str, float] = {}
-        for (subject, _), alternatives in self.costs.alternatives().items():
-            name, seconds = plain_subject(subject), min(alternatives.values(), default=0.0)
-            least[name] = min(least.get(name, seconds), seconds)
-        return sum(least.values())
 
     @property
     def _best_seconds(self) -> float:
@@ -221,9 +217,9 @@ class GraphTuner:
 
     def _hoped_of(self, plan: Plan) -> float:
         """Returns the part of a run that the untried decisions of *plan* save if they take as little as is hoped."""
-        saved: dict[str, float] = {}
+        saved, alternatives = dict[str, float](), self.costs.alternatives()
         for s in plan.steps:
-            known = self.costs.alternatives().get((s.subject, type(s.decision)), {})
+            known = alternatives.get((s.subject, type(s.decision)), {})
             if known and s.decision not in known:
                 hoped = self.costs.hoped(s.subject, s.decision)
                 name = plain_subject(s.subject)
@@ -252,12 +248,13 @@ class GraphTuner:
 
     def _failed(self, proposal: _Proposal, kind: str, message: str) -> GraphTrial:
         """Keeps that a plan failed; its untried decisions are not tried again."""
-        untried = [
-            (s.subject, s.decision) for s in proposal.plan.steps if self.costs.known(s.subject, s.decision) is None
-        ]
-        self.costs.give_up(untried)
+        self._give_up(proposal.plan)
         self._keep(proposal.plan, None, kind)
         return GraphTrial(proposal.plan, None, message, 0, perf_counter() - self._begin)
+
+    def _give_up(self, plan: Plan) -> None:
+        untried = [(s.subject, s.decision) for s in plan.steps if self.costs.known(s.subject, s.decision) is None]
+        self.costs.give_up(untried)
 
     def _keep(self, plan: Plan, seconds: float | None, failure: str = "") -> None:
         found = Measurement(
@@ -288,10 +285,11 @@ class GraphTuner:
         self._learn(plan, attribute(self.incumbent.fused, plan, seconds))
 
     def _resume(self) -> None:
-        """Learns from the plans that were measured before, by the times that are kept of their kernels."""
+        """Learns from the plans that were measured before, by the times that are kept of their kernels; from failures at last."""
         kept = {m.plan: m for m in self.store.measurements(self.workload.digest, self.hardware.digest)}
         new = [m for m in kept.values() if m.weft == weft.__version__ and m.plan not in self._seen]
         self._seen.update(m.plan for m in new[:-MOST_RESUMED])
+        failed: list[Plan] = []
         for m in new[-MOST_RESUMED:]:
             try:
                 plan = parse_plan(m.plan)
@@ -300,9 +298,13 @@ class GraphTuner:
             except (LoweringError, ParseError, RuntimeFailure, ScheduleError):
                 continue  # by other passes
             seconds = [s for s in known if s is not None]
-            if m.seconds is None or len(seconds) == len(known):
+            if m.seconds is None:
                 self._seen.add(m.plan)
-            if m.seconds is not None and len(seconds) == len(known):
+                failed.append(plan)
+            elif len(seconds) == len(known):
+                self._seen.add(m.plan)
                 self._learn(plan, attribute(fused, plan, seconds))
                 ratio = m.seconds / self.seconds
                 self.trials.append(GraphTrial(plan, Interval(ratio, ratio, ratio), "", 0, 0.0))
+        for plan in failed:
+            self._give_up(plan)

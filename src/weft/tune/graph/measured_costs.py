@@ -39,6 +39,7 @@ class MeasuredCosts(CostSource):
         self._times: dict[Asked, dict[Decision, list[float]]] = {}
         self._moved: dict[str, list[float]] = {}
         self._estimates: dict[Priced, float] = {}
+        self._overall: float | None = None
 
     def learn(self, found: Attributed) -> None:
         """Takes in what the kernels of one plan took."""
@@ -78,11 +79,20 @@ class MeasuredCosts(CostSource):
             for (subject, kind), measured in self._times.items()
         }
 
+    @property
+    def least(self) -> float:
+        """The sum of the fastest alternatives of all subjects, by what is known; what only failed does not count."""
+        found: dict[str, float] = {}
+        for (subject, _), alternatives in self.alternatives().items():
+            name, seconds = plain_subject(subject), min(alternatives.values())
+            found[name] = min(found.get(name, inf), seconds)
+        return sum(s for s in found.values() if isfinite(s))
+
     def cycles(self, subject: str, decision: Decision, estimate: float) -> float:
         """Returns the seconds of *decision*, as they were measured or as they are hoped to be."""
         if not isfinite(estimate):
             return estimate
-        self._estimates[subject, decision] = estimate
+        self._estimate(subject, decision, estimate)
         known = self.known(subject, decision)
         if known is not None:
             return known
@@ -98,15 +108,17 @@ class MeasuredCosts(CostSource):
         """Returns the candidates by their seconds."""
         given = list(candidates)
         for c in given:  # so that the rate of one that is not measured is known
-            self._estimates[subject, c.decision] = c.cycles
+            self._estimate(subject, c.decision, c.cycles)
         return tuple(by_cost([Candidate(c.decision, self.cycles(subject, c.decision, c.cycles)) for c in given]))
 
     @property
     def rate(self) -> float:
         """The seconds that an estimated cycle has taken, over all nodes; 1 where nothing was measured."""
-        pairs = [p for asked in self._times if issubclass(asked[1], ABSOLUTE) for p in self._pairs(asked)]
-        cycles = sum(e for _, e in pairs)
-        return sum(s for s, _ in pairs) / cycles if cycles else 1.0
+        if self._overall is None:
+            pairs = [p for asked in self._times if issubclass(asked[1], ABSOLUTE) for p in self._pairs(asked)]
+            cycles = sum(e for _, e in pairs)
+            self._overall = sum(s for s, _ in pairs) / cycles if cycles else 1.0
+        return self._overall
 
     def _rate(self, subject: str, kind: type[Decision]) -> tuple[float, bool]:
         """Returns the seconds of a cycle for a question, and whether an alternative of it was measured."""
@@ -126,6 +138,12 @@ class MeasuredCosts(CostSource):
 
     def _note(self, subject: str, decision: Decision, seconds: float) -> None:
         self._times.setdefault((subject, type(decision)), {}).setdefault(decision, []).append(seconds)
+        self._overall = None
+
+    def _estimate(self, subject: str, decision: Decision, cycles: float) -> None:
+        if self._estimates.get((subject, decision)) != cycles:
+            self._estimates[subject, decision] = cycles
+            self._overall = None
 
     def _hope(self, subject: str) -> float:
         return self.hope if self.open is None or plain_subject(subject) in self.open else NEVER
