@@ -96,7 +96,3 @@ class _Runs:
                 times.append(self._turn(m, self.number))
             found.append(median(times))
         return found
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")

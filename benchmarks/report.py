@@ -1,6 +1,6 @@
 """Tables of the benchmark's results."""
 
-import math
+from statistics import geometric_mean
 from typing import Any
 
 Result = dict[str, Any]
@@ -63,12 +63,8 @@ def summary(results: list[Result]) -> str:
 
 
 def summary_of(figures: list[Result]) -> str:
-    wall, cpu = geometric_mean(figures, "best_ratio"), geometric_mean(figures, "best_cpu_ratio")
+    wall, cpu = (geometric_mean([figure[key] for figure in figures]) for key in ("best_ratio", "best_cpu_ratio"))
     worst = max(figure["best_cpu_ratio"] for figure in figures)
     disagree = sum(not figure.get("ok", True) for figure in figures)
     means = f"geometric means best_ratio {wall:.3f}, best_cpu_ratio {cpu:.3f}, worst {worst:.2f}"
     return f"{len(figures)} models, {means}, disagree {disagree}"
-
-
-def geometric_mean(figures: list[Result], key: str) -> float:
-    return math.exp(sum(math.log(figure[key]) for figure in figures) / len(figures))

@@ -20,9 +20,9 @@ from statistics import median
 
 import numpy as np
 from tuner_curves import LIMITS, Memory, best_after
-from tuner_layers import layer_task
+from tuner_layers import layer_task, sketches_of
 
-from weft.cost import Plan, Rule, Step, parse_plan
+from weft.cost import Plan, parse_plan
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.tune.measure import local_executors
@@ -40,7 +40,6 @@ def tuner_of(
 ) -> TaskTuner:
     """Return the tuner of a layer that knows of those *before* as much as *kind* says."""
     task = layer_task(name, target_here("cpu", None, default_cache()))
-    fixed = [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]
     history = [t.samples for t in before] if kind in ("history", "both") else []
     hints: list[Plan] = []
     if kind in ("hints", "both"):
@@ -53,7 +52,7 @@ def tuner_of(
         runner,
         seed=seed,
         limits=LIMITS,
-        fixed=fixed,
+        fixed=sketches_of(task),
         history=history,
         hints=hints,
     )

@@ -21,19 +21,20 @@ import gc
 import json
 import math
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from guessed_facts import guessed_facts
 from own_networks import OWN, write_own
-from paired_runs import geometric_mean, paired_times
+from paired_runs import paired_times
 
 import weft
 from weft.driver.cache.code_cache import default_cache
-from weft.driver.options import CompileOptions
 from weft.runtime.model import Model
-from weft.support.knobs import PRETUNED
+from weft.tune.tune_model import RULES
 from weft.tune.tuning_session import Status
 
 HERE = Path(__file__).resolve().parent
@@ -53,12 +54,12 @@ def model_path(name: str, batch: int) -> Path:
 
 def compiled(path: Path, threads: int, records: Path | None = None) -> Model:
     """Return the model by the rules, and by *records* where they have plans."""
-    options = CompileOptions(records=None if records is None else str(records), without=(PRETUNED.name,))
+    options = replace(RULES, records=None if records is None else str(records))
     return Model(weft.build(str(path), "cpu", options, cache=default_cache()).package, threads=threads)
 
 
-def tune(path: Path, records: Path, asked: argparse.Namespace) -> int:
-    """Tune a network; return how many of its kernels are faster."""
+def tune(path: Path, records: Path, asked: argparse.Namespace) -> None:
+    """Tune a network, and print what became of it."""
 
     def watch(s: Status) -> None:
         if sys.stderr.isatty():
@@ -68,7 +69,6 @@ def tune(path: Path, records: Path, asked: argparse.Namespace) -> int:
         path, asked.minutes, records, tuner=asked.tuner, threads=asked.threads, seed=asked.seed, watch=watch
     )
     print(f"{path.stem}: {report.measured} candidates, {len(report.winners)} winners; {report.reason}", flush=True)
-    return len(report.winners)
 
 
 def tuned_row(name: str, asked: argparse.Namespace) -> dict[str, Any]:

@@ -20,9 +20,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from tuner_layers import LAYERS, layer_task
+from tuner_layers import LAYERS, layer_task, sketches_of
 
-from weft.cost import Rule, Step
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
 from weft.driver.hardware import hardware_of
@@ -78,8 +77,7 @@ def curve(
     name: str, task: Task, tuner: str, seed: int, trials: int, memory: Memory, builder: Executor, runner: Executor
 ) -> list[float]:
     """Return the throughput of each trial relative to the rules' schedule, in order."""
-    fixed = [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]
-    search = TaskTuner(task, STRATEGIES[tuner], builder, runner, seed=seed, limits=LIMITS, fixed=fixed)
+    search = TaskTuner(task, STRATEGIES[tuner], builder, runner, seed=seed, limits=LIMITS, fixed=sketches_of(task))
     search.measurer.know(memory.known.values())
     started = perf_counter()
     found = list(search.run(lambda: search.begun < trials))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.cli.onnx_builder import GraphBuilder, conv, gemm
-from weft.cost import Rule
+from weft.cost import Rule, Step
 from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, values_in_place
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
@@ -39,3 +39,8 @@ def layer_task(name: str, target: Target) -> Task:
     fused = fuse_graph(optimize_graph(to_graph(g.model()), target, options, None), options)
     tasks = [task_of(r, target) for r in kernel_requests(fused, options, values_in_place(fused, options)).values()]
     return next(t for t in tasks if any(isinstance(s.decision, Rule) for s in t.plan.steps))
+
+
+def sketches_of(task: Task) -> list[Step]:
+    """Return the decisions by which a task's search has sketches alone: schedules that no rule has touched."""
+    return [Step(s.subject, Rule("sketch")) for s in task.plan.steps if isinstance(s.decision, Rule)]

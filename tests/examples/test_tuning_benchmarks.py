@@ -68,7 +68,11 @@ def test_models_in_turns(bench: Import) -> None:
     known = paired.PairedTimes([[[1.0, 2.0], [1.0, 4.0], [2.0, 4.0]]] * 5 + [[[1.0, 3.0]]], [[1.0, 2.0]])
     assert known.ratio(1) == Interval(2.0, 2.0, 3.0)
     assert (known.ratio(0, to=1).middle, known.ratio_alone(1), known.seconds(1)) == (0.5, 2.0, 4.0)
-    assert paired.geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+
+
+def test_networks_count_by_their_geometric_mean(bench: Import) -> None:
+    rows = [{"ratio": ratio, "low": 0.9 * ratio, "same_code": False} for ratio in (2.0, 8.0)]
+    assert bench("tuned_networks").summary(rows, False) == {"ratio": pytest.approx(4.0), "faster": 2}
 
 
 def test_facts_that_are_guessed(bench: Import) -> None:

@@ -148,6 +148,7 @@ class Session:
         self.options, self.store, self.watch = options, store, watch
         self.strategy = strategy(options.tuner)
         self.hardware = hardware_of(self.tasks[0].target) if self.tasks else Hardware("")
+        self.pack = Pack(self.hardware.digest, pack_folder())
         self.tuners: dict[int, TaskTuner] = {}
         self.begin = perf_counter() - spent
         self.tried = self.count = tried
@@ -244,7 +245,7 @@ class Session:
         These differ from a workload in sizes alone, or are of other machines.
         """
         near = self.store.nearest(workload.structure, workload.sizes, self.hardware.digest, NEIGHBOURS, others=True)
-        shipped = Pack(self.hardware.digest, pack_folder()).best(workload.digest)
+        shipped = self.pack.best(workload.digest)
         plans: list[Plan] = []
         for record in [*([] if shipped is None else [shipped]), *[found.record for found in near]]:
             with suppress(ParseError):  # by another version of Weft

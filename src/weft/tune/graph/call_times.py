@@ -6,13 +6,14 @@ They are kept apart from what a kernel takes by itself, again and again on warm 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import time
 from typing import Final
 
 import weft
 from weft.driver.kernel import KernelRequest
 from weft.driver.workloads import kernel_workload
-from weft.records import Hardware, Measurement, Store, Workload, workload_digest
+from weft.records import Hardware, Measurement, Store, workload_digest
 
 CALL: Final = "call"
 """The kind of workload of a kernel that is called in a run of a model."""
@@ -41,7 +42,8 @@ class CallTimes:
         new = {_key(r): (r, s) for r, s in zip(requests, seconds, strict=True) if self.known(r) is None and s > 0}
         facts = self.hardware.digest, weft.__version__
         found = [Measurement(key, *facts, plan, s, time=time(), origin=ORIGIN) for (key, plan), (_, s) in new.items()]
-        self.store.add(self.hardware, *[_workload(r) for r, _ in new.values()], *found)
+        workloads = [replace(kernel_workload(r), kind=CALL) for r, _ in new.values()]
+        self.store.add(self.hardware, *workloads, *found)
         self._seconds.update({key: s for key, (_, s) in new.items()})
         return len(new)
 
@@ -49,8 +51,3 @@ class CallTimes:
 def _key(request: KernelRequest) -> tuple[str, str]:
     """Returns the digest of the workload of a kernel's call, and its plan, which is empty for what the rules choose."""
     return workload_digest(CALL, request.text, request.flags), "" if request.plan is None else str(request.plan)
-
-
-def _workload(request: KernelRequest) -> Workload:
-    kernel = kernel_workload(request)
-    return Workload(CALL, kernel.text, kernel.flags, kernel.structure, kernel.sizes, kernel.label)

@@ -78,8 +78,10 @@ def _size(decision: Decision) -> tuple[tuple[float, ...], str]:
 
 def numbers_in(decision: Decision) -> tuple[float, ...]:
     """Returns the numbers and truths of a decision, those of tuples one by one."""
-    numbers: list[float] = []
-    for value in vars(decision).values():
-        flat = value if isinstance(value, tuple) else (value,)
-        numbers += [float(x) for x in flat if isinstance(x, int | float)]
-    return tuple(numbers)
+    return tuple([x for numbers in numbers_by_field(decision).values() for x in numbers])
+
+
+def numbers_by_field(decision: Decision) -> dict[str, list[float]]:
+    """Returns the numbers and truths in each field of a decision; fields of words have none."""
+    fields = {name: value if isinstance(value, tuple) else (value,) for name, value in vars(decision).items()}
+    return {name: [float(x) for x in parts if isinstance(x, int | float)] for name, parts in fields.items()}

@@ -33,7 +33,7 @@ from weft.schedule import Schedule, carry_out
 from weft.targets import Target
 from weft.tune.explore import KnobSpace, Rng, alike, beside
 from weft.tune.features import Bools, Features, Floats, Ints, NestBatch, features_of, nests_of_programs
-from weft.tune.space.find_knobs import CarryOut, find_knobs, numbers_in
+from weft.tune.space.find_knobs import CarryOut, find_knobs, numbers_by_field, numbers_in
 from weft.tune.space.tiled_nests import TILINGS, TiledBlock, find_tiled_block
 
 D = TypeVar("D", bound=Decision)
@@ -280,10 +280,4 @@ def _near(domain: Sequence[Decision]) -> Ints:
 
 def _numbers_of(decision: Decision) -> dict[str, float]:
     """Returns the numbers and truths of a decision by their fields; of several in a field their sum."""
-    found: dict[str, float] = {}
-    for name, value in vars(decision).items():
-        parts = value if isinstance(value, tuple) else (value,)
-        numbers = [float(x) for x in parts if isinstance(x, int | float)]
-        if numbers:
-            found[name] = sum(numbers)
-    return found
+    return {name: sum(numbers) for name, numbers in numbers_by_field(decision).items() if numbers}
