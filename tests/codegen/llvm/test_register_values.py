@@ -71,6 +71,13 @@ def test_a_value_that_is_not_read_has_no_phi() -> None:
     assert made.count("= phi float") == 1, "of the first element, behind the branch; none at the loop"
 
 
+def test_more_branches_than_calls_can_nest() -> None:
+    t, count = Buffer("T", [1], f32, "register"), 1200
+    branches = [If(index(k) < N, store(t, [0], load(X, k % 64)), None) for k in range(count)]
+    made = text(Alloc(t, seq(store(t, [0], 1.0), *branches, store(Y, [0], load(t, 0)))))
+    assert made.count("= phi float") == count
+
+
 @pytest.mark.parametrize("why", ["an index", "two lengths", "across vectors", "a loop whose end is not known"])
 def test_what_has_no_number_is_memory(why: str) -> None:
     t, i, lanes = Buffer("T", [8], f32, "register"), Var("i"), 4

@@ -166,13 +166,20 @@ class RegisterValues:
         return phi
 
     def _named(self, held: Held) -> str:
-        """Returns the name of a value, and writes it where it had none."""
+        """Returns the name of a value; where it had none, names it and those that it comes from, and writes them."""
         if isinstance(held, str):
             return held
-        if not held.name:
-            held.name = self._build.fresh(held.level)
-            if not held.open:
-                self._write(held)
+        todo, named = [held], list[Phi]()
+        while todo:  # there may be more branches one after another than calls can nest
+            phi = todo.pop()
+            if phi.name:
+                continue
+            phi.name = self._build.fresh(phi.level)
+            if not phi.open:
+                named.append(phi)
+                todo += [h for h, _ in reversed(phi.incoming) if isinstance(h, Phi)]
+        for phi in reversed(named):
+            self._write(phi)
         return held.name
 
     def _write(self, phi: Phi) -> None:
