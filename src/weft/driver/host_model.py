@@ -8,7 +8,7 @@ Model(compile_host(..., replay=True))(x)            # bytes, and an image for ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from weft.codegen import Module, compile_program, link_here
@@ -83,13 +83,11 @@ def replay_model(made: Compilation) -> Package:
 def _replayed(package: Package, program: Program, modules: Mapping[str, Module], target: Target) -> Package:
     """Returns a package that replays *program*; the functions of a module of it are in one image."""
     code = write_launch(program, len(package.inputs), len(package.outputs))
-    images = {module: link_here(_of(module, code.callees, modules), target) for module, _ in code.callees}
+    parts: dict[str, list[Module]] = {}
+    for module, name in code.callees:
+        parts.setdefault(module, []).append(modules[name])
+    images = {module: link_here(found, target) for module, found in parts.items()}
     mapped = {module: _rt.Image(image.code, image.readonly) for module, image in images.items()}
     messages = {n: text for image in images.values() for n, text in image.messages.items()} | dict(code.messages)
     callees = tuple([(mapped[module], images[module].symbols[name]) for module, name in code.callees])
     return replace(package, image=b"", asserts=messages, replay=Replay(code.data, callees))
-
-
-def _of(module: str, callees: Iterable[tuple[str, str]], modules: Mapping[str, Module]) -> list[Module]:
-    """Returns the code of the functions of one module."""
-    return [modules[name] for found, name in callees if found == module]

@@ -41,6 +41,7 @@ from weft.ir import (
 from weft.loop.buffer import Buffer
 from weft.loop.intrinsics import COPY
 from weft.loop.nodes import (
+    NOTHING,
     Address,
     Alloc,
     Assert,
@@ -108,10 +109,9 @@ def _check_declaration(f: Function, spaces: dict[str, tuple[int | None, str]]) -
     def fail(message: str) -> NoReturn:
         raise VerifyError(f"{message}\n{excerpt(f, None)}", where=f"in {f.name}")
 
-    inside = list(statements(f.body))
-    if find_note(f.notes, Kernel) is None and inside != [Seq(())]:
+    if find_note(f.notes, Kernel) is None and f.body != NOTHING:
         fail(f"{f.name} is declared to be in the module {module}, but has a body")
-    if any(isinstance(s, Store | Call) for s in inside):
+    if any(isinstance(s, Store | Call) for s in statements(f.body)):
         fail(f"{f.name} is declared to be in the module {module}, but its loops do something")
     if find_note(f.notes, Task) is not None or find_note(f.notes, Entry) is not None:
         fail(f"{f.name} is declared only, but is a task or an entry")

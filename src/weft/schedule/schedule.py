@@ -28,7 +28,7 @@ from weft.loop import (
 )
 from weft.schedule.cursors.primitive import PRIMITIVES
 from weft.schedule.cursors.state import BlockRef, Change, Illegal, LoopRef, called
-from weft.schedule.cursors.tree import block_path, blocks_in, has_notes, loop_path, loops_on, the_block, the_loop
+from weft.schedule.cursors.tree import block_path, blocks_in, loop_path, loops_on, the_block, the_loop
 from weft.schedule.legality.buffer_visibility import check_scopes
 from weft.schedule.legality.loop_kinds import relegalize
 from weft.schedule.methods import PrimitiveMethods
@@ -127,9 +127,7 @@ class Schedule(PrimitiveMethods):
     def _run(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Function, Change, Any]:
         """Runs a primitive and checks the invariants of every scheduled function."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
-        function = relegalize(change.function, self.function, in_order=change.in_order)
-        if has_notes(function.body):
-            function = without_moot_notes(function)
+        function = without_moot_notes(relegalize(change.function, self.function, in_order=change.in_order))
         check_scopes(function, self._used)
         check_instructions(function, self.function)
         return function, change, result

@@ -173,9 +173,9 @@ def _unknown(t: ExprTranslator, e: Expr) -> str:
 @_writes(ir.Const)
 def _const(t: ExprTranslator, e: ir.Const) -> str:
     if e.dtype.is_storage:
-        return t.source.constant(np.zeros((), e.dtype.numpy)[()], (0, e.dtype))
+        return t.source.constant(scalars.constant(e), (0, e.dtype))
     if isinstance(e.value, float):
-        return t.source.constant(e.dtype.numpy.type(e.value), (e.value.hex(), e.dtype))
+        return t.source.constant(scalars.constant(e), (e.value.hex(), e.dtype))
     return f"({e.value})" if e.value < 0 else str(e.value)
 
 

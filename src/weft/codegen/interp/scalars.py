@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir import Const
 from weft.support.dtypes import DType
 
 _EXACT = 1 << 53
@@ -52,6 +53,11 @@ def plain(value: Any, dtype: DType) -> Any:
     if dtype.is_float or dtype.is_storage:
         return value if value.dtype == dtype.numpy else value.astype(dtype.numpy)
     return value.item()
+
+
+def constant(e: Const) -> Any:
+    """Returns a constant as a NumPy scalar; one of a storage type has no bit set, which not every such type takes for zero."""
+    return np.zeros((), e.dtype.numpy)[()] if e.dtype.is_storage else e.dtype.numpy.type(e.value)
 
 
 def reinterpret(value: Any, source: DType, target: DType) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from weft import ir
 from weft.codegen.interp.array_memory import Array
 from weft.codegen.interp.faults import ExecutionError
+from weft.codegen.interp.scalars import constant
 from weft.ir import INTRINSICS, Expr, Node, Var
 from weft.loop import Address, Load
 from weft.support.errors import LoweringError
@@ -118,7 +119,7 @@ def _negation(e: ir.Not, values: list[Any]) -> Any:
 
 
 _WRITERS: Final[dict[type[Expr], Callable[[Any, list[Any]], Any]]] = {
-    ir.Const: lambda e, v: np.zeros((), e.dtype.numpy)[()] if e.dtype.is_storage else e.dtype.numpy.type(e.value),
+    ir.Const: lambda e, v: constant(e),
     ir.Neg: lambda e, v: np.negative(v[0]),
     ir.Not: _negation,
     ir.Cast: _cast,

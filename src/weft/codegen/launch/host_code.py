@@ -57,9 +57,10 @@ _FIELDS: Final = {
 
 @dataclass(frozen=True)
 class Callee:
-    """A declared function: its number, its space, its parameters, and, of a launch, the grid in terms of them."""
+    """A declared function: its number, its module, its space, its parameters, and, of a launch, the grid in terms of them."""
 
     number: int
+    module: str
     space: int
     function: Function
     grid: tuple[Expr, ...] | None

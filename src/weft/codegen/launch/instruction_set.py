@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum, auto
 from typing import Final
 
 MAGIC: Final = b"WFLP"
 VERSION: Final = 1
+
+HEAD: Final = struct.Struct("<4s9I")
+"""What the bytes begin with: `MAGIC`, `VERSION`, their size, the numbers of inputs, outputs, locals, slots and callees, and where
+the code of `plan` and of `main` begins."""
 
 
 class Op(IntEnum):

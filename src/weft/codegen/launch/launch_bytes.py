@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.codegen.backend import Messages
 from weft.codegen.launch.host_code import Callee, HostCode
-from weft.codegen.launch.instruction_set import MAGIC, VERSION, unsigned
+from weft.codegen.launch.instruction_set import HEAD, MAGIC, VERSION, unsigned
 from weft.ir import ONE, Expr
 from weft.loop import (
     HOST,
@@ -27,7 +26,6 @@ from weft.loop import (
 )
 from weft.support.errors import LoweringError
 
-_HEAD = struct.Struct("<4s9I")
 _AXES = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
 
 
@@ -51,11 +49,11 @@ def write_launch(program: Program, inputs: int, outputs: int) -> LaunchCode:
     code = {kind: w.code() for kind, w in written.items()}
     rows = b"".join([_row(c) for c in callees.values()])
     locals_, slots = [max(w.most[k] for w in written.values()) for k in (0, 1)]
-    plan_at = _HEAD.size + len(rows)
+    plan_at = HEAD.size + len(rows)
     main_at = plan_at + len(code["plan"])
     size = main_at + len(code["main"])
-    head = _HEAD.pack(MAGIC, VERSION, size, inputs, outputs, locals_, slots, len(callees), plan_at, main_at)
-    names = tuple([(external_module(c.function) or "", c.function.name) for c in callees.values()])
+    head = HEAD.pack(MAGIC, VERSION, size, inputs, outputs, locals_, slots, len(callees), plan_at, main_at)
+    names = tuple([(c.module, c.function.name) for c in callees.values()])
     messages = tuple(sorted(written["plan"].asserts | written["main"].asserts))
     return LaunchCode(b"".join([head, rows, code["plan"], code["main"]]), names, messages)
 
@@ -73,23 +71,19 @@ def _entries(program: Program) -> dict[str, Function]:
 
 def _callees(program: Program) -> Mapping[str, Callee]:
     """Returns the declared functions by name, numbered in order."""
-    declared = [f for f in program.functions if external_module(f) is not None]
-    modules: dict[str | None, int] = {}
-    for f in declared:
-        for p in f.params:
-            if isinstance(p, Buffer):
-                modules[external_module(f)] = space_of(p) or HOST
-    return {f.name: _callee(n, modules.get(external_module(f), HOST), f) for n, f in enumerate(declared)}
+    declared = [(module, f) for f in program.functions if (module := external_module(f)) is not None]
+    spaces = {module: space_of(p) or HOST for module, f in declared for p in f.params if isinstance(p, Buffer)}
+    return {f.name: _callee(n, module, spaces.get(module, HOST), f) for n, (module, f) in enumerate(declared)}
 
 
-def _callee(number: int, space: int, f: Function) -> Callee:
+def _callee(number: int, module: str, space: int, f: Function) -> Callee:
     is_grid = find_note(f.notes, Kernel) is not None
     if is_grid and space == HOST:
         raise LoweringError(
             f"{f.name} is a grid of threads, but its buffers are in the host's memory",
             hint='declare them in the memory of a device, such as buffer("global@1", f32[n])',
         )
-    return Callee(number, space, f, _grid(f) if is_grid else None)
+    return Callee(number, module, space, f, _grid(f) if is_grid else None)
 
 
 def _grid(f: Function) -> tuple[Expr, ...]:

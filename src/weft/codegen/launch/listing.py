@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
-from weft.codegen.launch.instruction_set import OPERANDS, Op
+from weft.codegen.launch.instruction_set import HEAD, MAGIC, OPERANDS, Op
 
 
 def list_launch(data: bytes) -> str:
     """Returns the instructions of well-formed bytes as text; raises `ValueError` for bytes that are none."""
-    if data[:4] != b"WFLP":
+    if data[: len(MAGIC)] != MAGIC:
         raise ValueError("these bytes are no host program")
-    inputs, outputs, locals_, slots, callees, plan_at, main_at = struct.unpack_from("<7I", data, 12)
+    _, _, _, inputs, outputs, locals_, slots, callees, plan_at, main_at = HEAD.unpack_from(data)
     head = f"{inputs} inputs, {outputs} outputs, {locals_} locals, {slots} slots, {callees} callees, {len(data)} bytes"
     parts = [("plan", plan_at, main_at), ("main", main_at, len(data))]
     lines = [line for name, begin, end in parts for line in (f"{name}:", *_lines(data, begin, end))]

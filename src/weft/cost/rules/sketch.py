@@ -19,11 +19,11 @@ from weft.targets import Target
 WASTE = 0.5
 """The most that register tiles may compute beyond the end of an axis, as a part of it."""
 
-FILES = 2
-"""Register files that a register tile may need: where it needs more than one, sums are spilled."""
+REGISTER_FILES = 2
+"""The most accumulators of a register tile, in register files: where they need more than one, some are spilled."""
 
 NARROWEST = 4
-"""The part of a vector that a register tile is wide at least, where it is narrower than one."""
+"""The narrowest register tile has the lanes of a vector divided by this."""
 
 WIDEST = 6
 """Vectors along the last axis of a register tile."""
@@ -112,9 +112,9 @@ class SketchProblem:
 
 
 def register_tile_plans(p: SketchProblem, target: Target) -> Iterator[Candidate[RegisterTile]]:
-    """Yields the tiles of so few vectors of sums that they are spilled seldom, and of parts of vectors."""
+    """Yields the tiles whose accumulators fit `REGISTER_FILES`, some of them narrower than a vector."""
     lanes = target.lanes(p.element_bytes * 8)
-    most = target.isa.vector_registers * FILES
+    most = target.isa.vector_registers * REGISTER_FILES
     parts = [lanes // n for n in range(NARROWEST, 1, -1) if lanes % n == 0]
     widths = dict.fromkeys([min(p.spatial[-1], w) for w in (*parts, *[lanes * v for v in range(1, WIDEST + 1)])])
     sizes = [_tiles_of(e, most, whole) for e, whole in zip(p.spatial[:-1], p.is_part, strict=False)]

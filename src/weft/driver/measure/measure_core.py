@@ -221,15 +221,15 @@ def whole(value: float, before: float | None = None) -> int:
     return max(1, round(value))
 
 
+OVERSHOOT: Final = 0.1
+"""Loads a cycle by which a measured rate may exceed a multiple of a half and still be rounded to it."""
+
+
 def half(value: float, before: float | None = None) -> float:
     """Returns *value* rounded up to a half, as a loop falls a little short of the rate: *before* if it is close to that."""
-    if before is not None and before - 0.5 <= value <= before + SHORT:
+    if before is not None and before - 0.5 <= value <= before + OVERSHOOT:
         return before
-    return max(0.5, math.ceil(2 * (value - SHORT)) / 2)
-
-
-SHORT: Final = 0.1
-"""Loads a cycle by which a measured rate may exceed a step of `half` and be taken for it."""
+    return max(0.5, math.ceil(2 * (value - OVERSHOOT)) / 2)
 
 
 def coarse(value: float, before: float | None = None) -> float:

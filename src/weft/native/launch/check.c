@@ -9,7 +9,8 @@
 #define UNKNOWN (-1)
 
 /* What each instruction takes and puts, and a letter for each operand: l local, s slot, t type, c callee, j bytes forward,
- * J bytes back, v value, n any number; b: a word and a number; d: a word, a number and a dimension; p space; f: as FAIL has. */
+ * J bytes back, v value, w which number of the context; b: a word and a number; d: a word, a number and a dimension; p space;
+ * f: as FAIL has. */
 static const struct {
   int8_t takes, puts;
   char operands[4];

@@ -105,11 +105,6 @@ def loops_in(root: Stmt) -> list[For]:
     return [s for s in _loops_and_blocks(root) if isinstance(s, For)]
 
 
-def has_notes(root: Stmt) -> bool:
-    """Tells whether any loop under *root*, or *root* itself, has notes."""
-    return outline(root).has_notes
-
-
 def outer_blocks(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, without those inside other blocks."""
     return [p[-1] for p in paths(root) if isinstance(p[-1], Block)]
