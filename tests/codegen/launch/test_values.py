@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from tests.replaying import ByHand
 from tests.support.sampling import tried
@@ -131,8 +132,8 @@ def test_values_are_those_of_compiled_code(values: list[Expr], conds: list[Expr]
         np.testing.assert_array_equal(model.replayed.run([x])[0], model.compiled.run([x])[0])
 
 
-def test_a_value_used_exponentially_often_is_computed_once() -> None:
-    v: Expr = N
+@pytest.mark.parametrize("v", [N, Load(X, (index(0),))], ids=["a size", "an element"])
+def test_a_value_used_exponentially_often_is_computed_once(v: Expr) -> None:
     for k in range(100):
         v = maximum(v + v, M) - index(k) * v
     code = write_launch(program([v] * 4, []), 1, 1)

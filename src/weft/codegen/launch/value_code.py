@@ -2,7 +2,8 @@
 
     max(n, 1) * 4     ->     GET n; CONST 1; MAX; CONST 4; MUL
 
-What occurs twice in a value, and loads nothing, is first put into a local. `And`, `Or` and `Select` compute one side only.
+What occurs twice in a value is first put into a local. `And`, `Or` and `Select` compute one side only: what loads, and
+is computed on such a side alone, is left there.
 """
 
 from __future__ import annotations
@@ -91,16 +92,29 @@ def value_code(root: Expr, places: Places) -> bytes:
     before = b""
     nodes = list(post_order(root))
     uses = Counter(k for n in nodes for k in n.children())
+    always = _computed_always(root)
     for n in nodes:
         if not isinstance(n, Expr):
             continue
         code = _node_code(n, made, places)
-        if uses[n] > 1 and not isinstance(n, Const | Var) and not reads_memory(n):
+        if uses[n] > 1 and not isinstance(n, Const | Var) and (n in always or not reads_memory(n)):
             where = places.fresh_local()
             before += code + instruction(Op.SET, where)
             code = instruction(Op.GET, where)
         made[n] = code
     return before + made[root]
+
+
+def _computed_always(root: Expr) -> set[Node]:
+    """Returns the nodes that are computed whichever sides of `And`, `Or` and `Select` are."""
+    found: set[Node] = set()
+    stack: list[Node] = [root]
+    while stack:
+        n = stack.pop()
+        if n not in found:
+            found.add(n)
+            stack += n.children()[:1] if isinstance(n, And | Or | Select) else n.children()
+    return found
 
 
 def _node_code(n: Expr, made: Mapping[Node, bytes], places: Places) -> bytes:
