@@ -1,13 +1,13 @@
-"""The page: its frame, its styles, its scripts and its facts in one file, which fetches nothing."""
+"""The page of a report: its styles, its scripts and its facts in one file, which fetches nothing."""
 
 from __future__ import annotations
 
-import html
 import importlib.resources
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+from weft.cli.report.page_frame import filled, framed
 
 SCRIPTS: Final = ("elements.js", "text.js", "graph.js", "kernels.js", "memory.js", "loops.js", "main.js")
 """In the order in which they build on one another; together they are one script."""
@@ -15,20 +15,16 @@ SCRIPTS: Final = ("elements.js", "text.js", "graph.js", "kernels.js", "memory.js
 _ASSETS: Final = importlib.resources.files("weft.cli.report") / "page"
 
 
+SECTIONS: Final = {"graphs": "Graph", "kernels": "Kernels", "memory": "Memory", "loops": "Loops"}
+
+THEME: Final = '<button id="theme" class="button" type="button" title="Colours: as the system has them, dark, or light">Auto</button>'
+
+
 def make_page(facts: Mapping[str, Any]) -> str:
     """Returns the page that shows *facts*, as `report_facts` makes them."""
-    parts = {
-        "title": html.escape(str(facts["title"])),
-        "style": frame_style() + _asset("page.css"),
-        "facts": _embedded(facts),
-        "script": "\n".join(_asset(name) for name in SCRIPTS),
-    }
-    return re.sub(r"<!--(\w+)-->", lambda place: parts[place[1]], _asset("page.html"))
-
-
-def frame_style() -> str:
-    """Returns the styles that pages share: their colours, light and dark, their head and their tiles."""
-    return _asset("frame.css")
+    parts = {"facts": _embedded(facts), "script": "\n".join(_asset(name) for name in SCRIPTS)}
+    body = filled(_asset("page.html"), parts)
+    return framed("report", str(facts["title"]), SECTIONS, _asset("page.css"), body, tools=THEME, has_scripts=True)
 
 
 def _asset(name: str) -> str:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import importlib.resources
-import re
 from collections.abc import Mapping
 from typing import Final
 
 import weft
 from weft.cli.console import human_seconds, human_time
-from weft.cli.report.page import frame_style
+from weft.cli.report.page_frame import framed
 from weft.cli.tune.candidate_fates import FATES, count_fates
 from weft.cli.tune.graph_card import graph_section
 from weft.cli.tune.kernel_card import kernel_card, ratio_text, share_text
 from weft.cli.tune.markup import Markup, element, joined
 from weft.cli.tune.page_parts import Meter, card, meters, section, tile
+from weft.support.text import printable
 from weft.tune.measure import shares_text, stage_seconds
 from weft.tune.tasks import Task
 from weft.tune.tuning_session import TuneReport
 
-_ASSETS: Final = importlib.resources.files("weft.cli.tune") / "page"
+SECTIONS: Final = {"candidates": "Candidates", "graph": "Layouts", "kernels": "Kernels", "time": "Time"}
 
 STAGES: Final = {
     "parse": "reading plans",
@@ -39,23 +39,16 @@ OPEN: Final = 6
 
 def tuning_page(title: str, report: TuneReport, machine: Mapping[str, object]) -> str:
     """Returns the page about a session that tuned the model *title* on *machine*, as HTML."""
-    parts = {
-        "title": joined(title),
-        "style": frame_style() + _asset("tuning.css"),
-        "content": joined(
-            _summary(title, report, machine),
-            _candidates(report),
-            graph_section(report.graph),
-            _kernels(report),
-            _time(report),
-        ),
-        "foot": joined(f"Weft {weft.__version__}"),
-    }
-    return re.sub(r"<!--(\w+)-->", lambda place: parts[place[1]], _asset("tuning.html"))
-
-
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
+    content = (
+        _summary(title, report, machine),
+        _candidates(report),
+        graph_section(report.graph),
+        _kernels(report),
+        _time(report),
+    )
+    body = joined(element("main", *content), element("footer", f"Weft {weft.__version__}"))
+    style = (importlib.resources.files("weft.cli.tune") / "page" / "tuning.css").read_text(encoding="utf-8")
+    return framed("tuning", printable(title), SECTIONS, style, body)
 
 
 def _summary(title: str, report: TuneReport, machine: Mapping[str, object]) -> Markup:
