@@ -12,7 +12,7 @@ from tests.support.ulps import ulp, ulps_off
 
 from weft.driver.evaluate import NativeEvaluator
 from weft.ops import OPERATORS
-from weft.support.dtypes import DType, bf16, f16, f32, f64
+from weft.support.dtypes import SCALARS, STORAGE, DType, bf16, f16, f32, f64
 from weft.targets import can_run, cpu
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -24,11 +24,18 @@ TERMS: Final = 4
 """Terms that may be added up, one by one, for one unit more."""
 
 
+COMPUTED: Final = [t.numpy for t in (f16, bf16, f32, f64)]
+"""The types of floats that operators compute with; others are held and moved, and stay as they are."""
+
+
+STORED: Final = [SCALARS[t].numpy for t in STORAGE]
+
+
 def given(sample: Sample, dtype: DType, computed: DType) -> list[Array | None]:
     """Returns the inputs, floats rounded to *dtype*, as numbers of *computed*."""
     with np.errstate(all="ignore"):
         return [
-            a if a is None or a.dtype.kind != "f" else a.astype(dtype.numpy).astype(computed.numpy)
+            a if a is None or a.dtype not in COMPUTED else a.astype(dtype.numpy).astype(computed.numpy)
             for a in sample.inputs
         ]
 
@@ -52,13 +59,19 @@ def test_rounded_once(name: str) -> None:
 
 def check(exact: Array, single: Array, found: Array, dtype: DType, sample: Sample) -> None:
     if exact.dtype != np.float64:
-        np.testing.assert_array_equal(found, exact)
+        assert_same_bits(found, exact)
         return
     if single.dtype == np.float32:
         assert_close(single, exact, f32, sample)
     with np.errstate(all="ignore"):  # as numbers that NumPy knows the NaN of
         wanted = single.astype(dtype.numpy).astype(np.float64)
     np.testing.assert_array_equal(found.astype(np.float64), wanted)
+
+
+def assert_same_bits(found: Array, exact: Array) -> None:
+    """Checks numbers of a type that NumPy may not know the NaN of."""
+    assert (found.dtype, found.shape) == (exact.dtype, exact.shape)
+    np.testing.assert_array_equal(np.frombuffer(found.tobytes(), np.uint8), np.frombuffer(exact.tobytes(), np.uint8))
 
 
 def assert_close(found: Array, exact: Array, dtype: DType, sample: Sample) -> None:
@@ -97,6 +110,8 @@ def test_compiled(name: str, compiler: NativeEvaluator) -> None:
             for e, y in zip(exact, found, strict=True):
                 if e.dtype == np.float64 and y.dtype == dtype.numpy:
                     assert_close(y, e, dtype, sample)
+                elif e.dtype in STORED:
+                    assert_same_bits(y, e)
                 else:
                     np.testing.assert_allclose(y, e, rtol=1e-5)
 
