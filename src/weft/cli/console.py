@@ -272,10 +272,15 @@ def human_time(seconds: float) -> str:
     return human_seconds(seconds) if seconds >= 0.9995e-3 else f"{seconds * 1e6:.{1 if seconds >= 1e-5 else 2}f} us"
 
 
+def human_count(count: int, noun: str) -> str:
+    """Returns a number of things for people: `1 kernel`, `2 kernels`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def human_age(seconds: float) -> str:
     """Returns for people how long ago something was."""
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         count = int(seconds // size)
         if count >= 1:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+            return f"{human_count(count, unit)} ago"
     return "just now"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from weft.cli.console import Json, Quiet, out, print_json
+from weft.cli.console import Json, Quiet, human_count, out, print_json
 from weft.cli.doctor.calibration import Calibrate, show_calibration
 from weft.cli.doctor.check_machine import MACHINE
 from weft.cli.doctor.findings import Finding, State, checked
@@ -84,7 +84,7 @@ def _show(found: dict[str, list[Finding]], quiet: bool) -> None:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n or 'no'} {noun}{'' if n == 1 else 's'}"
+    return human_count(n, noun) if n else f"no {noun}s"
 
 
 def _show_finding(f: Finding) -> None:

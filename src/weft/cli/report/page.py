@@ -17,7 +17,10 @@ _ASSETS: Final = importlib.resources.files("weft.cli.report") / "page"
 
 SECTIONS: Final = {"graphs": "Graph", "kernels": "Kernels", "memory": "Memory", "loops": "Loops"}
 
-THEME: Final = '<button id="theme" class="button" type="button" title="Colours: as the system has them, dark, or light">Auto</button>'
+THEME: Final = (
+    '<button id="theme" class="button" type="button" '
+    'title="Colours: as the system has them, dark, or light">Auto</button>'
+)
 
 
 def make_page(facts: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.cli.console import human_time
+from weft.cli.console import human_count, human_time
 from weft.cli.tune.plan_words import plan_differences, words_of
 from weft.cost import Decision
 from weft.tune.graph import Answer, GraphReport
@@ -12,8 +12,8 @@ def graph_sentence(found: GraphReport) -> str:
     """Returns in a few sentences what was tried for the graph, what was kept, and how good the choices before were."""
     tried = sum(len(a.seconds) for a in found.answers)
     searched = (
-        f"Layouts and algorithms: tried {_count(len(found.trials), 'plan')} in {human_time(found.seconds)}, which measured "
-        f"{_count(tried, 'alternative')} of {_count(len(found.answers), 'question')}; {found.reason}."
+        f"Layouts and algorithms: tried {human_count(len(found.trials), 'plan')} in {human_time(found.seconds)}, which measured "
+        f"{human_count(tried, 'alternative')} of {human_count(len(found.answers), 'question')}; {found.reason}."
     )
     return f"{searched} {kept_sentence(found)}"
 
@@ -27,7 +27,8 @@ def kept_sentence(found: GraphReport) -> str:
         )
     changes = len(plan_differences(found.before, found.kept))
     r = found.ratio
-    return f"Kept a plan with {_count(changes, 'other choice')}: {r.middle:.1%} of the time before ({r.low:.1%} - {r.high:.1%})."
+    of_before = f"{r.middle:.1%} of the time before ({r.low:.1%} - {r.high:.1%})"
+    return f"Kept a plan with {human_count(changes, 'other choice')}: {of_before}."
 
 
 def graph_facts(found: GraphReport) -> dict[str, object]:
@@ -68,7 +69,3 @@ def fastest_first(answer: Answer) -> list[tuple[Decision, float]]:
     """Returns the alternatives that could be measured with their seconds, the fastest first."""
     measured = [(d, s) for d, s in answer.seconds.items() if s != float("inf")]
     return sorted(measured, key=lambda found: found[1])
-
-
-def _count(n: int, of: str) -> str:
-    return f"{n} {of}{'' if n == 1 else 's'}"

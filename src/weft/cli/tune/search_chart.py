@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from math import floor, log10
 from typing import Final
 
-from weft.cli.console import human_seconds
+from weft.cli.console import human_count, human_seconds
 from weft.cli.tune.candidate_fates import FATES, fate_of
 from weft.cli.tune.markup import Markup, element
 from weft.tune.task_tuner import Trial
@@ -47,9 +47,7 @@ def course_text(trials: Sequence[Trial]) -> str:
     """Returns in a sentence what the picture shows."""
     scores = [t.score for t in trials]
     failed = sum(s == 0 for s in scores)
-    tried = f"{len(scores)} candidate{'' if len(scores) == 1 else 's'} tried" + (
-        f", {failed} of them failed" if failed else ""
-    )
+    tried = f"{human_count(len(scores), 'candidate')} tried" + (f", {failed} of them failed" if failed else "")
     best = max(scores, default=0.0)
     if best <= 1:
         return f"Best speedup against candidates: {tried}; none was faster than the incumbent."
