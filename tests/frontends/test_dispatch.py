@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +57,9 @@ def test_refused(tmp_path: Path) -> None:
     unreadable = Path("/proc/self/mem")  # nothing is mapped at its beginning
     if unreadable.exists():
         assert said(unreadable) == f"{unreadable} can't be read: Input/output error\n  hint: give another path"
+        socket = tmp_path / "socket"
+        os.mknod(socket, stat.S_IFSOCK | 0o600)
+        assert said(socket) == f"{socket} can't be read: No such device or address\n  hint: give another path"
 
 
 def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

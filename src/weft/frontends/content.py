@@ -22,11 +22,11 @@ def head_of(model: object) -> bytes:
     """
     if isinstance(model, str | os.PathLike):
         path = existing(model)
-        with path.open("rb") as file:
-            try:
+        try:
+            with path.open("rb") as file:
                 return file.read(HEAD)
-            except OSError as error:  # it names no file: a device, or a disk that fails
-                raise ModelError(f"{path} can't be read: {error.strerror}", hint="give another path") from error
+        except OSError as error:  # it may not be read, or is no file: a socket, a device, a disk that fails
+            raise ModelError(f"{path} can't be read: {error.strerror}", hint="give another path") from error
     return model[:HEAD] if isinstance(model, bytes) else b""
 
 
