@@ -8,7 +8,7 @@ The package onnx has no definitions of these operators, so they are checked here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from weft.frontends.onnx.call import Call, Results
@@ -31,6 +31,7 @@ def contrib(
     *,
     inputs: tuple[int, int | None],
     attributes: Mapping[str, type] | None = None,
+    needed: Sequence[str] = (),
     only: Mapping[str, int | float | str] | None = None,
     without: Mapping[int, str] | None = None,
     limits: str = "",
@@ -38,15 +39,16 @@ def contrib(
 ) -> Callable[[Translation], Translation]:
     """Enters the decorated function as the translation of ONNX Runtime's operator *name*.
 
-    A node has at least and at most so many *inputs* (any number for None). It may have *attributes* of the types given, and
-    those in *only* with no other value than their default there. Inputs in *without*, by index and name, are refused.
+    A node has at least and at most so many *inputs* (any number for None). It may have *attributes* of the types given, must
+    have those *needed*, and may have those in *only* with no other value than their default there. Inputs in *without*, by
+    index and name, are refused.
     """
     types = {**(attributes or {}), **{k: type(v) for k, v in (only or {}).items()}}
 
     def enter(translate: Translation) -> Translation:
         def checked(c: Call) -> Results:
             _check_inputs(c, inputs, without or {})
-            _check_attributes(c, types, only or {})
+            _check_attributes(c, types, needed, only or {})
             return translate(c)
 
         checked.__module__ = translate.__module__  # the family that the table of operators lists it in
@@ -69,8 +71,10 @@ def _check_inputs(c: Call, count: tuple[int, int | None], without: Mapping[int, 
             c.fail(f"its input {i} ({name}) is not supported", _WITHOUT)
 
 
-def _check_attributes(c: Call, types: Mapping[str, type], only: Mapping[str, int | float | str]) -> None:
-    """Raises `ModelError` for an attribute that the operator lacks, of a wrong type, or of a value that is not supported."""
+def _check_attributes(
+    c: Call, types: Mapping[str, type], needed: Sequence[str], only: Mapping[str, int | float | str]
+) -> None:
+    """Raises `ModelError` for an attribute that the operator lacks, of a wrong type or unsupported value, or that is missing."""
     for name, value in c.attributes.items():
         if name not in types:
             c.fail(f"{c.node.op_type} has no attribute {name!r}", f"its attributes are: {', '.join(types) or 'none'}")
@@ -78,9 +82,6 @@ def _check_attributes(c: Call, types: Mapping[str, type], only: Mapping[str, int
             c.fail(f"its attribute {name!r} is {value!r}, not of type {types[name].__name__}", DAMAGED)
         if name in only and value != only[name]:
             c.fail(f"its attribute {name!r} is {value!r}; only {only[name]!r} is supported", _WITHOUT)
-
-
-def needs(c: Call, name: str) -> None:
-    """Raises `ModelError` where the node lacks the attribute *name*, which its operator can't be without."""
-    if name not in c.attributes:
-        c.fail(f"its attribute {name!r} is missing", DAMAGED)
+    for name in needed:
+        if name not in c.attributes:
+            c.fail(f"its attribute {name!r} is missing", DAMAGED)

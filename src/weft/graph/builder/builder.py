@@ -62,6 +62,10 @@ class Builder:
         except NotFoldable:
             self.fail("its result is a formula of too many parts", "give the symbolic sizes numbers", UnknownValues)
 
+    def size(self, size: ExprLike) -> CompileTimeConstant:
+        """Returns an int64 of rank 0, which may be a symbolic size."""
+        return CompileTimeConstant(self.vector([size]).array.reshape(()))
+
     def cast(self, x: Operand, dtype: DType, *, saturate: bool = True, rounding: str = "up") -> Operand:
         """Returns *x* converted to *dtype*; *x* itself if it is of that type.
 

@@ -8,6 +8,7 @@ from functools import reduce
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
+from weft.graph.composites.sequences import concat, element, stack
 from weft.ir import ExprLike
 from weft.support.dtypes import i64
 
@@ -29,9 +30,19 @@ def attend(b: Builder, q: Operand, k: Operand, v: Operand, scale: float, biases:
     Queries are [batch, heads, positions, size], keys and values the same with other positions; biases broadcast to
     [batch, heads, positions of queries, positions of keys].
     """
-    scores = b.add("matmul", b.add("mul", q, b.scalar(scale, q.dtype)), b.transpose(k, [0, 1, 3, 2]))
-    biased = reduce(lambda s, bias: b.add("add", s, bias), biases, scores)
-    return b.add("matmul", b.add("softmax", biased, axis=-1), v)
+    scores = scaled_scores(b, q, k, scale)
+    return weighted_values(b, reduce(lambda s, bias: b.add("add", s, bias), biases, scores), v)
+
+
+def scaled_scores(b: Builder, q: Operand, k: Operand, scale: float) -> Operand:
+    """Returns `scale * q k'` [..., positions of queries, positions of keys]."""
+    order = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
+    return b.add("matmul", b.add("mul", q, b.scalar(scale, q.dtype)), b.transpose(k, order))
+
+
+def weighted_values(b: Builder, scores: Operand, v: Operand) -> Operand:
+    """Returns `softmax(scores) v`."""
+    return b.add("matmul", b.add("softmax", scores, axis=scores.rank - 1), v)
 
 
 def bias_of_mask(b: Builder, keeps: Operand, filtered: float, like: Operand) -> Operand:
@@ -41,8 +52,7 @@ def bias_of_mask(b: Builder, keeps: Operand, filtered: float, like: Operand) -> 
 
 def causal_mask(b: Builder, queries: ExprLike, keys: ExprLike) -> Operand:
     """Tells which of *keys* each of the *queries*, which are the last of the keys' positions, may see: [queries, keys]."""
-    offset = b.reshape(b.vector([keys - queries]), [])
-    rows = b.add("add", b.reshape(b.add("range", start=0, size=queries), [queries, 1]), offset)
+    rows = b.add("add", b.reshape(b.add("range", start=0, size=queries), [queries, 1]), b.size(keys - queries))
     return b.add("less_equal", b.add("range", start=0, size=keys), rows)
 
 
@@ -62,21 +72,16 @@ def rotate(b: Builder, x: Operand, cos: Operand, sin: Operand, *, interleaved: b
     turned = _piece(b, x, 0, half * 2)
     if interleaved:
         pairs = b.reshape(turned, [*x.shape[:-1], half, 2])
-        first, second = (b.reshape(_piece(b, pairs, i, i + 1), [*x.shape[:-1], half]) for i in (0, 1))
+        first, second = (element(b, pairs, x.rank, i) for i in (0, 1))
     else:
         first, second = _piece(b, turned, 0, half), _piece(b, turned, half, half * 2)
-    made = (
+    made = [
         b.add("sub", b.add("mul", first, cos), b.add("mul", second, sin)),
         b.add("add", b.add("mul", first, sin), b.add("mul", second, cos)),
-    )
-    if interleaved:
-        stacked = b.add("concat", *[b.reshape(v, [*v.shape, 1]) for v in made], axis=x.rank)
-        whole = [b.reshape(stacked, [*x.shape[:-1], half * 2])]
-    else:
-        whole = list(made)
+    ]
+    parts = [b.reshape(stack(b, made, x.rank), turned.shape)] if interleaved else made
     rest = [] if size is turned.shape[-1] else [_piece(b, x, half * 2, size)]
-    parts = [*whole, *rest]
-    return parts[0] if len(parts) == 1 else b.add("concat", *parts, axis=x.rank - 1)
+    return concat(b, [*parts, *rest], x.rank - 1)
 
 
 def _piece(b: Builder, x: Operand, start: ExprLike, end: ExprLike) -> Operand:

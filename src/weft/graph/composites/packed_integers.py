@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
+from weft.graph.composites.sequences import stack
 from weft.support.dtypes import u8
 
 
@@ -17,5 +18,4 @@ def unpack(b: Builder, x: Operand, bits: int) -> Operand:
         return x
     each, mask = 8 // bits, b.scalar((1 << bits) - 1, u8)
     parts = [b.add("bit_and", b.add("shift_right", x, b.scalar(i * bits, u8)), mask) for i in range(each)]
-    stacked = b.add("concat", *[b.reshape(p, [*x.shape, 1]) for p in parts], axis=x.rank)
-    return b.reshape(stacked, [*x.shape[:-1], total([x.shape[-1], each])])
+    return b.reshape(stack(b, parts, x.rank), [*x.shape[:-1], total([x.shape[-1], each])])

@@ -49,11 +49,7 @@ def _positions_in(b: Builder, positions: Operand, old: Sequence[ExprLike], new: 
     stride_old: ExprLike = 1
     stride_new: ExprLike = 1
     for size_old, size_new in zip(reversed(old), reversed(new), strict=True):
-        digit = b.add("trunc_mod", b.add("div", positions, _size(b, stride_old)), _size(b, size_old))
-        moved = b.add("add", moved, b.add("mul", digit, _size(b, stride_new)))
+        digit = b.add("trunc_mod", b.add("div", positions, b.size(stride_old)), b.size(size_old))
+        moved = b.add("add", moved, b.add("mul", digit, b.size(stride_new)))
         stride_old, stride_new = total([stride_old, size_old]), total([stride_new, size_new])
     return moved
-
-
-def _size(b: Builder, size: ExprLike) -> Operand:
-    return b.reshape(b.vector([size]), [])

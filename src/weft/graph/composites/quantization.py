@@ -19,10 +19,19 @@ def quantize(
     if dtype.holds_floats:
         parts = b.add("div", x, b.cast(scale, x.dtype))
         return b.cast(parts if zero is None else b.add("add", parts, b.cast(zero, x.dtype)), dtype, saturate=saturate)
+    return requantize(b, b.add("div", x, b.cast(scale, x.dtype)), zero, dtype)
+
+
+def requantize(b: Builder, scaled: Operand, zero: Operand | None, dtype: DType) -> Operand:
+    """Rounds numbers that are in units of the result's scale to even, adds *zero* and keeps what *dtype* can hold."""
+    steps = b.cast(b.add("round", scaled), f32)
+    return saturate_to(b, steps if zero is None else b.add("add", steps, b.cast(zero, f32)), dtype)
+
+
+def saturate_to(b: Builder, whole: Operand, dtype: DType) -> Operand:
+    """Returns whole numbers, given as f32, as integers of *dtype*: those out of its range become its bounds."""
     low, high = dtype.int_range
-    steps = b.cast(b.add("round", b.add("div", x, b.cast(scale, x.dtype))), f32)
-    moved = steps if zero is None else b.add("add", steps, b.cast(zero, f32))
-    return b.cast(b.add("clip", moved, b.scalar(low, f32), b.scalar(high, f32)), dtype)
+    return b.cast(b.add("clip", whole, b.scalar(low, f32), b.scalar(high, f32)), dtype)
 
 
 def dequantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dtype: DType) -> Operand:

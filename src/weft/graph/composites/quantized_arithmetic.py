@@ -13,7 +13,7 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.graph.composites.pooling import spatial_axes
-from weft.graph.composites.quantization import centred, dequantize, quantize
+from weft.graph.composites.quantization import centred, dequantize, quantize, requantize, saturate_to
 from weft.support.dtypes import DType, f32
 
 
@@ -35,8 +35,7 @@ class Encoding(NamedTuple):
 
 def to_integers(b: Builder, v: Operand, dtype: DType) -> Operand:
     """Rounds floats to even and keeps what *dtype* can hold."""
-    low, high = dtype.int_range
-    return b.cast(b.add("clip", b.add("round", v), b.scalar(low, f32), b.scalar(high, f32)), dtype)
+    return saturate_to(b, b.add("round", v), dtype)
 
 
 def encode_rounding_last(b: Builder, v: Operand, to: Encoding) -> Operand:
@@ -75,16 +74,9 @@ def global_average_quantized(b: Builder, x: Quantized, to: Encoding) -> Operand:
     """Returns the mean over the spatial positions of images [N, C, ...]: an exact sum, scaled once."""
     axes = spatial_axes(x.q)
     sums = b.cast(b.add("reduce_sum", centred(b, x.q, x.zero), axes=axes, keepdims=True), f32)
-    count = b.cast(b.reshape(b.vector([total([x.q.shape[d] for d in axes])]), []), f32)
+    count = b.cast(b.size(total([x.q.shape[d] for d in axes])), f32)
     scaled = b.add("mul", sums, b.add("div", x.scale, b.add("mul", to.scale, count)))
-    return requantize(b, scaled, to)
-
-
-def requantize(b: Builder, scaled: Operand, to: Encoding) -> Operand:
-    """Rounds numbers that are in units of the result's scale already, and adds the zero point."""
-    moved = b.add("add", b.add("round", scaled), zero_as_float(b, to.zero))
-    low, high = to.dtype.int_range
-    return b.cast(b.add("clip", moved, b.scalar(low, f32), b.scalar(high, f32)), to.dtype)
+    return requantize(b, scaled, to.zero, to.dtype)
 
 
 def softmax_quantized(b: Builder, x: Quantized, axis: int, to: Encoding) -> Operand:
@@ -93,7 +85,7 @@ def softmax_quantized(b: Builder, x: Quantized, axis: int, to: Encoding) -> Oper
     The zero point of *x* has no effect: softmax does not change where a number is added to all.
     """
     parts = b.add("softmax", b.add("mul", b.cast(x.q, f32), x.scale), axis=axis)
-    return requantize(b, b.add("mul", parts, b.add("floor", b.add("reciprocal", to.scale))), to)
+    return requantize(b, b.add("mul", parts, b.add("floor", b.add("reciprocal", to.scale))), to.zero, to.dtype)
 
 
 def dynamically_quantized(b: Builder, x: Operand, dtype: DType) -> Quantized:
@@ -105,8 +97,5 @@ def dynamically_quantized(b: Builder, x: Operand, dtype: DType) -> Quantized:
     spread = b.add("sub", most, least)
     step = b.add("div", spread, b.scalar(high - low, f32))
     scale = b.add("where", b.add("equal", spread, zero), b.scalar(1, f32), step)
-    start = b.add(
-        "round", b.add("clip", b.add("div", b.add("neg", least), scale), b.scalar(low, f32), b.scalar(high, f32))
-    )
-    offset = b.cast(start, dtype)
+    offset = to_integers(b, b.add("div", b.add("neg", least), scale), dtype)
     return Quantized(quantize(b, x, scale, offset, dtype), scale, offset)

@@ -120,7 +120,7 @@ class _Layouts:
             shape = (as_expr(made // kept * padded // blocks[1]), as_expr(blocks[1]))
             packed = new.add("reshape", [_in_groups(new, bias, kept, padded)], shape=shape)
         operands = [self.blocked(new, x, blocks[0]), weight, packed]
-        twin = new.add("conv2d_blocked", operands, source=node.source, name=name_in_blocks(node.output), **attributes)
+        twin = _add_twin(new, node, "conv2d_blocked", operands, **attributes)
         apart = new.add("unpack_groups", [twin], group=attributes["group"], kept=kept)
         return new.add("reshape", [apart], shape=node.output.shape, name=node.output.name)
 
@@ -165,7 +165,7 @@ class _Layouts:
         bias = inputs[2] if len(inputs) > 2 else None
         packed = None if bias is None else new.add("pack_vector", [bias], name=f"{bias.name}_packed", block=blocks[1])
         operands = [self.blocked(new, x, blocks[0]), weight, packed]
-        twin = new.add(op, operands, source=node.source, name=name_in_blocks(node.output), **attributes)
+        twin = _add_twin(new, node, op, operands, **attributes)
         return self.plain(new, twin, _int(node.output.shape[1]), node)
 
     def pooled(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -173,8 +173,7 @@ class _Layouts:
         x = inputs[0]
         if x is None or x not in self.block_of or not self._allowed(node, x):
             return None
-        there = [self.twins[x, self.block_of[x]]]
-        twin = new.add(node.op, there, source=node.source, name=name_in_blocks(node.output), **node.keywords)
+        twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]]], **node.keywords)
         return self.plain(new, twin, _int(x.shape[1]), node)
 
     def reduced(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -186,8 +185,7 @@ class _Layouts:
         if not self._allowed(node, x):
             return None
         attributes = {**node.keywords, "axes": tuple(sorted(a % 4 for a in axes)), "keepdims": True}
-        there = [self.twins[x, self.block_of[x]]]
-        twin = new.add(node.op, there, source=node.source, name=name_in_blocks(node.output), **attributes)
+        twin = _add_twin(new, node, node.op, [self.twins[x, self.block_of[x]]], **attributes)
         kept = self.plain(new, twin, _int(x.shape[1]), node)
         return kept if node.output.rank == 4 else new.add("reshape", [kept], shape=node.output.shape)
 
@@ -202,7 +200,7 @@ class _Layouts:
         if not whole:
             return None
         operands = [self.blocked(new, v, block) for v in present]
-        twin = new.add("concat", operands, source=node.source, name=name_in_blocks(node.output), axis=1)
+        twin = _add_twin(new, node, "concat", operands, axis=1)
         return self.plain(new, twin, _int(node.output.shape[1]), node)
 
     def mapped(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
@@ -218,7 +216,7 @@ class _Layouts:
         twins = [None if v is None else self._operand(new, v, block, channels) for v in inputs]
         if any(t is None and v is not None for t, v in zip(twins, inputs, strict=True)):
             return None
-        twin = new.add(node.op, twins, source=node.source, name=name_in_blocks(node.output), **node.keywords)
+        twin = _add_twin(new, node, node.op, twins, **node.keywords)
         return self.plain(new, twin, channels, node)
 
     def _operand(self, new: Graph, v: Value, block: int, channels: int) -> Value | None:
@@ -238,6 +236,11 @@ class _Layouts:
     def _allowed(self, node: Node, x: Value) -> bool:
         """Tells whether *node* may be applied to the channels that fill up the last block of *x*."""
         return _int(x.shape[1]) % self.block_of[x] == 0 or fills_up(node)
+
+
+def _add_twin(new: Graph, node: Node, op: str, operands: Sequence[Value | None], /, **attributes: Any) -> Value:
+    """Adds *op*, which computes the output of *node* in blocks, under the name that such a value has."""
+    return new.add(op, operands, source=node.source, name=name_in_blocks(node.output), **attributes)
 
 
 def _in_groups(new: Graph, v: Value, kept: int, padded: int) -> Value:

@@ -63,8 +63,10 @@ def _grows(node: Node, given: Sequence[Constant | None]) -> bool:
     A pass that prepares weights has weighed their size; the elements of an operand that stays in use would be held twice, and
     packed ones in more bytes.
     """
-    if node.operator.prepares or node.operator.unpacks:
-        return node.operator.unpacks
+    if node.operator.unpacks:
+        return True
+    if node.operator.prepares:
+        return False
     before = sum(v.nbytes for v in given if v is not None)
     return _bytes(node) > (LARGEST_FOLDED_GROWTH if node.operator.keeps_operand else 2 * before + LARGEST_FOLDED_GROWTH)
 

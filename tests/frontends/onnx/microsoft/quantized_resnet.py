@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, helper, numpy_helper
+from onnx import ModelProto
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+from weft.cli.onnx_builder import GraphBuilder, conv, gemm
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -17,53 +18,22 @@ SIZE: Final = 16
 """The height and width of its images, of three channels."""
 
 
-class _Builder:
-    """Adds layers of random weights to a graph."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-        self.nodes: list[NodeProto] = []
-        self.weights: list[Any] = []
-
-    def node(self, op: str, inputs: Sequence[str], **attributes: Any) -> str:
-        name = f"{op.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name, **attributes))
-        return name
-
-    def weight(self, *shape: int, scale: float) -> str:
-        name = f"w{len(self.weights)}"
-        a = (self.rng.standard_normal(shape) * scale).astype(np.float32)
-        self.weights.append(numpy_helper.from_array(a, name))
-        return name
-
-    def conv(self, x: str, given: int, made: int, kernel: int, stride: int = 1) -> str:
-        w = self.weight(made, given, kernel, kernel, scale=(2 / (given * kernel * kernel)) ** 0.5)
-        pads = [kernel // 2] * 4
-        return self.node("Conv", [x, w, self.weight(made, scale=0.1)], pads=pads, strides=[stride, stride])
-
-    def block(self, x: str, given: int, made: int, stride: int) -> str:
-        inner = self.node("Relu", [self.conv(x, given, made, 3, stride)])
-        around = x if given == made and stride == 1 else self.conv(x, given, made, 1, stride)
-        return self.node("Relu", [self.node("Add", [self.conv(inner, made, made, 3), around])])
-
-
 def small_resnet() -> ModelProto:
     """Returns a network of a stem, three residual blocks, a global mean and a classifier, for images [1, 3, SIZE, SIZE]."""
-    b = _Builder()
-    x = b.node("MaxPool", [b.node("Relu", [b.conv("x", 3, 8, 3)])], kernel_shape=[2, 2], strides=[2, 2])
-    for given, made, stride in ((8, 8, 1), (8, 16, 2), (16, 16, 1)):
-        x = b.block(x, given, made, stride)
-    flat = b.node("Flatten", [b.node("GlobalAveragePool", [x])])
-    last = b.node("Gemm", [flat, b.weight(10, 16, scale=0.3), b.weight(10, scale=0.1)], transB=1)
-    kind = onnx.TensorProto.FLOAT
-    graph = helper.make_graph(
-        b.nodes,
-        "resnet",
-        [helper.make_tensor_value_info("x", kind, [1, 3, SIZE, SIZE])],
-        [helper.make_tensor_value_info(last, kind, [1, 10])],
-        b.weights,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    g = GraphBuilder("resnet")
+    x = g.op("Relu", conv(g, g.input("x", (1, 3, SIZE, SIZE)), (3, 8), bias=True))
+    x = g.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    for channels, stride in (((8, 8), 1), ((8, 16), 2), ((16, 16), 1)):
+        x = _block(g, x, channels, stride)
+    g.output(gemm(g, g.op("Flatten", g.op("GlobalAveragePool", x)), (16, 10)), "y")
+    return g.model()
+
+
+def _block(g: GraphBuilder, x: str, channels: tuple[int, int], stride: int) -> str:
+    """Adds a residual block without normalizations, which quantisation leaves as floats."""
+    inner = g.op("Relu", conv(g, x, channels, stride=stride, bias=True))
+    around = x if channels[0] == channels[1] else conv(g, x, channels, kernel=1, stride=stride, bias=True)
+    return g.op("Relu", g.op("Add", conv(g, inner, (channels[1], channels[1]), bias=True), around))
 
 
 def images(count: int, seed: int = 1) -> list[Array]:

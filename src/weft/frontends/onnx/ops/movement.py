@@ -8,7 +8,7 @@ from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.ops.reduction import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import CompileTimeConstant, total
+from weft.graph.builder import total
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
 from weft.ir import ONE
 
@@ -160,7 +160,7 @@ def shape(c: Call) -> Results:
 @translates("Size")
 def size(c: Call) -> Results:
     """The number of elements."""
-    return CompileTimeConstant(c.vector([total(c.input(0).shape)]).array.reshape(()))
+    return c.size(total(c.input(0).shape))
 
 
 @translates("Trilu")

@@ -9,6 +9,7 @@ import numpy as np
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes
+from weft.graph.composites.attention import scaled_scores, weighted_values
 from weft.graph.composites.einsum import einsum as sum_of_products
 from weft.ir import Const
 from weft.support.dtypes import bool_
@@ -69,12 +70,11 @@ def attention(c: Call) -> Results:
     if not isinstance(width, Const):
         c.fail("the size of its heads is symbolic", "export it with a static last dimension")
     scale = c.value("scale") or 1 / math.sqrt(int(width.value))
-    order = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
-    scores = c.add("matmul", c.add("mul", q, c.scalar(scale, q.dtype)), c.transpose(k, order))
+    scores = scaled_scores(c, q, k, scale)
     mask = _causal(c, q, k) if c.value("is_causal", False) else c.optional("attn_mask")
     if mask is not None:
         scores = _masked(c, scores, mask)
-    return c.add("matmul", c.add("softmax", scores, axis=scores.rank - 1), v)
+    return weighted_values(c, scores, v)
 
 
 def _causal(c: Call, q: Operand, k: Operand) -> Operand:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import CompileTimeConstant, Operand, Results, total
+from weft.graph.builder import Operand, Results, total
 from weft.graph.composites.sequences import stack as stacked
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
 from weft.ir import ONE, Const, Expr
@@ -206,7 +206,7 @@ def getitem(c: Call) -> Results:
 def sym_size(c: Call) -> Results:
     """A size, as an integer that is known when the program is compiled, or symbolic."""
     x = c.tensor()
-    return CompileTimeConstant(c.vector([x.shape[c.axis("dim", x.rank)]]).array.reshape(()))
+    return c.size(x.shape[c.axis("dim", x.rank)])
 
 
 @translates("arange", "arange.start", "arange.start_step")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.contrib import contrib, needs
+from weft.frontends.onnx.contrib import contrib
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
 from weft.graph.composites import attention as composites
@@ -34,6 +34,7 @@ class _Heads(NamedTuple):
     "Attention",
     inputs=(2, 7),
     attributes={**_ATTRIBUTES, "qkv_hidden_sizes": list},
+    needed=["num_heads"],
     only={"do_rotary": 0, "past_present_share_buffer": 0},
     without={6: "past_sequence_length"},
     limits=f"do_rotary, shared buffers of past and present, {_MASKS}",
@@ -66,7 +67,6 @@ def _thirds(c: Call, weights: Operand) -> list[int]:
 
 def _count(c: Call, x: Operand) -> int:
     """Returns the number of heads, which must divide the vectors of *x*."""
-    needs(c, "num_heads")
     heads, sizes = c.integer("num_heads", 1), static_sizes(x.shape[2:])
     if sizes is None or heads < 1 or sizes[0] % heads:
         c.fail(f"its {heads} heads do not divide vectors of {x.shape[2]}", UNFIT)
@@ -77,6 +77,7 @@ def _count(c: Call, x: Operand) -> int:
     "MultiHeadAttention",
     inputs=(1, 10),
     attributes=_ATTRIBUTES,
+    needed=["num_heads"],
     without={8: "past_sequence_length", 9: "cache_indirection"},
     limits=f"packed queries, keys and values, shared buffers of past and present, the output qk, {_MASKS}",
 )

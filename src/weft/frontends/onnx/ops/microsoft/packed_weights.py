@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.contrib import contrib, needs
+from weft.frontends.onnx.contrib import contrib
 from weft.graph import UNFIT
 from weft.graph.composites.packed_integers import unpack
 from weft.support.dtypes import DType, u8
@@ -13,6 +13,7 @@ from weft.support.dtypes import DType, u8
     "MatMulNBits",
     inputs=(3, 6),
     attributes=dict.fromkeys(("K", "N", "accuracy_level", "bits", "block_size"), int),
+    needed=["K", "N", "block_size"],
     only={"weight_prepacked": 0},
     without={4: "g_idx"},
     limits="weights of 3, 5, 6 and 7 bits, g_idx, weights packed for one device, empty weights",
@@ -22,8 +23,6 @@ def matmul_n_bits(c: Call) -> Results:
 
     It computes with floats whatever `accuracy_level` allows.
     """
-    for name in ("K", "N", "block_size"):
-        needs(c, name)
     rows, columns, size, bits = (c.integer(name, 4) for name in ("N", "K", "block_size", "bits"))
     if bits not in (2, 4, 8):
         c.fail(

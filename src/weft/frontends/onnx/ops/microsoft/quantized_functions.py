@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.contrib import WINDOW, contrib, needs
+from weft.frontends.onnx.contrib import WINDOW, contrib
 from weft.frontends.onnx.ops.convolution import window_of
 from weft.graph import UNFIT
 from weft.graph.builder import total
@@ -13,6 +13,7 @@ from weft.graph.composites import quantized_arithmetic as composites
 from weft.graph.composites.channel_order import channels_first, channels_last
 from weft.graph.composites.quantization import dequantize, is_one_for_all
 from weft.graph.composites.quantized_arithmetic import Encoding, Quantized
+from weft.graph.composites.sequences import concat
 from weft.support.dtypes import f32
 
 
@@ -58,16 +59,15 @@ def qlinear_mul(c: Call) -> Results:
     return composites.multiply_quantized(c, x, y, encoding_at(c, 6, x.q))
 
 
-@contrib("QLinearConcat", inputs=(5, None), attributes={"axis": int})
+@contrib("QLinearConcat", inputs=(5, None), attributes={"axis": int}, needed=["axis"])
 def qlinear_concat(c: Call) -> Results:
     """Quantised tensors one after another, each brought to the result's scale and zero point."""
-    needs(c, "axis")
     if (len(c.inputs) - 2) % 3:
         c.fail(f"it has {len(c.inputs)} inputs; after two, each tensor has three: integers, scale, zero point", UNFIT)
     parts = [quantized_at(c, i) for i in range(2, len(c.inputs), 3)]
     to = encoding_at(c, 0, parts[0].q)
     moved = [composites.map_quantized(c, x, lambda v: v, to) for x in parts]
-    return moved[0] if len(moved) == 1 else c.add("concat", *moved, axis=c.axis(0, moved[0].rank))
+    return concat(c, moved, c.axis(0, moved[0].rank))
 
 
 @contrib("QLinearSigmoid", inputs=(4, 5))
@@ -87,10 +87,9 @@ def _mapped(c: Call, function: Callable[[Operand], Operand]) -> Operand:
     return composites.map_quantized(c, x, function, encoding_at(c, 3, x.q))
 
 
-@contrib("QLinearSoftmax", inputs=(5, 5), attributes={"axis": int, "opset": int})
+@contrib("QLinearSoftmax", inputs=(5, 5), attributes={"axis": int, "opset": int}, needed=["opset"])
 def qlinear_softmax(c: Call) -> Results:
     """The softmax of a quantised tensor, quantised; before operator set 13 (its attribute), over all dimensions from an axis."""
-    needs(c, "opset")
     x = quantized_at(c, 0)
     to, rank = encoding_at(c, 3, x.q), x.q.rank
     if c.integer("opset", 13) >= 13:
@@ -104,10 +103,10 @@ def qlinear_softmax(c: Call) -> Results:
     "QLinearAveragePool",
     inputs=(4, 5),
     attributes={**WINDOW, **dict.fromkeys(("ceil_mode", "channels_last", "count_include_pad"), int)},
+    needed=["kernel_shape"],
 )
 def qlinear_average_pool(c: Call) -> Results:
     """The mean of each window of a quantised tensor, quantised."""
-    needs(c, "kernel_shape")
 
     def pooled(x: Quantized, to: Encoding) -> Operand:
         w = window_of(c, c.ints("kernel_shape") or [], x.q.shape[2:])

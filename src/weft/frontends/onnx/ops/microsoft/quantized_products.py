@@ -6,10 +6,9 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.contrib import CONVOLUTION, contrib
 from weft.frontends.onnx.ops.microsoft.quantized_functions import one_number
 from weft.frontends.onnx.ops.quantization import NO_SMALL_TYPES, dequantize_linear, qlinear_convolved, quantize_linear
-from weft.graph.composites import quantized_arithmetic as composites
 from weft.graph.composites.channel_order import channels_first, channels_last
-from weft.graph.composites.quantization import column, integer_matmul
-from weft.graph.composites.quantized_arithmetic import Encoding
+from weft.graph.composites.quantization import column, integer_matmul, requantize
+from weft.graph.composites.quantized_arithmetic import dynamically_quantized
 from weft.support.dtypes import f32, i32, u8
 
 
@@ -52,8 +51,8 @@ def qgemm(c: Call) -> Results:
     if scale is None:
         return c.add("mul", c.cast(sums, f32), step)
     zero = one_number(c, 8)
-    to = Encoding(scale, zero, a.dtype if zero is None else zero.dtype)
-    return composites.requantize(c, c.add("mul", c.cast(sums, f32), c.add("div", step, scale)), to)
+    scaled = c.add("mul", c.cast(sums, f32), c.add("div", step, scale))
+    return requantize(c, scaled, zero, a.dtype if zero is None else zero.dtype)
 
 
 @contrib("MatMulIntegerToFloat", inputs=(4, 7), limits=NO_SMALL_TYPES)
@@ -66,7 +65,7 @@ def matmul_integer_to_float(c: Call) -> Results:
 @contrib("DynamicQuantizeMatMul", inputs=(3, 5), limits=NO_SMALL_TYPES)
 def dynamic_quantize_matmul(c: Call) -> Results:
     """The product of floats, quantised by the range that they have, and a quantised matrix, plus a bias."""
-    a = composites.dynamically_quantized(c, c.input(0), u8)
+    a = dynamically_quantized(c, c.input(0), u8)
     sums = integer_matmul(c, a.q, c.input(1), a.zero, c.optional(3))
     return _as_floats(c, sums, c.add("mul", a.scale, c.input(2)), c.optional(4))
 
