@@ -86,8 +86,8 @@ def _measured_once(progress: Progress | None, cache: Cache | None) -> KnownCore:
     if found is not None or cache is None:
         return found or _measure(None, progress)
     waiting = partial(progress, "wait", 0, 1) if progress is not None else None
-    with cache.claim(KIND, _key(), waiting) as claim:
-        found = _stored(cache) if claim.waited else None
+    with cache.claim(KIND, _key(), waiting):
+        found = _stored(cache)  # somebody may have measured them between the look and the claim
         if found is None:
             found = _measure(None, progress)
             keep_measured(found, cache)

@@ -112,8 +112,8 @@ def compile_package(
     if found is not None:
         return found
     key = claim_key(model, target, options, shapes)
-    with cache.claim("model", key, partial(_tell, progress)) if key is not None else Claim() as claim:
-        found = _find(request, cache) if claim.waited else None
+    with cache.claim("model", key, partial(_tell, progress)) if key is not None else Claim():
+        found = _find(request, cache)  # somebody may have made it between the look and the claim
         return found if found is not None else _build(request, cache, progress)
 
 

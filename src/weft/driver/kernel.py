@@ -206,9 +206,10 @@ def make_kernel(
     formed = Span("formulas to loops", "kernel", start, perf_counter())
     key = request.key(target) if cache is not None else ""
     found = store.get("kernel", key) if store is not None else None
-    claim = store.claim("kernel", key) if store is not None and found is None else Claim()
-    if store is not None and claim.waited:  # for whoever made it meanwhile
-        found = store.get("kernel", key)
+    claim = Claim()
+    if store is not None and found is None:
+        claim = store.claim("kernel", key)
+        found = store.get("kernel", key)  # somebody may have made it between the look and the claim
     if found is not None:
         claim.release()
         return _done(Kernel.from_bytes(found))

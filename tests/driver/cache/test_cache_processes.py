@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,11 +16,13 @@ import pytest
 from tests.models import mlp
 from tests.support.processors import keep_pretended
 
+import weft
+from weft.driver import kernel
 from weft.driver.cache import lock
 from weft.driver.cache.cache_folder import NAME
 from weft.driver.cache.cache_key import claim_key
 from weft.driver.cache.code_cache import Cache
-from weft.driver.cache.lock import claim
+from weft.driver.cache.lock import Claim, claim
 from weft.driver.options import CompileOptions
 from weft.targets import host
 
@@ -92,6 +95,13 @@ def start(started: list[subprocess.Popen[str]]) -> Start:
     return begin
 
 
+def is_held(path: Path) -> bool:
+    """Tells whether somebody holds the claim for which the file at *path* stands."""
+    told: list[str] = []
+    claim(path, lambda: told.append("wait"), patience=0.0).release()
+    return told == ["wait"]
+
+
 def first_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
@@ -132,6 +142,32 @@ def test_different_models_make_each_kernel_once(folder: Path, tmp_path: Path, st
     assert list(folder.glob(".*")) == []
 
 
+def test_what_is_made_between_the_look_and_the_claim_is_taken(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, stages = tmp_path / "mlp.onnx", list[str]()
+    model.write_bytes(mlp().SerializeToString())
+    weft.compile(model)
+    away, plain_claim = tmp_path / "away", Cache.claim
+    folder.rename(away)
+
+    def claim_late(cache: Cache, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
+        if not cache.path(kind, key).exists():
+            shutil.copytree(
+                away, folder, dirs_exist_ok=True
+            )  # as another process may, that has released the claim by now
+        return plain_claim(cache, kind, key, waiting)
+
+    monkeypatch.setattr(Cache, "claim", claim_late)
+    weft.compile(model, progress=lambda stage, *_: stages.append(stage))
+    assert "read" not in stages
+    shutil.rmtree(folder)
+    copied = tmp_path / "copy.onnx"
+    copied.write_bytes(model.read_bytes())  # another file: its package is made, of the kernels that there are
+    monkeypatch.setattr(kernel, "lower_kernel", None)
+    weft.compile(copied)
+
+
 def test_who_waits_says_so_and_takes_over(folder: Path, tmp_path: Path, start: Start) -> None:
     model = tmp_path / "mlp.onnx"
     model.write_bytes(mlp().SerializeToString())
@@ -154,8 +190,9 @@ def test_a_killed_process_frees_what_it_claimed(tmp_path: Path, start: Start) ->
     process = start(CLAIM, path)
     assert first_line(process) == "held"
     threading.Timer(0.2, process.send_signal, [signal.SIGKILL]).start()
-    with claim(path, patience=30) as mine:
-        assert mine.waited
+    told: list[str] = []
+    with claim(path, lambda: told.append("wait"), patience=30):
+        assert told == ["wait"]
         assert process.wait(5) == -signal.SIGKILL
         assert path.exists()
     assert not path.exists()
@@ -189,18 +226,16 @@ def test_patience_ends(tmp_path: Path) -> None:
     with claim(tmp_path / "lock") as first:
         begin = time.monotonic()
         second = claim(tmp_path / "lock", patience=0.1)
-        assert second.waited
         assert 0.1 <= time.monotonic() - begin < 5
         second.release()
-        assert claim(tmp_path / "lock", patience=0.0).waited  # the first one still holds it
+        assert is_held(tmp_path / "lock")  # by the first one, still
         first.release()
-    with claim(tmp_path / "lock") as third:
-        assert not third.waited
+    assert not is_held(tmp_path / "lock")
 
 
 def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path) -> None:
-    assert not claim(tmp_path / "no folder" / "lock").waited
-    assert not claim(tmp_path / "no folder" / "lock").waited  # nothing is used up
+    assert not is_held(tmp_path / "no folder" / "lock")
+    assert not is_held(tmp_path / "no folder" / "lock")  # nothing is used up
 
 
 def test_only_so_many_files_are_open(tmp_path: Path) -> None:
@@ -210,4 +245,4 @@ def test_only_so_many_files_are_open(tmp_path: Path) -> None:
         one.release()
     assert os.listdir(tmp_path) == []
     with claim(tmp_path / "lock"):
-        assert claim(tmp_path / "lock", patience=0.0).waited
+        assert is_held(tmp_path / "lock")

@@ -90,7 +90,8 @@ class Cache:
     def claim(self, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
         """Returns the right to make an entry, once no other thread or process is at it.
 
-        *waiting* is called once if there is one; whoever waited looks for the entry again. An unusable cache keeps nobody out.
+        *waiting* is called once if there is one. The holder looks for the entry once more: another may have made it, and released
+        the claim, since the holder looked for it first. An unusable cache keeps nobody out.
         """
         if not self._usable:
             return Claim()

@@ -29,10 +29,9 @@ _free = threading.BoundedSemaphore(MOST)
 
 
 class Claim:
-    """The right to make an entry, until `release`, from any thread. `waited` tells that somebody else had it before."""
+    """The right to make an entry, until `release`, from any thread."""
 
-    def __init__(self, file: int | None = None, path: Path | None = None, *, waited: bool = False) -> None:
-        self.waited = waited
+    def __init__(self, file: int | None = None, path: Path | None = None) -> None:
         self._file = file
         self._path = path
 
@@ -80,11 +79,11 @@ def claim(path: Path, waiting: Callable[[], object] | None = None, patience: flo
     except BaseException as e:
         _free.release()
         if isinstance(e, OSError):
-            return Claim(waited=waited)
+            return Claim()
         raise
     if file is None:
         _free.release()
-    return Claim(file, path, waited=waited)
+    return Claim(file, path)
 
 
 def _try(path: Path) -> int | None:
