@@ -6,7 +6,8 @@
 Each network is tuned for some minutes, or goes on from the records of before. Then the tuned model and the untuned one, both
 without the pack, are called in turns for --seconds, and each alone for as long: "x" is untuned time / tuned time with its 95%
 interval over several repeats, of processor time where there is one thread. A network for which nothing faster was found
-has the same code twice, and counts as 1; what is measured of it shows the noise. Exits with 1 where a network is slower by more
+has the same code twice, and counts as 1; what is measured of it shows the noise. Limits are those of the roofline of one core:
+the part of their time that the kernels could not do without. Exits with 1 where a network is slower by more
 than 1% beyond noise.
 
 --without-core-table takes this processor for one of which nothing is known: neither a row of a table nor anything measured. The
@@ -32,6 +33,7 @@ from own_networks import OWN, write_own
 from paired_runs import paired_times
 
 import weft
+from weft.cli.tune.limit_words import part_of_limit
 from weft.driver.cache.code_cache import default_cache
 from weft.runtime.model import Model
 from weft.tune.tune_model import RULES
@@ -58,8 +60,8 @@ def compiled(path: Path, threads: int, records: Path | None = None) -> Model:
     return Model(weft.build(str(path), "cpu", options, cache=default_cache()).package, threads=threads)
 
 
-def tune(path: Path, records: Path, asked: argparse.Namespace) -> None:
-    """Tune a network, and print what became of it."""
+def tune(path: Path, records: Path, asked: argparse.Namespace) -> tuple[float, float] | None:
+    """Tune a network, print what became of it, and return how near to the limits of the machine it was and is."""
 
     def watch(s: Status) -> None:
         if sys.stderr.isatty():
@@ -69,13 +71,13 @@ def tune(path: Path, records: Path, asked: argparse.Namespace) -> None:
         path, asked.minutes, records, tuner=asked.tuner, threads=asked.threads, seed=asked.seed, watch=watch
     )
     print(f"{path.stem}: {report.measured} candidates, {len(report.winners)} winners; {report.reason}", flush=True)
+    return part_of_limit(report)
 
 
 def tuned_row(name: str, asked: argparse.Namespace) -> dict[str, Any]:
     """Tune a network, and time it against the rules'."""
     path, records = model_path(name, asked.batch), asked.records
-    if asked.minutes > 0:
-        tune(path, records, asked)
+    part = tune(path, records, asked) if asked.minutes > 0 else None
     followed = compiled(path, asked.threads, records if records.exists() else None).package.notes["records"]
     make = [partial(compiled, path, asked.threads, records if followed != "none" else None)]
     times = paired_times([*make, partial(compiled, path, asked.threads)], asked.threads, asked.seconds)
@@ -85,12 +87,14 @@ def tuned_row(name: str, asked: argparse.Namespace) -> dict[str, Any]:
         "followed": followed,
         "tuned_ms": 1e3 * times.seconds(0),
         "untuned_ms": 1e3 * times.seconds(1),
+        "part_of_limit": part,
     }
     row |= {"same_code": is_same, "measured": ratio.middle, "ratio": 1.0 if is_same else ratio.middle}
     row |= {"low": ratio.low, "high": ratio.high, "ratio_alone": times.ratio_alone(1)}
     print(
         f"{name:<16} {row['untuned_ms']:9.3f} ms  x {ratio.middle:.3f} ({ratio.low:.3f} - {ratio.high:.3f})"
-        f"  alone x {row['ratio_alone']:.3f}  {'the same code' if is_same else followed}",
+        f"  alone x {row['ratio_alone']:.3f}  {'the same code' if is_same else followed}"
+        + ("" if part is None else f"; kernels at {part[0]:.0%} of their limits before, {part[1]:.0%} now"),
         flush=True,
     )
     return row

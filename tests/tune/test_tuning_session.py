@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +17,12 @@ import weft
 from weft.cli.records.export_pack import export_packs
 from weft.cost import Panel, Parallel, Plan, addressed
 from weft.driver.measure.random_inputs import random_inputs
+from weft.driver.measure.roofline import Level, Roofs
 from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.runtime.model import Model
 from weft.support.errors import InputError
-from weft.targets import host
+from weft.targets import Target, host
 from weft.tune import tune_model
 from weft.tune import tuning_session as sessions
 from weft.tune.measure import Interval, Measured, RunJob, measurer
@@ -57,7 +59,14 @@ ONE_KERNEL: Final = mlp(widths=(24, 64))
 
 
 def tune(path: Path, model: onnx.ModelProto | None = None, **options: object) -> TuneReport:
-    given: dict[str, Any] = {"trials": 12, "tuner": "random", "shapes": SHAPES, "graph": False, **options}
+    given: dict[str, Any] = {
+        "trials": 12,
+        "tuner": "random",
+        "shapes": SHAPES,
+        "graph": False,
+        "roofline": False,
+        **options,
+    }
     return tune_model.tune(mlp() if model is None else model, records=path, **given)
 
 
@@ -179,7 +188,9 @@ WIDE: Final = mlp(widths=(24, 64, 64))
 
 
 def tune_wide(path: Path, **options: Any) -> TuneReport:
-    return tune_model.tune(WIDE, records=path, tuner="random", shapes=SHAPES, **{"trials": 12, **options})
+    return tune_model.tune(
+        WIDE, records=path, tuner="random", shapes=SHAPES, roofline=False, **{"trials": 12, **options}
+    )
 
 
 def panels(plan: Plan) -> set[int]:
@@ -253,6 +264,40 @@ def test_an_interrupt_while_the_graph_is_searched_ends_the_session(
     assert report.measured == len(report.graph.trials) == 1
 
 
+class CountedRoofs:
+    """The roofs of a made-up core, and how often they were measured."""
+
+    def __init__(self, speed: float) -> None:
+        self.roofs, self.count = Roofs(speed, [Level("DRAM", inf, speed)]), 0
+
+    def __call__(self, target: Target) -> Roofs:
+        self.count += 1
+        return self.roofs
+
+
+@pytest.mark.parametrize(("speed", "is_tuned"), [(1e-6, False), (1e6, True)])
+def test_kernels_at_their_limit_are_not_tuned(
+    database: Path, monkeypatch: pytest.MonkeyPatch, speed: float, is_tuned: bool
+) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(1.2))
+    monkeypatch.setattr(tune_model, "measure_roofs", CountedRoofs(speed))
+    report = tune(database, ONE_KERNEL, roofline=True)
+    (task,) = report.tasks
+    assert task.standing is not None
+    assert task.standing.name == task.name
+    assert task.room == 0.0 if not is_tuned else task.room > 0.9
+    assert (report.measured > 0) == is_tuned
+    assert is_tuned or report.reason == "there is nothing to tune"
+
+
+def test_roofs_are_measured_where_one_thread_is_asked_about(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurer, "run", Machine(1.2))
+    monkeypatch.setattr(tune_model, "measure_roofs", roofs := CountedRoofs(1e6))
+    assert [t.standing for t in tune(database, ONE_KERNEL, trials=1, roofline=True, threads=2).tasks] == [None]
+    assert [t.standing for t in tune(database, ONE_KERNEL, trials=1).tasks] == [None]
+    assert roofs.count == 0
+
+
 def test_wrong_arguments(database: Path) -> None:
     with pytest.raises(InputError, match="there is no tuner 'magic'"):
         tune(database, tuner="magic")
@@ -262,7 +307,8 @@ def test_wrong_arguments(database: Path) -> None:
 
 def test_the_module_is_the_function(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurer, "run", Machine(1.2))
-    assert isinstance(weft.tune(mlp(), records=database, trials=2, tuner="random", shapes=SHAPES), TuneReport)  # type: ignore[operator]
+    given: dict[str, Any] = {"trials": 2, "tuner": "random", "shapes": SHAPES, "roofline": False}
+    assert isinstance(weft.tune(mlp(), records=database, **given), TuneReport)  # type: ignore[operator]
 
 
 def test_a_search_begins_with_what_was_fast_for_like_kernels(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,6 +12,7 @@ from weft.cost import Choosing, Parallel, Plan, Step
 from weft.driver.build import Compilation
 from weft.driver.kernel import KernelRequest
 from weft.driver.measure.profile import Profiler
+from weft.driver.measure.roofline import Standing
 from weft.driver.workloads import kernel_workload
 from weft.loop import Program, canonical_text, print_program, structure_text
 from weft.records import KERNEL, Workload
@@ -32,7 +33,8 @@ class Task:
     """A kernel to tune: its loops, by a name, and the flags of its `KernelRequest`.
 
     *seconds* is the time of its *calls* in one run of the model; *plan* is the incumbent, that of the rules or of the *template*
-    that schedules in their place. *caches* is where its data is when the model calls it.
+    that schedules in their place. *caches* is where its data is when the model calls it. *standing* is where the incumbent
+    stands on the roofline; None where that was not measured.
     """
 
     name: str
@@ -48,6 +50,12 @@ class Task:
     passes: tuple[str, ...] = ()
     template: Template | None = None
     caches: CacheState = WARM
+    standing: Standing | None = None
+
+    @property
+    def room(self) -> float:
+        """The part of the incumbent's time that a faster schedule can save at most: what it takes beyond its limit."""
+        return 1.0 if self.standing is None else max(0.0, 1.0 - self.standing.share)
 
     @property
     def job(self) -> BuildJob:
@@ -82,6 +90,7 @@ def task_of(
     seconds: float = 0.0,
     calls: int = 1,
     caches: CacheState = WARM,
+    standing: Standing | None = None,
 ) -> Task:
     """Returns the task of tuning one kernel, whose calls take *seconds* of a run and find their data as *caches* says."""
     plain = replace(request, plan=None, record=None)
@@ -100,6 +109,7 @@ def task_of(
         plain.lift,
         plain.passes,
         caches=caches,
+        standing=standing,
     )
 
 
@@ -114,8 +124,12 @@ def task_of_template(template: Template, program: Program, target: Target) -> Ta
     return Task(entry.name, program, target, workload, planner.plan, template=template)
 
 
-def tasks_of(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) -> list[Task]:
+def tasks_of(
+    made: Compilation, inputs: Mapping[str, np.ndarray], threads: int, standings: Iterable[Standing] = ()
+) -> list[Task]:
     """Returns the kernels of a compiled model, each once, those that take most of a run first.
+
+    They have the names that they have in the model, by which *standings* are found.
 
     Raises `InputError` for a model of dynamic dimensions: a kernel is measured for one size.
     """
@@ -126,5 +140,16 @@ def tasks_of(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) 
         seconds[group.key] = seconds.get(group.key, 0.0) + taken
         calls[group.key] = calls.get(group.key, 0) + 1
     keys = sorted(seconds, key=lambda key: -seconds[key])
-    states = cache_states(made)
-    return [task_of(made.requests[key], made.target, seconds[key], calls[key], states[key]) for key in keys]
+    states, names = cache_states(made), {key: k.name for key, k in made.kernels.items()}
+    standing = {s.name: s for s in standings}
+    return [
+        task_of(
+            replace(made.requests[key], name=names[key]),
+            made.target,
+            seconds[key],
+            calls[key],
+            states[key],
+            standing.get(names[key]),
+        )
+        for key in keys
+    ]

@@ -19,6 +19,7 @@ from weft.driver.calibrate import target_here
 from weft.driver.check_target import check_runs_here
 from weft.driver.hardware import hardware_of
 from weft.driver.measure.random_inputs import random_inputs
+from weft.driver.measure.roofline import measure_roofs, place_kernels
 from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.runtime.model import Model
@@ -52,11 +53,14 @@ def tune(
     watch: Watch | None = None,
     cluster: str | None = None,
     graph: bool = True,
+    roofline: bool = True,
 ) -> TuneReport:
     """Searches faster schedules for the kernels of *model*, for at most *minutes*, and at most *trials* candidates in all.
 
     Before, unless *graph* is false, the choices across the graph are measured: layouts, algorithms of convolutions, the packing
-    of matrices, fusion. The kernels are those of the graph that is fastest.
+    of matrices, fusion. The kernels are those of the graph that is fastest. With *roofline*, and one thread, the limits of the
+    machine are measured first, which takes some seconds: kernels that are near them are not searched for long, and the report
+    has them as `Task.standing`.
 
     *model*, *target* and *shapes* are as for `weft.compile`; dynamic dimensions need a size. What is found is stored in the
     database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
@@ -80,9 +84,11 @@ def tune(
         plan = before.graph_plan if found is None or found.kept is None else found.kept
         made = build(model, machine, RULES, shapes, cache, graph_plan=plan)
         tried = 0 if found is None else len(found.trials)
-        tasks, spent = tasks_of(made, inputs, options.threads), perf_counter() - begin
-        session = Session(tasks, options, store, watch, spent=spent, tried=tried)
         is_stopped = found is not None and found.is_interrupted
+        asked = roofline and options.threads == 1 and not is_stopped
+        standings = place_kernels(made, inputs, measure_roofs(machine)) if asked else ()
+        tasks, spent = tasks_of(made, inputs, options.threads, standings), perf_counter() - begin
+        session = Session(tasks, options, store, watch, spent=spent, tried=tried)
         report = session.nothing("it was interrupted") if is_stopped else session.run()
         report.graph = found
         report.ratio = _kept(model, made, report.winners, store, shapes, options.threads)

@@ -206,10 +206,10 @@ class Session:
 
     def _expected_gain(self, n: int) -> float:
         """Returns the part of its time that the next slice of a task is expected to save."""
-        tuner = self.tuners.get(n)
+        tuner, most = self.tuners.get(n), min(HOPE, self.tasks[n].room)
         if tuner is None:
-            return HOPE
-        return 0.0 if tuner.verdict.stops else min(HOPE, tuner.stopping.expected_gain)
+            return most
+        return 0.0 if tuner.verdict.stops else min(most, tuner.stopping.expected_gain)
 
     def _slice(self, n: int) -> None:
         """Tunes task number *n* for a while."""

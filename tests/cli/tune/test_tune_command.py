@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.tune.test_tuning_session import Machine
 
 from weft.cli.tune import command
 from weft.cli.tune.live_table import TICKS, LiveTable, curve
+from weft.driver.measure.roofline import Level, Roofs
 from weft.targets import host
 from weft.tune import tune_model, tuning_session
 from weft.tune.measure import Interval, measurer
@@ -28,7 +30,7 @@ def tune(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return cli
 
 
-SEARCH = ("mlp.onnx", "--shape", "batch=4", "--tuner", "random", "--records", "found.db")
+SEARCH = ("mlp.onnx", "--shape", "batch=4", "--tuner", "random", "--records", "found.db", "--no-roofline")
 OPTIONS = (*SEARCH, "--trials", 8, "--no-graph")
 
 
@@ -99,6 +101,18 @@ def test_a_page_about_the_search(tune: Cli) -> None:
     assert "80.0%" in page
     assert "50% (" in page
     assert page.count('class="tried"') == 8
+
+
+def test_how_near_kernels_are_to_their_limits(tune: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune_model, "measure_roofs", lambda _: Roofs(1e5, [Level("DRAM", inf, 1e5)]))
+    options = [o for o in OPTIONS if o != "--no-roofline"]
+    told = " ".join(tune("tune", *options).out.split())
+    assert "The kernels reached 0% of what the machine can do for them" in told
+    found = json.loads(tune("tune", *options, "--report", "tuning.html", "--json").out)
+    assert all(0 < k["part_of_limit"] < 0.1 for k in found["kernels"])
+    page = Path("tuning.html").read_text(encoding="utf-8")
+    assert "The kernels reach" in page
+    assert "What bounded it before" in page
 
 
 def test_the_page_is_named_in_json(tune: Cli) -> None:
@@ -179,7 +193,14 @@ def test_the_table_names_the_task_at_work(tune: Cli) -> None:
         seen.append(text.get())
 
     tune_model.tune(
-        "mlp.onnx", records="found.db", trials=3, tuner="random", shapes={"batch": 4}, watch=watch, graph=False
+        "mlp.onnx",
+        records="found.db",
+        trials=3,
+        tuner="random",
+        shapes={"batch": 4},
+        watch=watch,
+        graph=False,
+        roofline=False,
     )
     assert len(seen) == 3
     assert all("> " in s and "2.00" in s and "candidates" in s for s in seen)

@@ -22,6 +22,7 @@ from weft.cli.console import (
 )
 from weft.cli.output_files import check_result
 from weft.cli.tune.graph_words import graph_facts, graph_sentence
+from weft.cli.tune.limit_words import limit_sentence, part_of_limit
 from weft.cli.tune.live_table import live_table
 from weft.cli.tune.tuning_page import tuning_page
 from weft.runtime.artifact import is_artifact
@@ -60,6 +61,9 @@ def tune(
     graph: Annotated[
         bool, typer.Option("--graph/--no-graph", help="Measure layouts and algorithms, too, before the kernels.")
     ] = True,
+    roofline: Annotated[
+        bool, typer.Option("--roofline/--no-roofline", help="Measure what the machine can do, and stop near that.")
+    ] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -82,7 +86,9 @@ def tune(
         _check_page(report, model, records)
     with live_table(quiet or as_json) as watch:
         shapes = parse_shapes(shape) or None
-        found = tune_model(model, minutes, records, trials, tuner, target, threads, seed, shapes, watch, cluster, graph)
+        found = tune_model(
+            model, minutes, records, trials, tuner, target, threads, seed, shapes, watch, cluster, graph, roofline
+        )
     if as_json:
         print_json({**facts_of(found), **({} if report is None else {"page": str(report)})})
     else:
@@ -122,6 +128,7 @@ def facts_of(report: TuneReport) -> dict[str, object]:
                 "seconds": task.seconds,
                 "calls": task.calls,
                 "candidates": len(report.trials_of(task)),
+                "part_of_limit": None if task.standing is None else task.standing.share,
                 "ratio": None if (w := report.winner_of(task)) is None else w.ratio.middle,
             }
             for task in report.tasks
@@ -129,7 +136,7 @@ def facts_of(report: TuneReport) -> dict[str, object]:
     }
 
 
-COLUMNS = ("kernel", "time", "tried", "time now")
+COLUMNS = ("kernel", "time", "of its limit", "tried", "time now")
 
 
 def _show(report: TuneReport, records: Path) -> None:
@@ -138,8 +145,11 @@ def _show(report: TuneReport, records: Path) -> None:
     for task in report.tasks:
         winner = report.winner_of(task)
         now = "" if winner is None else f"{winner.ratio.middle:.0%} ({winner.ratio.low:.0%} - {winner.ratio.high:.0%})"
-        rows.append([task.name, human_time(task.seconds), str(len(report.trials_of(task))), now])
+        limit = "" if task.standing is None else f"{task.standing.share:.0%}"
+        rows.append([task.name, human_time(task.seconds), limit, str(len(report.trials_of(task))), now])
     print_table(COLUMNS, rows, elastic="kernel")
+    if (part := part_of_limit(report)) is not None:
+        print_text(f"\n{limit_sentence(*part)}")
     if report.graph is not None:
         print_text(f"\n{graph_sentence(report.graph)}")
     rate = report.measured / max(report.seconds, 1e-9)

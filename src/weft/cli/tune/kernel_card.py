@@ -35,6 +35,7 @@ def kernel_card(report: TuneReport, task: Task, number: int, *, is_open: bool) -
             search_chart(trials),
             element("p", *[element("span", text, class_=f"k-{key}") for key, text in KEYS.items()], class_="keys"),
             element("p", course_text(trials), class_="note"),
+            *_standing(task),
             *_plan(report, task),
             *_importance(report, task),
         ),
@@ -107,6 +108,17 @@ def _plan(report: TuneReport, task: Task) -> list[Markup]:
         element("ul", *items, class_="plan") if items else element("p", "Nothing: the plans are the same."),
         element("details", element("summary", "Both plans, line by line"), element("div", *both), class_="plans"),
     ]
+
+
+def _standing(task: Task) -> list[Markup]:
+    """Returns what bounds the kernel, where that was measured."""
+    if task.standing is None:
+        return []
+    s = task.standing
+    rate = (
+        f"{s.rate:.1f} GFLOP/s, {s.intensity:.1f} operations for each byte moved" if s.rate else "it moves data alone"
+    )
+    return [element("h4", "What bounded it before"), element("p", f"{s.bound}; {rate}.")]
 
 
 def _difference(d: Difference) -> list[str]:

@@ -12,6 +12,7 @@ from weft.cli.report.page_frame import framed
 from weft.cli.tune.candidate_fates import FATES, count_fates
 from weft.cli.tune.graph_card import graph_section
 from weft.cli.tune.kernel_card import kernel_card, ratio_text, share_text
+from weft.cli.tune.limit_words import part_now, part_of_limit
 from weft.cli.tune.markup import Markup, element, joined
 from weft.cli.tune.page_parts import Meter, card, meters, section, tile
 from weft.support.text import printable
@@ -59,12 +60,16 @@ def _summary(title: str, report: TuneReport, machine: Mapping[str, object]) -> M
         if ratio is not None
         else ("Whole model", "as before", "nothing was faster beyond noise than the rules' schedules")
     )
-    tiles = (
+    tiles: tuple[tuple[str, str, str], ...] = (
         whole,
         ("Faster kernels", f"{len(report.winners)} of {len(tuned)}", "that were tuned, beyond noise, measured again"),
         ("Candidates", str(report.measured), f"{rate:.1f} a second"),
         ("Searched for", _duration(report.seconds), "the last measurements of the winners included"),
     )
+    part = part_of_limit(report)
+    if part is not None:
+        note = f"of what the machine can do, {part[0]:.0%} before; the limits of one core, kernel by kernel"
+        tiles = (*tiles, ("The kernels reach", f"{part[1]:.0%}", note))
     facts = [(k, str(machine[k])) for k in ("cpu", "machine", "system") if machine.get(k)]
     return element(
         "section",
@@ -106,13 +111,17 @@ def _kernels(report: TuneReport) -> Markup:
         ("of a run", "number"),
         ("before", "number wide"),
         ("after", ""),
+        ("of its limit", "number"),
         ("tried", "number wide"),
     )
     head = element("tr", *[element("th", text, class_=cls, scope="col") for text, cls in headings])
     rows = [_row(report, t, number.get(id(t))) for t in report.tasks]
     table = element("table", element("thead", head), element("tbody", *rows))
     cards = [kernel_card(report, t, n, is_open=n <= OPEN) for n, t in enumerate(tuned, 1)]
-    note = "Times are those of one call; after: beside the schedule of the rules, in turns, with the interval of 95% confidence."
+    note = (
+        "Times are those of one call; after: beside the schedule of the rules, in turns, with the interval of 95% confidence; of "
+        "its limit: what arithmetic or memory need at least (the roofline of one core), by what the kernel takes now."
+    )
     return section("kernels", "Kernels", note, card(table) if rows else element("p", "There was none to tune."), *cards)
 
 
@@ -126,6 +135,7 @@ def _row(report: TuneReport, task: Task, number: int | None) -> Markup:
         element("td", share_text(report, task), class_="number"),
         element("td", human_time(task.seconds / max(task.calls, 1)), class_="number wide"),
         element("td", after, class_="after"),
+        element("td", "?" if (part := part_now(report, task)) is None else f"{part:.0%}", class_="number"),
         element("td", str(len(report.trials_of(task))), class_="number wide"),
     )
 
