@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from weft.graph.core.graph import Array
@@ -14,27 +16,41 @@ SAMPLES = 16
 """Tiles and output channels that the error is sampled on."""
 
 
-def sampled_error(w: Array, m: int, size: tuple[int, int] | None = None) -> float:
+def normal_inputs(channels: int, width: int) -> Array:
+    """Returns the inputs of some tiles, [tile, *width*, *width*, *channels*], from a normal distribution: always the same."""
+    return np.random.default_rng(0).standard_normal((SAMPLES, width, width, channels))
+
+
+def sampled_error(
+    w: Array, m: int, size: tuple[int, int] | None = None, draw: Callable[[int, int], Array] = normal_inputs
+) -> float:
     """Returns the largest error of some tiles computed in float32 with weight *w*, relative to the largest output.
 
-    Weights [OC, IC, r, r] are transformed for tiles of *m* x *m* outputs; normal inputs are to such tiles, or those of *size* if
-    these are smaller; the reference is a direct convolution in float64. All products are small ones in batches: for large ones
-    BLAS starts threads, which on a busy machine takes far longer than the products.
+    Weights [OC, IC, r, r] are transformed for tiles of *m* x *m* outputs; normal inputs, as *draw* gives them (it may
+    remember them), are to such tiles, or to those of *size* if these are smaller; the reference is a direct convolution in
+    float64. All products are small ones in batches: for large ones BLAS starts threads, which on a busy machine takes far
+    longer than the products.
     """
     r = w.shape[2]
     (by, gy, ay), (bz, gz, az) = ([np.array(x) for x in matrices(n, r, m)] for n in size or (m, m))
     by32, ay32, bz32, az32 = (x.astype(np.float32) for x in (by, ay, bz, az))
-    chosen = w[:: max(1, w.shape[0] // SAMPLES)].astype(np.float64)
-    x = np.random.default_rng(0).standard_normal((SAMPLES, w.shape[1], len(by), len(bz)))
-    wide = (gy @ chosen @ gz.T).astype(np.float32)  # OC, IC, p, q
-    v = by32 @ x.astype(np.float32) @ bz32.T  # tile, IC, p, q
-    products = v.transpose(2, 3, 0, 1) @ wide.transpose(2, 3, 1, 0)  # p, q, tile, OC
-    got = ay32 @ products.transpose(2, 3, 0, 1) @ az32.T  # tile, OC, i, j
-    rows, columns = got.shape[2:]
+    chosen = np.ascontiguousarray(w[:: max(1, w.shape[0] // SAMPLES)].transpose(0, 2, 3, 1), np.float64)
+    x = draw(w.shape[1], m + r - 1)[:, : len(by), : len(bz)]  # tile, p, q, IC
+    wide = _transformed(gy, gz, chosen).astype(np.float32)  # OC, p, q, IC
+    v = _transformed(by32, bz32, x.astype(np.float32))
+    products = v.transpose(1, 2, 0, 3) @ wide.transpose(1, 2, 3, 0)  # p, q, tile, OC
+    got = _transformed(ay32, az32, products.reshape(1, *products.shape[:2], -1))[0]  # i, j, tile and OC
+    rows, columns = got.shape[:2]
     taps = [(i, j) for i in range(r) for j in range(r)]
-    parts = [x[:, :, i : i + rows, j : j + columns].transpose(0, 2, 3, 1) @ chosen[:, :, i, j].T for i, j in taps]
-    wanted = np.sum(parts, axis=0).transpose(0, 3, 1, 2)  # tile, OC, i, j
+    parts = [x[:, i : i + rows, j : j + columns] @ chosen[:, i, j].T for i, j in taps]
+    wanted = np.sum(parts, axis=0).transpose(1, 2, 0, 3).reshape(got.shape)
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
+
+
+def _transformed(rows: Array, columns: Array, x: Array) -> Array:
+    """Returns `rows @ x @ columns.T` over the two middle dimensions of *x*, with the last one innermost throughout."""
+    n, p, q, channels = x.shape
+    return columns @ (rows @ x.reshape(n, p, q * channels)).reshape(n, len(rows), q, channels)
 
 
 def phase_weight(w: Array, strides: tuple[int, int]) -> Array:

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Constant, Graph, Node, Value
-from weft.graph.layout.winograd_error import LARGEST_ERROR, phase_weight, sampled_error
+from weft.graph.layout.winograd_error import LARGEST_ERROR, normal_inputs, phase_weight, sampled_error
 from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
@@ -33,6 +33,7 @@ def choose_winograd(
     ] = LARGEST_ERROR,
 ) -> Graph:
     """Returns *graph* with Winograd's method where it is cheaper and accurate enough."""
+    draw = cache(normal_inputs)  # layers of one shape share them
     held = sum(v.nbytes for v in {v for n in graph.nodes for v in n.inputs if isinstance(v, Constant)})
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
@@ -41,7 +42,7 @@ def choose_winograd(
             return None
         layer, w = found
         at_stride_one = cache(lambda: phase_weight(w.array, layer.strides))
-        error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size))
+        error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size, draw))
 
         def is_accurate(plan: Winograd) -> bool:
             return plan.is_direct or all(error(plan.tile, n) <= largest_error for n in tile_sizes(plan, layer))
