@@ -25,7 +25,7 @@ from weft.driver.calibrate import target_here
 from weft.driver.check_target import check_runs_here
 from weft.driver.options import CompileOptions, check_options, check_shapes
 from weft.driver.progress import Progress
-from weft.driver.python_settings import collecting_new_objects
+from weft.driver.python_settings import collecting_new_objects, tuned_for_compiling
 from weft.runtime.model import Model
 from weft.runtime.package import Denormals, Package
 from weft.support.arguments import check_bool, check_threads
@@ -143,9 +143,10 @@ def _tell(progress: Progress | None) -> None:
 def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | None) -> Package:
     """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
 
-    A graph's nodes and values refer to one another: the weights that were read are let go when those are collected.
+    A graph's nodes and values refer to one another: the weights that were read are let go when those are collected. The settings
+    last until then: with Python's own, it would go through all objects at once when the last kernel is made, and again to collect.
     """
-    with collecting_new_objects():
+    with tuned_for_compiling(), collecting_new_objects():
         return _made(wanted, cache, progress)
 
 

@@ -147,10 +147,10 @@ class Schedule(PrimitiveMethods):
         try:
             return run()
         except Illegal as e:
-            why, fn = e, self.function  # printed for whoever reads it: rules only ask, and often
-        raise ScheduleError(
-            lambda: _told(fn, name, arguments, why), hint=why.hint
-        )  # here, so that no nodes are its context
+            fn = self.function
+            why = e.with_traceback(None)  # its frames would keep it, and all programs in them, in a cycle
+        # printed for whoever reads it: rules only ask, and often; raised here, so that no nodes are its context
+        raise ScheduleError(lambda: _told(fn, name, arguments, why), hint=why.hint)
 
     def __str__(self) -> str:
         return print_function(self.function)

@@ -8,7 +8,7 @@ hash-consing (Filliatre and Conchon, "Type-safe modular hash-consing", 2006).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from weft.ir.expr.fields import Field, Kind, fields_of
@@ -20,18 +20,18 @@ class _Entry(weakref.ref["Node"]):
     """A weak reference to an interned node that knows the node's key."""
 
     __slots__ = ("key",)
-    key: tuple[Any, ...]
+    key: tuple[Any, ...] | None
+    """None for a node that another thread was faster to make: it is not in the table."""
 
 
-def _forget(dead: _Entry, table: dict[tuple[Any, ...], _Entry] = _INTERNED) -> None:
+def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None:
     """Drops the entry of a node that has died.
 
     Threads may build nodes side by side. An entry is only ever added by `setdefault`, which is atomic, and only ever removed by
     its own call of this function, so that a key has one node at a time; a thread that finds a dead entry waits for this call.
-    (*table* is bound here because module globals are gone when the last nodes die, at exit.)
+    (*forget* is bound here because module globals are gone when the last nodes die, at exit.)
     """
-    if table.get(dead.key) is dead:
-        del table[dead.key]
+    forget(dead.key, None)
 
 
 class Node:
@@ -126,7 +126,9 @@ def _source(fields: dict[str, Field], derived: tuple[str, ...], checked: bool) -
         " made = entry(self, forget)",
         " made.key = key",
         " while (other := table.setdefault(key, made)) is not made:",
-        "  if (kept := other()) is not None: return kept",
+        "  if (kept := other()) is not None:",
+        "   made.key = None",
+        "   return kept",
         " return self",
         f"def children(self): return ({''.join([text for text, _ in children])})",
         f"def bodies(self): return ({''.join([text for text, is_body in children if is_body])})",

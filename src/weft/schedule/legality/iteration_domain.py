@@ -78,10 +78,12 @@ def domain_of(block: Block, loops: Sequence[For], bounds: Bounds) -> Domain:
         return Domain(known, (), bounds)
     memo = bounds.memo_for("domain")
     key = (block.predicate, *known)
-    found: Domain | None = memo.get(key)
-    if found is None:
-        found = memo[key] = _cut(known, conjuncts(block.predicate), bounds)
-    return found
+    if key not in memo:
+        cut = _cut(known, conjuncts(block.predicate), bounds)
+        # without *bounds* itself, which would be kept by its own memo: a cycle
+        memo[key] = cut.loops, cut.guard, None if cut.bounds is bounds else cut.bounds
+    loops_cut, guard, narrowed = memo[key]
+    return Domain(loops_cut, guard, bounds if narrowed is None else narrowed)
 
 
 def _cut(loops: dict[Var, tuple[Expr, Expr]], conditions: Sequence[Expr], bounds: Bounds) -> Domain:
