@@ -10,6 +10,7 @@ import pytest
 from tests.support.machines import SERVER
 
 from weft.cost import LoopNest, cost_of, nests, predict_cycles
+from weft.cost.footprint import ranges_of
 from weft.loop import Program, parse_program
 from weft.schedule import Schedule, schedule_program
 from weft.targets import cpu, host
@@ -40,10 +41,10 @@ def test_bytes_are_those_of_whole_lines() -> None:
     nest = nest_of(COPY)
     x = nest.read[0]
     i, j = nest.levels
-    assert x.nbytes([], 64) == 64
-    assert x.nbytes([j], 64) == 64 * 64, "a column: a line a row"
-    assert x.nbytes([i], 64) == 64 * 4, "a row: its own lines"
-    assert x.nbytes([i, j], 64) == 64 * 64 * 4
+    assert x.nbytes(ranges_of([]), 64) == 64
+    assert x.nbytes(ranges_of([j]), 64) == 64 * 64, "a column: a line a row"
+    assert x.nbytes(ranges_of([i]), 64) == 64 * 4, "a row: its own lines"
+    assert x.nbytes(ranges_of([i, j]), 64) == 64 * 64 * 4
     assert (x.stride(i), x.stride(j), nest.written.stride(j)) == (1, 64, 1)
     assert x.uses(i)
 

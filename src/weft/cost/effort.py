@@ -56,8 +56,5 @@ LARGEST_SAMPLED_DIMENSION: Final = 1 << 22
 CONDITION_ROUNDS: Final = 3
 """How often each condition of a block may tighten the ranges of its loops: a tighter range may let another condition cut more."""
 
-KEPT_LOOP_PROOFS: Final = 64
-"""Loops whose independence of iterations is remembered."""
-
 LARGEST_CONDITION_TABLE: Final = 1 << 14
 """Points at which a condition is evaluated to find the padded part of an image; in larger images the border is small."""

@@ -51,16 +51,21 @@ class LoopAccess:
         """Tells whether the accessed elements depend on *level*."""
         return any(changes(i, level) for i in self.indices)
 
-    def nbytes(self, inside: Sequence[Level], line: int) -> int:
-        """Returns the bytes of the cache lines, of *line* bytes, that the loops *inside* access while all others are fixed."""
-        ranges: dict[Var, tuple[int, int]] = {}
-        for level in inside:
-            ranges[level.var] = (0, ranges.get(level.var, (0, 0))[1] + (level.extent - 1) * level.scale)
-        widths, moving = [], RangesOrZero(ranges)
-        for i, s in zip(self.indices, self.buffer.shape, strict=True):
+    def nbytes(self, moving: RangesOrZero, line: int) -> int:
+        """Returns the bytes of the cache lines, of *line* bytes, that are accessed where variables are in the ranges *moving*."""
+        shape, widths = [size_of(s) for s in self.buffer.shape], []
+        for i, size in zip(self.indices, shape, strict=True):
             lo, hi = moving.ends_of(i)
-            widths.append(max(1, min(hi - lo + 1, size_of(s))))
-        return _lines(widths, [size_of(s) for s in self.buffer.shape], self.buffer.dtype.bytes, line)
+            widths.append(max(1, min(hi - lo + 1, size)))
+        return _lines(widths, shape, self.buffer.dtype.bytes, line)
+
+
+def ranges_of(inside: Sequence[Level]) -> RangesOrZero:
+    """Returns the ranges of the variables of the loops *inside* while all others are fixed."""
+    ranges: dict[Var, tuple[int, int]] = {}
+    for level in inside:
+        ranges[level.var] = (0, ranges.get(level.var, (0, 0))[1] + (level.extent - 1) * level.scale)
+    return RangesOrZero(ranges)
 
 
 def bytes_of(buffer: Buffer) -> int:
@@ -76,7 +81,7 @@ def step_along(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int:
 def bytes_touched(buffer: Buffer, indices: Sequence[Expr], counts: Mapping[Var, int], line: int) -> int:
     """Returns the bytes of the lines, of *line* bytes, of *buffer* at *indices* for so many values of each variable."""
     levels = [Level(v, n, 1, LoopKind.SERIAL) for v, n in counts.items()]
-    return LoopAccess(buffer, tuple(indices), is_store=False).nbytes(levels, line)
+    return LoopAccess(buffer, tuple(indices), is_store=False).nbytes(ranges_of(levels), line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +149,9 @@ def changes(e: Expr, level: Level) -> bool:
     if level.extent < 2 or level.var not in free_vars(e):
         return False
     values = [k * level.scale for k in sorted({0, 1, 2, level.extent - 1}) if k < level.extent]
-    return (
-        len({RangesOrZero({level.var: (v, v)}).of(e) for v in values}) > 1
-    )  # at points: `v % 8` stands still from 0 to 8
+    points = (RangesOrZero({level.var: (v, v)}).of(e) for v in values)  # at points: `v % 8` stands still from 0 to 8
+    first = next(points)
+    return any(p != first for p in points)
 
 
 def _lines(widths: Sequence[int], shape: Sequence[int], element: int, line: int) -> int:

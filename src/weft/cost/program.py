@@ -14,7 +14,7 @@ from functools import cache
 from math import log2, prod
 
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
-from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests
+from weft.cost.footprint import Level, LoopAccess, LoopNest, changes, nests, ranges_of
 from weft.cost.sizes import size_of
 from weft.ir import Add, Apply, Div, Expr, Max, Min, Mul, Neg, Node, Sub, Var
 from weft.loop import Load, LoopKind, Program, Stmt
@@ -209,7 +209,10 @@ def _data(nest: LoopNest, target: Target) -> tuple[float, float]:
     accesses = [a for a in (nest.written, *nest.read) if not a.buffer.in_registers]
     distinct = list({(a.buffer, a.indices): a for a in accesses}.values())
     line = target.caches.line
-    inside = cache(lambda a, outside: a.nbytes(nest.levels[outside:], line))
+    moving = cache(
+        lambda outside: ranges_of(nest.levels[outside:])
+    )  # accesses share indices, whose ranges it remembers
+    inside = cache(lambda a, outside: a.nbytes(moving(outside), line))
     fits = [
         _innermost_misfit(distinct, len(nest.levels), c, inside)
         for c in (target.caches.l1, target.caches.l2, target.caches.l3)

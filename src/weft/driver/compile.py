@@ -144,7 +144,7 @@ def _build(wanted: CompileRequest, cache: Cache | None, progress: Progress | Non
     """Compiles a model, and keeps its package in *cache* if its files did not change meanwhile.
 
     A graph's nodes and values refer to one another: the weights that were read are let go when those are collected. The settings
-    last until then: with Python's own, it would go through all objects at once when the last kernel is made, and again to collect.
+    last until then: with Python's own, it would go through all objects at once when the last kernel is made, and again then.
     """
     with tuned_for_compiling(), collecting_new_objects():
         return _made(wanted, cache, progress)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from weft.ir import Var, post_order
 from weft.loop.buffer import Buffer
@@ -25,13 +26,18 @@ class Outline(NamedTuple):
     has_notes: bool
 
 
+_NAME: Final[dict[type[Stmt], Callable[[Any], Name]]] = {
+    For: attrgetter("var"),
+    Block: attrgetter("name"),
+    Alloc: attrgetter("buffer"),
+}
+_LISTED: Final = (For, Block)
+
+
 def own_name(s: Stmt) -> Name | None:
     """Returns the name by which *s* is found: a loop's variable, a block's name, the buffer of an allocation."""
-    if isinstance(s, For):
-        return s.var
-    if isinstance(s, Block):
-        return s.name
-    return s.buffer if isinstance(s, Alloc) else None
+    name = _NAME.get(type(s))
+    return None if name is None else name(s)
 
 
 def outline(root: Stmt) -> Outline:
@@ -69,19 +75,21 @@ _remember_mentioned = Stmt.mentioned.__set__  # type: ignore[attr-defined]
 def _outlined(s: Stmt) -> Outline:
     """Returns the outline of *s* from those of the statements directly inside."""
     kids, name = s.bodies(), own_name(s)
-    if len(kids) == 1 and name is None and own_name(kids[0]) is None:
-        return outline(kids[0])
-    inside: list[For | Block] = []
-    names: set[Name] = set() if name is None else {name}
-    has_notes = isinstance(s, For) and bool(s.notes)
+    has_notes = type(s) is For and bool(s.notes)
+    if len(kids) == 1:  # a chain of loops and allocations, mostly: they share what is below them
+        kid = kids[0]
+        below = outline(kid)
+        inside = (kid, *below.loops_and_blocks) if isinstance(kid, _LISTED) else below.loops_and_blocks
+        names = below.names if name is None else below.names | {name}
+        return Outline(inside, names, has_notes or below.has_notes)
+    found: list[For | Block] = []
     for k in kids:
-        below = outline(k)
-        if isinstance(k, For | Block):
-            inside.append(k)
-        inside += below.loops_and_blocks
-        names |= below.names
-        has_notes = has_notes or below.has_notes
-    return Outline(tuple(inside), frozenset(names), has_notes)
+        if isinstance(k, _LISTED):
+            found.append(k)
+        found += outline(k).loops_and_blocks
+    own = () if name is None else (name,)
+    names = frozenset(own).union(*[outline(k).names for k in kids])
+    return Outline(tuple(found), names, has_notes or any(outline(k).has_notes for k in kids))
 
 
 def _mentioned(s: Stmt) -> frozenset[Buffer]:

@@ -50,7 +50,7 @@ class _Rows:
     def _of_a_map(self, new: Graph, node: Node, inputs: Inputs) -> list[Value | None] | None:
         """Returns the operands of a map on rows; None if no operand is there in rows, or one can't be read by them."""
         present = [v for v in inputs if v is not None]
-        if not is_plain_map(node) or not any(v in self.twins and v.shape == node.output.shape for v in present):
+        if not any(v in self.twins and v.shape == node.output.shape for v in present) or not is_plain_map(node):
             return None
         if not all(v.shape == node.output.shape or all(s is ONE for s in v.shape[:-1]) for v in present):
             return None

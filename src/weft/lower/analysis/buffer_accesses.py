@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.ir import ONE, ZERO, Bounds, Expr, Node, Var, conjuncts, free_vars, map_nodes, post_order, simplify
+from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Node, Var, conjuncts, free_vars, map_nodes, post_order, simplify
 from weft.loop import (
     Address,
     Alloc,
@@ -197,6 +197,8 @@ def _writes_all(s: Block) -> bool:
 
 def _beside_domain(s: Block) -> list[Expr]:
     """Returns the predicate's conditions that exclude elements inside the domain; nothing reads those outside."""
+    if s.predicate is TRUE:
+        return []
     domain: set[Expr] = set()
     for a, b in zip(s.axes, s.bindings, strict=True):
         domain |= {b < a.extent, simplify(b < a.extent), b >= ZERO, simplify(b >= ZERO)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.ir import TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, post_order
-from weft.loop import For, If, LoopKind, Stmt, Store, buffers_of, own_exprs, sub_statements
+from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
 
 
 class Guards:
@@ -46,7 +46,7 @@ class Guards:
 
 def uses_registers(s: Stmt) -> bool:
     """Answers whether *s* works on a register tile, all loops over which must be cut into the same vectors."""
-    return any(b.in_registers for b in buffers_of(s))
+    return any(b.in_registers for b in mentioned(s))
 
 
 def stores_in(s: Stmt) -> int:

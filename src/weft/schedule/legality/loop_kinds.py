@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Final
 
-from weft.cost import KEPT_LOOP_PROOFS
 from weft.ir import ONE, ZERO, Const, Expr, Var, free_vars, linear_terms, prove, substitute
-from weft.loop import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, Param, Stmt, buffers_of, map_stmts
+from weft.loop import NOTHING, Alloc, AxisKind, Buffer, For, Function, LoopKind, buffers_of
 from weft.schedule.cursors.state import Illegal, LoopRef, called, refuse
 from weft.schedule.cursors.tree import (
     Path,
@@ -62,32 +60,7 @@ def check_independent(fn: Function, loop: LoopRef, *, private: bool) -> list[Buf
     access different elements or, if *private* memory is possible, the buffer must be used nowhere outside the loop; and an
     iteration may read only elements that the same iteration has written.
     """
-    key = (fn.params, without_kinds(fn.body), loop.var, private)
-    known = _LEGAL.get(key)
-    if known is not None:
-        return list(known)
-    needed = _checked_independent(fn, loop_path(fn, loop), private)
-    if len(_LEGAL) >= KEPT_LOOP_PROOFS:
-        _LEGAL.pop(next(iter(_LEGAL)), None)  # the oldest: those of the program at hand are asked for again
-    _LEGAL[key] = tuple(needed)
-    return needed
-
-
-_LEGAL: Final[dict[tuple[tuple[Param, ...], Stmt, Var, bool], tuple[Buffer, ...]]] = {}
-"""A cache of the results of `check_independent`: each step asks again for all loops that it has rebuilt."""
-
-
-@lru_cache(maxsize=16)
-def without_kinds(root: Stmt) -> Stmt:
-    """Returns *root* with plain serial loops: dependences do not depend on loop kinds and notes."""
-
-    def plain(s: Stmt) -> Stmt | None:
-        return For(s.var, s.begin, s.extent, LoopKind.SERIAL, s.body, ()) if isinstance(s, For) else None
-
-    return map_stmts(root, plain)
-
-
-def _checked_independent(fn: Function, path: Path, private: bool) -> list[Buffer]:
+    path = loop_path(fn, loop)
     target = the_loop(path)
     check_structured(target)
     if target.extent is ONE:

@@ -8,11 +8,9 @@ import pytest
 from tests.schedule.programs import blur, matmul, recurrence, rows, stencil, symbolic_matmul
 from tests.schedule.running import check, loop, refusal, same_results, transition
 
-from weft.cost import KEPT_LOOP_PROOFS
-from weft.loop import Buffer, Function, parse_program
-from weft.schedule import Schedule, the_loop
-from weft.schedule.cursors.tree import Path
-from weft.schedule.legality import loop_kinds
+from weft.loop import For, Stmt, parse_program
+from weft.schedule import Schedule
+from weft.schedule.legality.flow_dependence import check_structured
 from weft.support.errors import ScheduleError
 
 
@@ -47,15 +45,11 @@ def test_all_but_the_reduction() -> None:
 def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a step that moves something has the loops around it checked anew."""
     asked: list[str] = []
-    checked = loop_kinds._checked_independent
+    def counted(root: Stmt) -> None:
+        asked.extend([root.var.name] if isinstance(root, For) else [])
+        check_structured(root)
 
-    def counted(fn: Function, path: Path, private: bool) -> list[Buffer]:
-        asked.append(the_loop(path).var.name)
-        return checked(fn, path, private)
-
-    monkeypatch.setattr(loop_kinds, "_checked_independent", counted)
-    full = {(number,): () for number in range(KEPT_LOOP_PROOFS - 1)}  # what was found before makes no difference
-    monkeypatch.setattr(loop_kinds, "_LEGAL", full)
+    monkeypatch.setattr("weft.schedule.legality.loop_kinds.check_structured", counted)
     s = Schedule(matmul().program)
     i, j, k = s.loops(s.block("C"))
     s.parallel(i)
