@@ -20,8 +20,8 @@ from weft.ir.expr.constructors import (
 )
 from weft.ir.expr.dot import Dot, dot
 from weft.ir.expr.pure_functions import INTRINSICS
-from weft.ir.expr.memory_reads import reads_memory
-from weft.ir.expr.node import Node, node
+from weft.ir.expr.memory_accesses import accesses, accesses_memory, map_accesses, reads_memory
+from weft.ir.expr.node import ADDRESSES, READS, Node, node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.expr.rewrite import Rules, free_vars, is_small, map_nodes, mentions, post_order, rewrite, substitute
 from weft.ir.simplifier.ramps import as_ramp
@@ -31,6 +31,7 @@ from weft.ir.text.parser import ExprParser, Plan, parse_expr, python_syntax
 from weft.ir.text.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong, print_expr, writes
 
 __all__ = [
+    "ADDRESSES",
     "ATOM",
     "DIVISIONS",
     "EMPTY",
@@ -39,6 +40,7 @@ __all__ = [
     "INDEX",
     "INTRINSICS",
     "ONE",
+    "READS",
     "TRUE",
     "ZERO",
     "Add",
@@ -97,6 +99,8 @@ __all__ = [
     "TruncMod",
     "Value",
     "Var",
+    "accesses",
+    "accesses_memory",
     "all_of",
     "apply",
     "as_expr",
@@ -118,6 +122,7 @@ __all__ = [
     "is_reserved",
     "is_small",
     "linear_terms",
+    "map_accesses",
     "map_nodes",
     "maximum",
     "mentions",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Node, Var, as_expr, node
+from weft.ir import ADDRESSES, INDEX, ONE, READS, ZERO, Expr, ExprLike, Node, Var, as_expr, node
 from weft.loop.buffer import Buffer
 from weft.loop.notes import Note
 from weft.support.dtypes import DType, handle
@@ -30,7 +30,7 @@ from weft.support.errors import TypeMismatch
 class Load(Expr):
     """The value of *buffer* at *indices*; one index may be a vector, which loads a vector of elements."""
 
-    is_load = True
+    accesses_by_itself = READS
     __derived__ = ("dtype",)
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -44,6 +44,7 @@ class Load(Expr):
 class Address(Expr):
     """The address of an element of *buffer*, to be passed to a callee."""
 
+    accesses_by_itself = ADDRESSES
     __derived__ = ("dtype",)
     buffer: Buffer
     indices: tuple[Expr, ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from weft.ir import Var, post_order
+from weft.ir import Expr, Var, accesses, post_order
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Address, Alloc, Block, For, Load, Region, Stmt, Store, View
 from weft.loop.notes import Note, buffers_in
@@ -32,6 +32,7 @@ _NAME: Final[dict[type[Stmt], Callable[[Any], Name]]] = {
     Alloc: attrgetter("buffer"),
 }
 _LISTED: Final = (For, Block)
+_ACCESSES: Final = (Load, Address, Region)
 
 
 def own_name(s: Stmt) -> Name | None:
@@ -95,11 +96,13 @@ def _outlined(s: Stmt) -> Outline:
 def _mentioned(s: Stmt) -> frozenset[Buffer]:
     inner = s.bodies()
     found: set[Buffer] = set()
-    for n in [n for k in s.children() if k not in inner for n in post_order(k)]:
-        if isinstance(n, Load | Address | Region):
-            found.add(n.buffer)
-        elif isinstance(n, Note):
-            found.update(buffers_in(n))
+    for k in s.children():
+        if isinstance(k, Note):
+            found.update(buffers_in(k))
+        elif isinstance(k, Expr):
+            found.update([n.buffer for n in accesses(k) if isinstance(n, _ACCESSES)])
+        elif k not in inner:  # a block's axes and regions
+            found.update([n.buffer for n in post_order(k) if isinstance(n, _ACCESSES)])
     if isinstance(s, Store | Alloc | View):
         found.add(s.buffer)
     if isinstance(s, View):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar, cast
 
-from weft.ir import Expr, Node, Var, map_nodes, post_order, reads_memory, substitute
+from weft.ir import Expr, Node, Var, accesses, map_nodes, post_order, substitute
 from weft.loop.buffer import Buffer
 from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Stmt, Store, View
 from weft.loop.notes import Note, buffers_in, replace_in_notes, with_buffers
@@ -36,9 +36,8 @@ def blocks(root: Stmt) -> Iterator[Block]:
 
 def loads(root: Node) -> list[Load]:
     """Returns the distinct loads in *root*, in program order; a load in the index of another comes before it."""
-    if isinstance(root, Expr) and not reads_memory(root):
-        return []
-    return [n for n in post_order(root) if isinstance(n, Load)]
+    found = accesses(root) if isinstance(root, Expr) else post_order(root)
+    return [n for n in found if isinstance(n, Load)]
 
 
 def stores(root: Stmt) -> list[Store]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from weft.ir import Bounds, Expr, Node, map_nodes
+from weft.ir import Bounds, Expr, Node, map_accesses
 from weft.loop import Address, Buffer, For, Load, Store, replace_in_notes
 from weft.lower.stmt_rewriter import BoundedRewriter, Steps, Visited
 
@@ -31,7 +31,7 @@ class AccessRewriter(BoundedRewriter):
 
     def expr(self, e: Expr) -> Expr:
         """Rewrites the accesses in *e*."""
-        return map_nodes(e, self._access, memo=self.memo)
+        return map_accesses(e, self._access, self.memo)
 
     def _access(self, n: Node) -> Node | None:
         if not isinstance(n, Load | Address):

@@ -16,6 +16,10 @@ from weft.ir.expr.fields import Field, Kind, fields_of
 _INTERNED: dict[tuple[Any, ...], _Entry] = {}
 
 
+READS: Final = 1
+ADDRESSES: Final = 2
+
+
 class _Entry(weakref.ref["Node"]):
     """A weak reference to an interned node that knows the node's key."""
 
@@ -37,17 +41,18 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slot `variables` caches the result of `rewrite.free_vars`, the slot `reads_memory` that of `memory_reads.reads_memory`.
+    The slot `variables` caches the result of `rewrite.free_vars`, the slot `accesses` the kinds of accesses to memory in the node
+    (`memory_accesses`).
     """
 
-    __slots__ = ("__weakref__", "reads_memory", "variables")
+    __slots__ = ("__weakref__", "accesses", "variables")
     __match_args__: tuple[str, ...] = ()
     node_fields: ClassVar[dict[str, Field]] = {}
     """The fields of a class made by `node`, by name."""
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
-    is_load: ClassVar[bool] = False
-    """Whether the node's value is read from memory."""
+    accesses_by_itself: ClassVar[int] = 0
+    """`READS` where the node's value is read from memory, `ADDRESSES` where it is an address there."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""

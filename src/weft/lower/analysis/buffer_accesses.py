@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Node, Var, conjuncts, free_vars, map_nodes, post_order, simplify
+from weft.ir import ONE, TRUE, ZERO, Bounds, Expr, Node, Var, accesses, conjuncts, free_vars, map_nodes, simplify
 from weft.loop import (
     Address,
     Alloc,
@@ -30,6 +30,7 @@ from weft.loop import (
     While,
     bound_vars,
     find_note,
+    loads,
     meet,
     own_exprs,
     statements,
@@ -130,7 +131,7 @@ def _own_uses(s: Stmt, place: Place, values: Values) -> Iterator[Use]:
     if isinstance(s, View):
         yield _whole(s.source, place)
     for e in own_exprs(s):
-        for n in post_order(e):
+        for n in accesses(e):
             if isinstance(n, Load):
                 yield _point(n.buffer, n.indices, place, values, reads=True)
             elif isinstance(n, Address):
@@ -156,9 +157,8 @@ def _all_of(buffer: Buffer) -> tuple[tuple[Expr, Expr], ...]:
 def _block_uses(s: Block, place: Place, values: Values) -> Iterator[Use]:
     """Yields the uses of a block that contains no other: its declared regions, reads first."""
     for e in (*s.bindings, s.predicate):
-        for n in post_order(e):
-            if isinstance(n, Load):
-                yield _whole(n.buffer, place)
+        for n in loads(e):
+            yield _whole(n.buffer, place)
     own = {r.buffer for r in s.reads}
     guard = tuple([_at(c, values) for c in conjuncts(s.predicate)])
     for r in s.reads:

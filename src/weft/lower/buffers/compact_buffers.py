@@ -66,7 +66,7 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
     shape = [ranges[d][1] for d, _ in kept] or [ONE]
     strides = None if buffer.strides is None or not kept else [buffer.strides[d] for d, _ in kept]
     made = Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides)
-    return None if _is_passed(buffer, mine) and _moves(buffer, made, kept) else Plan(made, kept)
+    return None if _moves(buffer, made, kept) and _is_passed(buffer, mine) else Plan(made, kept)
 
 
 def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:

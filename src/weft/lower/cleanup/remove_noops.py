@@ -8,7 +8,7 @@ for i in range(8):     ->         C[i] = A[i]
 
 from __future__ import annotations
 
-from weft.ir import Expr, Node, post_order
+from weft.ir import Expr, Node, accesses, post_order
 from weft.loop import (
     NOTHING,
     Address,
@@ -57,7 +57,7 @@ def _read(root: Stmt) -> set[Buffer]:
         for e in own_exprs(s):
             if e not in seen:
                 seen.add(e)
-                found |= {n.buffer for n in post_order(e) if isinstance(n, Load | Address)}
+                found |= {n.buffer for n in accesses(e) if isinstance(n, Load | Address)}
     return found
 
 

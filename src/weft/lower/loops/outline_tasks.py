@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.ir import INDEX, ZERO, Expr, Var, free_vars, post_order, substitute
+from weft.ir import INDEX, ZERO, Expr, Var, accesses, free_vars, substitute
 from weft.loop import (
     Address,
     Alloc,
@@ -94,11 +94,8 @@ def captured(body: Stmt, own: Iterable[Var]) -> tuple[list[Buffer], list[Var]]:
         if isinstance(s, View):
             buffers[s.source] = None
         for e in own_exprs(s):
-            for n in post_order(e):
-                if isinstance(n, Load | Address):
-                    buffers[n.buffer] = None
-                elif isinstance(n, Var):
-                    used[n] = None
+            buffers.update({n.buffer: None for n in accesses(e) if isinstance(n, Load | Address)})
+            used.update(dict.fromkeys(free_vars(e)))
     outside = [b for b in buffers if b not in made]
     shapes = [v for b in outside for size in b.shape for v in free_vars(size)]
     return outside, [v for v in dict.fromkeys([*used, *shapes]) if v not in made]

@@ -8,8 +8,8 @@ analysis), and the guard of the block may only cut the box where that is known e
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import gcd
+from typing import NamedTuple
 
 from weft.ir import (
     INDEX,
@@ -55,8 +55,7 @@ from weft.schedule.legality.iteration_domain import domain_of, loops_in
 from weft.schedule.legality.predicate_bounds import fails_above, fails_below, limits
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """A region that the block at the end of *path*, from the function's root, reads or writes."""
 
     path: Path
@@ -73,8 +72,7 @@ class Access:
         return loops_on(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Uses:
+class Uses(NamedTuple):
     """All writes and reads of a buffer in a statement, in program order; a block's reads of its own result are kept apart."""
 
     writes: tuple[Access, ...]

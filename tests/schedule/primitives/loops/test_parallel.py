@@ -45,6 +45,7 @@ def test_all_but_the_reduction() -> None:
 def test_how_loops_run_asks_no_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a step that moves something has the loops around it checked anew."""
     asked: list[str] = []
+
     def counted(root: Stmt) -> None:
         asked.extend([root.var.name] if isinstance(root, For) else [])
         check_structured(root)

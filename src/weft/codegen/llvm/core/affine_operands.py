@@ -8,7 +8,6 @@ are computed outside it (`ir_builder` groups the terms by the loop that defines 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -63,8 +62,8 @@ class Affine(NamedTuple):
 
 def _wrapped(constant: int, terms: Mapping[str, int]) -> Affine:
     """Returns the value modulo 2**64, as the machine computes it: products of data, unlike indices, may leave their type."""
-    numbers = (constant, *terms.values())
-    if min(numbers) >= -_HALF and max(numbers) < _HALF:
+    numbers = terms.values()
+    if -_HALF <= constant < _HALF and (not terms or (min(numbers) >= -_HALF and max(numbers) < _HALF)):
         return Affine(constant, terms)
     kept = {name: k for name, c in terms.items() if (k := _residue(c))}
     return Affine(_residue(constant), kept)
@@ -74,13 +73,12 @@ def _residue(n: int) -> int:
     return (n + _HALF) % _MODULUS - _HALF
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """The i64 vector whose lane i is `base + i * step`, plus the opaque vector *rest* if there is one."""
 
     base: Affine
     step: Affine
-    count: int
+    lanes: int
     rest: str | None = None
 
     @property

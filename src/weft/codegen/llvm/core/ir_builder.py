@@ -216,15 +216,15 @@ class Builder:
 
     def lanes(self, value: Lanes) -> str:
         """Returns the i64 vector *value*."""
-        wide = i64.with_lanes(value.count)
-        kind = f"<{value.count} x i64>"
+        wide = i64.with_lanes(value.lanes)
+        kind = f"<{value.lanes} x i64>"
         if value.base.is_constant and value.step.is_constant:
-            numbers = [str(value.base.constant + i * value.step.constant) for i in range(value.count)]
+            numbers = [str(value.base.constant + i * value.step.constant) for i in range(value.lanes)]
             made = splat(numbers[0], wide) if value.is_uniform else vector(numbers, wide)
         else:
-            made = self.broadcast(self.scalar(value.base), "i64", value.count)
+            made = self.broadcast(self.scalar(value.base), "i64", value.lanes)
             if not (value.step.is_constant and value.step.constant == 0):
-                made = self._add_ramp(made, value.step, kind, value.count)
+                made = self._add_ramp(made, value.step, kind, value.lanes)
         if value.rest is None:
             return made
         return self.pure(f"add {kind} {value.rest}, {made}", value.rest, made)

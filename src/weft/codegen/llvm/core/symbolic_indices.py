@@ -55,7 +55,7 @@ def _sum(build: Builder, a: Affine | Lanes, b: Affine | Lanes, sign: int) -> Ope
         return a.plus(b, sign)
     if not (isinstance(a, Lanes) and isinstance(b, Lanes)) or (b.rest is not None and (a.rest is not None or sign < 0)):
         return None
-    return Lanes(a.base.plus(b.base, sign), a.step.plus(b.step, sign), a.count, b.rest if a.rest is None else a.rest)
+    return Lanes(a.base.plus(b.base, sign), a.step.plus(b.step, sign), a.lanes, b.rest if a.rest is None else a.rest)
 
 
 def _mul(build: Builder, a: Affine | Lanes, b: Affine | Lanes) -> Operand | None:
@@ -67,7 +67,7 @@ def _mul(build: Builder, a: Affine | Lanes, b: Affine | Lanes) -> Operand | None
         a, b = b, a
     if not b.is_uniform or a.rest is not None:
         return None
-    return Lanes(product(build, a.base, b.base), product(build, a.step, b.base), a.count)
+    return Lanes(product(build, a.base, b.base), product(build, a.step, b.base), a.lanes)
 
 
 def product(build: Builder, a: Affine, b: Affine) -> Affine:

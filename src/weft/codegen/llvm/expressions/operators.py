@@ -244,7 +244,7 @@ def _prefix_mask(f: Emitter, e: Binary, a: Lanes, b: Lanes) -> str | None:
     if a.rest is not None or b.rest is not None or not (step.is_constant and step.constant == 1):
         return None
     passing = b.base.plus(a.base, -1).plus(Affine(int(isinstance(e, Le))))
-    return prefix(f, passing, a.count)
+    return prefix(f, passing, a.lanes)
 
 
 def prefix(f: Emitter, passing: Affine, lanes: int) -> str:

@@ -120,7 +120,7 @@ def lane_pointers(f: Emitter, memory: Memory, dtype: DType, index: Lanes) -> tup
     """Returns the address of each lane: a common base plus the lanes' distances from it."""
     size = dtype.element.bytes
     base, _ = pointer(f, memory, index.base.times(size))
-    distances = f.build.lanes(Lanes(Affine(0), index.step, index.count, index.rest))
+    distances = f.build.lanes(Lanes(Affine(0), index.step, index.lanes, index.rest))
     element = memory_type(dtype.element)
-    text = f"getelementptr {element}, ptr {base}, <{index.count} x i64> {distances}"
+    text = f"getelementptr {element}, ptr {base}, <{index.lanes} x i64> {distances}"
     return f.build.pure(text, base, distances), size

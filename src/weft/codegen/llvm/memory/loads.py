@@ -41,7 +41,7 @@ def is_in_registers(buffer: Buffer, index: Affine | Lanes) -> bool:
     if not buffer.in_registers or not isinstance(index, Lanes) or step_of(index) != 1 or not index.base.is_constant:
         return False
     [size] = buffer.shape
-    return isinstance(size, Const) and 0 <= index.base.constant <= int(size.value) - index.count
+    return isinstance(size, Const) and 0 <= index.base.constant <= int(size.value) - index.lanes
 
 
 def is_zero_where_masked(f: Emitter, e: Load) -> bool:
@@ -60,17 +60,17 @@ def load_at(f: Emitter, memory: Memory, element: DType, index: Affine | Lanes, m
     size = element.bytes
     if isinstance(index, Affine):
         return single(f, memory, element, index.times(size), mask)
-    dtype, step = element.with_lanes(element.lanes * index.count), step_of(index)
+    dtype, step = element.with_lanes(element.lanes * index.lanes), step_of(index)
     if step == 1:
         return contiguous(f, memory, dtype, index.base.times(size), mask)
     if element.lanes != 1:
         raise f.error(f"a vector index that is not contiguous reads elements of type {element}")
     if step == 0:
         one = single(f, memory, element, index.base.times(size), mask)
-        return f.build.broadcast(one, register_type(element), index.count)
+        return f.build.broadcast(one, register_type(element), index.lanes)
     if mask is None and step == -1:
-        last = index.base.plus(Affine(1 - index.count)).times(size)
-        return shuffle(f, dtype, contiguous(f, memory, dtype, last, None), None, list(range(index.count))[::-1])
+        last = index.base.plus(Affine(1 - index.lanes)).times(size)
+        return shuffle(f, dtype, contiguous(f, memory, dtype, last, None), None, list(range(index.lanes))[::-1])
     if step is not None and 1 < step <= SHUFFLED_STRIDE:
         return strided(f, memory, dtype, index, step, mask)
     return gather(f, memory, dtype, index, mask)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from weft.codegen.llvm.core.ir_types import memory_type
-from weft.ir import INDEX, Const, Expr, Ramp, Var, poly_of, post_order
+from weft.ir import INDEX, Const, Expr, Ramp, Var, accesses, poly_of
 from weft.loop import Address, Alloc, Buffer, For, Load, LoopKind, Stmt, Store, View, While, own_exprs
 from weft.support.dtypes import DType
 
@@ -75,7 +75,7 @@ def _accesses(s: Stmt) -> Iterator[_Access]:
     if isinstance(s, View):
         yield s.source
     for e in own_exprs(s):
-        for n in post_order(e):
+        for n in accesses(e):
             if isinstance(n, Load):
                 yield n.buffer, n.indices, n.dtype
             elif isinstance(n, Address):

@@ -57,7 +57,7 @@ def _chosen(f: Emitter, s: Store, mask: str, value: str, before: str) -> str:
 
 def store_at(f: Emitter, memory: Memory, dtype: DType, index: Affine | Lanes, value: str, mask: str | None) -> None:
     """Writes *value*, in its memory form, to *memory* at *index*."""
-    element = dtype.element.bytes * (dtype.lanes // (index.count if isinstance(index, Lanes) else 1))
+    element = dtype.element.bytes * (dtype.lanes // (index.lanes if isinstance(index, Lanes) else 1))
     if isinstance(index, Lanes) and step_of(index) != 1:
         return scatter(f, memory, dtype, index, value, mask)
     begin = index.base if isinstance(index, Lanes) else index
