@@ -178,6 +178,7 @@ def _movements() -> dict[str, list[Sample]]:
         "reverse_sequence": ([x, ints(2, 4, 1, 6)], {"batch_axis": 0, "time_axis": 1}),
         "extremes": ([x, numbers(4, 6, seed=1)], {"axes": (1,)}),
         "argsort": ([x], {}),
+        "top_k": ([x], {"k": 2}),
         "argmax": ([x], {"axis": 1}),
         "argmin": ([x], {"axis": 1, "last": True}),
         "pack_channels": ([IMAGE[0]], {"block": 8}),

@@ -11,7 +11,7 @@ from tests.te.running import Array, results
 from weft import te
 from weft.codegen.interp import run
 from weft.driver.function import build_function
-from weft.ir import ONE, ZERO, Var, index
+from weft.ir import ONE, ZERO, Expr, Var, index
 from weft.loop import Buffer, Call, For, Function, If, Let, LoopKind, Stmt, for_, parse_program, seq, store, verify
 from weft.loop.alpha_equivalence import check_same
 from weft.loop.nodes import load
@@ -173,3 +173,31 @@ def test_refuses_two_functions_of_one_name() -> None:
     y = sorted_rows(sorted_rows(x, 4, 5), 4, 5)
     with pytest.raises(TypeMismatch, match="two functions of the program are called sort_rows"):
         te.to_program([x], [y])
+
+
+def turned_rows(n: int, m: int) -> tuple[Tensor, Tensor]:
+    """Each row backwards, by statements of one row."""
+    x = te.placeholder((n, m), f32, "X")
+
+    def body(ins: Sequence[Buffer], outs: Sequence[Buffer], i: Expr) -> Stmt:
+        j = Var("j")
+        return for_(j, m, store(outs[0], (i, j), load(ins[0], i, index(m - 1) - j)))
+
+    return x, te.extern([(n, m)], [x], body, [f32], "turned", along=(0,))[0]
+
+
+def test_slices_are_spatial_and_threads_share_them(golden: Callable[[str], None]) -> None:
+    x, y = turned_rows(6, 5)
+    s = Schedule(te.to_program([x], [y]))
+    (rows,) = s.loops(s.block("turned"))
+    s.parallel(rows)
+    verify(s.program)
+    golden(str(s.program))
+    v = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
+    np.testing.assert_array_equal(results([x], [y], v)[0], v[:, ::-1])
+
+
+def test_refuses_slices_that_its_tensors_have_not_in_common() -> None:
+    x = te.placeholder((3,), f32, "X")
+    with pytest.raises(TypeMismatch, match="y computes slices along dimension 0, in which its tensors have different"):
+        te.extern([(3,), (4,)], [x], lambda ins, outs, i: store(outs[0], (i,), 0.0), [f32, f32], "y", along=(0,))

@@ -24,7 +24,7 @@ from weft.ir import (
     select,
 )
 from weft.ops.elementwise import map_tensors
-from weft.ops.folding import Array, Fold, NotFoldable, elementwise, reduction
+from weft.ops.folding import Fold, reduction
 from weft.ops.nan_order import order_key
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, normalize_axes, normalize_axis, product, sized
@@ -274,29 +274,3 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
 
     total = compute(x.shape, squares, "lrn_squares", dtype=x.dtype)
     return map_tensors("lrn", lambda e, s: e / apply("pow", s * (alpha / size) + bias, beta), x, total)
-
-
-def _define_running(name: str, reducer: Reducer, fold: Fold | None = None) -> None:
-    """Registers the operator that reduces the elements up to each along an axis; *fold* evaluates it."""
-
-    def build(x: Tensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
-        d = normalize_axis(axis, x.rank)
-        k = reduce_axis(x.shape[d], "k")
-
-        def running(*i: Expr) -> object:
-            near, far = (i[d], k) if reverse else (k, i[d])
-            return reducer(x[(*i[:d], k, *i[d + 1 :])], [k], where=near < far if exclusive else near <= far)
-
-        return compute(x.shape, running, name, dtype=x.dtype)
-
-    OPERATORS[name] = Operator(name, build, fold=fold)
-
-
-def _fold_cumsum(a: Array, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Array:
-    if exclusive or reverse:
-        raise NotFoldable
-    return np.cumsum(a, axis)
-
-
-_define_running("cumsum", sum_, elementwise(_fold_cumsum))
-_define_running("cumprod", prod)

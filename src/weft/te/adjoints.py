@@ -47,7 +47,7 @@ def contributions(
         total: Expr | None = None
         for v, head in zip(values, heads, strict=True):
             if head is not None and v.dtype.is_float:
-                total = plus(total, _change(v, r, head(op.axes)))
+                total = plus(total, change(v, r, head(op.axes)))
         if total is not None:
             yield Contribution(r.tensor, r.indices, total, variables, where)
 
@@ -57,7 +57,7 @@ def wide(dtype: DType) -> DType:
     return f32 if dtype.bits < f32.bits else dtype
 
 
-def _change(v: Expr, r: Read, head: Expr) -> Expr | None:
+def change(v: Expr, r: Read, head: Expr) -> Expr | None:
     """Returns *head* times the derivative of *v* by *r*, in the type in which adjoints of *r* are summed."""
     if r.dtype is v.dtype:
         found = derivative(v, r, head)

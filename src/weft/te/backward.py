@@ -8,6 +8,7 @@ from typing import TypeAlias
 from weft.ir import (
     EMPTY,
     ONE,
+    TRUE,
     ZERO,
     Bounds,
     Expr,
@@ -17,16 +18,19 @@ from weft.ir import (
     conjuncts,
     const,
     free_vars,
+    post_order,
     prove,
     select,
     simplify,
     substitute,
 )
+from weft.support.dtypes import DType
 from weft.support.errors import GradientError
 from weft.te.adjoints import Adjoint, Contribution, contributions, formulas, wide
 from weft.te.inverse import preimage
 from weft.te.reducer import ReduceAxis, Reduction, sum_
-from weft.te.tensor import Compute, Operation, Tensor, topological
+from weft.te.scattering import Scatter
+from weft.te.tensor import Compute, Operation, Tensor, compute, reads_of, topological
 
 Key: TypeAlias = tuple[Operation, int]
 Rule: TypeAlias = Callable[[Operation, Sequence[Adjoint | None], Callable[[Tensor], bool]], Iterable[Contribution]]
@@ -116,22 +120,54 @@ class _Backward:
 
 
 def _total(t: Tensor, head: Adjoint | None, added: Sequence[Contribution]) -> Tensor:
-    """Defines the adjoint of *t*: the sum of its given adjoint and the contributions of its readers."""
+    """Defines the adjoint of *t*: the sum of its given adjoint and the contributions of its readers.
+
+    Those to elements that depend on data are added one after another, to the sum of all others.
+    """
+    of_data = [c for c in added if any(map(reads_of, c.indices))]
+    if not of_data:
+        return _gathered_sum(t, head, added, t.dtype)
+    kept = wide(t.dtype)
+    total = _gathered_sum(t, head, [c for c in added if c not in of_data], kept)
+    for c in of_data:
+        total = scattered(c, total)
+    return total if kept is t.dtype else compute(t.shape, lambda *i: cast(total[i], t.dtype), f"d_{t.name}")
+
+
+def _gathered_sum(t: Tensor, head: Adjoint | None, added: Sequence[Contribution], dtype: DType) -> Tensor:
+    """Defines the sum, of *dtype*, of the adjoint *head* of *t* and of contributions that each element looks for."""
     names = [v.name for v in t.op.axes] if isinstance(t.op, Compute) else [f"i{d}" for d in range(t.rank)]
     element = [Var(n) for n in names]
     name, kept = f"d_{t.name}", wide(t.dtype)
     bounds = _bounds(t, element, added)
     parts = [gathered(c, element, bounds) for c in added]
-    if head is None and len(parts) == 1 and kept is t.dtype:
+    if head is None and len(parts) == 1 and kept is dtype:
         return formulas(t.shape, element, parts[0], name)[0]
     sums = [formulas(t.shape, element, p, name)[0][tuple(element)] for p in parts if isinstance(p, Reduction)]
     terms = [*[p for p in parts if isinstance(p, Expr)], *sums]
     if head is not None:
         terms.insert(0, cast(head(element), kept))
-    total = terms[0]
+    total = terms[0] if terms else const(0, kept)
     for term in terms[1:]:
         total = total + term
-    return formulas(t.shape, element, cast(total, t.dtype), name)[0]
+    return formulas(t.shape, element, cast(total, dtype), name)[0]
+
+
+def scattered(c: Contribution, base: Tensor) -> Tensor:
+    """Defines *base* with the contributions of all instances added; those to one element by one index are summed before."""
+    used = {n for i in c.indices for n in post_order(i) if n in c.variables}
+    own = {v: e for v, e in c.variables.items() if v in used}
+    among = {v: ReduceAxis(v.name, e) for v, e in c.variables.items() if v not in used}
+    value, where = c.value, c.where
+    if among:
+        summed = sum_(substitute(value, among), tuple(among.values()), substitute(where, among))
+        value, where = formulas(tuple(own.values()), tuple(own), summed, f"{base.name}_part")[0][tuple(own)], TRUE
+
+    def update(*i: Expr) -> tuple[Sequence[Expr], Expr, Expr]:
+        at = dict(zip(own, i, strict=True))
+        return [substitute(e, at) for e in c.indices], substitute(value, at), substitute(where, at)
+
+    return Scatter(base.name, base, tuple(own.values()), update, sum_, [v.name for v in own]).outputs[0]
 
 
 def _bounds(t: Tensor, element: Sequence[Var], added: Sequence[Contribution]) -> Bounds:

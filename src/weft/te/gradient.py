@@ -11,8 +11,9 @@ defines
 Reverse mode: from the output back to the inputs, each tensor's *adjoint* is the sum of its readers' contributions. A reader's
 instance adds to the element that it reads; `te.inverse` inverts that, so that each element sums over the instances that read
 it, in parallel and without atomic operations (Li et al., "Differentiable programming for image processing and deep learning in
-Halide", SIGGRAPH 2018, section 4). The result is made of formulas like any other: it can be scheduled, fused, and differentiated
-again.
+Halide", SIGGRAPH 2018, section 4). Where the element that is read depends on data, as a row of an embedding does, each instance
+does add to it, one after another (`scatter`). The result is made of formulas like any other: it can be scheduled, fused, and
+differentiated again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from weft.te.adjoints import Adjoint, Contribution
 from weft.te.backward import backward, formula_rule, reading
 from weft.te.scan import Scan
 from weft.te.scan_gradient import scan_contributions
+from weft.te.scatter_gradient import scatter_contributions
+from weft.te.scattering import Scatter
 from weft.te.tensor import Operation, Tensor, compute
 
 
@@ -62,4 +65,8 @@ def _zeros(t: Tensor) -> Tensor:
 
 def _rule(op: Operation, heads: Sequence[Adjoint | None], wanted: Callable[[Tensor], bool]) -> Iterable[Contribution]:
     """Returns the contributions of *op* to the adjoints of the tensors that it reads."""
-    return scan_contributions(op, heads, wanted) if isinstance(op, Scan) else formula_rule(op, heads, wanted)
+    if isinstance(op, Scan):
+        return scan_contributions(op, heads, wanted)
+    if isinstance(op, Scatter):
+        return scatter_contributions(op, heads, wanted)
+    return formula_rule(op, heads, wanted)

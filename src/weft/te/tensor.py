@@ -83,7 +83,7 @@ class Compute(Operation):
     @cached_property
     def axes(self) -> tuple[Var, ...]:
         """The index variables, one a dimension, named as the formula names them, unless told otherwise."""
-        return tuple([Var(n) for n in self.axis_names or _axis_names(self.fn, len(self.shape))])
+        return tuple([Var(n) for n in self.axis_names or axis_names(self.fn, len(self.shape))])
 
     @cached_property
     def body(self) -> Reduction | tuple[Expr, ...]:
@@ -196,7 +196,7 @@ def _pre_order(e: Expr) -> list[Any]:
     return list(seen)
 
 
-def _axis_names(fn: Callable[..., Any], rank: int) -> list[str]:
+def axis_names(fn: Callable[..., Any], rank: int) -> list[str]:
     """Takes the names from the formula's parameters; `*i` gives i0, i1, ..."""
     names: list[str] = []
     for p in inspect.signature(fn).parameters.values():

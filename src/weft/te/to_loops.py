@@ -17,15 +17,17 @@ The outputs and inputs are the function's parameters; tensors in between are all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from weft.ir import Var, free_vars, post_order
+from weft.ir import Expr, Var, free_vars, post_order
 from weft.loop import Alloc, Function, Program, Stmt, seq
 from weft.support.errors import TypeMismatch
-from weft.te.extern import Extern, extern_block
+from weft.te.external import Extern, extern_block
 from weft.te.nests import Buffers, nest, variables
+from weft.te.prefixes import Prefix, prefix_nests
 from weft.te.scan import Scan
 from weft.te.scan_loops import scan_nests
+from weft.te.scattering import Scatter, scatter_nests
 from weft.te.tensor import Compute, Operation, Placeholder, Tensor, topological
 
 
@@ -49,7 +51,7 @@ def to_program(
             body = Alloc(b, body)
     symbols = list(dict.fromkeys([*sizes, *(v for b in params for s in b.shape for v in free_vars(s))]))
     for op in _formulas(ops):
-        _check_variables(op, symbols)
+        _check_variables(op.name, _expressions(op), {*_indices(op), *symbols})
     return Program((Function(name, (*params, *symbols), body), *_callees(ops, name)))
 
 
@@ -58,6 +60,10 @@ def _nests(op: Operation, buffers: Buffers) -> list[Stmt]:
         return [nest(op, buffers)]
     if isinstance(op, Extern):
         return [extern_block(op, buffers)]
+    if isinstance(op, Scatter):
+        return scatter_nests(op, buffers)
+    if isinstance(op, Prefix):
+        return prefix_nests(op, buffers)
     return scan_nests(op, buffers) if isinstance(op, Scan) else []
 
 
@@ -70,10 +76,10 @@ def _callees(ops: Iterable[Operation], entry: str) -> list[Function]:
     return found
 
 
-def _formulas(ops: Iterable[Operation]) -> Iterator[Compute]:
+def _formulas(ops: Iterable[Operation]) -> Iterator[Compute | Scatter]:
     """Yields all formulas, those of a scan's step too."""
     for op in ops:
-        if isinstance(op, Compute):
+        if isinstance(op, Compute | Scatter):
             yield op
         elif isinstance(op, Scan):
             yield from op.step
@@ -99,14 +105,22 @@ def _check_outputs(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         listed.add((t.op, t.index))
 
 
-def _check_variables(op: Compute, sizes: Sequence[Var]) -> None:
+def _indices(op: Compute | Scatter) -> tuple[Var, ...]:
+    return op.axes if isinstance(op, Scatter) else variables(op)
+
+
+def _expressions(op: Compute | Scatter) -> tuple[Expr, ...]:
+    if isinstance(op, Scatter):
+        return op.expressions
+    return (*op.values, *([op.reduction.condition] if op.reduction else []))
+
+
+def _check_variables(name: str, expressions: Iterable[Expr], known: Collection[Var]) -> None:
     """Refuses a formula over an index that is not its own, such as a reduce_axis() that nothing reduces."""
-    known = {*variables(op), *sizes}
-    conditions = [op.reduction.condition] if op.reduction else []
-    for e in (*op.values, *conditions):
+    for e in expressions:
         for n in post_order(e):
             if isinstance(n, Var) and n not in known:
                 raise TypeMismatch(
-                    f"the formula of {op.name} uses {n.name}, which is neither one of its indices nor a size",
+                    f"the formula of {name} uses {n.name}, which is neither one of its indices nor a size",
                     hint="an axis of reduce_axis() must be reduced by the formula that uses it",
                 )

@@ -14,7 +14,7 @@ from weft.ops import Operator, TensorType
 from weft.ops import is_rename as is_rename_of
 from weft.ops import keeps_finite as outputs_keep_finite
 from weft.support.alignment import ALIGNMENT
-from weft.te import Compute, OpClass, Operation, Placeholder, Read, Tensor, access_class, classify, topological
+from weft.te import Compute, OpClass, Operation, Placeholder, Read, Scatter, Tensor, access_class, classify, topological
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _keeps_finite(operator: Operator, types: tuple[TensorType | None, ...], attr
 
 
 def _watches(op: Operation) -> bool:
-    values = op.values if isinstance(op, Compute) else ()
+    values = op.values if isinstance(op, Compute) else op.expressions if isinstance(op, Scatter) else ()
     return any(isinstance(n, Apply) and n.fn == "watched" for v in values for n in post_order(v))
 
 

@@ -1,4 +1,6 @@
-"""The rule for recurrences: time stays outermost and in order, and each step is computed in vectors.
+"""The rule for recurrences, and for updates in order: time stays in order, and each step is computed in vectors.
+
+Loops outside of time, such as those over the rows that updates along an axis go to, are shared among threads.
 
 Within a step, a reduction along whose last axis its inputs are contiguous computes a few vectors of results at once, with the
 reduction outside of them; any other gets partial results in lanes. Tensors that do not depend on a state are computed before,
@@ -6,6 +8,8 @@ for all steps at once, by the other rules, but for reductions that these do not 
 """
 
 from __future__ import annotations
+
+from itertools import takewhile
 
 from weft.cost import Planner
 from weft.ir import Var, free_vars
@@ -29,6 +33,7 @@ def schedule_scans(s: Schedule, p: Planner) -> set[BlockRef]:
         depth = max([n + 1 for n, f in enumerate(loops) if f.var in time], default=0)
         if depth or (is_reduction(block_of(s, ref)) and not is_tileable(s, ref)):
             _schedule(s, ref, loops[depth:], p)
+            parallelize(s, ref, list(takewhile(lambda f: f.var not in time, loops[:depth])), p)
             placed.add(ref)
     return placed | set(s.blocks()).difference(before)
 

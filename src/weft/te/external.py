@@ -9,11 +9,21 @@ The statements are one block, which reads all of its inputs and writes all of it
 nothing else is looked at. Schedules never take it apart or move it. Its callees are functions of the program, given as
 *functions*, or symbols of another object file: such a program can be exported and linked, and interpreted with a library, but
 not compiled within this process, where kernels have no undefined symbols.
+
+Statements that do the same to each slice are given *along*, the dimensions of the outputs that tell slices apart:
+
+    (order,) = extern([(n, m)], [A], sort_row, [i64], "order", along=(0,))        with sort_row(ins, outs, i) of row i
+
+becomes a block with a spatial axis for each of these dimensions, which writes its own slice alone: threads may share the slices.
+
+    for i in range(0, n):
+        with block("order", vi=spatial(n, i)):
+            reads(A[0:n, 0:m]); writes(order[vi, 0:m])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, ExprLike, Var, as_expr
@@ -25,6 +35,8 @@ from weft.loop import (
     Block,
     Buffer,
     Function,
+    Range,
+    Region,
     Stmt,
     View,
     buffers_of,
@@ -34,14 +46,18 @@ from weft.loop import (
 )
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
-from weft.te.nests import Buffers
+from weft.te.nests import Buffers, around
 from weft.te.tensor import Operation, Tensor
 
-Body: TypeAlias = Callable[[Sequence[Buffer], Sequence[Buffer]], Stmt]
+Body: TypeAlias = Callable[..., Stmt]
+"""Makes the statements, of the input buffers, the output buffers, and the index of the slice."""
 
 
 class Extern(Operation):
-    """Tensors of *shapes* and *dtypes* that the statements of *body* compute from the buffers of *inputs*."""
+    """Tensors of *shapes* and *dtypes* that the statements of *body* compute from the buffers of *inputs*.
+
+    The statements run for each index of the dimensions *along* of the outputs, which have the same extents in all of them.
+    """
 
     def __init__(
         self,
@@ -51,6 +67,7 @@ class Extern(Operation):
         inputs: Sequence[Tensor],
         body: Body,
         functions: Sequence[Function],
+        along: Sequence[int] = (),
     ) -> None:
         self.name = name
         self.shapes = tuple(shapes)
@@ -59,6 +76,7 @@ class Extern(Operation):
         self.read = tuple(inputs)
         self.body = body
         self.functions = tuple(functions)
+        self.along = tuple(along)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -82,17 +100,26 @@ def extern(
     dtypes: Sequence[DType],
     name: str = "extern",
     functions: Sequence[Function] = (),
+    along: Sequence[int] = (),
 ) -> tuple[Tensor, ...]:
     """Defines tensors of *shapes* and *dtypes* by the statements that *body* makes of the input and the output buffers.
 
-    *functions* are those that the statements call, and that these call in turn; they become part of the program.
+    *functions* are those that the statements call, and that these call in turn; they become part of the program. With *along*,
+    *body* is given an index for each of these dimensions of the outputs, too: its statements write that slice, and no other.
+    Raises `TypeMismatch` where the outputs have different extents along these dimensions.
     """
     made = [tuple([as_expr(s, INDEX) for s in shape]) for shape in shapes]
     if not made or len(made) != len(dtypes):
         raise TypeMismatch(
             f"{name} has {len(made)} shapes and {len(dtypes)} data types", hint="give one of each a tensor"
         )
-    return Extern(name, made, dtypes, inputs, body, functions).outputs
+    for d in along:
+        if any(len(shape) <= d or shape[d] is not made[0][d] for shape in made):
+            raise TypeMismatch(
+                f"{name} computes slices along dimension {d}, in which its tensors have different extents",
+                hint="give tensors that have the slices in common",
+            )
+    return Extern(name, made, dtypes, inputs, body, functions, along).outputs
 
 
 def whole(buffer: Buffer) -> Expr:
@@ -101,16 +128,31 @@ def whole(buffer: Buffer) -> Expr:
 
 
 def extern_block(op: Extern, buffers: Buffers) -> Stmt:
-    """Returns the block of the statements of *op*: opaque, with all of its buffers as its regions."""
+    """Returns the block of the statements of *op*: its regions are all of its inputs, and each slice of its outputs.
+
+    Statements of no slices are opaque; those of slices are independent of one another.
+    """
     ins = [buffers[t] for t in op.read]
     outs = [buffers[t] for t in op.outputs]
-    body = op.body(ins, outs)
+    axes = [Axis(Var(f"v{d}"), op.shape[d], AxisKind.SPATIAL) for d in op.along]
+    body = op.body(ins, outs, *[a.var for a in axes])
     local = {s.buffer for s in statements(body) if isinstance(s, Alloc | View)}
     for b in buffers_of(body):
         if b not in ins and b not in outs and b not in local:
             raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
-    own = [r.buffer for r in touched_regions(body)[0] if r.buffer in outs]  # read after written
-    reads = tuple([full_region(b) for b in dict.fromkeys([*ins, *own])])
-    writes = tuple([full_region(b) for b in outs])
-    axis = Axis(Var("v"), ONE, AxisKind.OPAQUE)
-    return Block(outs[0].name, (axis,), (ZERO,), TRUE, reads, writes, None, body, ())
+    slices = dict(zip(op.along, [a.var for a in axes], strict=True))
+    own = [_slice(r.buffer, slices) for r in touched_regions(body)[0] if r.buffer in outs]  # read after written
+    reads = tuple(dict.fromkeys([*map(full_region, ins), *own]))
+    writes = tuple([_slice(b, slices) for b in outs])
+    if not axes:
+        return Block(
+            outs[0].name, (Axis(Var("v"), ONE, AxisKind.OPAQUE),), (ZERO,), TRUE, reads, writes, None, body, ()
+        )
+    loops = [Var(f"i{d}") for d in op.along]
+    return around(loops, axes, Block(outs[0].name, tuple(axes), tuple(loops), TRUE, reads, writes, None, body, ()))
+
+
+def _slice(b: Buffer, slices: Mapping[int, Expr]) -> Region:
+    """Returns the part of *b* at the indices of *slices*, which are by dimension."""
+    whole = full_region(b)
+    return Region(b, tuple([Range(slices[d], ONE) if d in slices else r for d, r in enumerate(whole.ranges)]))

@@ -1,0 +1,76 @@
+"""Scatters: updates put, or combined, at indices that are data, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir import Expr
+from weft.ops.elementwise import map_tensors
+from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
+from weft.ops.indexing import tuple_size, tuples_range
+from weft.ops.movement import chosen_index
+from weft.ops.registry import operator
+from weft.ops.shapes import check_shape, normalize_axis
+from weft.support.errors import TypeMismatch
+from weft.te import Reducer, Tensor, Widened, max_, min_, prod, scatter, sum_
+
+_REDUCERS: dict[str, Reducer | None] = {"none": None, "add": sum_, "mul": prod, "max": max_, "min": min_}
+
+
+def _scattered(x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str) -> Tensor:
+    """Combines each element of *updates* with the element of *x* at *place* of its index."""
+    if reduction not in _REDUCERS:
+        raise TypeMismatch(f"{name}: there is no reduction {reduction}", hint=f"use {', '.join(_REDUCERS)}")
+    reducer = _REDUCERS[reduction]
+    if reducer in (None, max_, min_):  # nothing is computed: elements are moved as they are stored
+        x, updates = (t.stored if isinstance(t, Widened) else t for t in (x, updates))
+    elif isinstance(x, Widened):
+        x = map_tensors(f"{name}_wide", lambda e: e, x, dtype=x.dtype)
+    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i]), reducer, name)
+
+
+@operator("scatter_elements")
+def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
+    """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
+
+    Another *reduction* (add, mul, max, min) combines them with what is there.
+    """
+    d = normalize_axis(axis, x.rank)
+    if indices.rank != x.rank:
+        raise TypeMismatch(f"scatter_elements: indices of {indices.rank} dimensions for a tensor of {x.rank}")
+    check_shape("scatter_elements: the tensor of updates", updates.shape, indices.shape)
+
+    def place(*i: Expr) -> Sequence[Expr]:
+        return (*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])
+
+    return _scattered(x, updates, reduction, place, "scatter_elements")
+
+
+@takes_indices("scatter_elements")
+def _scatter_range(
+    x: Shaped, indices: Shaped, updates: Shaped, *, axis: int = 0, reduction: str = "none"
+) -> IndexRange:
+    return IndexRange(1, (either_way(x.shape[axis]),))
+
+
+@operator("scatter_nd")
+def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+    """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
+
+    Another *reduction* (add, mul, max, min) combines them with what is there.
+    """
+    depth = tuple_size(indices)
+    lead = len(indices.shape) - 1
+    if depth > x.rank:
+        raise TypeMismatch(f"scatter_nd: tuples of {depth} indices for a tensor of {x.rank} dimensions")
+    check_shape("scatter_nd: the tensor of updates", updates.shape, (*indices.shape[:-1], *x.shape[depth:]))
+
+    def place(*i: Expr) -> Sequence[Expr]:
+        return (*[chosen_index(indices[(*i[:lead], n)], x.shape[n]) for n in range(depth)], *i[lead:])
+
+    return _scattered(x, updates, reduction, place, "scatter_nd")
+
+
+@takes_indices("scatter_nd")
+def _scatter_tuples_range(x: Shaped, indices: Shaped, updates: Shaped, *, reduction: str = "none") -> IndexRange:
+    return tuples_range(x, indices)

@@ -1,0 +1,117 @@
+"""Sorting along an axis, and the first elements in order, each slice by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.ir import INDEX, ZERO, Const, Expr, cast, const, eq, index, select
+from weft.loop import Buffer, If, Load, Stmt, seq, store
+from weft.ops.algorithms.heap_select import select_first
+from weft.ops.algorithms.radix_sort import sort_indices
+from weft.ops.algorithms.sort_records import sort_word
+from weft.ops.elementwise import map_tensors
+from weft.ops.nan_order import order_key
+from weft.ops.registry import operator
+from weft.ops.shapes import normalize_axis
+from weft.support.dtypes import DType, i32
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute, extern, reduce_axis, sum_
+
+SHORT = 96
+"""Elements up to which a rank is counted: n * n comparisons in vectors, where digits would be counted for few elements.
+
+A row of 96 float32 takes 1.4 us either way on a Sapphire Rapids (2026-11, `benchmarks/operators.py`).
+"""
+
+FEW = 8
+"""A slice is selected from, and not sorted, where it has this many times the elements that are asked for, or more."""
+
+
+@operator("argsort", reads_bits=True)
+def argsort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
+    """The indices that sort *x* along *axis*, equal elements in their order; NaN is larger than any number.
+
+    Short slices are sorted by counting each element's rank, longer ones digit by digit.
+    """
+    d = normalize_axis(axis, x.rank)
+    if _known(x.shape[d]) <= SHORT:
+        return _ranked(x, d, descending)
+    return _in_slices(x, d, x.shape, (INDEX,), sort_indices, descending, "argsort")[0]
+
+
+def _known(size: Expr) -> int:
+    """Returns a known size, and more than any short one for another."""
+    return int(size.value) if isinstance(size, Const) else SHORT + 1
+
+
+def _ranked(x: Tensor, d: int, descending: bool) -> Tensor:
+    """Counts the elements before each, and inverts that. The keys are integers in the same order: each rank is there once."""
+    keys = map_tensors("order_key", order_key, x, dtype=order_key(const(0, x.dtype)).dtype)
+    k = reduce_axis(x.shape[d], "k")
+
+    def before(*i: Expr) -> object:
+        own, other = keys[i], keys[(*i[:d], k, *i[d + 1 :])]
+        ahead = own < other if descending else other < own
+        return sum_(cast(ahead | (eq(other, own) & (k < i[d])), i32), [k])
+
+    rank = compute(x.shape, before, "rank", dtype=i32)
+
+    def holder(*i: Expr) -> object:
+        return sum_(select(eq(rank[(*i[:d], k, *i[d + 1 :])], cast(i[d], i32)), cast(k, i32), const(0, i32)), [k])
+
+    return map_tensors("argsort", lambda e: cast(e, INDEX), compute(x.shape, holder, "holder", dtype=i32), dtype=INDEX)
+
+
+@operator("top_k", reads_bits=True)
+def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The *k* largest (or smallest) elements along *axis*, in order, and their indices; of equal ones the first comes first."""
+    d = normalize_axis(axis, x.rank)
+    size = x.shape[d]
+    if k < 0 or (isinstance(size, Const) and k > int(size.value)):
+        raise TypeMismatch(f"top_k: {k} elements of {size}", hint="ask for no more than there are")
+    shape = (*x.shape[:d], index(k), *x.shape[d + 1 :])
+    if _known(size) <= SHORT:
+        order = _ranked(x, d, largest)
+        value = compute(shape, lambda *i: x[(*i[:d], order[i], *i[d + 1 :])], "top_k", dtype=x.dtype)
+        return value, compute(shape, lambda *i: order[i], "top_k_indices", dtype=INDEX)
+    values, indices = _in_slices(x, d, shape, (x.dtype, INDEX), _first_of(k), largest, "top_k")
+    return values, indices
+
+
+Sorter = Callable[[Expr, DType, Callable[[Expr], Expr], Callable[[Expr, Expr], Stmt]], Stmt]
+"""Makes the statements that sort a slice: of its length, the type of its words, the words, and what to do with each place."""
+
+
+def _first_of(k: int) -> Sorter:
+    """Returns what finds the first *k* elements of a slice."""
+
+    def sort(count: Expr, word: DType, words: Callable[[Expr], Expr], emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
+        if k * FEW <= _known(count):
+            return select_first(count, index(k), word, words, emit)
+        return sort_indices(count, word, words, lambda place, at: If(place < k, emit(place, at), None))
+
+    return sort
+
+
+def _in_slices(
+    x: Tensor, d: int, shape: Sequence[Expr], dtypes: Sequence[DType], sort: Sorter, descending: bool, name: str
+) -> tuple[Tensor, ...]:
+    """Sorts each slice of *x* along dimension *d*: the last of the results is the indices, one before it the elements there."""
+    lead = [n for n in range(x.rank) if n != d]
+
+    def sorted_slice(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:
+        def at(place: Expr) -> tuple[Expr, ...]:
+            return (*i[:d], place, *i[d:])
+
+        def element(place: Expr) -> Expr:
+            return Load(ins[0], at(place))
+
+        def emit(place: Expr, origin: Expr) -> Stmt:
+            return seq(*[store(b, at(place), v) for b, v in zip(outs[::-1], (origin, element(origin)), strict=False)])
+
+        def word(place: Expr) -> Expr:
+            return sort_word(element(place), descending=descending)
+
+        return sort(x.shape[d], word(ZERO).dtype, word, emit)
+
+    return extern([shape] * len(dtypes), [x], sorted_slice, dtypes, name, along=lead)

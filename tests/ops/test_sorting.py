@@ -1,0 +1,116 @@
+"""Sorting, selection and prefixes by algorithms: against NumPy, for every type, length and order that may matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from time import thread_time
+
+import numpy as np
+import pytest
+from tests.ops.test_order import compiled, descending
+from tests.support.reference import run_operator
+
+import weft
+from weft.graph import Array, Graph
+from weft.ops import OPERATORS
+from weft.ops.algorithms.radix_sort import LONG
+from weft.ops.algorithms.sorting import FEW, SHORT
+from weft.support.dtypes import f32
+from weft.support.errors import TypeMismatch
+from weft.te import placeholder
+
+TYPES = [np.float32, np.float64, np.float16, np.int64, np.uint64, np.int32, np.int8, np.uint8, np.uint16]
+ORDERS = ["random", "ascending", "descending", "equal"]
+
+
+def arranged(order: str, dtype: type, *shape: int) -> Array:
+    """Returns numbers with many equal ones, and NaN among floats."""
+    rng = np.random.default_rng(0)
+    x: Array = rng.integers(0, 100, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x = x - np.asarray(50, dtype)
+        x[x == 7] = np.nan
+    if np.dtype(dtype).kind == "i":
+        x = x - np.asarray(50, dtype)
+    if order == "equal":
+        return np.zeros_like(x)
+    return x if order == "random" else np.sort(x, -1)[..., :: 1 if order == "ascending" else -1].copy()
+
+
+def first(x: Array, k: int) -> Array:
+    return np.stack([descending(row.astype(np.float64))[:k] for row in x])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [SHORT, SHORT + 1, LONG])
+def test_argsort(dtype: type, n: int) -> None:
+    x = arranged("random", dtype, 2, n)
+    np.testing.assert_array_equal(compiled("argsort", x), np.argsort(x, -1, kind="stable"))
+    np.testing.assert_array_equal(compiled("argsort", x, descending=True), first(x, n))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("k", [1, 2, 9, 200 // FEW, 200 // FEW + 1, 200])
+def test_top_k(order: str, k: int) -> None:
+    x = arranged(order, np.float32, 3, 200)
+    np.testing.assert_array_equal(compiled("top_k", x, k=k), np.take_along_axis(x, first(x, k), -1))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_interpreter_sorts_alike(dtype: type) -> None:
+    x = arranged("random", dtype, 1, SHORT + 9)
+    (order,) = run_operator("argsort", [x])
+    np.testing.assert_array_equal(order, np.argsort(x, -1, kind="stable"))
+    values, indices = run_operator("top_k", [x], k=7)
+    np.testing.assert_array_equal(indices, first(x, 7))
+    np.testing.assert_array_equal(values, np.take_along_axis(x, indices, -1))
+
+
+def test_slices_along_an_axis_in_the_middle() -> None:
+    x = arranged("random", np.float32, 2, 130, 3)
+    np.testing.assert_array_equal(compiled("argsort", x, axis=1), np.argsort(x, 1, kind="stable"))
+    x[np.isnan(x)] = 0
+    order = np.argsort(-x, 1, kind="stable")[:, :4]
+    np.testing.assert_array_equal(compiled("top_k", x, k=4, axis=1), np.take_along_axis(x, order, 1))
+
+
+def test_more_elements_than_there_are() -> None:
+    with pytest.raises(TypeMismatch, match="top_k: 9 elements of 8"):
+        OPERATORS["top_k"]([placeholder((2, 8), f32)], {"k": 9})
+
+
+@pytest.mark.parametrize("op", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("shape", [(7,), (8,), (3, 21), (5, 40, 2), (4, 9, 30)])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, False), (False, True), (True, True)])
+def test_prefixes(op: str, shape: tuple[int, ...], exclusive: bool, reverse: bool) -> None:
+    x = np.random.default_rng(0).integers(-2, 3, shape)
+    axis = min(1, len(shape) - 1)
+    turned = np.flip(x, axis) if reverse else x
+    whole = (np.cumsum if op == "cumsum" else np.cumprod)(turned, axis)
+    if exclusive:
+        neutral = np.full_like(whole.take([0], axis), 0 if op == "cumsum" else 1)
+        whole = np.concatenate([neutral, whole.take(range(shape[axis] - 1), axis)], axis)
+    (made,) = run_operator(op, [x], axis=axis, exclusive=exclusive, reverse=reverse)
+    np.testing.assert_array_equal(made, np.flip(whole, axis) if reverse else whole)
+
+
+def test_prefixes_of_16_bits_are_rounded_once() -> None:
+    x = np.full((4096,), 0.25, np.float16)
+    np.testing.assert_array_equal(compiled("cumsum", x), (np.arange(1, 4097) / 4).astype(np.float16))
+
+
+@pytest.mark.timed
+def test_a_million_are_sorted_in_less_than_three_times_numpys_time() -> None:
+    x = np.random.default_rng(0).standard_normal(10**6).astype(np.float32)
+    g = Graph()
+    g.output(g.add("argsort", [g.input("x", x.shape, f32)]), "y")
+    model = weft.Model(weft.build(g).package, threads=1)
+
+    def taken(call: Callable[[Array], object]) -> float:
+        begin = thread_time()
+        call(x)
+        return thread_time() - begin
+
+    ratios = [taken(model) / taken(np.argsort) for _ in range(5)]
+    assert median(ratios) < 3
