@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | runtime-wheel | bench | bench-models | schedule-fuzz | mutants | replay | bench-sweep | bench-tuner | bench-tuned        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | bench-operators | bench-models | schedule-fuzz | mutants | replay | bench-sweep | bench-tuner | bench-tuned        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench schedule-fuzz mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
+.PHONY: demo test test-all check runtime-wheel bench bench-operators schedule-fuzz mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -48,6 +48,12 @@ replay: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	benchmarks/run.sh $(BENCH_ARGS)
+	$(MAKE) bench-operators BENCH_ARGS=
+
+# Every operator at three sizes against ONNX Runtime, one by one, in some two minutes: the worst ten, and the geometric mean.
+bench-operators: $(VENV)/.installed-test
+	mkdir -p benchmarks/cache
+	cd benchmarks && ../$(BIN)/python operators.py --json cache/operators.json $(BENCH_ARGS)
 
 # The models of the README's table, into benchmarks/onnx.
 bench-models:
