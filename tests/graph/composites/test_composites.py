@@ -42,6 +42,11 @@ EQUATIONS: dict[str, list[tuple[int, ...]]] = {
     "ij,kj": [(2, 3), (4, 3)],
     "...i,i->...": [(2, 3, 4), (4,)],
     "ij,k->kij": [(2, 3), (4,)],
+    "ij,jk,kl->il": [(9, 8), (8, 7), (7, 6)],
+    "abc,cd,de,ef->fab": [(2, 3, 9), (9, 8), (8, 7), (7, 6)],
+    "bi,bij,bj->b": [(3, 4), (3, 4, 5), (3, 5)],
+    "ij,jk,kl->": [(9, 8), (8, 7), (7, 6)],
+    "ij,ij,ij->ij": [(4, 5), (4, 5), (4, 5)],
 }
 
 
@@ -50,6 +55,19 @@ def test_einsum(equation: str) -> None:
     arrays = [numbers(*s) for s in EQUATIONS[equation]]
     (made,) = run_composite(lambda b, *xs: einsum(b, xs, equation), *arrays)
     np.testing.assert_allclose(made, np.einsum(equation, *arrays), rtol=1e-5, atol=1e-6)
+
+
+def test_a_chain_of_products_is_multiplied_two_by_two() -> None:
+    assert products_of("ij,jk,kl->il", (40, 30), (30, 20), (20, 50)) == ["matmul", "matmul"]
+    assert products_of("i,j,k->ijk", (4,), (5,), (6,)) == ["einsum"]  # two by two, no operation less
+
+
+def products_of(equation: str, *shapes: tuple[int, ...]) -> list[str]:
+    """Returns the operators that multiply."""
+    graph = Graph()
+    b = Builder(PartialEvaluator(graph), "Node /n")
+    einsum(b, [graph.input(f"x{n}", s, f32) for n, s in enumerate(shapes)], equation)
+    return [n.op for n in graph.nodes if n.op in ("matmul", "einsum")]
 
 
 def test_an_equation_that_does_not_fit_names_the_node() -> None:

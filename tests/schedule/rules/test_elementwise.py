@@ -1,0 +1,35 @@
+"""The rule for element-wise work: which loops are fused, and where vectors begin and end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weft.driver.function import build_function
+from weft.ops import OPERATORS
+from weft.schedule import Schedule, schedule_program
+from weft.support.dtypes import f32
+from weft.targets import cpu, parse_target
+from weft.te import Tensor, placeholder, to_program
+
+
+def scheduled(op: str, shape: tuple[int, ...], **attributes: object) -> tuple[Schedule, Tensor]:
+    x = placeholder(shape, f32, "x")
+    (y,) = OPERATORS[op]([x], attributes)
+    return schedule_program(to_program([x], [y]), cpu()), y
+
+
+def test_a_condition_on_the_place_keeps_rows_that_are_no_multiple_of_vectors() -> None:
+    assert "//" not in str(scheduled("trilu", (3, 97, 131))[0].program)
+    assert "//" in str(scheduled("relu", (3, 97, 131))[0].program)  # one flat pass
+    assert "//" in str(scheduled("trilu", (3, 97, 3))[0].program)  # rows shorter than a vector
+
+
+@pytest.mark.parametrize(("period", "splits"), [(13, True), (16, False), (32, False), (3, False)])
+def test_vectors_do_not_cross_the_end_of_a_period(period: int, splits: bool) -> None:
+    s, y = scheduled("tile", (5, period), repeats=(2, 6))
+    assert (f"vectorized(0, {period})" in str(s.program)) is splits or period == 16
+    x = np.random.default_rng(0).standard_normal((5, period)).astype(np.float32)
+    found = np.empty((10, 6 * period), np.float32)
+    build_function(schedule_program(to_program([y.op.inputs[0]], [y]), parse_target("cpu")).program)(x, found)
+    np.testing.assert_array_equal(found, np.tile(x, (2, 6)))
