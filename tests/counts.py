@@ -31,7 +31,7 @@ ONE_IDEA: Final[dict[str, str]] = {
         "recurrent reduction resize"
     ),
     "what a rule, a layout or a primitive does, and what it costs": (
-        "channel_blocks contraction gemv inlining k_blocking parallel prefetch sketch window winograd"
+        "channel_blocks contraction dot_product gemv inlining k_blocking parallel prefetch sketch window winograd"
     ),
     "a primitive asks for what a pass then does; a formula has its rule": "scan vectorize",
     "a command shows what the driver does; a room of commands has its own": "command compile peak profile roofline",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.graph import Array, Constant, Fill, FusedGraph, Graph, MemoryPlan, Place, Value
-from weft.ir import INTRINSICS, Apply, Binary, Cast, Const, Expr, Neg, Not, Select, Var, post_order
+from weft.ir import INTRINSICS, Apply, Binary, Cast, Const, Expr, Neg, Not, Reinterpret, Select, Var, post_order
 from weft.ir import Node as IrNode
 from weft.ops import Operator, TensorType
 from weft.te import Compute, Placeholder, Read, ReduceAxis, Tensor, placeholder, topological
@@ -164,6 +164,8 @@ def _node(e: IrNode, kids: list[Any], known: Mapping[tuple[Any, int], Array]) ->
         return INTRINSICS[e.fn].reference(*kids)
     if isinstance(e, Cast):
         return kids[0] != 0 if e.dtype.is_bool else np.asarray(kids[0]).astype(e.dtype.numpy)
+    if isinstance(e, Reinterpret):
+        return np.asarray(kids[0]).astype(e.a.dtype.numpy).view(e.dtype.numpy)
     assert isinstance(e, Neg | Not), f"no meaning for {type(e).__name__}"
     return -kids[0] if isinstance(e, Neg) else np.logical_not(kids[0])
 

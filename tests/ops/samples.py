@@ -36,6 +36,12 @@ class Sample:
     magnitude: float = 0.0
 
 
+def few(*shape: int, unsigned: bool = False, seed: int = 0) -> Array:
+    """Returns small integers of 8 bits."""
+    made = np.random.default_rng(seed).integers(0 if unsigned else -60, 60, shape)
+    return made.astype(np.uint8 if unsigned else np.int8)
+
+
 def numbers(*shape: int, scale: float = 1.0, mean: float = 0.0, seed: int = 0) -> Array:
     """Returns normally distributed numbers."""
     return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale + mean)
@@ -260,6 +266,30 @@ def _contractions() -> dict[str, list[Sample]]:
         ],
         "einsum": [Sample([a, b], {"equation": "ij,jk->ki"}, magnitude=700.0)],
         "matmul_packed": [Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6}, magnitude=700.0)],
+    }
+    rows, matrix = few(3, 16, unsigned=True), few(16, 20)
+    made |= {
+        "pack_matrix_groups": [
+            Sample([matrix], {"block": 16, "group": 4}),
+            Sample([few(5, 18)], {"block": 4, "group": 4, "trans": True}),
+        ],
+        "matmul_grouped": [
+            Sample([rows, few(2, 4, 16, 4)], {"columns": 20}),
+            Sample([rows[0], few(2, 4, 16, 4)], {"columns": 32}),
+            Sample([few(2, 3, 16, unsigned=True), few(2, 2, 4, 16, 4)], {"columns": 20}),
+        ],
+        "sum_integers": [Sample([matrix], {"axes": (0,)}), Sample([rows], {"axes": (-1,), "keepdims": False})],
+    }
+    image, filters, zero = few(1, 4, 6, 6, unsigned=True), few(5, 4, 3, 3), np.array(7, np.uint8)
+    made |= {
+        "pack_conv_weight_groups": [Sample([filters], {"in_block": 4, "out_block": 16, "group": 4})],
+        "conv2d_integer": [Sample([image, filters, zero], {"pads": (1, 1, 1, 1), "strides": (2, 1)})],
+        "conv2d_grouped": [
+            Sample(
+                [few(1, 2, 6, 6, 8, unsigned=True), few(1, 2, 3, 3, 2, 16, 4), zero],
+                {"pads": (1, 1, 1, 1), "dilations": (1, 2)},
+            )
+        ],
     }
     x, pads = IMAGE, {"pads": (1, 1, 1, 1)}
     w, bias = numbers(4, 4, 3, 3), numbers(4)

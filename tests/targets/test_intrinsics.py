@@ -11,13 +11,14 @@ from weft.codegen.interp import run
 from weft.codegen.llvm.ir_module import llvm_text
 from weft.codegen.llvm.object_code import assembly
 from weft.driver.function import NativeFunction
+from weft.ir import Const
 from weft.loop import Buffer, Function, Program, parse_program
 from weft.lower import lower
 from weft.support.errors import LoweringError, VerifyError
 from weft.targets import Target, can_run, cpu, host
 from weft.targets.instructions import TensorIntrinsic
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
-from weft.targets.instructions.known_instructions import INTRINSICS, intrinsics_of
+from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
 
 ARM = cpu("sse4").having(
     name="arm",
@@ -103,12 +104,35 @@ def test_targets_have_what_their_features_say() -> None:
     def names(t: Target) -> set[str]:
         return {i.name for i in intrinsics_of(t) if not i.name.startswith("interleave")}
 
-    everything = cpu("avx512").having(features=("+avx2", "+avx512bf16", "+avx512vl", "+avx512vnni"))
+    features = ("+avx2", "+avx512bf16", "+avx512bw", "+avx512vl", "+avx512vnni", "+avxvnni")
+    everything = cpu("avx512").having(features=features)
     assert names(everything) == {n for n in INTRINSICS if n.startswith("x86")}
     assert names(cpu("avx2").having(features=("+avx2",))) == {"x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"}
     assert names(ARM) == {"arm.dot_i8i8_4x4"}
     assert names(GEMM_UNIT_TARGET) == {n for n in INTRINSICS if n.startswith("gemm_unit")}
     assert names(cpu("sse4")) == set()
+
+
+@pytest.mark.parametrize(
+    ("features", "bits", "wanted"),
+    [
+        (("+avx512bw", "+avx512vl", "+avx512vnni"), 512, ["x86.dot_u8i8_16x4", "x86.dot_u8i8_16x4_pairs"]),
+        (("+avx512bw", "+avx512vl"), 512, ["x86.dot_u8i8_16x4_pairs"]),
+        (("+avx2", "+avxvnni"), 256, ["x86.dot_u8i8_8x4_vnni", "x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]),
+        (("+avx2",), 256, ["x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"]),
+        ((), 128, []),
+    ],
+)
+def test_dot_products_fill_the_widest_vectors_and_the_fastest_is_first(
+    features: tuple[str, ...], bits: int, wanted: list[str]
+) -> None:
+    target = cpu("sse4").having(features=features, vector_bits=bits)
+    assert [i.name for i in dot_products(target)] == wanted
+    for i in dot_products(target):
+        assert i.dot is not None
+        _, a, b = (p.dtype for p in i.semantics.params if isinstance(p, Buffer))
+        assert (i.dot.a, i.dot.b) == (a, b)
+        assert [f.extent.value for f in i.loops if isinstance(f.extent, Const)] == [i.dot.lanes, i.dot.group]
 
 
 def test_arm_has_one_instruction_for_it() -> None:

@@ -15,22 +15,26 @@ from weft.cost.effort import (
     LARGEST_CONDITION_TABLE, LARGEST_FOLDED_GROWTH, LARGEST_SAMPLED_DIMENSION, LEAST_FOLDED_BYTES,
     MOST_SEQUENCE_STEPS, ORDER_BEAMS, ORDER_STEPS, PLACEMENT_EXCHANGES, PLACEMENT_IMPROVEMENTS,
     PLACEMENT_PAIRS, RANGE_DEPTH, SAVED_CONSTANTS, SCALED_PIECE, SMALLEST_DEFERRED,
+    WHOLE_STEPS,
 )
 from weft.cost.fusion import LARGEST_GROUP, LARGEST_POWER, Recompute, recomputation_plans
 from weft.cost.graph.channel_blocks import group_blocks, input_block, output_block
 from weft.cost.rules.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
 )
+from weft.cost.rules.dot_product import DotInstruction, dot_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, step_along
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
-    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, grouped_cycles, packing_cycles, plain_cycles,
+    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles, plain_cycles,
     unfused_cycles,
 )
-from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
+from weft.cost.graph.packing import (
+    PANEL_VECTORS, GroupedOperands, Panel, RightOperand, grouped_plans, panel_plans, right_operand_plans,
+)
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
@@ -81,18 +85,19 @@ __all__ = [
     "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES",
     "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE",
     "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SPILL_CYCLES", "SMALLEST_DEFERRED",
-    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "Accept", "Accumulators", "Address",
+    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address",
     "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
-    "Convolution", "CostSource", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "Following", "Form",
-    "FusePanels", "Gemv", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest",
-    "MergeAxes", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner",
+    "Convolution", "CostSource", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "Following",
+    "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout",
+    "LoopNest", "MergeAxes", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner",
     "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
     "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans", "by_cost",
     "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
-    "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "elements", "enough_tasks",
-    "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
+    "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans",
+    "dot_product_cycles", "elements", "enough_tasks",
+    "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "grouped_plans",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
     "l2_cycles", "l3_cycles", "load_cycles", "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
     "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",

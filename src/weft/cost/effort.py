@@ -58,3 +58,7 @@ CONDITION_ROUNDS: Final = 3
 
 LARGEST_CONDITION_TABLE: Final = 1 << 14
 """Points at which a condition is evaluated to find the padded part of an image; in larger images the border is small."""
+
+WHOLE_STEPS: Final = 1e-5
+"""The part of a step, or of the number of steps, by which a bias may miss a whole number of them and be taken for it: the
+rounding errors of the scale, a product of two."""

@@ -28,6 +28,7 @@ from weft.ops.folding import Fold, reduction
 from weft.ops.nan_order import order_key
 from weft.ops.registry import OPERATORS, Operator, operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, normalize_axes, normalize_axis, product, sized
+from weft.support.dtypes import DType, i32
 from weft.support.errors import TypeMismatch
 from weft.te import (
     ReduceAxis,
@@ -50,14 +51,23 @@ Ints = Sequence[int]
 
 
 def reduce_over(
-    x: Tensor, axes: Ints | None, keepdims: bool, reducer: Reducer, name: str, of: Callable[[Expr], Expr] = lambda e: e
+    x: Tensor,
+    axes: Ints | None,
+    keepdims: bool,
+    reducer: Reducer,
+    name: str,
+    of: Callable[[Expr], Expr] = lambda e: e,
+    dtype: DType | None = None,
 ) -> Tensor:
-    """Reduces *of* each element over *axes* (all of them for None); reduced dimensions are kept as ones, or dropped."""
+    """Reduces *of* each element over *axes* (all of them for None); reduced dimensions are kept as ones, or dropped.
+
+    *dtype* is the type that *of* gives, by default that of *x*.
+    """
     over = normalize_axes(axes, x.rank)
     if not over:
         return map_tensors(name, of, x)
     ks, shape, index = _reduction(x, over, keepdims)
-    return compute(shape, lambda *i: reducer(of(x[index(i)]), ks), name, dtype=x.dtype)
+    return compute(shape, lambda *i: reducer(of(x[index(i)]), ks), name, dtype=x.dtype if dtype is None else dtype)
 
 
 Index = Callable[[Sequence[Expr]], tuple[Expr, ...]]
@@ -110,6 +120,12 @@ def _define(
         return y if after is None else map_tensors(f"{name}_out", after, y)
 
     OPERATORS[name] = Operator(name, build, fold=fold, along="axes")
+
+
+@operator("sum_integers")
+def sum_integers(x: Tensor, *, axes: tuple[int, ...], keepdims: bool = True) -> Tensor:
+    """The sum over *axes* of integers of few bits, in 32."""
+    return reduce_over(x, axes, keepdims, sum_, "sum_integers", lambda e: cast(e, i32), dtype=i32)
 
 
 _define("reduce_sum", sum_, fold=reduction(np.sum, lambda a, b: a + b))

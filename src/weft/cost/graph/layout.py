@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from math import inf
 from typing import Final
 
 from weft.cost.graph.arithmetic import filled_part, multiply_cycles
 from weft.cost.plans.plan import Decision
+from weft.support.dtypes import i32
 from weft.targets import Target
+from weft.targets.instructions import dot_products
 
 PACKING_CYCLES: Final = 8.0
 """Cycles for each vector that is packed or unpacked: its part of a transposition in registers, loads, and stores."""
@@ -131,6 +134,16 @@ def blocked_cycles(c: Convolution, read: tuple[int, int], made: int, target: Tar
     return (
         multiply_cycles(c.products, c.bits, target) / used * (target.core.broadcast_slowdown if made <= lanes else 1.0)
     )
+
+
+def dot_product_cycles(c: Convolution, made: int, target: Target) -> float:
+    """Returns the cycles of a convolution of bytes that computes *made* channels, by dot products on channels in blocks.
+
+    Infinite where the target has no such instruction.
+    """
+    shapes = [i.dot for i in dot_products(target) if i.dot is not None and i.dot.sums is i32]
+    work = multiply_cycles(c.products, c.bits, target) / filled_part(made, target.lanes(c.bits))
+    return min([work * s.cycles / s.group for s in shapes], default=inf)
 
 
 def _filled_rows(width: int, lanes: int, target: Target) -> float:

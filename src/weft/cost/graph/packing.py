@@ -12,7 +12,9 @@ from typing import Final
 
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.support.dtypes import f32, i32
 from weft.targets import Target
+from weft.targets.instructions import dot_products
 
 VECTOR_TIMES: Final = {4: 1.0, 3: 1.02, 2: 1.08, 1: 1.35}
 """The time of a vector by the number of vectors in a row of a panel: the fewer there are, the more of it goes into loads."""
@@ -38,6 +40,27 @@ class Panel(Decision):
     columns: int
 
 
+GROUPING_CYCLES: Final = 0.5
+"""Cycles that packing a byte in groups of neighbours takes while a model runs."""
+
+BYTE_CYCLES: Final = 2.0
+"""The time of a multiply-add of integers in 32 bits, as a multiple of one of floats, conversions of bytes included."""
+
+
+@dataclass(frozen=True)
+class GroupedOperands(Decision):
+    """The form of a contraction of bytes: the types of its factors, the terms of a *group*, and the columns of a *panel*.
+
+    With a group of 0 it is computed in 32 bits as it is.
+    """
+
+    question = "the form of a product of bytes"
+    left: str = ""
+    right: str = ""
+    group: int = 0
+    panel: int = 0
+
+
 @dataclass(frozen=True)
 class RightOperand(Decision):
     """The form in which a product reads its right-hand matrix: "panels", "rows" as it is, or "untransposed" as it was before."""
@@ -53,6 +76,28 @@ def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
     return by_cost(
         [Candidate(Panel(lanes * v), -(-columns // (v * lanes)) * v * VECTOR_TIMES[v]) for v in VECTOR_TIMES]
     )
+
+
+def grouped_plans(
+    rows: int | None, columns: int, target: Target, *, is_packed: bool
+) -> list[Candidate[GroupedOperands]]:
+    """Returns the forms of a contraction of bytes of *rows*, None for many, by the cycles for each term of a column.
+
+    Packing counts unless the right factor *is_packed* while compiling.
+    """
+    many = 2 * FEWEST_ROWS if rows is None else rows
+    lanes = target.lanes(i32.bits)
+    found = [Candidate(GroupedOperands(), many * columns * BYTE_CYCLES / lanes)]
+    for i in dot_products(target):
+        shape = i.dot
+        if shape is None or shape.sums is f32:
+            continue
+        for v, time in VECTOR_TIMES.items():
+            wide = -(-columns // (v * lanes)) * v * lanes
+            each = many * wide * time * shape.cycles / (lanes * shape.group)
+            form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
+            found.append(Candidate(form, each + (0.0 if is_packed else GROUPING_CYCLES * columns)))
+    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
 
 
 def right_operand_plans(

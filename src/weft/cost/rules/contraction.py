@@ -79,7 +79,8 @@ class TileProblem:
     Where *open_row* the row's size is a guess, and a tile has few of them; so may that of the last axis be, by *open_last*, and
     the columns', by *open_column*. The *outer_row* is another axis of which a tile may hold several, with all of the row. The
     right factor has *right_bytes* in all, for whatever other axes it has, too, and none where nothing is multiplied; in the left
-    one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own.
+    one, rows are *left_stride* bytes apart. Where rows are *shared* by both factors, each has a right factor of its own. A step
+    for a vector of sums takes as long as *cycles* multiply-adds, and all of them *temporaries* registers.
     """
 
     row: int
@@ -94,6 +95,8 @@ class TileProblem:
     right_bytes: int = 0
     left_stride: int = 0
     shared: bool = False
+    cycles: float = 1.0
+    temporaries: int = 1
 
     @property
     def reuses(self) -> bool:
@@ -178,7 +181,7 @@ def _tiles_that_fit(p: TileProblem, width: int, target: Target) -> Iterator[Tile
     for c in [c for c in columns if _may_cut(p, c) and vectors * c <= 6]:
         for r, o in rows:
             operands = c * vectors if r * o > 1 and not p.shared else 0  # operands used once take no register
-            if r * o * c * vectors + operands + 1 > target.isa.vector_registers - 1:
+            if r * o * c * vectors + operands + p.temporaries > target.isa.vector_registers - 1:
                 break
             yield Tile(r, c, width, o)
 
@@ -244,7 +247,7 @@ def _tile_cost(p: TileProblem, rows: int, vectors: int, target: Target) -> float
     panel = read * target.isa.vector_bits // 8  # bytes of the right factor in each step
     is_far = p.reuses and panel * p.depth > target.caches.l2 * L2_SHARE
     step = Demand(
-        arithmetic=fma_cycles(sums, target),
+        arithmetic=fma_cycles(sums * p.cycles, target),
         loads=load_cycles((rows if p.right_bytes else 0) + read, target),
         chain=target.core.fma_latency,
         l2=l2_cycles(panel, target) if panel * p.depth > target.caches.l1 else 0.0,

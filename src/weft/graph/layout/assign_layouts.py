@@ -24,6 +24,7 @@ from weft.cost import (
     blocked_cycles,
     by_cost,
     depthwise_cycles,
+    dot_product_cycles,
     group_blocks,
     grouped_cycles,
     input_block,
@@ -40,7 +41,7 @@ from weft.graph.layout.channel_blocks import fills_up, is_pointwise
 from weft.graph.layout.pbqp import Costs, Edge, pick_cheapest, solve
 from weft.graph.layout.winograd_plans import best_by_winograd, layer_of, part_of_whole
 from weft.ir import Const, as_expr
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i32
 from weft.targets import Target
 
 _PLAIN, _BOTH, _BLOCKED, _BLOCKED_TOO = range(4)
@@ -149,9 +150,12 @@ class _Problem:
         if not n.operator.is_convolution:
             filled = _channels(n.output) % output_block(_channels(n.output), lanes) == 0
             return 0.0 if filled or fills_up(n) else inf
-        x, group = n.inputs[0], n.attribute("group")
+        x = n.inputs[0]
         assert x is not None  # a convolution has an input
         read, made, c = _channels(x), _channels(n.output), _convolution(n)
+        if n.output.dtype is i32:
+            return dot_product_cycles(c, made, self.target)
+        group = n.attribute("group")
         if _is_depthwise(n):
             return depthwise_cycles(c, made, output_block(made, lanes), self.target)
         if group > 1:

@@ -9,9 +9,18 @@ Georganas et al., "Anatomy of high-performance deep learning convolutions on SIM
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
-from weft.cost import Planner, group_blocks, input_block, output_block
+from weft.cost import (
+    GroupedOperands,
+    Planner,
+    group_blocks,
+    grouped_plans,
+    input_block,
+    output_block,
+    subject_of,
+)
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map
 from weft.graph.layout.assign_layouts import nodes_in_blocks
@@ -101,6 +110,26 @@ class _Layouts:
             return self._padded_groups(new, node, inputs, blocks, attributes)
         weight = new.add("pack_conv_weight", [w], name=f"{w.name}_packed", in_block=blocks[0], out_block=blocks[1])
         return self._contract(new, node, inputs, "conv2d_blocked", weight, blocks, attributes)
+
+    def integer_conv(self, new: Graph, node: Node, inputs: Inputs) -> Value | None:
+        """Returns the convolution of bytes in blocks, by dot products of neighbouring channels."""
+        x, w, zero = (*inputs, None)[:3]
+        if x is None or not isinstance(w, Constant) or not isinstance(x.shape[1], Const):
+            return None
+        channels, made = _int(x.shape[1]), _int(w.shape[0])
+        plans = partial(grouped_plans, None, made, is_packed=True)
+        group = self.planner.decide(subject_of(node.output.name), GroupedOperands, plans).group
+        if group == 0:
+            return None
+        lanes = self.lanes(node.output.dtype)
+        block = self.block_of.get(x, min(lanes, -(-channels // group) * group))
+        if block % group:
+            return None
+        packing: dict[str, Any] = {"in_block": block, "out_block": lanes, "group": group}
+        weight = new.add("pack_conv_weight_groups", [w], name=f"{w.name}_packed", **packing)
+        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        twin = _add_twin(new, node, "conv2d_grouped", [self.blocked(new, x, block), weight, zero], **window)
+        return self.plain(new, twin, made, node)
 
     def _padded_groups(
         self, new: Graph, node: Node, inputs: Inputs, blocks: tuple[int, int], attributes: dict[str, Any]
@@ -260,6 +289,7 @@ Blocked: TypeAlias = Callable[[_Layouts, Graph, Node, Inputs], Value | None]
 
 _RULES: Final[dict[str, Blocked]] = {
     "conv2d": _Layouts.conv,
+    "conv2d_integer": _Layouts.integer_conv,
     "conv_transpose2d": _Layouts.conv_transpose,
     "concat": _Layouts.concatenated,
 }

@@ -28,6 +28,8 @@ from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_planner
 from weft.graph.passes.merge_axes import merge_axes
 from weft.graph.passes.pack_matrices import pack_matrices
+from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
+from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -61,6 +63,9 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("replace_empty_tensors", alone(replace_empty_tensors)),
     # before any pass that costs time for each node
     Pass("eliminate_dead_code", alone(eliminate_dead_code)),
+    # weights are still the model's bytes, which folding would dequantise
+    Pass("fold_dequantization", alone(fold_dequantization), 1, exact=False),
+    Pass("choose_dot_products", with_planner(choose_dot_products), 2),
     # shapes and scales that the model computes are constants for the patterns of all later passes
     Pass("fold_constants", with_evaluator(fold_constants), 1),
     # on the model's own indices, while the nodes that use them are still the model's; folded ones were checked by folding

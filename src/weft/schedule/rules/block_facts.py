@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.cost import elements, size_of
-from weft.ir import ONE, Add, Const, Expr, FloorDiv, FloorMod, Mul, Select, Var, free_vars, linear_terms
+from weft.ir import ONE, Add, Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, Var, free_vars, linear_terms
 from weft.loop import Axis, AxisKind, Block, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, the_block
@@ -50,21 +50,53 @@ class Contraction:
 def contraction_of(block: Block) -> Contraction | None:
     """Returns the factors of a block that is a sum of products of two loads; None for any other.
 
-    In a reduction that was split with a remainder, the added product may be under a condition.
+    In a reduction that was split with a remainder, the added product may be under a condition. The factors of a dot product
+    (`grouped_terms`) are converted to the type of the sum.
     """
+    body, product = block.body, _product(block)
+    if product is None or not isinstance(body, Store):
+        return None
+    last = body.indices[-1] if body.indices else ONE
+    if not isinstance(product.a, Load) or not isinstance(product.b, Load):
+        return _dot_product(block, product, last)
+    if isinstance(last, Var) and reads_along(product.a, last) and not reads_along(product.b, last):
+        return Contraction(product.b, product.a)
+    return Contraction(product.a, product.b)
+
+
+def _product(block: Block) -> Mul | None:
+    """Returns the product that a block adds up; None for any other block."""
     body = block.body
     if not is_reduction(block) or not isinstance(body, Store):
         return None
     value = body.value.then if isinstance(body.value, Select) else body.value
     if not isinstance(value, Add) or (isinstance(body.value, Select) and body.value.other is not value.a):
         return None
-    product = value.b
-    if not isinstance(product, Mul) or not isinstance(product.a, Load) or not isinstance(product.b, Load):
+    return value.b if isinstance(value.b, Mul) else None
+
+
+def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
+    """Returns the factors of a dot product in groups of neighbouring terms, that with the columns in groups as *right*."""
+    loads = [f.a for f in (product.a, product.b) if isinstance(f, Cast) and isinstance(f.a, Load)]
+    terms = reduce_axes(block)[-1]
+    if len(loads) < 2 or not isinstance(terms.extent, Const) or not all(reads_along(x, terms.var) for x in loads):
         return None
-    last = body.indices[-1]
-    if isinstance(last, Var) and reads_along(product.a, last) and not reads_along(product.b, last):
-        return Contraction(product.b, product.a)
-    return Contraction(product.a, product.b)
+    for right, left in (loads, loads[::-1]):
+        in_columns = right.indices[-2:] == (last, terms.var) and right.buffer.shape[-1] is terms.extent
+        if in_columns and isinstance(last, Var) and not uses_axis(left, last):
+            return Contraction(left, right)
+    return None
+
+
+def grouped_terms(block: Block) -> Axis | None:
+    """Returns the axis over the terms of a group, where *block* sums products of narrow elements in groups of neighbours.
+
+    Such is the form of a dot-product instruction: in each group, the columns of the right factor stand one after another.
+    """
+    found = contraction_of(block)
+    if found is None or found.left.buffer.dtype is block.writes[0].buffer.dtype:
+        return None
+    return reduce_axes(block)[-1]
 
 
 def uses_axis(load: Load, var: Var) -> bool:

@@ -24,6 +24,7 @@ from weft.loop import Block, Program
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.rules.block_facts import block_of, is_reduction, is_tileable, reduce_axes
 from weft.schedule.rules.cpu.contractions.contraction import schedule_tiled
+from weft.schedule.rules.cpu.contractions.dot_product import dot_instruction, schedule_dot
 from weft.schedule.rules.cpu.contractions.gemv import gemv_matrix, schedule_gemv
 from weft.schedule.rules.cpu.contractions.k_blocking import depth_problem, schedule_k_blocked
 from weft.schedule.rules.cpu.contractions.sketch import schedule_sketch
@@ -66,7 +67,9 @@ def carry_out(program: Program, p: Planner) -> Schedule:
         block = block_of(s, ref)
         if ref in placed or one_pass or not is_reduction(block):
             continue
-        if is_tileable(s, ref):
+        if instruction := dot_instruction(ref, block, p):
+            placed |= schedule_dot(s, ref, p, instruction)
+        elif is_tileable(s, ref):
             placed |= RULES[_rule(s, ref, p)](s, ref, p)
         elif is_strided_along(block):
             placed |= schedule_window(s, ref, p)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.support.dtypes import i8, i32
+from weft.targets.instructions.tensor_intrinsic import DotProduct, TensorIntrinsic
 
 _PARAMETERS = (
     'C: buffer("global", i32[4], strides=(1,)), A: buffer("global", i8[4], strides=(1,)),'
@@ -23,4 +24,4 @@ def implementation({_PARAMETERS}):
     C[ramp(0, 1, 4)] = dot(C[ramp(0, 1, 4)], row, columns[ramp(0, 1, 16)])
 """
 
-ARM: Final = (TensorIntrinsic("arm.dot_i8i8_4x4", _SDOT, ("neon", "dotprod")),)
+ARM: Final = (TensorIntrinsic("arm.dot_i8i8_4x4", _SDOT, ("neon", "dotprod"), DotProduct(i8, i8, i32, 4, 4)),)

@@ -8,7 +8,7 @@ from weft.loop import declare_effects
 from weft.targets.instructions.arm import ARM
 from weft.targets.instructions.gemm_unit import GEMM_UNIT
 from weft.targets.instructions.interleaving import PORTABLE
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.targets.instructions.tensor_intrinsic import DotProduct, TensorIntrinsic
 from weft.targets.instructions.x86 import X86
 from weft.targets.target import Target
 
@@ -21,3 +21,13 @@ for _known in INTRINSICS.values():
 def intrinsics_of(target: Target) -> tuple[TensorIntrinsic, ...]:
     """Returns the tensor instructions that *target* has."""
     return tuple([i for i in INTRINSICS.values() if i.is_on(target)])
+
+
+def dot_products(target: Target) -> tuple[TensorIntrinsic, ...]:
+    """Returns the dot products that *target* has on its widest vectors, the fastest first."""
+    found = [(i.dot.cycles, i) for i in intrinsics_of(target) if i.dot is not None and _is_widest(i.dot, target)]
+    return tuple([i for _, i in sorted(found, key=lambda x: x[0])])
+
+
+def _is_widest(shape: DotProduct, target: Target) -> bool:
+    return shape.lanes == target.lanes(shape.sums.bits)

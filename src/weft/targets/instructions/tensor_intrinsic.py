@@ -36,6 +36,7 @@ from weft.loop import (
     statements,
     verify,
 )
+from weft.support.dtypes import DType
 from weft.support.errors import VerifyError
 from weft.targets.target import Target
 
@@ -43,13 +44,33 @@ ORDINARY: frozenset[str] = frozenset({"global", "local", "register"})
 """The scopes that plain loads and stores reach."""
 
 
+@dataclass(frozen=True)
+class DotProduct:
+    """The shape of a dot product: *lanes* sums of *group* products each, of a row's elements *a* and the columns' *b*.
+
+    It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns.
+    """
+
+    a: DType
+    b: DType
+    sums: DType
+    lanes: int
+    group: int
+    cycles: float = 1.0
+    temporaries: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class TensorIntrinsic:
-    """A tensor instruction: the text of two functions, and LLVM's names of the features that it needs."""
+    """A tensor instruction: the text of two functions, and LLVM's names of the features that it needs.
+
+    One that multiplies a row by columns has the shape of that in *dot*.
+    """
 
     name: str
     text: str
     features: tuple[str, ...] = ()
+    dot: DotProduct | None = None
 
     @cached_property
     def program(self) -> Program:

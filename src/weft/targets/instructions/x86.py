@@ -1,4 +1,4 @@
-"""Dot products of x86: AVX-512 VNNI and BF16, and equivalent code for AVX2 alone.
+"""Dot products of x86: AVX-512 VNNI and BF16, AVX-VNNI, and equivalent code for AVX2 and AVX-512 alone.
 
 Each multiplies a few neighbouring elements of a row of A, broadcast, with as many of each of 8 or 16 columns of B, which lie
 side by side: B has been packed `[column][k]`. Sums of integers are exact. Those of bf16 round as `ir.Dot` says with BF16; with
@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.support.dtypes import bf16, f32, i8, i32, u8
+from weft.targets.instructions.tensor_intrinsic import DotProduct, TensorIntrinsic
+
+PAIRS_CYCLES: Final = 4.0
+"""The multiply-adds that a dot product of bytes takes as long as, where it is made of products of 16-bit pairs: two of these with
+an addition each."""
+
+PAIRS_TEMPORARIES: Final = 6
+"""Registers that it needs beside sums and operands: two halves of a row and of a column, and a mask."""
 
 _PARAMETERS = (
     'C: buffer("global", {c}[{n}], strides=(1,)), A: buffer("global", {a}[{g}], strides=(1,)),'
@@ -30,12 +38,14 @@ def implementation({_PARAMETERS}):
 """
 _BYTES_IN_PAIRS = f"""
 def implementation({_PARAMETERS}):
-    columns = view(B, 0, i8[32])
-    row = let(reinterpret(i16x16, broadcast(reinterpret(i32, A[ramp(0, 1, 4)]), 8)))
-    pairs = let(reinterpret(i16x16, columns[ramp(0, 1, 32)]))
-    even = let(dot(C[ramp(0, 1, 8)], row & broadcast(i16(255), 16), (pairs << broadcast(i16(8), 16)) >> broadcast(i16(8), 16)))
-    odd = let(row >> broadcast(i16(8), 16) & broadcast(i16(255), 16))
-    C[ramp(0, 1, 8)] = dot(even, odd, pairs >> broadcast(i16(8), 16))
+    columns = view(B, 0, i8[{{lanes}}])
+    row = let(reinterpret(i16x{{pairs}}, broadcast(reinterpret(i32, A[ramp(0, 1, 4)]), {{n}})))
+    pairs = let(reinterpret(i16x{{pairs}}, columns[ramp(0, 1, {{lanes}})]))
+    byte = let(broadcast(i16(8), {{pairs}}))
+    low = let(broadcast(i16(255), {{pairs}}))
+    even = let(dot(C[ramp(0, 1, {{n}})], row & low, (pairs << byte) >> byte))
+    odd = let(row >> byte & low)
+    C[ramp(0, 1, {{n}})] = dot(even, odd, pairs >> byte)
 """
 _HALVES_WIDENED = f"""
 def implementation({_PARAMETERS}):
@@ -49,15 +59,24 @@ def implementation({_PARAMETERS}):
 """
 
 
-def _dot(name: str, implementation: str, features: tuple[str, ...], **types: str | int) -> TensorIntrinsic:
-    n, g = int(types["n"]), int(types["g"])
-    text = (_SEMANTICS + implementation).format(lanes=n * g, **types)
-    return TensorIntrinsic(name, text, features)
+def _dot(implementation: str, features: tuple[str, ...], shape: DotProduct, name: str = "") -> TensorIntrinsic:
+    """Declares a dot product; *name* tells it from others of its shape."""
+    n, g = shape.lanes, shape.group
+    types = {"a": shape.a, "b": shape.b, "c": shape.sums, "n": n, "g": g, "lanes": n * g, "pairs": n * g // 2}
+    text = (_SEMANTICS + implementation).format(**types)
+    kind = "bf16" if shape.a is bf16 else f"{shape.a}{shape.b}"
+    return TensorIntrinsic(f"x86.dot_{kind}_{n}x{g}{name}", text, features, shape)
+
+
+def _bytes(lanes: int, cycles: float = 1.0, temporaries: int = 1) -> DotProduct:
+    return DotProduct(u8, i8, i32, lanes, 4, cycles, temporaries)
 
 
 X86: Final = (
-    _dot("x86.dot_u8i8_16x4", _NATIVE, ("avx512vnni", "avx512vl"), n=16, g=4, a="u8", b="i8", c="i32"),
-    _dot("x86.dot_u8i8_8x4", _BYTES_IN_PAIRS, ("avx2",), n=8, g=4, a="u8", b="i8", c="i32"),
-    _dot("x86.dot_bf16_16x2", _NATIVE, ("avx512bf16", "avx512vl"), n=16, g=2, a="bf16", b="bf16", c="f32"),
-    _dot("x86.dot_bf16_8x2", _HALVES_WIDENED, ("avx2",), n=8, g=2, a="bf16", b="bf16", c="f32"),
+    _dot(_NATIVE, ("avx512vnni", "avx512vl"), _bytes(16)),
+    _dot(_BYTES_IN_PAIRS, ("avx2",), _bytes(8, PAIRS_CYCLES, PAIRS_TEMPORARIES)),
+    _dot(_NATIVE, ("avxvnni",), _bytes(8), "_vnni"),
+    _dot(_BYTES_IN_PAIRS, ("avx512bw",), _bytes(16, PAIRS_CYCLES, PAIRS_TEMPORARIES), "_pairs"),
+    _dot(_NATIVE, ("avx512bf16", "avx512vl"), DotProduct(bf16, bf16, f32, 16, 2)),
+    _dot(_HALVES_WIDENED, ("avx2",), DotProduct(bf16, bf16, f32, 8, 2, 4.0, 5)),
 )

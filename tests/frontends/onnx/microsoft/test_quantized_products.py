@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnxruntime.quantization import QuantType
+from onnx import numpy_helper
+from onnxruntime.quantization import QuantFormat, QuantType
 from tests.frontends.onnx.microsoft.contrib_nodes import check_equal, contrib_model, integers
 from tests.frontends.onnx.microsoft.quantized_resnet import images, quantized, small_resnet
 from tests.frontends.onnx.nodes import Array, by_runtime, floats
@@ -72,6 +73,18 @@ def test_quantize_and_dequantize() -> None:
     feeds = {"x": integers(np.uint8, (3, 4))}
     weights: Weights = {"s": steps(4), "z": integers(np.uint8, (4,), 1)}
     check_equal(contrib_model("DequantizeLinear", "x s z", feeds, weights, axis=1), feeds)
+
+
+@pytest.mark.parametrize("activations", [QuantType.QUInt8, QuantType.QInt8])
+def test_network_between_quantizations(activations: QuantType, tmp_path: Path) -> None:
+    """The same with its tensors quantised and dequantised between floating-point operators: within one quantum."""
+    model = quantized(small_resnet(), tmp_path, activations, QuantFormat.QDQ)
+    last = next(n for n in model.graph.node if n.output[0] == "y")
+    quantum = next(numpy_helper.to_array(t) for t in model.graph.initializer if t.name == last.input[1])
+    compiled = weft.compile(model)
+    for x in images(2):
+        [wanted] = by_runtime(model, {"x": x})
+        assert np.abs(compiled(x) - wanted).max() <= 1.001 * quantum
 
 
 @pytest.mark.parametrize("activations", [QuantType.QUInt8, QuantType.QInt8])

@@ -42,6 +42,7 @@ from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch_streams, prefetch_window_steps
 from weft.schedule.schedule import Schedule
+from weft.targets.instructions import INTRINSICS
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
@@ -51,12 +52,19 @@ def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
 
 
 def tile_nest(
-    s: Schedule, ref: BlockRef, finish: BlockRef, loops: Sequence[LoopRef | None], p: Planner, share: bool = True
+    s: Schedule,
+    ref: BlockRef,
+    finish: BlockRef,
+    loops: Sequence[LoopRef | None],
+    p: Planner,
+    share: bool = True,
+    instruction: str = "",
 ) -> set[BlockRef]:
     """Tiles a reduction in the nest of its epilogue *finish*, which may be inside other loops; returns both.
 
     *loops* has the nest's loop for each spatial axis of the reduction, None where the nest has a single value of it. With
-    *share*, the loops outside the tiles run in parallel; only then is padding skipped.
+    *share*, the loops outside the tiles run in parallel; only then is padding skipped. With an *instruction*, a dot product,
+    that computes a vector of sums.
     """
     block = block_of(s, ref)
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
@@ -66,19 +74,23 @@ def tile_nest(
     near = _is_by_rows(ref, block, parts, roles, p)
     if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
         roles = Roles(roles.row, None, roles.outer_row)
-    tile = _tile(ref, block, parts, roles, p)
+    tile = _tile(ref, block, parts, roles, p, instruction)
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=lanes)
     s.set_scope(ref, "register")
-    innermost = _schedule_tile(s, ref, around + len(outer), parts, roles)
+    columns: LoopRef | None = None
+    if instruction:
+        innermost, columns = schedule_dot_tile(s, ref, around + len(outer), _column_axis(parts, roles), lanes)
+    else:
+        innermost = _schedule_tile(s, ref, around + len(outer), parts, roles)
     for piece in inner:
         s.unroll(piece)
     s.vectorize(last)
     inside = len(s.loops(ref)) - around - len(outer)
     sums = tile.sums(lanes)
-    skipped = skipping(s, ref, outer, sums, p) if share and not near else None
+    skipped = skipping(s, ref, outer, sums, p) if share and not near and not instruction else None
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
@@ -87,6 +99,8 @@ def tile_nest(
     prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
     if skipped is None:
         prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)
+    if columns is not None:
+        s.tensorize(columns, instruction)
     copies = set() if skipped is None else skip_padding(s, ref, skipped)
     return {ref, finish, *copies}
 
@@ -161,14 +175,20 @@ def _order(block: Block, found: Contraction, parts: Sequence[Part], roles: Roles
     )
 
 
-def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner) -> Tile:
+def _column_axis(parts: Sequence[Part], roles: Roles) -> Var | None:
+    """Returns the axis of which a tile holds several columns, if there is one."""
+    return None if roles.column is None else parts[roles.column].axis.var
+
+
+def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner, instruction: str) -> Tile:
     row, column, outer = (parts[n].extent if n is not None else ONE for n in (roles.row, roles.column, roles.outer_row))
     found, written = contraction_of(block), block.writes[0].buffer
+    shape = INTRINSICS[instruction].dot if instruction else None
     problem = TileProblem(
         row=size_of(row),
         column=size_of(column),
         last=parts[-1].size,
-        depth=elements(reduce_axes(block)),
+        depth=elements(reduce_axes(block)) // (1 if shape is None else shape.group),
         element_bytes=written.dtype.bytes,
         open_row=not isinstance(row, Const),
         open_column=not isinstance(column, Const),
@@ -177,6 +197,8 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         shared=roles.shared,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
+        cycles=1.0 if shape is None else shape.cycles,
+        temporaries=1 if shape is None else shape.temporaries,
     )
     return p.decide(ref.name, Tile, lambda m: tile_plans(problem, m))
 
@@ -209,13 +231,36 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
     reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
-    columns = loops_of_axis(s, ref, spatial[:-1], parts[roles.column].axis.var) if roles.column is not None else []
+    column = _column_axis(parts, roles)
+    columns = [] if column is None else loops_of_axis(s, ref, spatial[:-1], column)
     spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
     s.reorder([*reduced, *spatial])
     start = s.decompose_reduction(ref, reduced[0])
     unroll_tile(s, list(s.loops(start))[depth:])
     unroll_tile(s, spatial)
     return reduced[-1]
+
+
+def schedule_dot_tile(
+    s: Schedule, ref: BlockRef, depth: int, column: Var | None, lanes: int
+) -> tuple[LoopRef, LoopRef]:
+    """Orders the loops of a tile of dot products: groups of terms outside, then rows, columns, and vectors of *lanes* sums.
+
+    Returns the innermost loop over groups, and the loop over the columns of one instruction, which the terms of a group are in.
+    """
+    loops = list(s.loops(ref))[depth:]
+    *groups, terms = loops_of(s, ref, loops, AxisKind.REDUCE)
+    groups = groups or [s.add_unit_loop(ref)]
+    *rows, last = [f for f in loops if f is not terms and f not in groups]
+    columns = [] if column is None else loops_of_axis(s, ref, rows, column)
+    vectors, lane = s.split(last, [None, lanes])
+    tile = [*[f for f in rows if f not in columns], *columns, vectors]
+    s.reorder([*groups, *tile, lane, terms])
+    start = s.decompose_reduction(ref, groups[0])
+    unroll_tile(s, list(s.loops(start))[depth:])
+    for piece in tile:
+        s.unroll(piece)
+    return groups[-1], lane
 
 
 def unroll_tile(s: Schedule, spatial: Sequence[LoopRef]) -> None:

@@ -1,0 +1,223 @@
+"""Quantised and half-precision models: their time, and how near their results are to those of ONNX Runtime.
+
+    .venv/bin/python benchmarks/low_precision.py                     all models
+    .venv/bin/python benchmarks/low_precision.py qdq mlp_dynamic     those whose names contain one of these
+    .venv/bin/python benchmarks/low_precision.py --peak              the product of bytes beside the rate of the instruction
+
+The models are networks of this benchmark, quantised by `onnxruntime.quantization` with random calibration data, or built here.
+Both engines run in turns in this process with one thread; times are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_dynamic,
+    quantize_static,
+)
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+import weft
+from weft.cli.demo_models import resnet18
+from weft.cli.onnx_builder import GraphBuilder, gemm, linear
+
+TURN = 0.02
+"""Seconds of processor time that a turn takes at least."""
+
+Feed = dict[str, np.ndarray]
+
+
+def mlp(rows: int = 64, width: int = 1024) -> onnx.ModelProto:
+    g = GraphBuilder("mlp")
+    x = g.input("x", (rows, width))
+    for _ in range(2):
+        x = g.op("Relu", gemm(g, x, (width, width)))
+    g.output(gemm(g, x, (width, width)), "y")
+    return g.model()
+
+
+def encoder(layers: int = 12, tokens: int = 128, heads: int = 12, width: int = 768) -> onnx.ModelProto:
+    """The encoder of BERT base: `x` [1, tokens, width] -> `y`."""
+    g = GraphBuilder("encoder")
+    x, depth = g.input("x", (1, tokens, width)), width // heads
+    for _ in range(layers):
+        parts = []
+        for turned in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]):
+            rows = g.op("Reshape", linear(g, x, (width, width)), g.int64s([1, tokens, heads, depth]))
+            parts.append(g.op("Transpose", rows, perm=turned))
+        scores = g.op("Mul", g.op("MatMul", parts[0], parts[1]), g.scalar(depth**-0.5))
+        mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), parts[2])
+        joined = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.int64s([1, tokens, width]))
+        x = _norm(g, g.op("Add", x, linear(g, joined, (width, width))), width)
+        y = linear(g, x, (width, 4 * width))
+        y = g.op("Mul", y, g.op("Add", g.op("Erf", g.op("Mul", y, g.scalar(0.5**0.5))), g.scalar(1.0)))
+        y = linear(g, g.op("Mul", y, g.scalar(0.5)), (4 * width, width))
+        x = _norm(g, g.op("Add", x, y), width)
+    g.output(x, "y")
+    return g.model()
+
+
+def _norm(g: GraphBuilder, x: str, width: int) -> str:
+    return g.op(
+        "LayerNormalization", x, g.uniform((width,), 0.8, 1.2), g.normal((width,), 0.05), axis=-1, epsilon=1e-12
+    )
+
+
+def matmul_integer(size: int) -> onnx.ModelProto:
+    rng = np.random.default_rng(0)
+    weight = numpy_helper.from_array(rng.integers(-128, 128, (size, size)).astype(np.int8), "w")
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.UINT8, (size, size))
+    y = helper.make_tensor_value_info("y", TensorProto.INT32, (size, size))
+    return _model(helper.make_graph([node], "matmul_integer", [x], [y], [weight]))
+
+
+def matmul_n_bits(rows: int, depth: int = 4096, columns: int = 4096, bits: int = 4, block: int = 32) -> onnx.ModelProto:
+    rng, blocks = np.random.default_rng(0), depth // block
+    weight = rng.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8)
+    scales = rng.uniform(0.001, 0.003, columns * blocks).astype(np.float32)
+    given = [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(scales, "s")]
+    sizes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **sizes)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (rows, depth))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (rows, columns))
+    return _model(helper.make_graph([node], "matmul_n_bits", [x], [y], given))
+
+
+def _model(graph: onnx.GraphProto) -> onnx.ModelProto:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+class _Calibration(CalibrationDataReader):  # type: ignore[misc]
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.feeds: Iterator[Feed] = iter([inputs_of(model, seed) for seed in range(4)])
+
+    def get_next(self) -> Feed | None:
+        return next(self.feeds, None)
+
+
+def static(model: Callable[[], onnx.ModelProto], **options: Any) -> onnx.ModelProto:
+    return _through_files(
+        model(), lambda a, b, m: quantize_static(a, b, _Calibration(m), weight_type=QuantType.QInt8, **options)
+    )
+
+
+def dynamic(model: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
+    return _through_files(model(), lambda a, b, _: quantize_dynamic(a, b, weight_type=QuantType.QInt8))
+
+
+def half(model: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
+    """The model with float32 made float16, its inputs and outputs too."""
+    made = onnx.shape_inference.infer_shapes(model())
+    for t in made.graph.initializer:
+        if t.data_type == TensorProto.FLOAT:
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float16), t.name))
+    for v in (*made.graph.input, *made.graph.output):
+        v.type.tensor_type.elem_type = TensorProto.FLOAT16
+    del made.graph.value_info[:]
+    return made
+
+
+def _through_files(model: onnx.ModelProto, quantise: Callable[[str, str, onnx.ModelProto], None]) -> onnx.ModelProto:
+    with tempfile.TemporaryDirectory() as folder:
+        given, prepared, made = (str(Path(folder) / f"{n}.onnx") for n in ("given", "prepared", "made"))
+        onnx.save(model, given)
+        quant_pre_process(given, prepared)
+        quantise(prepared, made, model)
+        return onnx.load(made)
+
+
+STATIC = {"activation_type": QuantType.QUInt8, "quant_format": QuantFormat.QDQ}
+SIGNED = {"activation_type": QuantType.QInt8, "quant_format": QuantFormat.QDQ, "per_channel": True}
+OPERATORS = {"activation_type": QuantType.QUInt8, "quant_format": QuantFormat.QOperator}
+MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "resnet18_qdq_u8s8": partial(static, resnet18, **STATIC),
+    "resnet18_qdq_s8s8_per_channel": partial(static, resnet18, **SIGNED),
+    "resnet18_qoperator": partial(static, resnet18, **OPERATORS),
+    "resnet18_fp16": partial(half, resnet18),
+    "mlp_dynamic": partial(dynamic, mlp),
+    "bert_dynamic": partial(dynamic, encoder),
+    "matmul_integer_256": partial(matmul_integer, 256),
+    "matmul_integer_1024": partial(matmul_integer, 1024),
+    "matmul_4bits_row": partial(matmul_n_bits, 1),
+    "matmul_4bits_128_rows": partial(matmul_n_bits, 128),
+    "matmul_8bits_row": partial(matmul_n_bits, 1, bits=8),
+}
+
+
+def inputs_of(model: onnx.ModelProto, seed: int = 0) -> Feed:
+    rng, feed = np.random.default_rng(seed), Feed()
+    weights = {t.name for t in model.graph.initializer}
+    for v in model.graph.input:
+        shape = [d.dim_value for d in v.type.tensor_type.shape.dim]
+        dtype = helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type)
+        if v.name not in weights:
+            whole = dtype.kind in "iu"
+            feed[v.name] = (rng.integers(0, 256, shape) if whole else rng.standard_normal(shape)).astype(dtype)
+    return feed
+
+
+def difference(got: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference, as a part of the largest result."""
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
+
+
+def compare(name: str, rounds: int) -> None:
+    model = MODELS[name]()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    compiled, feed = weft.compile(model, threads=1), inputs_of(model)
+    runs: dict[str, Callable[[], Any]] = {"weft": lambda: compiled(**feed), "ort": lambda: session.run(None, feed)}
+    got, wanted = runs["weft"](), runs["ort"]()[0]
+    times: dict[str, list[float]] = {k: [] for k in runs}
+    for _ in range(rounds):
+        for k, run in runs.items():
+            times[k].append(seconds(run))
+    ms = {k: 1e3 * median(t) for k, t in times.items()}
+    ratio = median([a / b for a, b in zip(times["weft"], times["ort"], strict=True)])
+    print(
+        f"{name:32} weft {ms['weft']:9.3f} ms   ort {ms['ort']:9.3f} ms   ratio {ratio:5.2f}"
+        f"   difference {difference(np.asarray(got), wanted):.1e}",
+        flush=True,
+    )
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    """The processor time of one call, of as many as fill a turn."""
+    begin, calls = process_time(), 0
+    while calls == 0 or process_time() - begin < TURN:
+        run()
+        calls += 1
+    return (process_time() - begin) / calls
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of names of models")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    for name in MODELS:
+        if not options.names or any(part in name for part in options.names):
+            compare(name, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Which instruction of a target computes a dot product of narrow elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.cost.plans.plan import Candidate, Decision
+from weft.support.dtypes import DType
+from weft.targets import Target
+from weft.targets.instructions import dot_products
+
+UNFIT = 64.0
+"""Cycles for each vector of sums without an instruction: a loop over single products."""
+
+
+@dataclass(frozen=True)
+class DotInstruction(Decision):
+    """The tensor instruction for a dot product, by its name; empty for a loop over single products."""
+
+    question = "the instruction of a dot product"
+    name: str
+
+
+def dot_plans(
+    kinds: tuple[DType, DType, DType], columns: int, group: int, target: Target
+) -> Iterator[Candidate[DotInstruction]]:
+    """Yields the instructions of *target* for elements of two types summed in a third, *group* terms at a time.
+
+    *columns* stand side by side in a panel, whole vectors of them. The cycles are those of one vector of sums.
+    """
+    for i in dot_products(target):
+        shape = i.dot
+        assert shape is not None  # dot_products has no others
+        if (shape.a, shape.b, shape.sums) == kinds and shape.group == group and columns % shape.lanes == 0:
+            yield Candidate(DotInstruction(i.name), shape.cycles)
+    yield Candidate(DotInstruction(""), UNFIT)

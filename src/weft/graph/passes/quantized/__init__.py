@@ -1,0 +1,1 @@
+"""Passes over quantised tensors: integers that stand for `(q - zero) * scale`."""

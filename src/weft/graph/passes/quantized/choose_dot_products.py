@@ -1,0 +1,188 @@
+"""Computes contractions of bytes by the machine's dot products, on weights packed in groups of neighbouring terms.
+
+    matmul(a - za, b - zb)     becomes     matmul_grouped(a, pack_matrix_groups(b)) - za * sum(b) - zb * (sum(a) - K * za)
+
+The instructions multiply bytes of fixed signs as they lie. Bytes of the other sign have their highest bit flipped, which adds 128
+to them and to their zero point, and zero points become corrections by sums over the reduction: those of constant weights are
+computed once, and are zero where a weight less its zero point still fits a byte (Jacob et al., "Quantization and training of
+neural networks for efficient integer-arithmetic-only inference", CVPR 2018, section 2.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from weft.cost import GroupedOperands, Planner, grouped_plans, subject_of
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, is_known, known
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE, Const, Expr
+from weft.support.dtypes import DType, i8, i32, u8
+
+SIGN: Final = -i8.int_range[0]
+"""The number that flipping the highest bit of a byte adds to or takes from it, as signed and unsigned bytes."""
+
+
+def choose_dot_products(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with products and convolutions of bytes in the form of dot products, where the machine has these."""
+    return rewrite_graph(graph, _Grouping(planner).rewrite)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Bytes of the sign that an instruction takes, and their zero point in 32 bits; None for 0."""
+
+    q: Value
+    zero: Value | None
+
+
+class _Grouping:
+    """The bytes of each tensor with the other sign, made once for all of its users."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.flipped: dict[Value, Value] = {}
+
+    def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        """Returns what stands for a contraction of bytes; None for any other node."""
+        if node.op not in ("matmul", "conv2d") or node.output.dtype is not i32:
+            return None
+        a, b = centred(inputs[0]), centred(inputs[1])
+        if a is None or b is None:
+            return None
+        made = self._matmul(new, node, a, b) if node.op == "matmul" else self._convolution(new, node, inputs, a, b)
+        return None if made is None else [made]
+
+    def _matmul(self, new: Graph, node: Node, a: Centred, b: Centred) -> Value | None:
+        depth, columns = b.q.shape[-2] if b.q.rank > 1 else ONE, node.output.shape[-1] if node.output.rank else ONE
+        if b.q.rank < 2 or not isinstance(depth, Const) or not isinstance(columns, Const) or not _are_of_rows(a, b):
+            return None
+        rows = node.output.shape[-2] if a.q.rank > 1 else ONE
+        size, form = int(depth.value), self._form(node, b.q, rows, columns)
+        if form is None:
+            return None
+        x, w = self.left(new, a, form.left), self.right(new, b, form.right)
+        q = x.q
+        if size % form.group:
+            nothing = (0,) * (q.rank - 1)
+            q = new.add("pad", [q], pads=(*nothing, 0, *nothing, -size % form.group), source=node.source)
+        panels = new.add("pack_matrix_groups", [w.q], block=form.panel, group=form.group, name=f"{w.q.name}_packed")
+        product = new.add("matmul_grouped", [q, panels], columns=int(columns.value), source=node.source)
+        sums = new.add("sum_integers", [w.q], axes=(-2,), keepdims=a.q.rank > 1)
+        product = _less(new, product, x.zero, sums)
+        if w.zero is None:
+            return product
+        of_rows = new.add("sum_integers", [x.q], axes=(-1,), keepdims=True)
+        zeros = None if x.zero is None else new.add("mul", [x.zero, new.constant(np.asarray(size, np.int32))])
+        return _less(new, product, w.zero, of_rows if zeros is None else new.add("sub", [of_rows, zeros]))
+
+    def _convolution(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
+        """Returns a convolution of one group whose weights, less their zero points, fit bytes."""
+        if node.output.rank != 4 or node.attribute("group") != 1 or not isinstance(a.q.shape[1], Const):
+            return None
+        form = self._form(node, b.q, None, node.output.shape[1])
+        weight = None if form is None else centred_bytes(b, form.right)
+        if form is None or weight is None or (a.zero is not None and a.zero.rank):
+            return None
+        x = self.left(new, a, form.left)
+        zero = None
+        if x.zero is not None and any(node.attribute("pads")):
+            zero = new.add("cast", [x.zero], dtype=x.q.dtype)
+        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        sums = new.add("conv2d_integer", [x.q, weight, zero], source=node.source, **window)
+        bias = inputs[2] if len(inputs) > 2 else None
+        shift = None
+        if x.zero is not None:
+            of_filters = new.add("sum_integers", [weight], axes=(1, 2, 3), keepdims=False)
+            shift = new.add("mul", [of_filters, x.zero])
+        if bias is not None:
+            shift = new.add("neg", [bias]) if shift is None else new.add("sub", [shift, bias])
+        if shift is None:
+            return sums
+        return new.add("sub", [sums, new.add("reshape", [shift], shape=(*shift.shape, 1, 1))], source=node.source)
+
+    def _form(self, node: Node, b: Value, rows: Expr | None, columns: Expr) -> GroupedOperands | None:
+        """Decides on the form of a contraction with *b* on its right; None where it stays as it is."""
+        known_rows = int(rows.value) if isinstance(rows, Const) else None
+        width = int(columns.value) if isinstance(columns, Const) else 1
+        subject = subject_of(node.output.name)
+        is_packed = isinstance(b, Constant)
+        found = self.planner.decide(
+            subject, GroupedOperands, lambda m: grouped_plans(known_rows, width, m, is_packed=is_packed)
+        )
+        return found if found.group else None
+
+    def left(self, new: Graph, x: Centred, sign: str) -> _Factor:
+        """Returns a factor in bytes of the kind *sign*."""
+        return self._of_sign(new, x.q, x.zero, _BYTES[sign])
+
+    def right(self, new: Graph, x: Centred, sign: str) -> _Factor:
+        """Returns a factor in bytes of the kind *sign*, without a zero point where it is constant and fits them."""
+        whole = centred_bytes(x, sign)
+        return _Factor(whole, None) if whole is not None else self._of_sign(new, x.q, x.zero, _BYTES[sign])
+
+    def _of_sign(self, new: Graph, q: Value, zero: Value | None, dtype: DType) -> _Factor:
+        zero = None if known(zero) == 0 else zero
+        if q.dtype is dtype:
+            return _Factor(q, zero)
+        before = _before_flip(q)
+        if before is None and q not in self.flipped:
+            self.flipped[q] = flip_sign(new, q, dtype)
+        shift = SIGN if dtype is u8 else -SIGN
+        return _Factor(before if before is not None else self.flipped[q], shifted(new, zero, shift))
+
+
+_BYTES: Final = {"u8": u8, "i8": i8}
+
+
+def flip_sign(new: Graph, q: Value, dtype: DType) -> Value:
+    """Returns bytes with their highest bit flipped, as *dtype*: each stands for the number 128 above or below."""
+    bits = new.add("bit_cast", [q], dtype=u8) if q.dtype is not u8 else q
+    turned = new.add("bit_xor", [bits, new.constant(np.asarray(SIGN, np.uint8))])
+    return turned if dtype is u8 else new.add("bit_cast", [turned], dtype=dtype)
+
+
+def _before_flip(q: Value) -> Value | None:
+    """Returns the bytes that *q* are with their highest bit flipped; None if they are made otherwise."""
+    bits = (call_of("bit_cast", q) or (q,))[0]
+    flipped = call_of("bit_xor", bits)
+    is_flip = len(flipped) == 2 and known(flipped[1]) == SIGN and bits is not q
+    return flipped[0] if is_flip else None
+
+
+def shifted(new: Graph, zero: Value | None, by: int) -> Value:
+    """Returns a zero point, None for 0, with a number added."""
+    number = new.constant(np.asarray(by, np.int32))
+    return number if zero is None else new.add("add", [zero, number])
+
+
+def centred_bytes(x: Centred, sign: str) -> Constant | None:
+    """Returns a constant less its zero point in bytes of the kind *sign*; None where it is not known, or does not fit."""
+    if not isinstance(x.q, Constant) or not is_known(x.q) or (x.zero is not None and not is_known(x.zero)):
+        return None
+    dtype = _BYTES[sign]
+    if x.q.dtype is dtype and (x.zero is None or known(x.zero) == 0):
+        return x.q
+    low, high = dtype.int_range
+    whole = x.q.array.astype(np.int32)
+    if isinstance(x.zero, Constant):
+        if dtype is i8 and x.q.dtype is i8 and not x.zero.array.any():
+            return x.q
+        whole = whole - x.zero.array
+    fits = whole.size == 0 or (int(whole.min()) >= low and int(whole.max()) <= high)
+    return Constant(f"{x.q.name}_centred", whole.astype(dtype.numpy)) if fits else None
+
+
+def _are_of_rows(a: Centred, b: Centred) -> bool:
+    """Tells whether the zero points of a product are the same all along its reduction."""
+    left = a.zero is None or a.zero.rank == 0 or a.zero.shape[-1] is ONE
+    return left and (b.zero is None or b.zero.rank < 2 or b.zero.shape[-2] is ONE)
+
+
+def _less(new: Graph, v: Value, zero: Value | None, sums: Value) -> Value:
+    """Returns *v* less the product of a zero point and *sums*."""
+    return v if zero is None else new.add("sub", [v, new.add("mul", [sums, zero])])

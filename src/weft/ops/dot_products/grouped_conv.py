@@ -1,0 +1,118 @@
+"""Convolutions of bytes, summed in 32 bits: on channels as a model has them, and on blocks of them in groups of neighbours.
+
+Padding holds the zero point of the input, so that the padded image less its zero point is padded with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.ir import Expr, all_of, const, select
+from weft.ops.convolutions.conv import check_window, window_size
+from weft.ops.dot_products.grouped_matmul import accumulator_of, widened_product
+from weft.ops.output_channels import Contraction, along
+from weft.ops.registry import operator
+from weft.ops.shapes import check_shape, same_size, show_shape, sized
+from weft.support.errors import TypeMismatch
+from weft.te import Tensor, compute, reduce_axis, sum_
+
+Ints = Sequence[int]
+
+
+def pad_with(x: Tensor, pads: Ints, zero: Tensor | None) -> Tensor:
+    """Pads the dimensions from the third on with the scalar *zero*, or with 0: a number before each, then one after each."""
+    n = len(pads) // 2
+    if not any(pads):
+        return x
+    before, after = dict(enumerate(pads[:n], 2)), dict(enumerate(pads[n:], 2))
+    shape = sized(*[s + before.get(d, 0) + after.get(d, 0) for d, s in enumerate(x.shape)])
+
+    def padded(*i: Expr) -> Expr:
+        at = [v - before.get(d, 0) for d, v in enumerate(i)]
+        inside = [before[d] <= i[d] for d in before if before[d]] + [at[d] < x.shape[d] for d in after if after[d]]
+        return select(all_of(inside), x[tuple(at)], const(0, x.dtype) if zero is None else zero[()])
+
+    return compute(shape, padded, "pad", dtype=x.dtype)
+
+
+@operator("conv2d_integer", reads_bits=True, contraction=Contraction(1, along(0)))
+def conv2d_integer(
+    x: Tensor,
+    w: Tensor,
+    zero: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+) -> Tensor:
+    """Convolution of integers x [N, C, H, W] with w [OC, C, KH, KW] to [N, OC, H', W'] in 32 bits; padding holds *zero*."""
+    check_window("conv2d_integer", x.rank - 2, w.rank - 2, strides, pads, dilations)
+    if not same_size(x.shape[1], w.shape[1]):
+        raise TypeMismatch(f"conv2d_integer: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
+    _check_zero(x, zero)
+    p = pad_with(x, pads, zero)
+    outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
+    ic, ky, kx = (reduce_axis(w.shape[d], n) for d, n in enumerate(("ic", "ky", "kx"), 1))
+
+    def contraction(n: Expr, oc: Expr, oy: Expr, ox: Expr) -> object:
+        at = (n, ic, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1])
+        return sum_(widened_product(p[at], w[oc, ic, ky, kx]), [ic, ky, kx])
+
+    return compute((x.shape[0], w.shape[0], *outs), contraction, "conv2d_integer", dtype=accumulator_of(x.dtype))
+
+
+@operator("conv2d_grouped", reads_bits=True)
+def conv2d_grouped(
+    x: Tensor,
+    w: Tensor,
+    zero: Tensor | None = None,
+    *,
+    strides: Ints = (1, 1),
+    pads: Ints = (0, 0, 0, 0),
+    dilations: Ints = (1, 1),
+) -> Tensor:
+    """`conv2d_integer` of x [N, C/c, H, W, c] with w [OC/o, C/c, KH, KW, c/g, o, g] to [N, OC/o, H', W', o] in 32 bits.
+
+    Neighbouring channels are summed in groups of g, as dot-product instructions do.
+    """
+    group, block = w.shape[-1], x.shape[-1]
+    if not same_size(block, w.shape[4] * group) or not same_size(x.shape[1], w.shape[1]):
+        raise TypeMismatch(f"conv2d_grouped: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
+    _check_zero(x, zero)
+    p = pad_with(x, pads, zero)
+    oh = window_size(p.shape[2], w.shape[2], strides[0], dilations[0])
+    ow = window_size(p.shape[3], w.shape[3], strides[1], dilations[1])
+    icb, ky, kx, ic, t = (
+        reduce_axis(w.shape[d], n) for d, n in ((1, "icb"), (2, "ky"), (3, "kx"), (4, "ic"), (6, "t"))
+    )
+
+    def contraction(n: Expr, ocb: Expr, oy: Expr, ox: Expr, oc: Expr) -> object:
+        at = (n, icb, oy * strides[0] + ky * dilations[0], ox * strides[1] + kx * dilations[1], ic * group + t)
+        return sum_(widened_product(p[at], w[ocb, icb, ky, kx, ic, oc, t]), [icb, ky, kx, ic, t])
+
+    shape = (x.shape[0], w.shape[0], oh, ow, w.shape[5])
+    return compute(shape, contraction, "conv2d_grouped", dtype=accumulator_of(x.dtype))
+
+
+@operator("pack_conv_weight_groups", prepares=True)
+def pack_conv_weight_groups(w: Tensor, *, in_block: int, out_block: int, group: int) -> Tensor:
+    """[OC, IC, KH, KW] to [OC/o, IC/i, KH, KW, i/g, o, g]: read in order by `conv2d_grouped`, filled up with zeros."""
+    shape = sized(
+        -(-w.shape[0] // out_block), -(-w.shape[1] // in_block), *w.shape[2:], in_block // group, out_block, group
+    )
+
+    def packed(oo: Expr, ii: Expr, y: Expr, x: Expr, i: Expr, o: Expr, t: Expr) -> Expr:
+        oc, ic = oo * out_block + o, ii * in_block + i * group + t
+        inside = select(oc < w.shape[0], w[oc, ic, y, x], const(0, w.dtype))
+        return select(ic < w.shape[1], inside, const(0, w.dtype))
+
+    return compute(shape, packed, "pack_conv_weight_groups", dtype=w.dtype)
+
+
+def _check_zero(x: Tensor, zero: Tensor | None) -> None:
+    """Refuses a zero point that is no scalar of the type of *x*."""
+    if zero is None:
+        return
+    check_shape("the zero point of a convolution", zero.shape, ())
+    if zero.dtype is not x.dtype:
+        raise TypeMismatch(f"the zero point of {x.dtype} is to be {x.dtype}, not {zero.dtype}")

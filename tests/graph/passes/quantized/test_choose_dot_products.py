@@ -1,0 +1,166 @@
+"""Products of bytes in the form of dot products: signs, zero points, shapes, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.graph.checks import ops
+from tests.graph.oracle import Oracle
+from tests.graph.passes.quantized.quantized_graphs import centred, number, random_bytes, run_on_bytes, whole
+
+from weft.cost import Choosing
+from weft.graph import Graph, Value, verify_graph
+from weft.graph.passes.choose_layouts import choose_layouts
+from weft.graph.passes.fold_constants import fold_constants
+from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
+from weft.support.dtypes import DType, i8, i32, u8
+from weft.targets import Target, cpu
+
+UNSIGNED = cpu("avx2")
+"""A machine whose instruction takes unsigned bytes on its left."""
+
+SIGNED = cpu("sse4").having(features=("+dotprod", "+neon"), vector_bits=128)
+"""One that takes signed bytes on both sides."""
+
+Build = Callable[[Graph], Value]
+
+
+def made_of(build: Build, target: Target = UNSIGNED, layouts: bool = False) -> Graph:
+    """What the passes make of a graph, which means the same."""
+    g = Graph()
+    g.output(build(g), "y")
+    verify_graph(g)
+    made = fold_constants(choose_dot_products(g, Choosing(target)), Oracle())
+    if layouts:
+        made = fold_constants(choose_layouts(made, Choosing(target)), Oracle())
+    verify_graph(made)
+    for before, after in zip(run_on_bytes(g), run_on_bytes(made), strict=True):
+        np.testing.assert_array_equal(before, after)
+    return made
+
+
+def matmul(a: DType, b: DType, za: int | None, zb: int | None, rows: int = 3, depth: int = 8) -> Build:
+    def build(g: Graph) -> Value:
+        x, w = centred(g, g.input("x", (rows, depth), a), za), centred(g, whole(g, b, depth, 6), zb)
+        return g.add("matmul", [x, w])
+
+    return build
+
+
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize(("za", "zb"), [(None, None), (0, 0), (117, 0), (3, 90)])
+@pytest.mark.parametrize(("a", "b"), [(u8, i8), (i8, i8), (u8, u8), (i8, u8)])
+def test_signs_and_zero_points(a: DType, b: DType, za: int | None, zb: int | None, target: Target) -> None:
+    found = ops(made_of(matmul(a, b, za, zb), target))
+    assert "matmul" not in found
+    assert found.count("matmul_grouped") == 1
+    fits = b is i8 and not zb
+    assert ("sum_integers" in found) == (not fits), (
+        "rows are summed only for a zero point that does not fit the weights"
+    )
+    assert ("bit_xor" in found) == (a is not (u8 if target is UNSIGNED else i8))
+
+
+def test_weights_less_their_zero_point_are_bytes_where_they_fit() -> None:
+    def build(g: Graph) -> Value:
+        w = g.constant(random_bytes(i8, (8, 6)).astype(np.int16).clip(-60, 60).astype(np.uint8) + np.uint8(100), "w")
+        return g.add("matmul", [centred(g, g.input("x", (3, 8), u8), 0), centred(g, w, 100)])
+
+    assert ops(made_of(build)) in (["matmul_grouped"], ["matmul_grouped", "sub"])
+
+
+def test_zero_points_of_rows_and_columns() -> None:
+    def build(g: Graph) -> Value:
+        of_rows = g.constant(np.array([[3], [200], [0]], np.int32))
+        of_columns = g.constant(np.array([100, 0, -5, 7, -128, 127], np.int32))
+        return g.add(
+            "matmul", [centred(g, g.input("x", (3, 8), u8), of_rows), centred(g, whole(g, i8, 8, 6), of_columns)]
+        )
+
+    made_of(build)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 6, 9])
+def test_depths_that_are_no_whole_groups_are_padded(depth: int) -> None:
+    assert ("pad" in ops(made_of(matmul(u8, i8, 5, None, depth=depth)))) == bool(depth % 4)
+
+
+def test_both_factors_computed_and_batches() -> None:
+    def build(g: Graph) -> Value:
+        a, b = g.input("a", (2, 1, 400, 8), u8), g.input("b", (3, 8, 5), i8)
+        return g.add("matmul", [centred(g, a, 9), centred(g, b, 2)])
+
+    assert "pack_matrix_groups" in ops(made_of(build))
+
+
+def test_a_zero_point_that_is_computed() -> None:
+    def build(g: Graph) -> Value:
+        zero = g.add("cast", [g.input("z", (), u8)], dtype=i32)
+        x = centred(g, g.input("x", (1, 4, 5, 5), u8), zero)
+        return g.add("conv2d", [x, centred(g, whole(g, i8, 6, 4, 3, 3), 0)], pads=(1, 0, 1, 2))
+
+    made_of(build, layouts=True)
+
+
+def conv(a: DType, za: int, channels: int = 4, made: int = 6, bias: bool = True, **attributes: Any) -> Build:
+    def build(g: Graph) -> Value:
+        x = centred(g, g.input("x", (1, channels, 6, 7), a), za)
+        w = centred(g, whole(g, i8, made, channels, 3, 3), 0)
+        b = g.constant(np.arange(-made, made, 2, dtype=np.int32) * 999, "b") if bias else None
+        return g.add("conv2d", [x, w, b], pads=(1, 1, 1, 1), **attributes)
+
+    return build
+
+
+@pytest.mark.parametrize("target", [UNSIGNED, SIGNED])
+@pytest.mark.parametrize("a", [u8, i8])
+@pytest.mark.parametrize(
+    ("channels", "made", "attributes"), [(3, 16, {}), (8, 5, {"strides": (2, 2)}), (20, 33, {"dilations": (1, 2)})]
+)
+def test_convolutions(a: DType, channels: int, made: int, attributes: dict[str, Any], target: Target) -> None:
+    graph = made_of(conv(a, 77, channels, made, **attributes), target, layouts=True)
+    assert "conv2d_grouped" in ops(graph)
+    assert "sum_integers" not in ops(graph)
+
+
+def test_chains_of_convolutions_stay_in_blocks() -> None:
+    def build(g: Graph) -> Value:
+        y = g.add("add", [conv(u8, 3, 8, 16)(g), number(g, 2, i32)])
+        y = g.add("cast", [g.add("clip", [y, number(g, 0, i32), number(g, 255, i32)])], dtype=u8)
+        return g.add("conv2d", [centred(g, y, 0), centred(g, whole(g, i8, 16, 16, 1, 1), 0)])
+
+    found = ops(made_of(build, layouts=True))
+    assert found.count("conv2d_grouped") == 2
+    assert found.count("pack_channels") == found.count("unpack_channels") == 1
+
+
+LEFT: dict[str, Build] = {
+    "groups": lambda g: g.add(
+        "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, whole(g, i8, 4, 2, 3, 3), 0)], group=2
+    ),
+    "weights that do not fit": lambda g: g.add(
+        "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, whole(g, u8, 4, 4, 3, 3), 9)]
+    ),
+    "zero points along the reduction": lambda g: g.add(
+        "matmul",
+        [
+            centred(g, g.input("x", (3, 8), u8), 0),
+            centred(g, whole(g, i8, 8, 6), g.constant(np.arange(8, dtype=np.int32).reshape(8, 1))),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_others_stay_as_they_are(name: str) -> None:
+    found = ops(made_of(LEFT[name]))
+    assert not {"matmul_grouped", "conv2d_integer"} & set(found)
+
+
+def test_a_machine_without_such_instructions_keeps_its_graph() -> None:
+    g = Graph()
+    g.output(matmul(u8, i8, 5, 0)(g), "y")
+    assert choose_dot_products(g, Choosing(cpu("sse4"))) is g

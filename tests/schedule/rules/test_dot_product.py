@@ -1,0 +1,104 @@
+"""Dot products of bytes and of bf16: tiles of one instruction of the target, and loops where it has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.schedule.compiling import HERE
+from tests.schedule.running import same_results
+from tests.support.jit import load
+
+from weft.cost import Choosing, DotInstruction, TileProblem, tile_plans
+from weft.loop import Program
+from weft.lower import lower
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.schedule.rules import apply_plan, carry_out
+from weft.support.dtypes import DType, i8, i32, u8
+from weft.targets import Target, cpu
+from weft.te import compute, placeholder, to_program
+
+WITHOUT_VNNI = cpu("avx2").having(features=tuple(f for f in cpu("avx2").isa.features if f != "+avxvnni"))
+VNNI = cpu("avx512").having(features=tuple(sorted({*cpu("avx512").isa.features, "+avx512vnni"})))
+
+
+def product(rows: int, groups: int, panels: int, block: int, columns: int, kind: DType = u8) -> Program:
+    """The product of bytes, with an epilogue that scales and adds."""
+    a, b = placeholder((rows, groups * 4), kind, "a"), placeholder((panels, groups, block, 4), i8, "b")
+    c = placeholder((columns,), i32, "c")
+    (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": columns})
+    z = compute((rows, columns), lambda i, j: y[i, j] * 3 + c[j], "z")
+    return to_program([a, b, c], [z], "product")
+
+
+def arrays(program: Program, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for p in program.functions[0].params:
+        low, high = p.dtype.int_range if p.dtype is not i32 else (-1000, 1000)
+        found.append(rng.integers(low, high + 1, [int(str(s)) for s in p.shape]).astype(p.dtype.numpy))  # type: ignore[union-attr]
+    return found
+
+
+def wanted(a: Any, b: Any, c: Any) -> Any:
+    panels, groups, block, group = b.shape
+    matrix = b.transpose(1, 3, 0, 2).reshape(groups * group, panels * block)[:, : len(c)]
+    return a.astype(np.int32) @ matrix.astype(np.int32) * 3 + c
+
+
+@pytest.mark.parametrize(
+    "target", [VNNI, cpu("avx2"), WITHOUT_VNNI, cpu("sse4")], ids=["vnni", "avx2", "pairs", "sse4"]
+)
+@pytest.mark.parametrize(("rows", "groups", "panels", "columns"), [(1, 3, 2, 60), (7, 5, 1, 17), (13, 1, 3, 90)])
+def test_the_schedule_computes_what_the_formula_says(
+    target: Target, rows: int, groups: int, panels: int, columns: int
+) -> None:
+    program = product(rows, groups, panels, 32, columns)
+    s = schedule_program(program, target)
+    assert ("x86.dot_u8i8" in str(s.program)) == (target.name != "cpu -mattr=sse4")
+    same_results(program, s.program)
+
+
+@pytest.mark.parametrize("machine", [HERE, WITHOUT_VNNI])
+@pytest.mark.parametrize(("rows", "groups", "panels", "columns"), [(1, 40, 2, 128), (37, 64, 3, 150), (64, 20, 1, 64)])
+def test_machine_code_adds_bytes_exactly(machine: Target, rows: int, groups: int, panels: int, columns: int) -> None:
+    program = product(rows, groups, panels, 64, columns)
+    given = arrays(program)
+    for extreme in (False, True):
+        if extreme:  # a saturating instruction would lose these
+            given[0][:], given[1][:] = 255, -128
+        load(lower(schedule_program(program, machine).program, HERE, verify=True), HERE)[1](*given)
+        np.testing.assert_array_equal(given[3], wanted(*given[:3]))
+
+
+def test_the_instruction_is_a_decision() -> None:
+    program, planner = product(8, 4, 1, 64, 64), Choosing(VNNI)
+    s = carry_out(program, planner)
+    (asked,) = [q for q in planner.questions if isinstance(q.chosen.decision, DotInstruction)]
+    assert asked.chosen.decision.name == "x86.dot_u8i8_16x4"
+    names = [c.decision.name for c in asked.candidates]
+    assert names == ["x86.dot_u8i8_16x4", "x86.dot_u8i8_16x4_pairs", ""]
+    assert str(apply_plan(program, planner.plan).program) == str(s.program)
+    questions = [q for q in planner.questions if "register tile" in q.chosen.decision.question]
+    assert len(questions[0].candidates) > 10, "tiles are open to a search"
+
+
+@pytest.mark.parametrize(("block", "kind"), [(24, u8), (64, i8)])
+def test_other_panels_and_signs_have_loops(block: int, kind: DType) -> None:
+    program = product(3, 2, 2, block, 40, kind)
+    s = schedule_program(program, VNNI)
+    assert "x86.dot" not in str(s.program)
+    same_results(program, s.program)
+
+
+def test_slow_instructions_have_tiles_with_room_for_their_temporaries() -> None:
+    plain = TileProblem(row=64, column=1, last=16, depth=64, element_bytes=4, right_bytes=1 << 12)
+    slow = TileProblem(
+        row=64, column=1, last=16, depth=64, element_bytes=4, right_bytes=1 << 12, cycles=4, temporaries=6
+    )
+    machine = cpu("avx2")
+    most = [max(c.decision.sums(8) for c in tile_plans(p, machine)) for p in (plain, slow)]
+    assert most[1] < most[0]
+    assert min(c.cycles for c in tile_plans(slow, machine)) > 2 * min(c.cycles for c in tile_plans(plain, machine))
