@@ -280,6 +280,21 @@ def _contractions() -> dict[str, list[Sample]]:
         ],
         "sum_integers": [Sample([matrix], {"axes": (0,)}), Sample([rows], {"axes": (-1,), "keepdims": False})],
     }
+    weights, scales = few(5, 2, 6, unsigned=True), between(0.5, 1.5, 5, 2)
+    panels, of_panels = few(2, 2, 6, 4, unsigned=True), between(0.5, 1.5, 2, 2, 4)
+    made |= {
+        "pack_bits": [Sample([few(5, 2, 6)], {"block": 4})],
+        "matmul_bits": [
+            Sample([numbers(3, 24), weights, scales], {"bits": 4}, magnitude=400.0),
+            Sample([numbers(2, 3, 12), weights, scales, numbers(5, 2, mean=100)], {"bits": 8}, magnitude=3000.0),
+        ],
+        "matmul_bits_packed": [
+            Sample([numbers(3, 24), panels, of_panels], {"bits": 4, "columns": 7}, magnitude=400.0),
+            Sample(
+                [numbers(48), panels, of_panels, between(0, 3, 2, 2, 4)], {"bits": 2, "columns": 8}, magnitude=100.0
+            ),
+        ],
+    }
     image, filters, zero = few(1, 4, 6, 6, unsigned=True), few(5, 4, 3, 3), np.array(7, np.uint8)
     made |= {
         "pack_conv_weight_groups": [Sample([filters], {"in_block": 4, "out_block": 16, "group": 4})],

@@ -136,7 +136,7 @@ def test_a_pass_that_is_off_is_skipped() -> None:
         "prepacking": {"fold_packed_constants"},
         "strict": winograd | {"recognize_layer_norm", "fold_scale_and_shift", "fold_dequantization"},
         "level 2": winograd | {"choose_layouts"},
-        "level 1": winograd | {"choose_layouts", "pack_matrices", "choose_dot_products"},
+        "level 1": winograd | {"choose_layouts", "pack_matrices", "pack_low_bits", "choose_dot_products"},
     }
     ran = {name for name, status in statuses(Switches(opt_level=0)).items() if status != "skipped"}
     assert ran == {"replace_empty_tensors", "eliminate_dead_code", "guard_indices"}

@@ -30,6 +30,7 @@ from weft.graph.passes.merge_axes import merge_axes
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
+from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -97,6 +98,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep
     Pass("pack_matrices", with_planner(pack_matrices), 2),
+    Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
     # packed weights, whose elements no later pass reads: computed when they are written

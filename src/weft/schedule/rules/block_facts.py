@@ -6,7 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.cost import elements, size_of
-from weft.ir import ONE, Add, Cast, Const, Expr, FloorDiv, FloorMod, Mul, Select, Var, free_vars, linear_terms
+from weft.ir import (
+    ONE,
+    Add,
+    Cast,
+    Const,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    Mul,
+    Select,
+    Var,
+    free_vars,
+    linear_terms,
+    post_order,
+)
 from weft.loop import Axis, AxisKind, Block, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, the_block
@@ -41,10 +55,14 @@ def inputs_of(block: Block) -> list[Load]:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A sum of products: the loads of its two factors, with the one read along the last written axis as *right*."""
+    """A sum of products: the loads of its two factors, with the one read along the last written axis as *right*.
+
+    Each element of the right factor is made of what is loaded by *conversions* operations.
+    """
 
     left: Load
     right: Load
+    conversions: int = 0
 
 
 def contraction_of(block: Block) -> Contraction | None:
@@ -58,7 +76,7 @@ def contraction_of(block: Block) -> Contraction | None:
         return None
     last = body.indices[-1] if body.indices else ONE
     if not isinstance(product.a, Load) or not isinstance(product.b, Load):
-        return _dot_product(block, product, last)
+        return _dot_product(block, product, last) or _of_expressions(block, product, last)
     if isinstance(last, Var) and reads_along(product.a, last) and not reads_along(product.b, last):
         return Contraction(product.b, product.a)
     return Contraction(product.a, product.b)
@@ -88,15 +106,42 @@ def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
     return None
 
 
+def _of_expressions(block: Block, product: Mul, last: Expr) -> Contraction | None:
+    """Returns the factors of which either is an expression of one element: converted, or a weight taken out of its bits.
+
+    Scales and zero points may be read beside the weight, at some of its indices; *right* is the weight, which all of the
+    reduction reads.
+    """
+    if not isinstance(last, Var):
+        return None
+    for left, right in ((product.a, product.b), (product.b, product.a)):
+        rows, columns = loads(left), loads(right)
+        if len(rows) != 1 or not columns or uses_axis(rows[0], last):
+            continue
+        weight = max(columns, key=lambda x: sum(uses_axis(x, a.var) for a in reduce_axes(block)))
+        if reads_along(weight, last) and all(ignores_or_follows(x, last) for x in columns):
+            return Contraction(rows[0], weight, _operations_on(weight, right))
+    return None
+
+
+def _operations_on(load: Load, e: Expr) -> int:
+    """Returns how many operations of *e* depend on *load*."""
+    made: set[object] = {load}
+    for n in post_order(e):
+        if not isinstance(n, Load) and any(k in made for k in n.children()):
+            made.add(n)
+    return len(made) - 1
+
+
 def grouped_terms(block: Block) -> Axis | None:
     """Returns the axis over the terms of a group, where *block* sums products of narrow elements in groups of neighbours.
 
     Such is the form of a dot-product instruction: in each group, the columns of the right factor stand one after another.
     """
-    found = contraction_of(block)
-    if found is None or found.left.buffer.dtype is block.writes[0].buffer.dtype:
+    product, body = _product(block), block.body
+    if product is None or not isinstance(body, Store) or not body.indices:
         return None
-    return reduce_axes(block)[-1]
+    return None if _dot_product(block, product, body.indices[-1]) is None else reduce_axes(block)[-1]
 
 
 def uses_axis(load: Load, var: Var) -> bool:

@@ -72,6 +72,14 @@ def test_weights_less_their_zero_point_are_bytes_where_they_fit() -> None:
     assert ops(made_of(build)) in (["matmul_grouped"], ["matmul_grouped", "sub"])
 
 
+def test_a_transposed_weight_is_packed_while_compiling() -> None:
+    def build(g: Graph) -> Value:
+        turned = g.add("transpose", [whole(g, i8, 6, 8)], perm=(1, 0))
+        return g.add("matmul", [centred(g, g.input("x", (1, 8), u8), 7), centred(g, turned, 0)])
+
+    assert ops(made_of(build)) == ["matmul_grouped", "sub"]
+
+
 def test_zero_points_of_rows_and_columns() -> None:
     def build(g: Graph) -> Value:
         of_rows = g.constant(np.array([[3], [200], [0]], np.int32))

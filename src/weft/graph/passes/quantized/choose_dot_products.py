@@ -41,21 +41,35 @@ class _Factor:
 
 
 class _Grouping:
-    """The bytes of each tensor with the other sign, made once for all of its users."""
+    """The bytes of each tensor with the other sign, and of each weight in another order, made once for all of their users."""
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self.flipped: dict[Value, Value] = {}
+        self.turned: dict[Value, Constant] = {}
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         """Returns what stands for a contraction of bytes; None for any other node."""
         if node.op not in ("matmul", "conv2d") or node.output.dtype is not i32:
             return None
-        a, b = centred(inputs[0]), centred(inputs[1])
+        a, b = centred(inputs[0]), self._right_operand(inputs[1])
         if a is None or b is None:
             return None
         made = self._matmul(new, node, a, b) if node.op == "matmul" else self._convolution(new, node, inputs, a, b)
         return None if made is None else [made]
+
+    def _right_operand(self, v: Value | None) -> Centred | None:
+        """Returns the bytes and the zero point of a right factor; a constant that is transposed is one in the new order."""
+        found = centred(v)
+        before = None if found is None else next(iter(call_of("transpose", found.q)), None)
+        if found is None or not isinstance(before, Constant) or not is_known(before):
+            return found
+        if found.q not in self.turned:
+            node = found.q.producer
+            assert node is not None  # call_of said so
+            array = np.ascontiguousarray(before.array.transpose(node.attribute("perm")))
+            self.turned[found.q] = Constant(f"{before.name}_transposed", array)
+        return Centred(found.value, self.turned[found.q], found.zero)
 
     def _matmul(self, new: Graph, node: Node, a: Centred, b: Centred) -> Value | None:
         depth, columns = b.q.shape[-2] if b.q.rank > 1 else ONE, node.output.shape[-1] if node.output.rank else ONE

@@ -31,22 +31,27 @@ def matmul_n_bits(c: Call) -> Results:
     if size < 1 or columns < 1 or rows < 1:
         c.fail(f"its weight of {rows} x {columns} in blocks of {size} has no elements", UNFIT)
     a, blocks = c.input(0), -(-columns // size)
-    q = c.cast(unpack(c, c.reshape(c.input(1), [rows, blocks, size * bits // 8]), bits), a.dtype)
-    centred = c.add("sub", q, _zeros(c, rows, blocks, bits, a.dtype))
-    scaled = c.add("mul", centred, c.reshape(c.input(2), [rows, blocks, 1]))
-    flat = c.reshape(scaled, [rows, blocks * size])
-    weight = c.add("slice", flat, starts=(0,), ends=(columns,), axes=(1,), steps=(1,))
-    product = c.add("matmul", a, c.transpose(weight, [1, 0]))
+    weight = c.reshape(c.input(1), [rows, blocks, size * bits // 8])
+    operands = [_in_blocks(c, a, columns, blocks * size), weight, c.reshape(c.input(2), [rows, blocks])]
+    if c.has(3):
+        operands.append(_zeros(c, rows, blocks, bits, a.dtype))
+    product = c.add("matmul_bits", *operands, bits=bits)
     return c.add("add", product, c.input(5)) if c.has(5) else product
 
 
+def _in_blocks(c: Call, a: Operand, columns: int, whole: int) -> Operand:
+    """Returns the left operand with zeros for the weights that fill up the last block."""
+    if whole == columns:
+        return a
+    nothing = (0,) * (a.rank - 1)
+    return c.add("pad", a, pads=(*nothing, 0, *nothing, whole - columns))
+
+
 def _zeros(c: Call, rows: int, blocks: int, bits: int, dtype: DType) -> Operand:
-    """Returns the zero point of each block, [rows, blocks, 1]: given as floats, given packed, or the middle for all."""
-    if not c.has(3):
-        return c.scalar(1 << (bits - 1), dtype)
+    """Returns the zero point of each block, [rows, blocks]: given as floats, or packed."""
     given = c.input(3)
     if given.dtype is not u8:
-        return c.reshape(c.cast(given, dtype), [rows, blocks, 1])
+        return c.reshape(c.cast(given, dtype), [rows, blocks])
     each = unpack(c, c.reshape(given, [rows, -(-blocks * bits // 8)]), bits)
     kept = c.add("slice", each, starts=(0,), ends=(blocks,), axes=(1,), steps=(1,))
-    return c.reshape(c.cast(kept, dtype), [rows, blocks, 1])
+    return c.reshape(c.cast(kept, dtype), [rows, blocks])

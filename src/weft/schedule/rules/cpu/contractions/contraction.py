@@ -27,6 +27,7 @@ from weft.cost import (
 from weft.ir import ONE, Const, Var, free_vars, index
 from weft.loop import AxisKind, Block, Load, stores
 from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.legality.access_region import at_loops
 from weft.schedule.rules.block_facts import (
     Contraction,
     block_of,
@@ -197,6 +198,7 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         shared=roles.shared,
         left_stride=0 if found is None or roles.row is None else _stride(found.left, parts[roles.row].axis.var),
         right_bytes=0 if found is None else bytes_of(found.right.buffer),
+        conversions=0 if found is None else found.conversions,
         cycles=1.0 if shape is None else shape.cycles,
         temporaries=1 if shape is None else shape.temporaries,
     )
@@ -238,7 +240,20 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     start = s.decompose_reduction(ref, reduced[0])
     unroll_tile(s, list(s.loops(start))[depth:])
     unroll_tile(s, spatial)
-    return reduced[-1]
+    return reduced[-2] if _unroll_fields(s, ref, reduced) else reduced[-1]
+
+
+def _unroll_fields(s: Schedule, ref: BlockRef, reduced: Sequence[LoopRef]) -> bool:
+    """Unrolls the innermost loop of a reduction whose steps read the same element of the right factor: several weights in it."""
+    found = contraction_of(block_of(s, ref))
+    if found is None or len(reduced) < 2 or s.extent(reduced[-1]) is None:
+        return False
+    block = block_of(s, ref)
+    used = {v for i in found.right.indices for v in free_vars(at_loops(block, i))}
+    if reduced[-1].var in used:
+        return False
+    s.unroll(reduced[-1])
+    return True
 
 
 def schedule_dot_tile(

@@ -1,0 +1,39 @@
+"""Packs weights of few bits in panels, as they are: the kernels that multiply by them take them apart.
+
+y = matmul_bits(x, q, s, z)     becomes     y = matmul_bits_packed(x, pack_bits(q), pack_bits(s), pack_bits(z))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from weft.cost import Panel, Planner, panel_plans, subject_of
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.support.dtypes import f32
+
+
+def pack_low_bits(graph: Graph, planner: Planner) -> Graph:
+    """Returns *graph* with its products by constant weights of few bits on panels of them."""
+    packed: dict[tuple[Value, int], Value] = {}
+
+    def in_panels(new: Graph, v: Value, block: int) -> Value:
+        key = (v, block)
+        if key not in packed:
+            packed[key] = new.add("pack_bits", [v], name=f"{v.name}_packed", block=block)
+        return packed[key]
+
+    def rewrite(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        if node.op != "matmul_bits" or not isinstance(inputs[1], Constant):
+            return None
+        a, q, *rest = inputs
+        assert q is not None  # it is a constant
+        columns = q.static_shape[0] if q.static_shape else 1
+        plans = partial(panel_plans, columns)
+        block = planner.decide(subject_of(q.name), Panel, lambda m: plans(m.lanes(f32.bits))).columns
+        operands = [a, *[None if v is None else in_panels(new, v, block) for v in (q, *rest)]]
+        attributes = {"bits": node.attribute("bits"), "columns": columns}
+        return [new.add("matmul_bits_packed", operands, source=node.source, name=node.output.name, **attributes)]
+
+    return rewrite_graph(graph, rewrite)
