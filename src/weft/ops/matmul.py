@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from weft.ir import INDEX, ONE, ZERO, Expr, as_expr, const
+from weft.ir import INDEX, ONE, ZERO, Expr, as_expr, cast, const
 from weft.ops.output_channels import Contraction, along, line_up_along
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
@@ -105,7 +105,8 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: int) -> Tensor:
     """[..., M, K] times a matrix in panels p [*B, N/nr, K, nr] (of `pack_matrix`) to [..., M, columns]; bias [columns].
 
-    The panels' batch dimensions broadcast against those of *a*. Whole panels are computed, then the columns that exist are kept.
+    Panels of other elements are converted to those of *a*. The panels' batch dimensions broadcast against those of *a*. Whole
+    panels are computed, then the columns that exist are kept.
     """
     k = reduce_axis(p.shape[-2], "k")
     if not same_size(a.shape[-1], p.shape[-2]):
@@ -118,7 +119,7 @@ def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: 
         *lead, m, o, j = i
         left = (*broadcast_index(a.shape[:-2], lead, batch), *((m,) if a.rank > 1 else ()), k)
         right = (*broadcast_index(p.shape[:-3], lead, batch), o, k, j)
-        return sum_(a[left] * p[right], [k])
+        return sum_(a[left] * cast(p[right], a.dtype), [k])
 
     made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
     shape = (*batch, *((rows,) if a.rank > 1 else ()), as_expr(columns, INDEX))

@@ -23,6 +23,7 @@ from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
+from weft.support.dtypes import f32
 from weft.te import is_narrow
 
 
@@ -68,8 +69,7 @@ class _Packing:
         panels = self._panels(new, b, _is_transposed(node))
         columns = _known(node.output.shape[-1])
         name = node.output.name if simple or (c is None and alpha == 1.0) else ""
-        operands = [a, panels, c if simple else None]
-        y = new.add("matmul_packed", operands, source=node.source, name=name, columns=columns)
+        y = _on_panels(new, node, (a, panels, c if simple else None), name, columns)
         y = _scaled(new, y, alpha)
         return y if c is None or simple else new.add("add", [y, _scaled(new, c, beta)], source=node.source)
 
@@ -109,6 +109,17 @@ class _Packing:
         trans = self.packed[v]
         columns = _known(v.shape[-2 if trans else -1])
         return new.add("unpack_matrix", [self._panels(new, v, trans)], columns=columns, trans=trans)
+
+
+def _on_panels(new: Graph, node: Node, operands: Inputs, name: str, columns: int) -> Value:
+    """Returns a product on panels; halves on the left, each used for all columns, are converted to float32 beforehand."""
+    a, panels, bias = operands
+    dtype = node.output.dtype
+    if not is_narrow(dtype):
+        return new.add("matmul_packed", operands, source=node.source, name=name, columns=columns)
+    wide = [v if v is None else new.add("cast", [v], dtype=f32, source=node.source) for v in (a, bias)]
+    made = new.add("matmul_packed", [wide[0], panels, wide[1]], source=node.source, columns=columns)
+    return new.add("cast", [made], dtype=dtype, source=node.source, name=name)
 
 
 def _has_panels(node: Node) -> bool:

@@ -34,6 +34,7 @@ from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.passes.widen_halves import widen_halves
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
 from weft.targets import Target
@@ -79,6 +80,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model
     Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),
+    # weights of halves become float32 while they have the layout of the model, and are packed as such
+    Pass("widen_halves", with_evaluator(widen_halves), 1),
     # taps that meet only padding need no lowering below
     Pass("trim_dead_taps", with_evaluator(trim_dead_taps), 1),
     # volumes, dilated and transposed ones become ordinary convolutions, for which layouts are chosen
