@@ -2,7 +2,6 @@
 
     .venv/bin/python benchmarks/low_precision.py                     all models
     .venv/bin/python benchmarks/low_precision.py qdq mlp_dynamic     those whose names contain one of these
-    .venv/bin/python benchmarks/low_precision.py --peak              the product of bytes beside the rate of the instruction
 
 The models are networks of this benchmark, quantised by `onnxruntime.quantization` with random calibration data, or built here.
 Both engines run in turns in this process with one thread; times are of the processor.
@@ -34,12 +33,23 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import weft
 from weft.cli.demo_models import resnet18
-from weft.cli.onnx_builder import GraphBuilder, gemm, linear
+from weft.cli.onnx_builder import GraphBuilder, conv, gemm, linear
 
 TURN = 0.02
 """Seconds of processor time that a turn takes at least."""
 
 Feed = dict[str, np.ndarray]
+
+
+def mobilenet() -> onnx.ModelProto:
+    """MobileNet v1 without its normalizations, which quantisation folds: `x` [1, 3, 224, 224] -> `y` [1, 1000]."""
+    g = GraphBuilder("mobilenet")
+    x, inner = g.op("Relu", conv(g, g.input("x", (1, 3, 224, 224)), (3, 32), stride=2, bias=True)), 32
+    for outer, stride in [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)]:
+        x = g.op("Relu", conv(g, x, (inner, inner), stride=stride, groups=inner, bias=True))
+        x, inner = g.op("Relu", conv(g, x, (inner, outer), kernel=1, bias=True)), outer
+    g.output(gemm(g, g.op("Flatten", g.op("GlobalAveragePool", x), axis=1), (inner, 1000)), "y")
+    return g.model()
 
 
 def mlp(rows: int = 64, width: int = 1024) -> onnx.ModelProto:
@@ -151,6 +161,9 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "resnet18_qdq_s8s8_per_channel": partial(static, resnet18, **SIGNED),
     "resnet18_qoperator": partial(static, resnet18, **OPERATORS),
     "resnet18_fp16": partial(half, resnet18),
+    "mobilenet_qdq_u8s8": partial(static, mobilenet, **STATIC),
+    "mobilenet_qdq_s8s8_per_channel": partial(static, mobilenet, **SIGNED),
+    "mobilenet_qoperator": partial(static, mobilenet, **OPERATORS),
     "mlp_dynamic": partial(dynamic, mlp),
     "bert_dynamic": partial(dynamic, encoder),
     "matmul_integer_256": partial(matmul_integer, 256),

@@ -51,6 +51,10 @@ class Builder:
         """Adds an operator of any number of outputs."""
         return tuple(self.evaluator.add(op, inputs, attributes, self.source))
 
+    def kept(self, x: Operand) -> Operand:
+        """Returns *x* as a value of the graph: calls on it are not evaluated while importing, so that passes see them."""
+        return self.evaluator.value(x, self.source)
+
     def scalar(self, value: float | int | bool, dtype: DType) -> CompileTimeConstant:
         """Returns a constant of rank 0."""
         return CompileTimeConstant(np.asarray(value).astype(dtype.numpy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.ir import ONE, Const
-from weft.support.dtypes import DType, f32, i32
+from weft.support.dtypes import DType, f32, i8, i32, u8
 from weft.te import is_narrow
 
 
@@ -41,7 +41,12 @@ def dequantize(b: Builder, x: Operand, scale: Operand, zero: Operand | None, dty
 
 
 def centred(b: Builder, x: Operand, zero: Operand | None) -> Operand:
-    """Returns *x* as 32-bit integers, or of small floats as float32, less its zero point."""
+    """Returns *x* as 32-bit integers, or of small floats as float32, less its zero point.
+
+    Weights stay bytes of the graph, however few they are: its passes choose whether they are multiplied as such.
+    """
+    if x.rank > 1 and x.dtype in (u8, i8):
+        x = b.kept(x)
     dtype = f32 if x.dtype.holds_floats else i32
     wide = b.cast(x, dtype)
     return wide if zero is None else b.add("sub", wide, b.cast(zero, dtype))
