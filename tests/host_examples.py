@@ -91,6 +91,43 @@ def fill(t0: i64[n], n: i64):
 """,
 }
 
+ASKED: Final = """
+@function(entry=("plan", ("in0.shape", "out0.shape", "out1.shape", "arena_needed")))
+def plan(in0_shape: i64[1], out0_shape: i64[2], out1_shape: i64[1], arena_needed: i64[1]):
+    out0_shape[0] = -1
+    out0_shape[1] = 2
+    out1_shape[0] = -1
+    arena_needed[0] = 64
+
+@function(entry=("main", ("in0", "arena", "in0.0")))
+def main(in0: i64[n], arena: u8[64], n: i64):
+    state = view(arena, 0, i64[2])
+    count_positive(in0.at(0), state.at(0), n)
+    late = let(state[0])
+    out0 = alloc("output@0", i64[late, 2])
+    pairs = view(out0, 0, i64[late * 2], scope="global")
+    state[1] = 0
+    while state[1] < 2 * late:
+        rows = alloc("kept@3", i64[state[1] + 1])
+        rows[state[1]] = state[1] * 10
+        state[1] = state[1] + 1
+    if 0 < late:
+        rows = alloc("kept@3", i64[2 * late])
+        call("weft.copy", pairs.at(0), rows.at(0), 2 * late)
+    out1 = alloc("output@1", i64[late])
+    if 0 < late:
+        keep_positive(in0.at(0), out1.at(0), n, late)
+
+@function(external="counting")
+def count_positive(p0: i64[n], t0: i64[1], n: i64):
+    pass
+
+@function(external="counting")
+def keep_positive(p0: i64[n], t0: i64[late], n: i64, late: i64):
+    pass
+"""
+"""The positive elements, and pairs of numbers that are written one by one: both outputs are asked of the caller."""
+
 DEVICE: Final = """
 @function(entry=("plan", ("in0.shape", "out0.shape", "arena_needed")))
 def plan(in0_shape: i64[1], out0_shape: i64[1], arena_needed: i64[1]):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.interp import run
+from weft.codegen.interp import LateArrays, run
 from weft.driver.build import Compilation
 from weft.loop import Buffer, Entry, Function, Program, find_note, link_programs, parse_program
 from weft.native import _rt
@@ -42,15 +42,21 @@ def interpret_host(
             given[word] = np.zeros(int(p.shape[0].value), np.int64)  # type: ignore[attr-defined]
     run(program, [given[w] for w in _words(plan)], plan.name)
     given["arena"] = np.zeros(max(0, int(given["arena_needed"][0])), np.uint8)
-    made = [np.zeros([int(n) for n in given[f"out{n}.shape"]], t.numpy) for n, t in enumerate(outputs)]
-    given |= {f"out{n}": x.reshape(-1) for n, x in enumerate(made)}
+    late = LateArrays()
+    made = {
+        n: np.zeros([int(size) for size in given[f"out{n}.shape"]], t.numpy)
+        for n, t in enumerate(outputs)
+        if min(given[f"out{n}.shape"], default=0) >= 0
+    }
+    given |= {f"out{n}": x.reshape(-1) for n, x in made.items()}
     main = _entries(program)["main"]
     given["constants"] = np.zeros(0, np.uint8) if constants is None else constants
     for word, p in zip(_words(main), main.params, strict=True):
         if word == "constants" and isinstance(p, Buffer):
             given[word] = given[word][: int(p.shape[0].value)]  # type: ignore[attr-defined]
-    run(program, [given[w] for w in _words(main)], main.name)
-    return made
+    run(program, [given[w] for w in _words(main)], main.name, late=late)
+    made |= late.outputs
+    return [made[n] for n in range(len(outputs))]
 
 
 def _entries(program: Program) -> dict[str, Function]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.host_examples import DEVICE, DEVICE_KERNELS, LATE, LATE_KERNELS, parsed
+from tests.host_examples import ASKED, DEVICE, DEVICE_KERNELS, LATE, LATE_KERNELS, parsed
 from tests.host_programs import interpret_host
 from tests.replaying import ByHand
 
+from weft.driver.host_model import compile_host
 from weft.loop import link_programs, parse_program, print_program, verify, verify_host
-from weft.runtime import load
+from weft.runtime import Model, TensorSpec, load
 from weft.support.dtypes import i64
 from weft.support.errors import InputError, LoweringError, RuntimeFailure, VerifyError
 from weft.targets import parse_target
@@ -50,6 +51,53 @@ def test_late_sizes_loops_and_branches(x: list[int], late: ByHand) -> None:
         whole = parse_program(print_program(link_programs(host, parsed(LATE_KERNELS))))
         verify(whole, flat=True)
         np.testing.assert_array_equal(interpret_host(whole, [given], [i64])[0], wanted)
+
+
+@pytest.mark.parametrize("target", ["cpu", "c"])
+def test_outputs_that_are_asked_of_the_caller(target: str) -> None:
+    """Their shapes are known only when kernels have counted; kept memory grows row by row, and keeps what is in it."""
+    host = parse_program(ASKED)
+    kernels = parsed({name: LATE_KERNELS[name] for name in ("count_positive", "keep_positive")})
+    specs = (
+        [TensorSpec("x", i64, ("n",))],
+        [
+            TensorSpec("pairs", i64, ("late", 2), late=True),
+            TensorSpec("kept", i64, ("late",), late=True),
+        ],
+    )
+    models = [
+        Model(compile_host(host, kernels, *specs, target=parse_target(target), replay=replay), threads=1)
+        for replay in (False, True)
+    ]
+    whole = link_programs(host, kernels)
+    for x in ([5, -3, 8, 0, 2], [-1], [*range(-50, 3000)]):
+        given = np.array(x, np.int64)
+        found = [v for v in x if v > 0]
+        wanted = [np.arange(2 * len(found)).reshape(-1, 2) * 10, found]
+        ways = [m.run([given]) for m in models for _ in range(2)]
+        if len(x) < 10:
+            ways.append(interpret_host(whole, [given], [i64, i64]))
+        for made in ways:
+            for array, one in zip(made, wanted, strict=True):
+                np.testing.assert_array_equal(array, one)
+
+
+def test_arrays_that_are_given_for_late_outputs_are_written_to() -> None:
+    kernels = parsed({name: LATE_KERNELS[name] for name in ("count_positive", "keep_positive")})
+    specs = (
+        [TensorSpec("x", i64, ("n",))],
+        [
+            TensorSpec("pairs", i64, ("late", 2), late=True),
+            TensorSpec("kept", i64, ("late",), late=True),
+        ],
+    )
+    model = Model(compile_host(parse_program(ASKED), kernels, *specs))
+    kept = np.zeros(3, np.int64)
+    made = model.run([np.array([5, -3, 8, 1], np.int64)], out=[None, kept])
+    assert made[1] is kept
+    np.testing.assert_array_equal(kept, [5, 8, 1])
+    with pytest.raises(InputError, match="kept"):
+        model.run([np.array([5, -3], np.int64)], out=[None, kept])
 
 
 def test_checks_inside_of_branches_give_memory_back(late: ByHand) -> None:

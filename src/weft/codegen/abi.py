@@ -22,6 +22,10 @@ DETAILS: Final = 4
 ARENA_NEEDED: Final = 88
 OUTSIDE: Final = 96
 """Offset of an i32 that generated code sets where a watched number is outside of its limits, and that `main` clears."""
+OUTPUT: Final = 104
+"""Offset of `ptr (ctx, i64 number, ptr sizes)`: memory for an output of these i64 sizes; null if there is none left."""
+KEEP: Final = 112
+"""Offset of `ptr (ctx, i64 number, i64 bytes)`: the kept memory of that number, grown to so many bytes; null likewise."""
 
 OK: Final = 0
 ASSERT_FAILED: Final = 1

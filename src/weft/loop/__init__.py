@@ -9,6 +9,7 @@ from weft.loop.effects import (
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
+from weft.loop.late_memory import LateMemory, late_memory
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,
@@ -33,12 +34,12 @@ from weft.loop.visit import (
 __all__ = [
     "BARRIER", "COPY", "HOST", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
     "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
-    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind",
+    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "If", "Kernel", "LateMemory", "Let", "Load", "LoopKind",
     "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt",
     "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
     "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_of", "canonical_text", "cell", "copy",
     "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "got",
-    "is_hint", "is_same", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned",
+    "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet", "mentioned",
     "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
     "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of",
     "statements", "store", "stores", "structure_text", "sub_statements", "touched_regions", "verify", "verify_host",

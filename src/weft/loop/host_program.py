@@ -12,8 +12,8 @@
 
 Its statements are `Seq`, `Let`, `If`, `While`, `View`, `Alloc`, `Store`, `Assert`, and `Call`s of `COPY` or of functions that are
 declared only (`External`). Buffers of scope "global" are in the host's memory, space 0; those of scope "global@2" in that of
-device 2. A module's functions run where the buffers that they take are. A call of a `Kernel` is a launch; the grid is
-that of its bound loops.
+device 2; an `Alloc` may also be of `late_memory`. A module's functions run where the buffers that they take are. A call of a
+`Kernel` is a launch; the grid is that of its bound loops.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from weft.ir import (
 )
 from weft.loop.buffer import Buffer
 from weft.loop.intrinsics import COPY
+from weft.loop.late_memory import late_memory
 from weft.loop.nodes import (
     NOTHING,
     Address,
@@ -74,6 +75,8 @@ _STATEMENTS: Final = (Seq, Let, If, While, View, Alloc, Store, Assert, Call)
 
 def space_of(buffer: Buffer) -> int | None:
     """Returns the number of the device in whose memory *buffer* is, 0 for the host's; None for a scope that only kernels have."""
+    if late_memory(buffer) is not None:
+        return HOST
     found = _SCOPE.fullmatch(buffer.scope)
     return None if found is None else int(found[1] or HOST)
 

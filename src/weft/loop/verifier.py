@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 from weft.ir import EXPRESSIONS, INDEX, Const, Expr, Neg, Node, Not, Var, post_order
 from weft.loop.buffer import Buffer
+from weft.loop.late_memory import is_late_output
 from weft.loop.moot_notes import is_moot
 from weft.loop.nodes import (
     NOTHING,
@@ -172,7 +173,10 @@ class _Verifier:
             self.require(len(strides) == b.rank, wrong)
         if self.flat:
             dense = strides is None or all(isinstance(s, Const) and s.value == 1 for s in strides)
-            self.require(b.rank == 1 and dense, f"{b.name} is not flat: a flat buffer has one dense dimension")
+            self.require(
+                (b.rank == 1 or is_late_output(b)) and dense,
+                f"{b.name} is not flat: a flat buffer has one dense dimension",
+            )
 
     def index(self, e: Expr, what: str) -> None:
         """Verifies that *e* is a scalar index."""

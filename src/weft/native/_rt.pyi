@@ -10,6 +10,7 @@ Buffer: TypeAlias = _Buffer | np.ndarray[Any, Any]
 
 ABI: Final[int]
 FORMAT: Final[int]
+LATE: Final[int]
 """The version of saved files."""
 MACHINE: Final[str]
 """This processor's architecture, such as `x86_64`; empty for one that Weft has no name for."""
@@ -35,7 +36,8 @@ class LoadError(Exception):
 class Artifact:
     """A saved model, from a file (by its path) or from memory, checked by the runtime's loader; raises `LoadError`.
 
-    The image and the constants keep it alive. Rows of inputs and outputs are (name, dtype code, sizes).
+    The image and the constants keep it alive. Rows of inputs and outputs are (name, dtype code, sizes, whether some
+    of them are known only when a call has run).
     """
 
     def __init__(self, source: str | Buffer, threads: int = 0, copy: bool = False, verify: bool = True) -> None: ...
@@ -56,9 +58,9 @@ class Artifact:
     def flush(self) -> bool:
         """Whether denormals are taken for zero in calls of the model."""
     @property
-    def inputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    def inputs(self) -> list[tuple[str, int, tuple[int | str, ...], bool]]: ...
     @property
-    def outputs(self) -> list[tuple[str, int, tuple[int | str, ...]]]: ...
+    def outputs(self) -> list[tuple[str, int, tuple[int | str, ...], bool]]: ...
     @property
     def checks(self) -> dict[int, str]: ...
     @property

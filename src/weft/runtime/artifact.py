@@ -29,12 +29,14 @@ _SUMMED: Final = struct.Struct("<9Qq8I")
 """What the checksum of the header covers of its first part: from the image's checksum on."""
 _FLUSH: Final = 1
 """The flag of a model that takes denormals for zero."""
+_BYTES: Final = "the bytes given"
+_OPEN: Final = -1
+"""The size of a dimension that is known in a call only."""
 _START: Final = struct.Struct("<4sIQQ")
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
     _rt.UNREADABLE: "check the path",
     _rt.NOT_A_MODEL: "compile the model and save it",
-    _rt.OTHER_VERSION: "save the model again with this version of Weft",
     _rt.DAMAGED: "copy it again",
 }
 
@@ -97,10 +99,11 @@ class _Texts:
         size = 12 * len(tensors) + 12 * sum(len(s.shape) for s in tensors)
         self.begin += size + 8 * (len(package.asserts) + len(_notes(package))) + 4 * len(package.features)
         rows = [struct.pack("<III", self.place(s.name), s.dtype.code, len(s.shape)) for s in tensors]
-        for size_or_name in [d for s in tensors for d in s.shape]:
+        for late, size_or_name in [(s.late, d) for s in tensors for d in s.shape]:
             is_open = isinstance(size_or_name, str)
             name = self.place(str(size_or_name) if is_open else "")
-            rows.append(struct.pack("<qI", -1 if is_open else size_or_name, name))
+            open_size = _rt.LATE if late else _OPEN
+            rows.append(struct.pack("<qI", open_size if is_open else size_or_name, name))
         rows += [struct.pack("<II", number, self.place(text)) for number, text in sorted(package.asserts.items())]
         rows += [struct.pack("<I", self.place(f)) for f in package.features]
         rows += [struct.pack("<II", self.place(key), self.place(text)) for key, text in _notes(package).items()]
@@ -153,7 +156,7 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
 def _place(source: object) -> tuple[str | Buffer, str]:
     """Returns what the loader takes of a path or of bytes, and what messages call it."""
     if isinstance(source, bytes | bytearray | memoryview):
-        return source if memoryview(source).contiguous else bytes(source), "the bytes given"
+        return source if memoryview(source).contiguous else bytes(source), _BYTES
     if isinstance(source, str | os.PathLike):
         path = os.fsdecode(source)
         if "\0" in path:
@@ -170,6 +173,8 @@ def _place(source: object) -> tuple[str | Buffer, str]:
 def _explained(refused: _rt.LoadError, where: str) -> ArtifactError:
     status, text = refused.args
     hint = _HINTS.get(status)
+    if status == _rt.OTHER_VERSION:
+        hint = f"make it again with this version: weft compile MODEL -o {where if where != _BYTES else 'FILE.weft'}"
     if status == _rt.OTHER_MACHINE:
         hint = "compile the model for this machine, or with a target that it has (weft compile --target)"
     return ArtifactError(text, where=where, hint=hint)
@@ -191,5 +196,5 @@ def is_artifact(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _specs(rows: Iterable[tuple[str, int, tuple[Any, ...]]]) -> tuple[TensorSpec, ...]:
-    return tuple([TensorSpec(name, _TYPES[code], shape) for name, code, shape in rows])
+def _specs(rows: Iterable[tuple[str, int, tuple[Any, ...], bool]]) -> tuple[TensorSpec, ...]:
+    return tuple([TensorSpec(name, _TYPES[code], shape, late) for name, code, shape, late in rows])

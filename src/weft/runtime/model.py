@@ -43,6 +43,7 @@ class Model:
         self.threads = _rt.threads(threads or 0)
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
+        self._has_late_outputs = any(spec.late for spec in package.outputs)
         self._names = tuple([spec.name for spec in package.inputs])
         self._native = _load(self.package, self.threads, check_bool("spinning", spinning))
 
@@ -67,12 +68,15 @@ class Model:
 
         *out* gives an array for each output, or None where a new one is to be made; the outputs are written there, without a
         copy if the array is contiguous, aligned to 64 bytes (those that a model returned are) and shares no memory with
-        another. It may be an input's. *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next
-        kernel. After an error, what is in *out* is undefined.
+        another. It may be an input's. A late output is copied to its array, which must have the shape that the call finds.
+        *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next kernel. After an error, what is in
+        *out* is undefined.
 
         Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
         when it was stopped.
         """
+        if out is not None and self._has_late_outputs:  # which are copied to where they are to be
+            return self._run_into(fit_inputs(inputs, self.inputs), inputs, out, stop)
         try:
             return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
         except WeftError:
@@ -88,7 +92,8 @@ class Model:
     ) -> list[Array]:
         """Runs the model; those outputs that can't be written where they are to be are copied there."""
         arrays = fit_outputs(out, self.outputs)
-        direct = [None if a is None or not a.flags.c_contiguous else bits(a) for a in arrays]
+        fit = zip(arrays, self.outputs, strict=True)
+        direct = [None if a is None or s.late or not a.flags.c_contiguous else bits(a) for a, s in fit]
         try:
             made = self._run(fitting, given, direct, stop)
         except WeftError:

@@ -28,11 +28,15 @@ def check_denormals(value: object) -> Denormals:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output: its name, element type, and dimensions, a string for one that is known only in a call."""
+    """An input or output: its name, element type, and dimensions, a string for one that is known only in a call.
+
+    Those of an output that is `late` are known only when the call has run: they depend on the values of inputs.
+    """
 
     name: str
     dtype: DType
     shape: tuple[int | str, ...]
+    late: bool = False
 
     def __str__(self) -> str:
         return printable_line(f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from weft.codegen.launch.instruction_set import Op, Word, instruction
+from weft.codegen.launch.instruction_set import VERSION, Op, Word, instruction
 from weft.native import _rt
 from weft.support.dtypes import i64
 
@@ -23,7 +23,7 @@ def assembled(
     """Returns the bytes of a host program of one input and one output that has this code."""
     plan_at = 40 + len(rows)
     sizes = (plan_at + len(plan) + len(main), 1, 1, local_count, slots, callee_count, plan_at, plan_at + len(plan))
-    return struct.pack("<4s9I", b"WFLP", 1, *sizes) + rows + plan + main
+    return struct.pack("<4s9I", b"WFLP", VERSION, *sizes) + rows + plan + main
 
 
 def model(data: bytes, callees: int = 0, constants: bytes = b"") -> _rt.Model:

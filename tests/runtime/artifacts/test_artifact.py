@@ -153,13 +153,14 @@ def test_message_for_altered_weights(saved: Path) -> None:
     assert y.shape == (2, 4)
 
 
+AGAIN = "make it again with this version: weft compile MODEL -o"
+
+
 def test_message_for_another_format(saved: Path) -> None:
     whole = bytearray(saved.read_bytes())
     struct.pack_into("<I", whole, 4, 99)
     saved.write_bytes(whole)
-    assert message(saved) == (
-        f"the file has format 99, and this Weft reads {_rt.FORMAT}\n  hint: save the model again with this version of Weft"
-    )
+    assert message(saved) == (f"the file has format 99, and this Weft reads {_rt.FORMAT}\n  hint: {AGAIN} {saved}")
 
 
 def save_for(flat: FlatImage, path: Path, **facts: object) -> None:
@@ -174,9 +175,7 @@ def test_message_for_another_abi(saved: Path) -> None:
     struct.pack_into("<I", whole, 104, 7)
     struct.pack_into("<Q", whole, 16, _rt.checksum(whole[24 : struct.unpack_from("<Q", whole, 40)[0]]))
     saved.write_bytes(whole)
-    assert message(saved) == (
-        f"its code has ABI 7, and this Weft has {_rt.ABI}\n  hint: save the model again with this version of Weft"
-    )
+    assert message(saved) == (f"its code has ABI 7, and this Weft has {_rt.ABI}\n  hint: {AGAIN} {saved}")
 
 
 def test_message_for_another_machine(flat: FlatImage, tmp_path: Path) -> None:

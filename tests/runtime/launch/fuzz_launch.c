@@ -63,7 +63,7 @@ static int64_t mutate(uint8_t *data, int64_t size) {
     }
   }
   if (draw(16) != 0) {
-    memcpy(data, "WFLP\1\0\0", 8);
+    memcpy(data, "WFLP\2\0\0", 8);
     total = (uint32_t)size;
     memcpy(data + 8, &total, 4);
   }
@@ -100,10 +100,10 @@ static void replay(const uint8_t *data, int64_t size, weft_model *model, counts 
   model->launch = &launch;
   in.data = block_of(NULL, 8 * ELEMENTS);
   status = weft_plan(ctx, &in, &out);
-  if (status == WEFT_OK && out_shape >= 0 && out_shape <= 1000 && ctx->arena_needed <= ARENA) {
-    out.data = block_of(NULL, 8 * out_shape);
+  if (status == WEFT_OK && out_shape >= -1 && out_shape <= 1000 && ctx->arena_needed <= ARENA) {
+    void *given = out.data = out_shape < 0 ? NULL : block_of(NULL, 8 * out_shape);
     status = weft_run(ctx, &in, &out);
-    free(out.data);
+    free(given);
   }
   free(in.data);
   if (taken_count != 0 || device_state.blocks != 0) abort(); /* memory is left that nobody gives back */

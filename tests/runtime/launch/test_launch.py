@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.codegen.launch.assembling import assembled
-from tests.host_examples import DEVICE, DEVICE_KERNELS, LATE, parsed
+from tests.host_examples import ASKED, DEVICE, DEVICE_KERNELS, LATE, parsed
 from tests.host_programs import interpret_host
 from tests.runtime.conftest import NATIVE, RT, STRICT_C, tool
 
@@ -37,6 +38,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tool(*flags, HERE / f"{name}.c", *objects, "-o", folder / name)
     (folder / "device").write_bytes(write_launch(parse_program(DEVICE), 1, 1).data)
     (folder / "late").write_bytes(write_launch(parse_program(LATE), 1, 1).data)
+    asked = ASKED.replace(', "out1.shape"', "").replace("out0_shape: i64[2], out1_shape: i64[1]", "out0_shape: i64[1]")
+    asked = re.sub(r"    out0_shape\[1\].*\n|    out1_shape.*\n|    out1 = (.*\n)*?(?=\n)", "", asked)
+    asked = asked.replace("i64[late, 2]", "i64[late * 2]")
+    asked = asked.replace("count_positive(in0.at(0), state.at(0), n)", "state[0] = 2")  # its kernels do nothing
+    (folder / "asked").write_bytes(write_launch(parse_program(asked), 1, 1).data)
     (folder / "letters").write_bytes(assembled(b"b" * 9, b"b" * 9, b"\0\x7f", 1))
     return folder
 
@@ -98,7 +104,7 @@ def fuzz(programs: Path, name: str, mutations: int) -> None:
     assert min(stopped, finished) > mutations / 100
 
 
-@pytest.mark.parametrize("name", ["device", "late"])
+@pytest.mark.parametrize("name", ["device", "late", "asked"])
 def test_mutations_are_refused_or_stay_inside_of_their_memory(name: str, programs: Path) -> None:
     fuzz(programs, name, 100_000)
 
@@ -108,6 +114,6 @@ def test_parameters_that_go_on_past_the_end_are_not_read(programs: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["device", "late"])
+@pytest.mark.parametrize("name", ["device", "late", "asked"])
 def test_many_mutations_stay_inside_of_their_memory(name: str, programs: Path) -> None:
     fuzz(programs, name, 5_000_000)

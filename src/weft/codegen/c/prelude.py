@@ -50,6 +50,8 @@ struct weft_ctx {
   int64_t detail[4];
   int64_t arena_needed;
   int32_t outside;
+  void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape);
+  void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes);
 };
 typedef struct {
   void *data;

@@ -20,6 +20,7 @@ from weft.loop import (
     For,
     Function,
     If,
+    LateMemory,
     Let,
     Load,
     LoopKind,
@@ -31,6 +32,7 @@ from weft.loop import (
     While,
     find_note,
     is_hint,
+    late_memory,
 )
 from weft.support.dtypes import handle
 
@@ -129,7 +131,28 @@ def _while(f: Writer, s: While) -> None:
         write(f, s.body)
 
 
+def _ask(f: Writer, s: Alloc, late: LateMemory) -> None:
+    """Writes the binding of a buffer of late memory, which the context is asked for."""
+    name, kind = f.declare(s.buffer), pointer_type(f, s.buffer.dtype)
+    with f.suite(""):
+        with f.scope():
+            sizes = [f.scalar(size) for size in s.buffer.shape]
+        if late.is_kept:
+            asked = f"ctx->keep(ctx, {late.number}, {sizes[0]} * {s.buffer.dtype.bytes})"
+        else:
+            f.line(f"const int64_t {name}_shape[] = {{{', '.join(sizes) or '0'}}};")
+            asked = f"ctx->output(ctx, {late.number}, {name}_shape)"
+        f.line(f"{kind}const {name} = {asked};")
+        f.line(f"if ({name} == 0) {{")
+        leave(f, str(abi.OUT_OF_MEMORY))
+        f.line("}")
+        write(f, s.body)
+
+
 def _alloc(f: Writer, s: Alloc) -> None:
+    if (late := late_memory(s.buffer)) is not None:
+        _ask(f, s, late)
+        return
     if s.buffer.rank != 1:
         raise f.error(f"{s.buffer.name} has {s.buffer.rank} dimensions", hint="flatten buffers before this")
     size, item = s.buffer.shape[0], s.buffer.dtype.bytes

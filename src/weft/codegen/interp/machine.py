@@ -12,6 +12,7 @@ import numpy as np
 from weft.codegen.interp.array_memory import Array, allocate, copy_elements, window
 from weft.codegen.interp.expressions import RUNTIME
 from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
+from weft.codegen.interp.late_arrays import LateArrays
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
 from weft.codegen.interp.tokens import Tokens
@@ -31,13 +32,15 @@ def run(
     inputs: Mapping[str, Value] | Sequence[Value],
     function: str | None = None,
     library: Mapping[str, Callable[..., None]] | None = None,
+    late: LateArrays | None = None,
 ) -> None:
     """Runs a function of *program*, by default the entry; arrays are changed in place.
 
     *inputs* are the parameters in order, or by name: arrays of the declared type and shape, and integers. A size may be left
     out where names are used and the shape of an array tells it. *library* implements the intrinsics that the program calls:
-    for an address it receives a flat array and the number of an element in it. Raises `InputError` for inputs that do not fit,
-    `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program is invalid.
+    for an address it receives a flat array and the number of an element in it. *late* is given the outputs of late sizes.
+    Raises `InputError` for inputs that do not fit, `RuntimeFailure` when an `Assert` fails, and `ExecutionError` when the program
+    is invalid.
     """
     f = program.entry if function is None else program[function]
     if (module := external_module(f)) is not None:
@@ -47,6 +50,7 @@ def run(
     bound = bind_inputs(f, inputs)
     scope = _translated(program)
     scope["h_library"] = {COPY: copy_elements, **(library or {})}
+    scope["h_late"] = late if late is not None else LateArrays()
     tokens = scope["h_tokens"] = Tokens()
     try:
         with np.errstate(all="ignore"):

@@ -26,6 +26,7 @@ from weft.loop import (
     View,
     While,
     effects_of,
+    late_memory,
 )
 from weft.support.dtypes import i64
 from weft.support.errors import LoweringError
@@ -124,6 +125,10 @@ def _let(t: StmtTranslator, s: Let) -> None:
 
 
 def _alloc(t: StmtTranslator, s: Alloc) -> None:
+    if (late := late_memory(s.buffer)) is not None:
+        asked = "keep" if late.is_kept else "output"
+        t.declare(s.buffer, f"h_late.{asked}({late.number}, {t.type(s.buffer)})")
+        return
     t.declare(s.buffer, f"h_allocate({t.type(s.buffer)})")
 
 

@@ -29,6 +29,7 @@ from weft.loop import (
     Entry,
     Function,
     If,
+    LateMemory,
     Let,
     Seq,
     Stmt,
@@ -36,6 +37,7 @@ from weft.loop import (
     View,
     While,
     find_note,
+    late_memory,
     space_of,
 )
 from weft.support.errors import LoweringError
@@ -161,7 +163,7 @@ class HostCode:
             while True:
                 if isinstance(s, Let | View | Alloc):
                     parts.append(_BINDINGS[type(s)](self, s))
-                    after += [instruction(Op.FREE)] if isinstance(s, Alloc) else []
+                    after += [instruction(Op.FREE)] if isinstance(s, Alloc) and late_memory(s.buffer) is None else []
                     s = s.body
                 elif isinstance(s, Seq) and s.body:
                     parts += [self.statement(x) for x in s.body[:-1]]
@@ -192,9 +194,22 @@ def _view(f: HostCode, s: View) -> bytes:
 
 
 def _alloc(f: HostCode, s: Alloc) -> bytes:
+    if (late := late_memory(s.buffer)) is not None:
+        return _ask(f, s.buffer, late)
     size = f.bytes_of(s.buffer.shape[0], s.buffer)
     f.slots[s.buffer] = f.fresh_slot()
     return size + instruction(Op.ALLOC, f.slots[s.buffer], space_of(s.buffer) or HOST)
+
+
+def _ask(f: HostCode, buffer: Buffer, late: LateMemory) -> bytes:
+    """Returns the code that asks for late memory."""
+    if late.is_kept:
+        size = f.bytes_of(buffer.shape[0], buffer)
+        f.slots[buffer] = f.fresh_slot()
+        return size + instruction(Op.KEEP, f.slots[buffer], late.number)
+    sizes = b"".join([f.value(s) for s in buffer.shape])
+    f.slots[buffer] = f.fresh_slot()
+    return sizes + instruction(Op.OUTPUT, f.slots[buffer], late.number, buffer.rank)
 
 
 _BINDINGS: Final[dict[type[Stmt], Callable[[HostCode, Any], bytes]]] = {Let: _let, View: _view, Alloc: _alloc}

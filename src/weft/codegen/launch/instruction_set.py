@@ -10,7 +10,7 @@ from enum import IntEnum, auto
 from typing import Final
 
 MAGIC: Final = b"WFLP"
-VERSION: Final = 1
+VERSION: Final = 2
 
 HEAD: Final = struct.Struct("<4s9I")
 """What the bytes begin with: `MAGIC`, `VERSION`, their size, the numbers of inputs, outputs, locals, slots and callees, and where
@@ -60,6 +60,8 @@ class Op(IntEnum):
     CALL = auto()  # callee
     LAUNCH = auto()  # callee
     FAIL = auto()  # number, count
+    OUTPUT = auto()  # slot, number, rank
+    KEEP = auto()  # slot, number
 
 
 class Word(IntEnum):
@@ -81,8 +83,8 @@ CONTEXT: Final = {"threads": 0, "arena_bytes": 1}
 OPERANDS: Final[dict[Op, int]] = {
     **dict.fromkeys((Op.GET, Op.SET, Op.CAST, Op.SKIP, Op.SKIP_ZERO, Op.BACK, Op.CONTEXT), 1),
     **dict.fromkeys((Op.CONST, Op.BUFFER, Op.CALL, Op.LAUNCH), 1),
-    **dict.fromkeys((Op.LOAD, Op.STORE, Op.VIEW, Op.ALLOC, Op.COPY, Op.FAIL), 2),
-    **dict.fromkeys((Op.BIND, Op.SIZE), 3),
+    **dict.fromkeys((Op.LOAD, Op.STORE, Op.VIEW, Op.ALLOC, Op.COPY, Op.FAIL, Op.KEEP), 2),
+    **dict.fromkeys((Op.BIND, Op.SIZE, Op.OUTPUT), 3),
 }
 """How many operands an instruction has, if any; that of `CONST` has a sign."""
 

@@ -9,6 +9,7 @@
 // model, a failed call no arrays, and error() says why.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -161,10 +162,12 @@ class Context {
         }
         int32_t status = weft_plan(ctx_, in.data(), out.data());
         for (size_t i = 0; status == WEFT_OK && i < out.size(); i++) {
-            arrays.emplace_back(out[i].dtype, shapes[i]);
+            bool late = std::find(shapes[i].begin(), shapes[i].end(), -1) != shapes[i].end();
+            arrays.emplace_back(out[i].dtype, late ? Shape{0} : shapes[i]);
             out[i].data = arrays.back().data();
             if (out[i].data == nullptr) status = WEFT_NO_MEMORY;
         }
+        weft_on_output(ctx_, &give, &arrays);
         if (status == WEFT_OK) status = weft_run(ctx_, in.data(), out.data());
         if (status == WEFT_OK) return arrays;
         weft_explain(ctx_, status, &error_);
@@ -179,6 +182,12 @@ class Context {
     weft_ctx *ctx_;
     weft_error error_{};
 
+    // The memory of an output with late sizes, now that its shape is known.
+    static void *give(void *arrays, int32_t number, const weft_tensor *out) {
+        Array &array = (*static_cast<std::vector<Array> *>(arrays))[static_cast<size_t>(number)];
+        array = Array(out->dtype, Shape(out->shape, out->shape + out->ndim));
+        return array.data();
+    }
     std::vector<Array> failed() const {
 #if WEFT_THROWS
         throw Error(error_);

@@ -10,7 +10,7 @@
 
 /* What each instruction takes and puts, and a letter for each operand: l local, s slot, t type, c callee, j bytes forward,
  * J bytes back, v value, w which number of the context; b: a word and a number; d: a word, a number and a dimension; p space;
- * f: as FAIL has. */
+ * f: as FAIL has; o: the number of an output, and how many sizes it takes off; k: the number of kept memory. */
 static const struct {
   int8_t takes, puts;
   char operands[4];
@@ -28,7 +28,7 @@ static const struct {
     [WEFT_OP_STORE] = {2, 0, "st"},  [WEFT_OP_VIEW] = {2, 0, "ss"},    [WEFT_OP_ALLOC] = {1, 0, "sp"},
     [WEFT_OP_FREE] = {0, 0, ""},     [WEFT_OP_COPY] = {3, 0, "ss"},    [WEFT_OP_BUFFER] = {2, 0, "s"},
     [WEFT_OP_VALUE] = {1, 0, ""},    [WEFT_OP_CALL] = {0, 0, "c"},     [WEFT_OP_LAUNCH] = {6, 0, "c"},
-    [WEFT_OP_FAIL] = {0, 0, "f"},
+    [WEFT_OP_FAIL] = {0, 0, "f"},      [WEFT_OP_OUTPUT] = {0, 0, "so"}, [WEFT_OP_KEEP] = {1, 0, "sk"},
 };
 
 int32_t weft_launch_takes(uint8_t op) { return OPS[op].takes; }
@@ -100,6 +100,11 @@ static int operand(check *c, char letter, uint8_t op) {
   case 'd':
     return weft_launch_number(&c->at, c->end, &number) && weft_launch_number(&c->at, c->end, &dimension) && n <= WEFT_OUT &&
            is_argument(p, n, number) && dimension < WEFT_MAX_RANK;
+  case 'k': return n <= MOST_ROWS;
+  case 'o':
+    if (!weft_launch_number(&c->at, c->end, &dimension) || n >= p->outputs || dimension > WEFT_MAX_RANK) return 0;
+    c->height -= (int32_t)dimension;
+    return c->height >= 0;
   default: /* the number of a check, and how many values explain it */
     if (!weft_launch_number(&c->at, c->end, &number) || n > INT32_MAX || number > 4) return 0;
     c->height -= (int32_t)number;

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #define WEFT_LAUNCH_MAGIC 0x504C4657u /* "WFLP" */
-#define WEFT_LAUNCH_VERSION 1
+#define WEFT_LAUNCH_VERSION 2
 #define WEFT_LAUNCH_HEAD 40 /* bytes: ten numbers of 32 bits */
 
 /* Instructions: what they take off the stack (the last is the top) and put on it, and the operands behind them in the code. */
@@ -43,6 +43,8 @@ enum weft_op {
   WEFT_OP_CALL,      /*               callee       */
   WEFT_OP_LAUNCH,    /* x y z x y z   callee       blocks, then the threads of each */
   WEFT_OP_FAIL,      /* v...          number count the check of this number has failed */
+  WEFT_OP_OUTPUT,    /* size...       slot number rank   asks for the memory of an output, whose sizes are known now */
+  WEFT_OP_KEEP,      /* bytes         slot number        asks for kept memory */
   WEFT_OPS
 };
 

@@ -148,6 +148,34 @@ static void give_back(machine *m) {
   else m->ctx->free(m->ctx, freed.base);
 }
 
+/* No slot sees memory any more that may have been given back. */
+static void forget(machine *m, const void *base) {
+  for (uint32_t i = 0; i < m->program->slots; i++)
+    if (m->slots[i].base == base && m->slots[i].space == 0) m->slots[i] = unbound;
+}
+
+/* Asks for memory of a size that is known now; v is after the sizes of an output, or has the bytes of kept memory. */
+static int32_t ask(machine *m, uint8_t op, slot *s, int64_t *v) {
+  uint32_t number = next_number(m), rank = op == WEFT_OP_OUTPUT ? next_number(m) : 0;
+  void *made, *before;
+  int64_t bytes = op == WEFT_OP_KEEP ? v[0] : 0;
+  m->top -= rank;
+  if (m->is_plan || m->argument_count > 0 || bytes < 0) return WEFT_DAMAGED;
+  if (op == WEFT_OP_OUTPUT) {
+    if ((uint32_t)m->out[number].ndim != rank) return WEFT_DAMAGED;
+    before = m->out[number].data;
+    made = m->ctx->output(m->ctx, number, m->top);
+    bytes = weft_tensor_bytes(&m->out[number]);
+  } else {
+    before = m->ctx->keep(m->ctx, number, 0);
+    made = m->ctx->keep(m->ctx, number, bytes);
+  }
+  if (made == NULL) return WEFT_NO_MEMORY;
+  if (made != before || op == WEFT_OP_OUTPUT) forget(m, before);
+  *s = (slot){(uint8_t *)made, 0, bytes, 0, 0, 0};
+  return WEFT_OK;
+}
+
 static int32_t copy(machine *m, const slot *to, const slot *from, int64_t to_at, int64_t from_at, int64_t bytes) {
   int32_t space = to->space > 0 ? to->space : from->space;
   if (to->is_constant || !holds(to, to_at, bytes) || !holds(from, from_at, bytes)) return WEFT_DAMAGED;
@@ -205,7 +233,8 @@ static int32_t access(machine *m, uint8_t op, int64_t *v) {
     return right ? WEFT_OK : WEFT_DAMAGED;
   }
   s = next_slot(m);
-  if (s->is_taken && (op == WEFT_OP_BIND || op == WEFT_OP_VIEW || op == WEFT_OP_ALLOC)) return WEFT_DAMAGED;
+  if (s->is_taken && (op == WEFT_OP_BIND || op == WEFT_OP_VIEW || op == WEFT_OP_ALLOC || op >= WEFT_OP_OUTPUT)) return WEFT_DAMAGED;
+  if (op >= WEFT_OP_OUTPUT) return ask(m, op, s, v);
   if (op == WEFT_OP_ALLOC) return take(m, s, v[0], (int32_t)next_number(m));
   if (op == WEFT_OP_COPY) return copy(m, s, next_slot(m), v[0], v[1], v[2]);
   if (op == WEFT_OP_BUFFER) {

@@ -40,14 +40,15 @@ struct Artifact {
     ~Artifact() { weft_model_free(model); }
 };
 
-// Rows of (name, dtype code, sizes), a size that is known in a call only by its name.
+// Rows of (name, dtype code, sizes, whether some are late), a size that is known in a call only by its name.
 static nb::list specs(const Artifact &a, const weft_spec *(*spec_of)(const weft_model *, int32_t)) {
     nb::list rows;
     for (int32_t i = 0; const weft_spec *spec = spec_of(a.model, i); i++) {
         nb::list sizes;
+        bool late = false;
         for (const weft_dim *dim = spec->dims; dim < spec->dims + spec->ndim; dim++)
-            sizes.append(dim->size < 0 ? text(dim->name) : nb::object(nb::int_(dim->size)));
-        rows.append(nb::make_tuple(text(spec->name), spec->dtype, nb::tuple(sizes)));
+            sizes.append(dim->size < 0 ? text(dim->name) : nb::object(nb::int_(dim->size))), late |= dim->size == WEFT_LATE;
+        rows.append(nb::make_tuple(text(spec->name), spec->dtype, nb::tuple(sizes), late));
     }
     return rows;
 }

@@ -1,6 +1,7 @@
 // Compiled models: arrays in, arrays out, with as little as possible in between.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "binding.h"
 extern "C" {
@@ -129,6 +130,7 @@ class Model {
         int32_t status = weft_plan(borrowed.ctx, in.data(), out.data());
         if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
         nb::list arrays;
+        std::vector<Block *> late(std::any_of(shapes.begin(), shapes.end(), is_late) ? out.size() : 0);
         std::vector<Given> given;
         std::vector<nb::object> kept;
         if (outputs.is_none()) {
@@ -136,6 +138,7 @@ class Model {
         } else {
             take_outputs(nb::borrow<nb::sequence>(outputs), taken, out, arrays, given, kept);
         }
+        if (!late.empty()) weft_on_output(borrowed.ctx, &give, &late);
         {
             Running running(borrowed.ctx, processors_, flag);
             nb::gil_scoped_release release;
@@ -145,10 +148,26 @@ class Model {
                     std::memcpy(g.pinned.view.buf, g.made, static_cast<size_t>(g.pinned.view.len));
         }
         if (status != WEFT_OK) {
+            for (Block *block : late) delete block;
             if (PyErr_Occurred() != nullptr) throw nb::python_error();
             raise_failed(status, "main", *borrowed.ctx);
         }
+        for (size_t i = 0; i < late.size(); i++)
+            if (late[i] != nullptr)
+                arrays[i] = numpy_array(shape_of(out[i]), dtypes_[i], nb::cast(late[i], nb::rv_policy::take_ownership));
         return arrays;
+    }
+
+    static bool is_late(int64_t size) { return size == -1; }
+
+    // The memory of an output with late sizes; called without the interpreter lock.
+    static void *give(void *blocks, int32_t number, const weft_tensor *out) {
+        Block *&block = (*static_cast<std::vector<Block *> *>(blocks))[static_cast<size_t>(number)];
+        delete block;
+        block = new (std::nothrow) Block(nullptr, weft_tensor_bytes(out), nb::object());
+        if (block == nullptr) return nullptr;
+        block->data = weft_alloc(block->bytes);
+        return block->data;
     }
 
     // Sets the data of each output: the caller's memory where that will do, new memory elsewhere.
@@ -158,7 +177,7 @@ class Model {
         given.reserve(out.size());
         for (size_t i = 0; i < out.size(); i++) {
             nb::object output = outputs[i];
-            if (output.is_none()) {
+            if (output.is_none() || std::any_of(out[i].shape, out[i].shape + out[i].ndim, is_late)) {
                 arrays.append(allocate(out[i], dtypes_[i]));
                 continue;
             }
@@ -233,15 +252,20 @@ class Model {
         return *format != 0 && format[1] == 0 && std::strchr(SCALARS[code].formats, *format) != nullptr;
     }
 
-    static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
+    static nb::object shape_of(const weft_tensor &tensor) {
         nb::object shape = nb::steal(PyTuple_New(tensor.ndim));
+        for (int32_t i = 0; i < tensor.ndim; i++) PyTuple_SET_ITEM(shape.ptr(), i, PyLong_FromLongLong(tensor.shape[i]));
+        return shape;
+    }
+
+    // A new array for an output; None for one with late sizes.
+    static nb::object allocate(weft_tensor &tensor, nb::handle dtype) {
+        if (std::any_of(tensor.shape, tensor.shape + tensor.ndim, is_late)) return nb::none();
+        nb::object shape = shape_of(tensor);
         int64_t bytes = weft_dtype_bytes(tensor.dtype);
-        for (int32_t i = 0; i < tensor.ndim; i++) {
-            int64_t extent = tensor.shape[i];
-            if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+        for (int32_t i = 0; i < tensor.ndim; i++)
+            if (tensor.shape[i] < 0 || __builtin_mul_overflow(bytes, tensor.shape[i], &bytes))
                 throw nb::value_error("an output's planned shape is impossible");
-            PyTuple_SET_ITEM(shape.ptr(), i, PyLong_FromLongLong(extent));
-        }
         Block *block = new Block(bytes);
         tensor.data = block->data;
         return numpy_array(shape, dtype, nb::cast(block, nb::rv_policy::take_ownership));

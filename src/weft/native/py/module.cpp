@@ -19,6 +19,7 @@ void raise_failed(int32_t status, const char *entry, const weft_ctx &ctx) {
 
 NB_MODULE(_rt, m) {
     m.attr("ABI") = WEFT_ABI;
+    m.attr("LATE") = static_cast<int>(WEFT_LATE);
     m.attr("FORMAT") = WEFT_FORMAT;
     m.attr("MACHINE") = weft_machine();
     m.attr("ALIGN") = static_cast<int>(WEFT_ALIGN);

@@ -7,7 +7,7 @@
 typedef char offsets_are_those_of_generated_code[
     AT(parallel_for, 0) && AT(arena, 8) && AT(arena_bytes, 16) && AT(constants, 24) && AT(alloc, 32) && AT(free, 40) &&
     AT(threads, 48) && AT(failed_assert, 52) && AT(detail, 56) && AT(arena_needed, 88) &&
-    AT(outside, 96) ? 1 : -1];
+    AT(outside, 96) && AT(output, 104) && AT(keep, 112) ? 1 : -1];
 
 int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
   return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
@@ -20,6 +20,8 @@ void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   ctx->constants = (const uint8_t *)constants;
   ctx->alloc = weft_scratch_push;
   ctx->free = weft_scratch_pop;
+  ctx->output = weft_ctx_output;
+  ctx->keep = weft_ctx_keep;
   ctx->threads = threads;
   ctx->failed_assert = -1;
   ctx->spin = 1;
@@ -59,6 +61,7 @@ void weft_model_free(weft_model *model) {
     weft_ctx *ctx = model->idle;
     model->idle = ctx->next;
     weft_ctx_free_arena(ctx);
+    weft_ctx_free_kept(ctx);
     weft_free(ctx);
   }
   for (int k = 0; k < 2; k++) {
@@ -86,6 +89,7 @@ weft_ctx *weft_acquire(weft_model *model) {
     ctx->spin = model->spin;
   }
   ctx->planned = 0;
+  ctx->give = NULL;
   return ctx;
 }
 
@@ -108,10 +112,18 @@ static int misfits(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, int
   return 0;
 }
 
+/* Whether a tensor has a late size: its memory is asked for when it is known. */
+static int is_late(const weft_spec *spec) {
+  for (int32_t d = 0; d < spec->ndim; d++)
+    if (spec->dims[d].size == WEFT_LATE) return 1;
+  return 0;
+}
+
 /* Notes a tensor whose data can't be where it is said to be; 0 when there is none. */
 static int misplaced(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, int32_t count) {
   for (int32_t i = 0; i < count; i++) {
     int is_null = tensors[i].data == NULL;
+    if (is_late(&ctx->model->specs[first + i])) continue;
     if (is_null ? weft_tensor_bytes(&tensors[i]) == 0
                 : (uintptr_t)tensors[i].data % (uintptr_t)weft_dtype_bytes(ctx->model->specs[first + i].dtype) == 0)
       continue;
@@ -144,6 +156,7 @@ int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   if (misplaced(ctx, 0, in, model->inputs) || misplaced(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = weft_ctx_reserve(ctx, ctx->arena_needed);
   if (status != WEFT_OK) return status;
+  ctx->out = out;
   before = weft_denormals_begin(ctx->flush);
   status = model->main(ctx, in, out);
   weft_denormals_end(before);

@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 enum { WEFT_ALIGN = 64 /* bytes: what weft_alloc aligns to */, WEFT_MAX_RANK = 64, WEFT_MAX_THREADS = 256 };
+enum { WEFT_LATE = -2 /* a size that depends on the inputs' values, such as how many elements are not zero */ };
 
 enum weft_dtype {
   WEFT_BOOL, WEFT_I8, WEFT_I16, WEFT_I32, WEFT_I64, WEFT_U8, WEFT_U16, WEFT_U32, WEFT_U64,
@@ -90,8 +91,8 @@ void weft_model_free(weft_model *model);
 /* ---- describing ---- */
 
 typedef struct weft_dim {
-  int64_t size;     /* -1: known in a call only */
-  const char *name; /* of a size of -1, such as "batch", or a formula of names; else "" */
+  int64_t size;     /* -1: known in a call only; WEFT_LATE: known only when the call has run */
+  const char *name; /* of a size of -1 or WEFT_LATE, such as "batch", or a formula of names; else "" */
 } weft_dim;
 
 typedef struct weft_spec {
@@ -135,13 +136,22 @@ weft_ctx *weft_acquire(weft_model *model);
 void weft_release(weft_ctx *ctx);
 
 /* Checks the inputs' dtypes, ranks and shapes against the model, and writes the outputs' shapes to out[i].shape, each with room
- * for out[i].ndim sizes. A size may be 0 where all outputs are then empty. No data is looked at. Returns a weft_status. */
+ * for out[i].ndim sizes; a late size is -1 there. A size may be 0 where all outputs are then empty. No data is looked at. Returns
+ * a weft_status. */
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
 /* Runs the model as it was last planned: from in[i].data to out[i].data, the caller's buffers, which may not overlap. May be
  * repeated without planning while the shapes stay the same. Returns a weft_status: WEFT_BAD_INPUT, too, for data that is NULL,
- * where there are elements, or at an address that is no multiple of its elements' size. */
+ * where there are elements, or at an address that is no multiple of its elements' size.
+ *
+ * An output with late sizes needs no data beforehand: the call writes its shape to out[i].shape, and where its elements are to
+ * out[i].data. They are in memory of the context, until its next call or its release, or in that which weft_on_output names. */
 int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
+
+/* Has `give` called, in calls of this context until it is released, for the memory of each output with late sizes, once the call
+ * knows its shape; it returns at least weft_tensor_bytes(out) bytes, aligned to WEFT_ALIGN, or NULL when there are none. */
+typedef void *(*weft_give)(void *state, int32_t number, const weft_tensor *out);
+void weft_on_output(weft_ctx *ctx, weft_give give, void *state);
 
 /* Says in words why weft_plan or weft_run returned `status`; to be called before the next of them. */
 void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error);

@@ -4,20 +4,27 @@
  * Everything that generated code needs from outside it reaches through its `weft_ctx`. An image has two entries:
  *
  *   plan(ctx, in, out)   checks the inputs' shapes, writes the outputs' shapes into out[i].shape (the caller gives
- *                        room for out[i].ndim values) and the bytes of scratch memory into ctx->arena_needed; -1 where
- *                        the outputs are empty, and main is not to be called
- *   main(ctx, in, out)   computes; out[i].data is the caller's, and never part of the arena
+ *                        room for out[i].ndim values; -1 is a late size, which only main knows) and the bytes of scratch
+ *                        memory into ctx->arena_needed; -1 where the outputs are empty, and main is not to be called
+ *   main(ctx, in, out)   computes; out[i].data is the caller's, and never part of the arena. It asks ctx->output for the
+ *                        memory of an output with late sizes, once they are known, and does not look at that one's data
  */
 #ifndef WEFT_ABI_H
 #define WEFT_ABI_H
 
 #include "weft.h"
 
-#define WEFT_ABI 2    /* counts incompatible changes of what generated code sees */
-#define WEFT_FORMAT 4 /* counts incompatible changes of saved files */
+#define WEFT_ABI 3    /* counts incompatible changes of what generated code sees */
+#define WEFT_FORMAT 5 /* counts incompatible changes of saved files */
 
 typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
 typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
+
+/* Memory that a context keeps from call to call, and makes larger. */
+typedef struct weft_kept {
+  uint8_t *data;
+  int64_t bytes;
+} weft_kept;
 
 /* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
 struct weft_ctx {
@@ -32,8 +39,18 @@ struct weft_ctx {
   /* 56 */ int64_t detail[4];
   /* 88 */ int64_t arena_needed;                           /* written by plan; -1: main is not to be called */
   /* 96 */ int32_t outside;                                /* a kernel met an index outside of its limits: main looks, and clears */
+  /* 104 */ void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape); /* memory for an output, whose shape is known
+                                                              now; NULL when there is none; any address where it is empty */
+  /* 112 */ void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes); /* the kept memory of this number, which has at least
+                                                              so many bytes from now on; what was in it stays. NULL when there
+                                                              is none */
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
+  weft_tensor *out;                                        /* of the call that runs */
+  weft_kept *kept;                                         /* by number: those of outputs, then those of `keep` */
+  int64_t kept_count;
+  weft_give give;                                          /* NULL: outputs of late sizes are in kept memory */
+  void *give_state;
   int32_t planned;                                         /* weft_run may be called */
   int32_t flush, spin;                                     /* as the model says */
 };
@@ -44,6 +61,11 @@ void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads);
 /* Gives the context an arena of at least `bytes`: WEFT_OK or WEFT_NO_MEMORY; and takes it away. */
 int32_t weft_ctx_reserve(weft_ctx *ctx, int64_t bytes);
 void weft_ctx_free_arena(weft_ctx *ctx);
+
+/* Both functions of the context for late sizes, and what gives back all the memory that they took. */
+void *weft_ctx_output(weft_ctx *ctx, int64_t number, const int64_t *shape);
+void *weft_ctx_keep(weft_ctx *ctx, int64_t number, int64_t bytes);
+void weft_ctx_free_kept(weft_ctx *ctx);
 
 /* Runs fn over [0, n): in the calling thread alone, or by the process's thread pool too. How [0, n) is cut up is not
  * specified: fn must compute each index the same way whatever range it is given with. The first failure is returned.

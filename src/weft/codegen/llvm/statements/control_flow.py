@@ -16,6 +16,7 @@ from weft.codegen.llvm.memory.promotable import MAX_REGISTERS
 from weft.codegen.llvm.memory.stores import store
 from weft.codegen.llvm.statements.calls import call
 from weft.codegen.llvm.statements.exits import context_field, context_function, leave, release, unless
+from weft.codegen.llvm.statements.late_memory import ask
 from weft.codegen.llvm.statements.loop_counters import is_large, move_pointers, uncounted
 from weft.ir import INDEX, mentions, post_order
 from weft.loop import (
@@ -34,6 +35,7 @@ from weft.loop import (
     Store,
     View,
     While,
+    late_memory,
     statements,
 )
 
@@ -207,6 +209,11 @@ def _while(f: Emitter, s: While) -> None:
 
 
 def _alloc(f: Emitter, s: Alloc) -> None:
+    if late_memory(s.buffer) is not None:
+        f.buffers[s.buffer] = Memory(ask(f, s.buffer), f.new_root(), Affine(0), abi.ALIGNMENT)
+        emit(f, s.body)
+        del f.buffers[s.buffer]
+        return
     if s.buffer.rank != 1:
         raise f.error(f"{s.buffer.name} has {s.buffer.rank} dimensions", hint="flatten buffers before this")
     with f.scope():
