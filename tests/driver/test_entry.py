@@ -12,8 +12,8 @@ from tests.models import lstm_step, matmul, mlp
 import weft
 from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.codegen.interp import run
-from weft.driver.entry import entry_program, place_constants
-from weft.driver.entry_plan import NOTHING_TO_RUN, size_sources
+from weft.driver.host.entry import entry_program, place_constants
+from weft.driver.host.entry_plan import NOTHING_TO_RUN, size_sources
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
 from weft.graph import Graph, Place, fuse, plan_memory

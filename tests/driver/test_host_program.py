@@ -10,7 +10,7 @@ from tests.models import BUILDERS, mlp, random_inputs, tiny_gpt2_decode
 import weft
 from weft.codegen import backend_of
 from weft.codegen.interp import ExecutionError, run
-from weft.driver.entry import entry_program, place_constants
+from weft.driver.host.entry import entry_program, place_constants
 from weft.loop import (
     Call,
     Program,

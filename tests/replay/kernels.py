@@ -11,7 +11,7 @@ import onnx
 
 from weft.codegen.llvm.ir_module import llvm_text
 from weft.driver.build import fuse_graph, kernel_requests, optimize_graph, plan_calls, values_in_place
-from weft.driver.entry import entry_program, place_constants
+from weft.driver.host.entry import entry_program, place_constants
 from weft.driver.kernel import lower_kernel
 from weft.driver.options import CompileOptions
 from weft.frontends import to_graph

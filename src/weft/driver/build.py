@@ -18,10 +18,11 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.entry import Constants, place_constants, write_constants
-from weft.driver.entry_declarations import host_program
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
+from weft.driver.host.entry import place_constants, write_constants
+from weft.driver.host.entry_declarations import host_program
+from weft.driver.host.host_memory import Constants
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
@@ -367,8 +368,8 @@ def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Targ
         plan=0,
         main=0,
         constants=weights,
-        inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True)),
-        outputs=_specs(zip(graph.output_names, graph.outputs, strict=True)),
+        inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True), fused),
+        outputs=_specs(zip(graph.output_names, graph.outputs, strict=True), fused),
         asserts=code.messages,
         target=target.name,
         machine=target.isa.machine,
@@ -377,10 +378,9 @@ def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Targ
     return with_image(made, code) if isinstance(code, Image) else replace(made, source=code.text)
 
 
-def _specs(values: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:
-    return tuple(
-        [
-            TensorSpec(name, v.dtype, tuple([int(t) if (t := dim_text(s)).isdigit() else t for s in v.shape]))
-            for name, v in values
-        ]
-    )
+def _specs(values: Iterable[tuple[str, Value]], fused: FusedGraph) -> tuple[TensorSpec, ...]:
+    def spec(name: str, v: Value) -> TensorSpec:
+        sizes = tuple([int(t) if (t := dim_text(s)).isdigit() else t for s in v.shape])
+        return TensorSpec(name, v.dtype, sizes, late=bool(fused.stage(*v.shape)))
+
+    return tuple([spec(name, v) for name, v in values])

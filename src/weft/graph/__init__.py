@@ -1,7 +1,8 @@
 """The graph: operator calls on tensors, the passes that make them fast, fusion into kernels, and the memory plan."""
 
 from weft.graph.core.evaluator import Evaluator, Fill
-from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.conditions import Guard, LateSize, Requirement
+from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Node, Parameter, Value
 from weft.graph.core.printer import print_graph
 from weft.graph.core.saved_graph import graph_text
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
@@ -39,11 +40,13 @@ __all__ = [
     "Group",
     "Guard",
     "Inputs",
+    "LateSize",
     "Location",
     "MemoryPlan",
     "Node",
     "Parameter",
     "Place",
+    "Requirement",
     "SavedPass",
     "Value",
     "attribute_text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +12,7 @@ from weft.graph.builder.constants import CompileTimeConstant, sizes_array
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.ir import Expr, ExprLike
 from weft.ops import NotFoldable, normalize_axis
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, f32, i64
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
 
@@ -69,6 +70,19 @@ class Builder:
     def size(self, size: ExprLike) -> CompileTimeConstant:
         """Returns an int64 of rank 0, which may be a symbolic size."""
         return CompileTimeConstant(self.vector([size]).array.reshape(()))
+
+    def late_sizes(self, x: Operand, name: str, what: str) -> list[int | Expr]:
+        """Returns the elements of *x*, a vector or a number, as sizes: those that only a run computes are late sizes.
+
+        New ones are called *name*; they are *what* in messages. Raises `ModelError` for a vector of a symbolic size.
+        """
+        if isinstance(x, CompileTimeConstant):
+            return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
+        if x.rank > 1 or x.static_shape is None:
+            self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
+        value = self.evaluator.value(self.cast(x, i64), self.source)
+        count = math.prod(x.static_shape)
+        return [self.evaluator.graph.late_size(value, k, name=name, what=what, source=self.source) for k in range(count)]
 
     def cast(self, x: Operand, dtype: DType, *, saturate: bool = True, rounding: str = "up") -> Operand:
         """Returns *x* converted to *dtype*; *x* itself if it is of that type.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import signature
 from math import prod
@@ -23,6 +22,7 @@ from typing import Any, Final, TypeAlias, Union
 
 import numpy as np
 
+from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.fold_budget import FoldBudget
 from weft.graph.core.type_text import value_text
 from weft.ir import INDEX, Const, Expr, ExprLike, Var, as_expr
@@ -209,43 +209,14 @@ class Node:
         return f"Node({self.op} -> {', '.join(v.name for v in self.outputs)})"
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """A condition that the symbolic sizes of a call must satisfy; *message* may name the *values* as {0}, {1} ..."""
-
-    condition: Expr
-    message: str
-    values: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A run-time check of computed values: *least* and *greatest* must be inside *limits* (element by element).
-
-    `what` is the noun for such a value in the message, and `source` the model's node that needs the check. A guard is `watched`
-    if the kernels that use the values report one outside: only then are *least* and *greatest* computed.
-    """
-
-    least: Value
-    greatest: Value
-    limits: tuple[tuple[Expr, Expr], ...]
-    what: str
-    source: str
-    watched: bool = False
-
-    def mapped(self, stands_for: Mapping[Value, Value]) -> Guard:
-        """Returns the same check on replaced values."""
-        least, greatest = stands_for.get(self.least, self.least), stands_for.get(self.greatest, self.greatest)
-        return replace(self, least=least, greatest=greatest)
-
-
 class Graph:
     """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
 
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
-    values are known, so the values of guards are roots, live like outputs. `metadata` are the model file's own descriptions,
-    kept on the graph that a frontend makes. `is_extended` is true if operators or translations registered from outside took
-    part: another process may then import the same model differently. `fold_budget` is the memory left for constant folding.
+    values are known, so the values of guards are roots, live like outputs. So are those of `late_sizes`: sizes that are known
+    only when some node has run, which nodes behind it may use as any other size. `metadata` are the model file's own
+    descriptions, kept on the graph that a frontend makes. `is_extended` is true if operators or translations registered from
+    outside took part: another process may then import the same model differently. `fold_budget` is the memory left for folding.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -257,6 +228,7 @@ class Graph:
         self.dims: dict[str, Var] = {}
         self.requirements: list[Requirement] = []
         self.guards: list[Guard] = []
+        self.late_sizes: list[LateSize] = []
         self.metadata = ModelMetadata(graph_name=name)
         self.is_extended = False
         self.fold_budget = FoldBudget()
@@ -265,6 +237,19 @@ class Graph:
     def dim(self, name: str) -> Var:
         """Returns the symbolic size called *name*, the same variable each time."""
         return self.dims.setdefault(name, Var(name, INDEX))
+
+    def late_size(self, value: Value, element: int = 0, *, name: str, what: str, source: str = "") -> Var:
+        """Returns the size that element *element* of the integer tensor *value* is, once that is known.
+
+        It is *what* in the message of a call in which it is negative. The same element is the same variable each time.
+        """
+        for known in self.late_sizes:
+            if known.value is value and known.element == element:
+                return known.size
+        while name in self.dims:
+            name = self._fresh(name)
+        self.late_sizes.append(LateSize(self.dim(name), value, element, what, source))
+        return self.late_sizes[-1].size
 
     def require(self, condition: Expr, message: str, *values: Expr) -> None:
         """Makes calls fail with *message* unless the symbolic sizes satisfy *condition*."""
@@ -329,7 +314,7 @@ class Graph:
         return node
 
     def empty_copy(self) -> Graph:
-        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards and outputs yet."""
+        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards, late sizes and outputs yet."""
         made = Graph(self.name)
         made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
         made.requirements, made.fold_budget = self.requirements, self.fold_budget
@@ -337,8 +322,9 @@ class Graph:
 
     @property
     def roots(self) -> list[Value]:
-        """The values that keep nodes alive: the graph's outputs, and the values that its guards check."""
-        return [*self.outputs, *[v for g in self.guards for v in (g.least, g.greatest)]]
+        """The values that keep nodes alive: outputs, and the values that guards check and that late sizes are read from."""
+        checked = [v for g in self.guards for v in (g.least, g.greatest)]
+        return [*self.outputs, *checked, *[late.value for late in self.late_sizes]]
 
     def users(self) -> dict[Value, list[Node]]:
         """Returns the nodes that read each value, in order; a node that reads it twice is there twice."""

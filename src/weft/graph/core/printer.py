@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.graph.core.graph import Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.conditions import Guard, LateSize
+from weft.graph.core.graph import Constant, Graph, Node, Parameter, Value
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.support.text import printable_line
 
@@ -26,6 +27,7 @@ def print_graph(graph: Graph) -> str:
     lines += [f"  {names[c]} = {_constant_text(c)}" for c in graph.constants()]
     lines += [f"  {_node_text(n, names)}" for n in graph.nodes]
     lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
+    lines += [f"  {_late_text(late, names)}" for late in graph.late_sizes]
     returned = [f"{n}={names[v]}" for n, v in zip(graph.output_names, graph.outputs, strict=True)]
     return "\n".join([*lines, printable_line(f"  return {', '.join(returned)}")]) + "\n"
 
@@ -49,6 +51,11 @@ def unique_names(graph: Graph) -> dict[Value, str]:
 def _guard_text(g: Guard, names: dict[Value, str]) -> str:
     limits = ", ".join(f"{dim_text(low)} to {dim_text(high)}" for low, high in g.limits)
     return f"{'watched ' if g.watched else ''}guard {names[g.least]}, {names[g.greatest]} in {limits}  # {g.source}"
+
+
+def _late_text(late: LateSize, names: dict[Value, str]) -> str:
+    made = printable_line(f"late size {late.size.name} = {names[late.value]}[{late.element}]")
+    return f"{made}  # {late.source}" if late.source else made
 
 
 def _constant_text(c: Constant) -> str:

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.cost import SAVED_CONSTANTS
-from weft.graph.core.graph import Attribute, Constant, Graph, Guard, Node, Parameter, Requirement, Value
+from weft.graph.core.conditions import Guard, LateSize, Requirement
+from weft.graph.core.graph import Attribute, Constant, Graph, Node, Parameter, Value
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
 from weft.support.dtypes import DType, parse_dtype
@@ -76,6 +77,10 @@ class _Writer:
             "constants": [self.constant(c) for c in graph.constants()],
             "nodes": [self.node(n, numbers) for n in graph.nodes],
             "guards": [self.guard(g, numbers) for g in graph.guards],
+            "late_sizes": [
+                [self.expr(late.size), numbers[late.value], late.element, late.what, late.source]
+                for late in graph.late_sizes
+            ],
             "requirements": [
                 [self.expr(r.condition), r.message, [self.expr(e) for e in r.values]] for r in graph.requirements
             ],
@@ -144,6 +149,10 @@ class _Reader:
             Guard(values[a], values[b], tuple([(self.expr(low), self.expr(high)) for low, high in limits]), *rest)
             for a, b, limits, *rest in read["guards"]
         ]
+        for size, number, element, what, source in read["late_sizes"]:
+            late = self.sizes[size]
+            assert isinstance(late, Var)
+            made.late_sizes.append(LateSize(late, values[number], element, what, source))
         made.requirements = [
             Requirement(self.expr(condition), message, tuple([self.expr(e) for e in given]))
             for condition, message, given in read["requirements"]

@@ -12,17 +12,22 @@ def verify_graph(graph: Graph) -> None:
     """Checks order, types, attributes, names and symbolic sizes of *graph*, nested graphs too."""
     _check_names(graph)
     known = set(graph.inputs)
+    unbound = [late for late in graph.late_sizes if late.value not in known and not isinstance(late.value, Constant)]
     for node in graph.nodes:
         _check_inputs(node, known)
         _check_types(node)
-        _check_sizes(node, set(graph.dims.values()))
+        _check_sizes(node, set(graph.dims.values()), {late.size for late in unbound})
         known.update(node.outputs)
+        unbound = [late for late in unbound if late.value not in known]
         for _, attribute in node.attributes:
             if isinstance(attribute, Graph):
                 verify_graph(attribute)
     for name, v in zip(graph.output_names, graph.outputs, strict=True):
         if v not in known and not isinstance(v, Constant):
             raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)
+    if unbound:
+        size, value = unbound[0].size, unbound[0].value
+        raise VerifyError(f"the size {size.name} is read from {value!r}, which no node makes", where=graph.name)
     for g in graph.guards:
         lost = [v for v in (g.least, g.greatest) if v not in known and not isinstance(v, Constant)]
         if lost:
@@ -56,8 +61,8 @@ def _check_types(node: Node) -> None:
             raise VerifyError(f"{v!r} should be {type_text(t)}", where=describe(node))
 
 
-def _check_sizes(node: Node, dims: set[Var]) -> None:
+def _check_sizes(node: Node, dims: set[Var], unbound: set[Var]) -> None:
     for v in node.outputs:
-        strangers = [s.name for e in v.shape for s in free_vars(e) if s not in dims]
-        if strangers:
-            raise VerifyError(f"{v!r} uses the size {strangers[0]}, which is not the graph's", where=describe(node))
+        for s in [s for e in v.shape for s in free_vars(e) if s not in dims or s in unbound]:
+            why = "is not known yet" if s in unbound else "is not the graph's"
+            raise VerifyError(f"{v!r} uses the size {s.name}, which {why}", where=describe(node))

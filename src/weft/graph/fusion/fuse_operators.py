@@ -163,7 +163,7 @@ def _with_copied_outputs(graph: Graph) -> Graph:
     """Returns *graph* with a copy for each output that is an input, a constant, or another output's memory."""
     roots: set[Value] = set()
     made = graph.empty_copy()
-    made.nodes, made.guards = list(graph.nodes), graph.guards
+    made.nodes, made.guards, made.late_sizes = list(graph.nodes), graph.guards, graph.late_sizes
     for name, v in zip(graph.output_names, graph.outputs, strict=True):
         root = v
         while root.producer is not None and is_rename(root.producer) and root.producer.inputs[0] is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.symbols import symbols_in
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.ir import Const, Expr, Var, const, free_vars
+from weft.ir import Expr, Var, const, free_vars
 from weft.te import Tensor, compute, placeholder
 
 LONGEST_NAME = 60
@@ -112,10 +114,26 @@ class FusedGraph:
         return tuple(dict.fromkeys(v for v in read if isinstance(v, Constant)))
 
     @cached_property
+    def late_sizes(self) -> tuple[tuple[int, LateSize], ...]:
+        """The late sizes in the order in which they become known, each with the step after which it is: -1 for inputs."""
+        made = {root: step for step, g in enumerate(self.groups) for root in map(self.root, g.outputs)}
+        known = [(made.get(self.root(late.value), -1), late) for late in self.graph.late_sizes]
+        return tuple(sorted(known, key=lambda found: found[0]))
+
+    @cached_property
+    def _stages(self) -> Mapping[Var, int]:
+        return {late.size: n for n, (_, late) in enumerate(self.late_sizes, 1)}
+
+    def stage(self, *sizes: Expr) -> int:
+        """Returns how many late sizes are known as soon as all of *sizes* are: 0 where none of them is late."""
+        return max([self._stages.get(v, 0) for s in sizes for v in free_vars(s)], default=0) if self._stages else 0
+
+    @cached_property
     def on_demand(self) -> frozenset[Group]:
         """The groups that only serve watched guards: they run if a kernel reported an index outside its limits."""
         guarded = [v for g in self.graph.guards if not g.watched for v in (g.least, g.greatest)]
-        needed = {self.root(v) for v in (*self.graph.outputs, *guarded)}
+        late = [found.value for found in self.graph.late_sizes]
+        needed = {self.root(v) for v in (*self.graph.outputs, *guarded, *late)}
         found = set()
         for g in reversed(self.groups):
             if needed.isdisjoint(map(self.root, g.outputs)):
@@ -152,10 +170,3 @@ def _literal_tensor(v: Value) -> Tensor:
 def _literal_text(v: Value) -> str:
     assert isinstance(v, Constant)
     return f"{v.dtype}{list(v.extents)}:{v.array.tobytes().hex()}"
-
-
-def symbols_in(attribute: object) -> Sequence[Expr]:
-    """Returns the non-constant expressions in an attribute, or in a tuple of attributes."""
-    if isinstance(attribute, tuple):
-        return [e for a in attribute for e in symbols_in(a)]
-    return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []

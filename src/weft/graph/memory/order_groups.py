@@ -56,7 +56,7 @@ class _Costs:
         self.writers = _by_value(self.writes)
         self.users = {v: bits | self.writers.get(v, 0) for v, bits in _by_value(self.reads).items()}
         sizes = {v: buffer_size(v) for v in self.writers if v not in fixed}
-        self.are_known = all(factor is ONE for _, factor in sizes.values())
+        self.are_known = all(factor is ONE for _, factor in sizes.values()) and not fused.graph.late_sizes
         self.size = {v: size for v, (size, _) in sizes.items()}
         self.needs = [self._needed(k) for k in range(len(fused.groups))]
         self.takes = [self._taken(g) for g in fused.groups]

@@ -1,4 +1,7 @@
-"""The static memory plan: an offset in one arena for every value that groups write; memory of dead values is reused.
+"""The static memory plan: an offset in an arena for every value that groups write; memory of dead values is reused.
+
+Values of sizes that are known when a call begins share one arena. Each late size begins a stage: values whose sizes are known
+from then on share an arena of that stage, which is taken when the call is there.
 
 Sizes may hold symbolic dimensions. Each is split into a whole number and a symbolic factor (`4 * 64 * batch`: 256 and
 `batch`); values of one factor are planned together in units of it, and each factor has its own part of the arena.
@@ -16,7 +19,7 @@ from weft.graph.fusion.groups import FusedGraph
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.graph.memory.buffer_size import buffer_size
 from weft.graph.memory.in_place import last_reads
-from weft.ir import ZERO, Expr, index
+from weft.ir import ZERO, Bounds, Expr, free_vars, index, maximum, prove
 from weft.ops import TensorType
 from weft.support.dtypes import u8
 
@@ -32,7 +35,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Location:
-    """The memory of a value: `offset` bytes into the arena, or into the input, output or constant of this number."""
+    """The memory of a value: `offset` bytes into the arena, the input, output or constant of this number."""
 
     place: Place
     number: int = 0
@@ -43,6 +46,7 @@ class Location:
 class MemoryPlan:
     """The location of each value of a fused graph; `size` is the arena's in bytes, `bound` a lower bound of any plan's size.
 
+    Arena 0 is that of sizes known when a call begins; `late` has the sizes of the arenas of later stages, by their numbers.
     `in_place` maps an output of a group to the dead input whose memory it reuses; `workspaces` are the scratch buffers of each
     group's kernel, by the group's step.
     """
@@ -53,6 +57,7 @@ class MemoryPlan:
     buffers: tuple[Lifetime, ...]
     in_place: Mapping[Value, Value]
     workspaces: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
+    late: Mapping[int, Expr] = field(default_factory=dict)
 
     def __str__(self) -> str:
         rows = [("buffer", "type", "bytes", "steps", "offset")]
@@ -69,7 +74,9 @@ class MemoryPlan:
             )
         widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-        return "\n".join([*lines, f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}"]) + "\n"
+        lines.append(f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}")
+        lines += [f"late arena {stage}: {dim_text(size)} bytes" for stage, size in self.late.items()]
+        return "\n".join(lines) + "\n"
 
 
 def plan_memory(
@@ -92,15 +99,19 @@ def plan_memory(
     lifetimes += [Lifetime(v, *buffer_size(v), step, step) for step, values in working.items() for v in values]
     if not reuse:
         lifetimes = [replace(b, start=0, end=len(fused.groups) - 1) for b in lifetimes]
-    offsets, size, bound = _place_all(lifetimes)
-    for value, offset in offsets.items():
-        locations[value] = Location(Place.ARENA, 0, offset)
+    sizes: dict[int, Expr] = {}
+    bounds: dict[int, Expr] = {}
+    for stage in sorted({0, *[fused.stage(*b.value.shape) for b in lifetimes]}):
+        part = [b for b in lifetimes if fused.stage(*b.value.shape) == stage]
+        offsets, sizes[stage], bounds[stage] = _place_all(part, are_late=stage > 0)
+        locations.update((value, Location(Place.ARENA, stage, offset)) for value, offset in offsets.items())
     for value, taken in reused.items():  # in order of the groups, so that a reused buffer has its location already
         locations[value] = locations[taken]
     for value in fused.aliases:
         root = locations[fused.root(value)]
         locations[value] = Location(root.place, root.number, root.offset + fused.offset(value))
-    return MemoryPlan(locations, size, bound, tuple(lifetimes), reused, working)
+    late = {stage: size for stage, size in sizes.items() if stage > 0}
+    return MemoryPlan(locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late)
 
 
 def _workspaces(fused: FusedGraph, needed: Mapping[str, Sequence[int]]) -> dict[int, tuple[Value, ...]]:
@@ -139,13 +150,22 @@ def _times(n: int, factor: Expr) -> Expr:
     return index(n) * factor
 
 
-def _place_all(lifetimes: Sequence[Lifetime]) -> tuple[dict[Value, Expr], Expr, Expr]:
+def _not_negative(factor: Expr) -> Expr:
+    """Returns a factor of late sizes, which may be zero, so that a formula of them may be below: then it is zero too."""
+    bounds = Bounds()
+    for v in free_vars(factor):
+        bounds = bounds.bind(v, 0, None)
+    return factor if prove(factor >= ZERO, bounds) else maximum(factor, ZERO)
+
+
+def _place_all(lifetimes: Sequence[Lifetime], *, are_late: bool) -> tuple[dict[Value, Expr], Expr, Expr]:
     """Returns the offset of each buffer, the size of the arena, and a lower bound of it."""
     offsets: dict[Value, Expr] = {}
     size: Expr = ZERO
     bound: Expr = ZERO
-    for factor in dict.fromkeys(b.factor for b in lifetimes):
-        part = [b for b in lifetimes if b.factor is factor]
+    for unit in dict.fromkeys(b.factor for b in lifetimes):
+        part = [b for b in lifetimes if b.factor is unit]
+        factor = _not_negative(unit) if are_late else unit
         placed, total = place(part)
         offsets.update((v, size + _times(o, factor)) for v, o in placed.items())
         size = size + _times(total, factor)

@@ -17,7 +17,8 @@ from typing import TypeAlias
 import numpy as np
 
 from weft.cost import MANY_INDICES
-from weft.graph.core.graph import Constant, Graph, Guard, Node, Parameter, Value
+from weft.graph.core.conditions import Guard
+from weft.graph.core.graph import Constant, Graph, Node, Parameter, Value
 from weft.graph.core.type_text import dim_text
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.rewriting.known_ranges import known_range

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.core.symbols import sizes_of, variables_of
 
 Inputs: TypeAlias = tuple[Value | None, ...]
 Rule: TypeAlias = Callable[[Graph, Node, Inputs], Sequence[Value] | None]
@@ -29,6 +30,7 @@ def rewrite_graph(graph: Graph, rule: Rule) -> Graph:
     for v, name in zip(graph.outputs, graph.output_names, strict=True):
         new.output(stands_for.get(v, v), name)
     new.guards[:0] = [g.mapped(stands_for) for g in graph.guards]
+    new.late_sizes[:0] = [late.mapped(stands_for) for late in graph.late_sizes]
     drop_dead(new)
     same = len(new.nodes) == len(graph.nodes) and all(a is b for a, b in zip(new.nodes, graph.nodes, strict=True))
     return graph if same and new.roots == graph.roots else new
@@ -40,9 +42,30 @@ def _kept(node: Node, inputs: Inputs) -> Node:
 
 
 def drop_dead(graph: Graph) -> None:
-    """Removes, in place, the nodes that no output and no guard depends on."""
+    """Removes, in place, the nodes that no output, no guard and no size in use depends on."""
+    if graph.late_sizes:
+        _drop_unused_sizes(graph)
     needed = {v.producer for v in graph.roots}
     for node in reversed(graph.nodes):
         if node in needed:
             needed.update(v.producer for v in node.inputs if v is not None)
     graph.nodes = [n for n in graph.nodes if n in needed]
+
+
+def _drop_unused_sizes(graph: Graph) -> None:
+    """Removes, in place, the late sizes that nothing needed uses; the values that others are read from are needed in turn."""
+    late = {found.size: found for found in graph.late_sizes}
+    used = variables_of([e for r in graph.requirements for e in (r.condition, *r.values)]) & late.keys()
+    values = [*graph.outputs, *[v for g in graph.guards for v in (g.least, g.greatest)], *[late[v].value for v in used]]
+    needed: set[Node] = set()
+    while values:
+        v = values.pop()
+        found = variables_of(v.shape)
+        if v.producer is not None and v.producer not in needed:
+            needed.add(v.producer)
+            values += [x for x in v.producer.inputs if x is not None]
+            found |= sizes_of(v.producer)
+        fresh = (found & late.keys()) - used
+        used |= fresh
+        values += [late[size].value for size in fresh]
+    graph.late_sizes = [found for found in graph.late_sizes if found.size in used]

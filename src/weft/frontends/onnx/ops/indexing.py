@@ -7,6 +7,7 @@ import numpy as np
 from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph.builder import CompileTimeConstant
+from weft.graph.composites import selection
 from weft.support.dtypes import i64
 
 
@@ -45,16 +46,20 @@ def scatter_nd(c: Call) -> Results:
     return c.add("scatter_nd", c.input(0), c.input(1), c.input(2), reduction=c.text("reduction", "none"))
 
 
-@translates("NonZero", limits="inputs that are not constant: the size of its output would depend on them")
+@translates("NonZero")
 def non_zero(c: Call) -> Results:
     """The indices of the elements that are not zero."""
+    if not isinstance(c.input(0), CompileTimeConstant):
+        return selection.non_zero(c, c.input(0))
     return CompileTimeConstant(np.array(np.nonzero(c.numbers(0, "its input")), np.int64), c.node.output[0])
 
 
-@translates("Compress", limits="conditions that are not constant: the size of its output would depend on them")
+@translates("Compress")
 def compress(c: Call) -> Results:
     """The slices along an axis at which a condition holds; of the flat tensor without one."""
     x = c.input(0)
+    if not isinstance(c.input(1), CompileTimeConstant):
+        return selection.compress(c, x, c.input(1), c.axis(0, x.rank) if "axis" in c.attributes else None)
     chosen = CompileTimeConstant(np.flatnonzero(c.numbers(1, "the condition")).astype(np.int64))
     if "axis" not in c.attributes:
         return c.add("gather", c.reshape(x, [_elements(c)]), chosen, axis=0)

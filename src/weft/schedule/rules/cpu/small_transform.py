@@ -130,7 +130,8 @@ def schedule_transform(
         if axis.var in loops:
             unit = None if patches is None else patches.get(axis.var)
             _cut(s, loops[axis.var], size_of(axis.extent), chosen.get(axis.var), unit, nest, inner)
-    if (s.extent(last) or 0) > lanes:
+    extent = s.extent(last)
+    if extent is None or extent > lanes:
         rest, last = s.split(last, [None, lanes])
         nest.outer.append(rest)
     s.reorder([*nest.patches, *nest.outer, *inner, last])

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from weft.graph import FusedGraph, Graph, MemoryPlan, Value
+from weft.graph import FusedGraph, Graph, MemoryPlan, Requirement, Value
 from weft.ir import (
     INDEX,
     ONE,
@@ -41,6 +41,9 @@ from weft.support.errors import ModelError
 NOTHING_TO_RUN = -1
 """The arena of a call that computes nothing."""
 
+LATE = -1
+"""The size of an output's dimension that is known only when `main` has run."""
+
 MOST_VALUES = 4
 """Values that the message of a check may name."""
 
@@ -48,8 +51,9 @@ MOST_VALUES = 4
 def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
     """Returns, for each symbolic size, an input and the dimension of it that tells the size.
 
-    Raises `ModelError` for a size that no input shows as it is.
+    Late sizes have no such place. Raises `ModelError` for a size that no input shows as it is.
     """
+    late = {found.size for found in graph.late_sizes}
     found: dict[Var, tuple[int, int]] = {}
     for n, v in enumerate(graph.inputs):
         for d, s in enumerate(v.shape):
@@ -58,7 +62,7 @@ def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
     for v in (*graph.inputs, *graph.outputs):
         for s in v.shape:
             for var in free_vars(s):
-                if var not in found:
+                if var not in found and var not in late:
                     raise ModelError(
                         f"the size {var.name} of {v.name} is not a dimension of any input",
                         hint=f'give it a number: shapes={{"{var.name}": 1}}',
@@ -74,10 +78,11 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     needed = Buffer("arena_needed", (index(1),), INDEX)
     sources = size_sources(graph)
     used = [var for var in sources if var in _sizes_of_kernels(fused)]
-    steps: list[Stmt] = [*_checks(graph, sources, ins, used)]
+    steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
     shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
-    steps += [Store(out, (index(d),), _defined(s), None) for out, d, s in shapes]
-    arena = select(_are_positive(used), _defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
+    told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
+    steps += [Store(out, (index(d),), s, None) for out, d, s in told]
+    arena = select(_are_positive(used), defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
     steps.append(Store(needed, (ZERO,), arena, None))
     body = seq(*steps)
     for var, (n, d) in reversed(sources.items()):
@@ -87,18 +92,33 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
 
 
 def _checks(
-    graph: Graph, sources: Mapping[Var, tuple[int, int]], ins: Sequence[Buffer], used: Sequence[Var]
+    fused: FusedGraph, sources: Mapping[Var, tuple[int, int]], ins: Sequence[Buffer], used: Sequence[Var]
 ) -> Iterator[Assert]:
     """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
+    graph = fused.graph
     for n, d in sources.values():
         yield _check_size(graph.inputs[n], d, ins[n])
     for n, v in enumerate(graph.inputs):
         yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
-    for r in graph.requirements:
-        yield Assert(_defined(r.condition), r.message, r.values)
+    yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
-            yield _check_empty(v, name, used)
+            yield _check_empty(v, name, used, is_late=bool(fused.stage(*v.shape)))
+
+
+def check_requirement(r: Requirement) -> Assert:
+    """Returns the check of a condition of the graph's."""
+    return Assert(defined(r.condition), r.message, r.values)
+
+
+def is_empty(v: Value) -> Expr:
+    """Returns the condition that *v* has no elements."""
+    shape = [defined(s) for s in v.shape]
+    elements: Expr = ONE
+    for s in shape:
+        elements = elements * s
+    whole = all_of(s >= ZERO for s in shape if not isinstance(s, Const))
+    return all_of([whole, eq(elements, ZERO)])
 
 
 def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
@@ -112,7 +132,7 @@ def _are_positive(sizes: Sequence[Var]) -> Expr:
     return all_of(var > ZERO for var in sizes)
 
 
-def _defined(e: Expr) -> Expr:
+def defined(e: Expr) -> Expr:
     """Returns *e* with divisors that are zero taken for one: what a size of zero is divided by is of no account."""
 
     def guarded(n: Node) -> Node | None:
@@ -132,7 +152,7 @@ def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
     given = Load(shape, (index(d),))
     wanted = str(expected.value) if isinstance(expected, Const) else "{1}"
     message = f"input {v.name}: dimension {d} is {{0}}, but the model takes {wanted}"
-    return Assert(eq(given, _defined(expected)), message, (given, _defined(expected)))
+    return Assert(eq(given, defined(expected)), message, (given, defined(expected)))
 
 
 def _check_size(v: Value, d: int, shape: Buffer) -> Assert:
@@ -140,14 +160,10 @@ def _check_size(v: Value, d: int, shape: Buffer) -> Assert:
     return Assert(index(0) <= given, f"input {v.name}: dimension {d} is {{0}}, which is no size", (given,))
 
 
-def _check_empty(v: Value, name: str, used: Sequence[Var]) -> Assert:
-    """Checks that an output is empty where a size is zero."""
-    shape = [_defined(s) for s in v.shape]
-    elements: Expr = ONE
-    for s in shape:
-        elements = elements * s
-    whole = all_of(s >= ZERO for s in shape if not isinstance(s, Const))
+def _check_empty(v: Value, name: str, used: Sequence[Var], *, is_late: bool) -> Assert:
+    """Checks that an output is empty where a size is zero; of one of late sizes, only the run can tell."""
     shown = used[:MOST_VALUES]
     sizes = ", ".join(f"{var.name} is {{{n}}}" for n, var in enumerate(shown))
     message = f"where {sizes}, the output {name} can't be computed: only a model compiled for that size, by shapes, can"
-    return Assert(_are_positive(used) | all_of([whole, eq(elements, ZERO)]), message, tuple(shown))
+    empty = _are_positive(used) if is_late else _are_positive(used) | is_empty(v)
+    return Assert(empty, message, tuple(shown))

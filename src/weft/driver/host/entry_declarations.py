@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from weft.driver.entry import Constants, elements_of, entry_program
+from weft.driver.host.entry import entry_program
+from weft.driver.host.host_memory import Constants, elements_of
 from weft.graph import FusedGraph, Group, MemoryPlan, Value
 from weft.loop import NOTHING, Buffer, External, Function, Program
 

@@ -1,0 +1,1 @@
+"""The host program of a model: what runs its kernels, in order, over the memory that was planned."""

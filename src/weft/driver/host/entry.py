@@ -1,0 +1,75 @@
+"""The entry program of a model: `plan` (see `entry_plan`), and `main`, which calls the kernels in order (see `host_body`).
+
+It is a host program (see `loop.host_program`); `entry_declarations` adds the kernels that it calls.
+
+def main(in0, out0, arena, constants, outside, batch):
+    t1 = view(arena, 0)
+    conv(in0.at(0), t1.at(0))
+    ...
+    if outside[0] != 0:
+        outside[0] = 0
+        extremes(...)
+        assert ...
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from weft.driver.host.entry_plan import plan_function, size_sources
+from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
+from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of
+from weft.graph import Array, FusedGraph, MemoryPlan, Value
+from weft.ir import ZERO
+from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Param, Program, Stmt, View
+from weft.support.dtypes import u8
+
+
+def place_constants(fused: FusedGraph) -> Constants:
+    """Returns a place for every constant that kernels read, in the order of first use, each at a multiple of 64 bytes."""
+    offsets: dict[Value, int] = {}
+    end = 0
+    for c in fused.constants:
+        offsets[c] = end
+        end += -(-c.nbytes // 64) * 64
+    return Constants(offsets, end)
+
+
+def write_constants(fused: FusedGraph, constants: Constants, block: Array) -> None:
+    """Writes every constant to its place in *block*, bytes; gaps are zero, so that the same model is always the same bytes."""
+    end = 0
+    for c in fused.constants:
+        begin = constants.offsets[c]
+        block[end:begin] = 0
+        end = begin + c.nbytes
+        c.write(block[begin:end].view(c.dtype.numpy).reshape(c.extents))
+    block[end:] = 0
+
+
+def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Program:
+    """Returns the program of `main` and `plan`; *kernels* has the function's name for each group's key."""
+    return Program((_main(fused, plan, constants, kernels), plan_function(fused, plan)))
+
+
+def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Function:
+    """Builds the function that runs the model over the arena."""
+    graph = fused.graph
+    arena, weights = Buffer("arena", (plan.size,), u8), Buffer("constants", (constants.size,), u8)
+    ins = [Buffer(f"in{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.inputs)]
+    outs = [Buffer(f"out{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.outputs)]
+    given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
+    sizes = size_sources(graph)
+    memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas_of(plan, arena), itertools.count())
+
+    def ask(number: int, body: Stmt) -> Stmt:
+        v = graph.outputs[number]
+        asked = Buffer(f"asked{number}", late_shape(v), v.dtype, LateMemory(is_kept=False, number=number).scope)
+        return Alloc(asked, View(outs[number], asked, ZERO, body))
+
+    body = HostBody(memory, kernels, ask).statements()
+    context = [arena, weights, *([OUTSIDE] if fused.on_demand else [])]
+    params: tuple[Param, ...] = (*ins, *given, *context, *sizes)
+    words = [b.name for b in (*ins, *given, *context)]
+    words += [f"in{n}.{d}" for n, d in sizes.values()]
+    return Function("main", params, body, (Entry("main", tuple(words)),))

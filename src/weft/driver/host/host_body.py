@@ -1,0 +1,89 @@
+"""The statements that run one graph: the calls of its kernels in order, checks between them, and late sizes as they become known.
+
+    nonzero_positions(in0.at(0), t0.at(0), t1.at(0))
+    n = let(t1[0])
+    check(0 <= n, ...)
+    arena1 = alloc("global", u8[n * 4])
+    out0 = alloc("output@0", i64[1, n])
+    if 0 < n:
+        ...
+
+Kernels that watch their indices set `outside` where one is not inside of its limits, and go on with the nearest that is. Which
+one it was is looked for when all have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.driver.host.host_checks import guard_checks, late_checks, unless_empty
+from weft.driver.host.host_memory import HostMemory
+from weft.graph import Constant, Group, LateSize, Value
+from weft.ir import INDEX, ONE, ZERO, Expr, cast, const, index, maximum, ne
+from weft.loop import Alloc, Buffer, Call, If, Let, Load, Stmt, Store, seq
+from weft.support.dtypes import i32
+
+OUTSIDE = Buffer("outside", (ONE,), i32)
+"""Where kernels report an index outside of its limits."""
+
+Ask = Callable[[int, Stmt], Stmt]
+"""Gives an output of late sizes, of this number, its memory while a statement runs."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostBody:
+    """Writes the statements; *kernels* has the function's name for each group's key, *ask* gives late outputs their memory."""
+
+    memory: HostMemory
+    kernels: Mapping[str, str]
+    ask: Ask
+
+    def statements(self) -> Stmt:
+        """Returns all of them."""
+        fused = self.memory.fused
+        checks = guard_checks(self.memory)
+        calls = [self.call(n, g) for n, g in enumerate(fused.groups)]
+        search = [s for n, g in enumerate(fused.groups) if g in fused.on_demand for s in (calls[n], *checks[n])]
+        parts: list[Stmt] = [_searched(search)] if search else []
+        late = list(fused.late_sizes)
+        for n in reversed(range(-1, len(fused.groups))):
+            while late and late[-1][0] == n:  # what follows is in its scope; the last to be known is the innermost
+                parts = [self.bound(len(late), late.pop()[1], seq(*reversed(parts)))]
+            if n < 0 or fused.groups[n] not in fused.on_demand:
+                parts += [*reversed(checks[n]), *([calls[n]] if n >= 0 else [])]
+        return seq(*reversed(parts))
+
+    def call(self, step: int, group: Group) -> Stmt:
+        """Returns the call of a kernel."""
+        views = self.memory.views()
+        workspaces = self.memory.plan.workspaces.get(step, ())
+        addresses: list[Expr] = [views.address(v) for v in (*group.inputs, *group.outputs, *workspaces)]
+        call = Call(self.kernels[group.key], (*addresses, *group.sizes))
+        return views.around(unless_empty(self.memory, group, call))
+
+    def bound(self, stage: int, late: LateSize, rest: Stmt) -> Stmt:
+        """Returns *rest* in the scope of a late size, of the arena of its stage, and of the outputs whose sizes are known now."""
+        fused, plan = self.memory.fused, self.memory.plan
+        for number, v in enumerate(fused.graph.outputs):
+            if fused.stage(*v.shape) == stage:
+                rest = self.ask(number, rest)
+        if stage in plan.late:
+            rest = Alloc(self.memory.arenas[stage], rest)
+        body = seq(*late_checks(self.memory, stage, late), rest)
+        if isinstance(late.value, Constant):
+            return Let(late.size, index(int(late.value.array.reshape(-1)[late.element])), body)
+        views = self.memory.views()
+        found = Load(views.buffer(late.value), (views.begin(late.value) + late.element,))
+        return views.around(Let(late.size, cast(found, INDEX), body))
+
+
+def _searched(search: Sequence[Stmt]) -> Stmt:
+    """Looks for the index that a kernel reported, if one did."""
+    told, nothing = Load(OUTSIDE, (ZERO,)), const(0, i32)
+    return If(ne(told, nothing), seq(Store(OUTSIDE, (ZERO,), nothing, None), *search), None)
+
+
+def late_shape(v: Value) -> tuple[Expr, ...]:
+    """Returns the shape of a value of late sizes, as it is told to others: formulas of sizes that are zero may be below."""
+    return tuple([maximum(s, ZERO) for s in v.shape])
