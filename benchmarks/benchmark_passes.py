@@ -19,8 +19,8 @@ from tests.models import tiny_bert_layer
 from weft.cli.demo_models import resnet18
 from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.object_code import compile_function_module
-from weft.driver.host.entry import place_constants
 from weft.driver.evaluate import NativeEvaluator
+from weft.driver.host.entry import place_constants
 from weft.frontends import to_graph
 from weft.graph import FusedGraph, Graph, GraphOptions, Group, fuse, graph_passes, plan_memory
 from weft.loop import Program

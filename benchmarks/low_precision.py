@@ -45,7 +45,17 @@ def mobilenet() -> onnx.ModelProto:
     """MobileNet v1 without its normalizations, which quantisation folds: `x` [1, 3, 224, 224] -> `y` [1, 1000]."""
     g = GraphBuilder("mobilenet")
     x, inner = g.op("Relu", conv(g, g.input("x", (1, 3, 224, 224)), (3, 32), stride=2, bias=True)), 32
-    for outer, stride in [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)]:
+    for outer, stride in [
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        *[(512, 1)] * 5,
+        (1024, 2),
+        (1024, 1),
+    ]:
         x = g.op("Relu", conv(g, x, (inner, inner), stride=stride, groups=inner, bias=True))
         x, inner = g.op("Relu", conv(g, x, (inner, outer), kernel=1, bias=True)), outer
     g.output(gemm(g, g.op("Flatten", g.op("GlobalAveragePool", x), axis=1), (inner, 1000)), "y")

@@ -23,7 +23,7 @@ from weft.cost.rules.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
 )
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
-from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, step_along
+from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
@@ -102,7 +102,7 @@ __all__ = [
     "l2_cycles", "l3_cycles", "load_cycles", "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
     "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
     "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan",
-    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
+    "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",
     "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along",
     "subject_of", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles",

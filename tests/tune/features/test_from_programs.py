@@ -7,7 +7,7 @@ import pytest
 from tests.support.machines import SERVER
 from tests.tune.schedules import FAMILIES, convolution, fused_schedules, matmul, register_schedules
 
-from weft.cost import LoopNest, cost_of, nests
+from weft.cost import LoopNest, cost_of, nests, ranges_of
 from weft.loop import Program
 from weft.support.errors import ScheduleError
 from weft.tune.features import NestBatch, NestGeometry, StraightCode, nests_of_programs
@@ -36,7 +36,7 @@ def test_bytes_touched_are_those_of_the_footprint(family: str) -> None:
             for count in range(len(nest.levels) + 1):
                 level = level_of(batch, i, count, nest)
                 inside = nest.levels[len(nest.levels) - count :]
-                assert g.nbytes[i, level] == a.nbytes(inside, SERVER.caches.line)
+                assert g.nbytes[i, level] == a.nbytes(ranges_of(inside), SERVER.caches.line)
                 if count and inside[0].extent > 1:
                     assert g.stride[i, level] == a.stride(inside[0])
                     assert g.uses[i, level] == a.uses(inside[0])

@@ -82,7 +82,9 @@ class Builder:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
         value = self.evaluator.value(self.cast(x, i64), self.source)
         count = math.prod(x.static_shape)
-        return [self.evaluator.graph.late_size(value, k, name=name, what=what, source=self.source) for k in range(count)]
+        return [
+            self.evaluator.graph.late_size(value, k, name=name, what=what, source=self.source) for k in range(count)
+        ]
 
     def cast(self, x: Operand, dtype: DType, *, saturate: bool = True, rounding: str = "up") -> Operand:
         """Returns *x* converted to *dtype*; *x* itself if it is of that type.

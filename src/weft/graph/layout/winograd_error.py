@@ -50,7 +50,8 @@ def sampled_error(
 def _transformed(rows: Array, columns: Array, x: Array) -> Array:
     """Returns `rows @ x @ columns.T` over the two middle dimensions of *x*, with the last one innermost throughout."""
     n, p, q, channels = x.shape
-    return columns @ (rows @ x.reshape(n, p, q * channels)).reshape(n, len(rows), q, channels)
+    moved: Array = columns @ (rows @ x.reshape(n, p, q * channels)).reshape(n, len(rows), q, channels)
+    return moved
 
 
 def phase_weight(w: Array, strides: tuple[int, int]) -> Array:
