@@ -7,13 +7,11 @@ from itertools import combinations
 from math import prod
 from typing import Final
 
+from weft.cost import size_of
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
-from weft.ir import Const, Expr
-
-UNKNOWN: Final = 64
-"""The extent that a symbolic dimension is taken to have where orders of products are compared."""
+from weft.ir import Expr
 
 WORTH: Final = 2
 """Products two by two must take fewer operations by this factor: they write what they make in between."""
@@ -63,7 +61,7 @@ def _extents(given: Sequence[Operand], terms: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for x, term in zip(given, terms, strict=True):
         for k, s in zip(term, x.shape, strict=True):
-            found[k] = max(found.get(k, 1), int(s.value) if isinstance(s, Const) else UNKNOWN)
+            found[k] = max(found.get(k, 1), size_of(s))
     return found
 
 
