@@ -284,8 +284,9 @@ def kernel_requests(
     fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
 ) -> dict[str, KernelRequest]:
     """Returns the request for each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
-    shared = {g.key for g in fused.groups if any(v in in_place for v in g.outputs)}
+    shared = {g.key for g in fused.kernel_groups if any(v in in_place for v in g.outputs)}
     parallel = options.uses(PARALLEL)
+    planned = {g.key for g in fused.groups}  # the plan has workspaces for these
     return {
         g.key: KernelRequest(
             g.name,
@@ -294,11 +295,11 @@ def kernel_requests(
             g.source,
             may_alias=g.key in shared,
             parallel=parallel,
-            lift=True,
+            lift=g.key in planned,
             choose=choose,
             passes=options.passes,
         )
-        for g in fused.groups
+        for g in fused.kernel_groups
     }
 
 

@@ -304,7 +304,7 @@ def full(*, shape: tuple[ExprLike, ...], value: float | int | bool = 0, dtype: D
 
 
 @operator("one_hot")
-def one_hot(indices: Tensor, values: Tensor, *, depth: int, axis: int = -1) -> Tensor:
+def one_hot(indices: Tensor, values: Tensor, *, depth: ExprLike, axis: int = -1) -> Tensor:
     """A new dimension of *depth* at *axis*, with `values[1]` at the index given and `values[0]` elsewhere."""
     d = normalize_axis(axis, indices.rank + 1)
     check_shape("one_hot: the pair of values", values.shape, (2,))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, cast, const, eq, ne, select
-from weft.loop import Buffer, If, Load, Stmt, Store, for_, seq
+from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, cast, const, eq, maximum, ne, select
+from weft.loop import Alloc, Buffer, If, Load, Stmt, Store, While, for_, seq
 from weft.ops.registry import operator
-from weft.ops.shapes import flatten_index, product, sized, unflatten_index
+from weft.ops.shapes import flatten_index, product, show_shape, sized, unflatten_index
+from weft.support.dtypes import bool_
+from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, extern
 
 
@@ -51,3 +53,51 @@ def unravel_index(positions: Tensor, *, shape: Sequence[ExprLike]) -> Tensor:
         return made
 
     return compute((len(sizes), positions.shape[0]), index_of, "unravel_index", dtype=INDEX)
+
+
+@operator("reshape_checked")
+def reshape_checked(x: Tensor, *, shape: Sequence[ExprLike]) -> Tensor:
+    """The elements, in row-major order, in a shape of late sizes; that it has as many elements is checked when it runs."""
+    target = sized(*shape)
+
+    def moved(*i: Expr) -> Expr:
+        return x[unflatten_index(flatten_index(i, target), x.shape)]
+
+    return compute(target, moved, "reshape_checked", dtype=x.dtype)
+
+
+@operator("order_rows")
+def order_rows(x: Tensor) -> tuple[Tensor, ...]:
+    """The order in which the rows of the matrix *x* stand, equal ones as they are, and which of them differ from the one before.
+
+    Rows are compared element by element, from the first on. They are put in their places one by one.
+    """
+    if x.rank != 2:
+        raise TypeMismatch(f"order_rows takes a matrix, not {show_shape(x.shape)}")
+    rows, columns = x.shape
+
+    def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
+        (given,), (order, differs) = ins, outs
+        state = Buffer("state", (2,), INDEX, "local")  # the place that is looked at; how rows compare: -1, 0 or 1
+        i, c, j = (Var(name, INDEX) for name in ("i", "c", "j"))
+        place, sign = Load(state, (ZERO,)), Load(state, (ONE,))
+
+        def compare(a: Expr, b: Expr) -> Stmt:
+            own, other = Load(given, (a, c)), Load(given, (b, c))
+            found = select(own < other, const(-1, INDEX), select(other < own, ONE, ZERO))
+            step = If(eq(sign, ZERO), Store(state, (ONE,), found, None), None)
+            return seq(Store(state, (ONE,), ZERO, None), for_(c, columns, step))
+
+        before = Load(order, (maximum(place - ONE, ZERO),))
+        move = seq(Store(order, (place,), before, None), Store(state, (ZERO,), place - ONE, None))
+        ask = If(place > ZERO, compare(i, before), Store(state, (ONE,), ZERO, None))
+        insert = seq(
+            Store(state, (ZERO,), i, None), ask, While(sign < ZERO, seq(move, ask)), Store(order, (place,), i, None)
+        )
+        mark = seq(
+            compare(Load(order, (maximum(j - ONE, ZERO),)), Load(order, (j,))),
+            Store(differs, (j,), eq(j, ZERO) | ne(sign, ZERO), None),
+        )
+        return Alloc(state, seq(for_(i, rows, insert), for_(j, rows, mark)))
+
+    return extern([(rows,), (rows,)], [x], body, [INDEX, bool_], "order_rows")

@@ -31,6 +31,9 @@ def host_program(
     for n, g in enumerate(fused.groups):
         if g.key not in declared:
             declared[g.key] = _declaration(g, kernels[g.key], modules[g.key], plan.workspaces.get(n, ()))
+    for g in fused.where_zero.values():
+        if g.key not in declared:
+            declared[g.key] = _declaration(g, kernels[g.key], modules[g.key], ())
     return Program((*entry.functions, *declared.values()))
 
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.driver.host.host_checks import guard_checks, late_checks, unless_empty
+from weft.driver.host.host_checks import cannot_compute, guard_checks, late_checks
 from weft.driver.host.host_memory import HostMemory
 from weft.graph import Constant, Group, LateSize, Value
-from weft.ir import INDEX, ONE, ZERO, Expr, cast, const, index, maximum, ne
+from weft.ir import INDEX, ONE, ZERO, Expr, all_of, cast, const, eq, index, maximum, ne
 from weft.loop import Alloc, Buffer, Call, If, Let, Load, Stmt, Store, seq
 from weft.support.dtypes import i32
 
@@ -44,14 +44,15 @@ class HostBody:
         fused = self.memory.fused
         checks = guard_checks(self.memory)
         calls = [self.call(n, g) for n, g in enumerate(fused.groups)]
-        search = [s for n, g in enumerate(fused.groups) if g in fused.on_demand for s in (calls[n], *checks[n])]
+        search = [s for n, g in enumerate(fused.groups) if g in fused.on_demand for s in (calls[n], *checks.steps[n])]
         parts: list[Stmt] = [_searched(search)] if search else []
         late = list(fused.late_sizes)
         for n in reversed(range(-1, len(fused.groups))):
             while late and late[-1][0] == n:  # what follows is in its scope; the last to be known is the innermost
-                parts = [self.bound(len(late), late.pop()[1], seq(*reversed(parts)))]
+                stage = len(late)
+                parts = [self.bound(stage, late.pop()[1], seq(*checks.stages[stage], *reversed(parts)))]
             if n < 0 or fused.groups[n] not in fused.on_demand:
-                parts += [*reversed(checks[n]), *([calls[n]] if n >= 0 else [])]
+                parts += [*reversed(checks.steps[n]), *([calls[n]] if n >= 0 else [])]
         return seq(*reversed(parts))
 
     def call(self, step: int, group: Group) -> Stmt:
@@ -60,7 +61,25 @@ class HostBody:
         workspaces = self.memory.plan.workspaces.get(step, ())
         addresses: list[Expr] = [views.address(v) for v in (*group.inputs, *group.outputs, *workspaces)]
         call = Call(self.kernels[group.key], (*addresses, *group.sizes))
-        return views.around(unless_empty(self.memory, group, call))
+        return views.around(self.unless_zero(group, call, len(workspaces)))
+
+    def unless_zero(self, group: Group, call: Call, workspaces: int) -> Stmt:
+        """Returns the call of a kernel, if none of its late sizes is zero: kernels compute with sizes of at least one.
+
+        Where one is, its outputs are empty, or another kernel computes them, or they are refused.
+        """
+        fused = self.memory.fused
+        sizes = fused.late_sizes_of(group)
+        if not sizes:
+            return call
+        follows = all(any(s is v for s in o.shape) for o in group.outputs for v in sizes)
+        other: Stmt | None = None if follows else cannot_compute(group, sizes)
+        addresses = call.args[: len(call.args) - workspaces - len(group.sizes)]
+        for v in reversed(sizes):
+            if (made := fused.where_zero.get((group, v))) is not None:
+                only = all_of([eq(v, ZERO), *[w > ZERO for w in sizes if w is not v]])
+                other = If(only, Call(self.kernels[made.key], (*addresses, *made.sizes)), other)
+        return If(all_of([v > ZERO for v in sizes]), call, other)
 
     def bound(self, stage: int, late: LateSize, rest: Stmt) -> Stmt:
         """Returns *rest* in the scope of a late size, of the arena of its stage, and of the outputs whose sizes are known now."""

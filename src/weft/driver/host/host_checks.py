@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, is_empty
 from weft.driver.host.host_memory import HostMemory
 from weft.graph import Constant, Group, Guard, LateSize, Value
-from weft.ir import INDEX, ZERO, Const, Expr, all_of, cast, free_vars, index
-from weft.loop import Assert, Call, If, Load, Stmt
+from weft.ir import INDEX, ZERO, Const, Expr, Var, all_of, cast, index
+from weft.loop import Assert, Load, Stmt
 
 
-def guard_checks(memory: HostMemory) -> dict[int, list[Stmt]]:
-    """Returns the guards as statements, by the step after which their value is known: -1 for inputs and constants."""
-    made = {root: n for n, g in enumerate(memory.fused.groups) for root in map(memory.fused.root, g.outputs)}
-    steps: dict[int, list[Stmt]] = {n: [] for n in range(-1, len(memory.fused.groups))}
-    for g in memory.fused.graph.guards:
+@dataclass(frozen=True)
+class GuardChecks:
+    """The guards as statements: by the step after which their value is known, -1 for inputs and constants, or by the stage.
+
+    A guard is at a stage if its limits have late sizes that become known only when its value is.
+    """
+
+    steps: Mapping[int, list[Stmt]]
+    stages: Mapping[int, list[Stmt]]
+
+
+def guard_checks(memory: HostMemory) -> GuardChecks:
+    """Returns the guards of a graph."""
+    fused = memory.fused
+    made = {root: n for n, g in enumerate(fused.groups) for root in map(fused.root, g.outputs)}
+    steps: dict[int, list[Stmt]] = {n: [] for n in range(-1, len(fused.groups))}
+    stages: dict[int, list[Stmt]] = {n: [] for n in range(1, len(fused.late_sizes) + 1)}
+    for g in fused.graph.guards:
+        stage = fused.stage(*[end for limits in g.limits for end in limits])
         for v in (g.least, g.greatest):
-            step = made.get(memory.fused.root(v), -1)
-            steps[step] += [_check_limit(g, v, k, memory) for k in range(len(g.limits))]
-    return steps
+            step = made.get(fused.root(v), -1)
+            is_late = stage > 0 and fused.late_sizes[stage - 1][0] >= step
+            checks = stages[stage] if is_late else steps[step]
+            checks += [_check_limit(g, v, k, memory) for k in range(len(g.limits))]
+    return GuardChecks(steps, stages)
 
 
 def _check_limit(g: Guard, v: Value, k: int, memory: HostMemory) -> Stmt:
@@ -53,18 +72,9 @@ def late_checks(memory: HostMemory, stage: int, late: LateSize) -> list[Stmt]:
     return [size, *map(check_requirement, required)]
 
 
-def unless_empty(memory: HostMemory, group: Group, call: Call) -> Stmt:
-    """Returns the call of a kernel for tensors of late sizes, if none of these is zero: there is nothing to compute then.
-
-    Kernels compute with sizes of at least one. Outputs that have elements all the same are refused.
-    """
-    shapes = [s for v in (*group.inputs, *group.outputs) for s in v.shape]
-    sizes = [v for v in dict.fromkeys(v for s in shapes for v in free_vars(s)) if memory.fused.stage(v)]
-    if not sizes:
-        return call
+def cannot_compute(group: Group, sizes: Sequence[Var]) -> Assert:
+    """Returns the check that a group has nothing to compute where one of *sizes* is zero."""
     told = ", ".join([f"{v.name} is {{{n}}}" for n, v in enumerate(sizes[:MOST_VALUES])])
     where = _plain(group.source or group.name)
     nothing = all_of([is_empty(v) for v in group.outputs])
-    check = Assert(nothing, f"{where}: it can't be computed where {told}", tuple(sizes[:MOST_VALUES]))
-    follows = all(any(s is v for s in o.shape) for o in group.outputs for v in sizes)
-    return If(all_of([v > ZERO for v in sizes]), call, None if follows else check)
+    return Assert(nothing, f"{where}: it can't be computed where {told}", tuple(sizes[:MOST_VALUES]))

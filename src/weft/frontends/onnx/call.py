@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -10,7 +11,7 @@ from onnx import GraphProto, NodeProto
 
 from weft.frontends.onnx.model_node import attributes_of
 from weft.graph import UNFIT, Array
-from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results
+from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, static_sizes
 from weft.ir import Expr
 from weft.support.errors import UnknownValues
 
@@ -67,6 +68,17 @@ class Call(Builder):
         if found.rank != rank:
             self.fail(f"{what} should have {rank} dimensions: {found!r}", UNFIT)
         return found
+
+    def is_known(self, i: int) -> bool:
+        """Tells whether the elements of input *i* are known while the model is imported, symbolic sizes among them."""
+        return not self.has(i) or isinstance(self.input(i), CompileTimeConstant)
+
+    def count_of(self, i: int, what: str) -> int:
+        """Returns the number of elements of the vector input *i*; raises `ModelError` where it is symbolic."""
+        sizes = static_sizes(self.input(i).shape)
+        if sizes is None:
+            self.fail(f"{what} should be a vector, of a size that is known: {self.input(i)!r}")
+        return math.prod(sizes)
 
     def known(self, i: int, what: str) -> Array:
         """Returns the elements of input *i*; raises `UnknownValues` where they are computed only when the model runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
@@ -21,9 +21,16 @@ from weft.frontends.onnx.registry import TABLE
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, round_once, rounded, widened
 from weft.graph.builder.round_once import outputs_of
+from weft.ir import free_vars
 from weft.support.dtypes import DType, from_numpy
-from weft.support.errors import ModelError, WeftError
+from weft.support.errors import ModelError, UnknownValues, WeftError
 from weft.support.text import printable_line
+
+LATE_HINT: Final = (
+    "one of these sizes depends on the values of inputs, so that it is not known to fit the others: "
+    "export the model with that shape as a constant"
+)
+"""The hint of errors about shapes of which a part is known only when the model runs."""
 
 Scope: TypeAlias = dict[str, Operand | None]
 
@@ -143,7 +150,11 @@ class _Importer:
                 results = outputs_of(entry.translate(call(self.evaluator, inputs)))
             else:
                 results = round_once(lambda *given: entry.translate(call(*given)), self.evaluator, inputs, source)
-        except ModelError:
+        except UnknownValues:
+            raise
+        except ModelError as error:
+            if self._has_late_sizes(inputs):
+                raise UnknownValues(error.message, where=error.where, hint=LATE_HINT) from error
             raise
         except WeftError as error:
             raise ModelError(error.message, where=source, hint=error.hint) from error
@@ -151,6 +162,11 @@ class _Importer:
             raise _unfitting(call(self.evaluator, inputs), error) from error
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
+
+    def _has_late_sizes(self, inputs: Sequence[Operand | None]) -> bool:
+        """Tells whether the shape of an input has a size of which only a run tells whether it fits others."""
+        late = {found.size for found in self.graph.late_sizes}
+        return bool(late) and any(v in late for x in inputs if x is not None for s in x.shape for v in free_vars(s))
 
     def _source(self, node: NodeProto) -> str:
         return self.inside or source_of(node)

@@ -9,10 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft.graph.builder.constants import CompileTimeConstant, sizes_array
+from weft.graph.builder.element_source import element_source
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
+from weft.graph.core.graph import Value
 from weft.ir import Expr, ExprLike
 from weft.ops import NotFoldable, normalize_axis
-from weft.support.dtypes import DType, f32, i64
+from weft.support.dtypes import DType, f32
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
 
@@ -80,11 +82,19 @@ class Builder:
             return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
         if x.rank > 1 or x.static_shape is None:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
-        value = self.evaluator.value(self.cast(x, i64), self.source)
-        count = math.prod(x.static_shape)
-        return [
-            self.evaluator.graph.late_size(value, k, name=name, what=what, source=self.source) for k in range(count)
-        ]
+        graph, made = self.evaluator.graph, list[int | Expr]()
+        for k in range(math.prod(x.static_shape)):
+            found = element_source(x, k)
+            if isinstance(found, tuple):
+                found = graph.late_size(*found, name=name, what=what, source=self.source)
+            made.append(found)
+        return made
+
+    def known_size(self, x: Operand) -> Expr | None:
+        """Returns the size that the number *x* is known to be: a late size, or one of the model's; None if it is no such."""
+        found = element_source(x, 0) if isinstance(x, Value) else x.array.reshape(-1)[0]
+        known = [late.size for late in self.evaluator.graph.late_sizes if (late.value, late.element) == found]
+        return known[0] if known else found if isinstance(found, Expr) else None
 
     def cast(self, x: Operand, dtype: DType, *, saturate: bool = True, rounding: str = "up") -> Operand:
         """Returns *x* converted to *dtype*; *x* itself if it is of that type.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
-from weft.ir import Const
+from weft.ir import Const, Expr
 from weft.support.dtypes import i64
 
 
-def top_k(b: Builder, x: Operand, k: int, axis: int, *, largest: bool) -> tuple[Operand, Operand]:
+def top_k(b: Builder, x: Operand, k: int | Expr, axis: int, *, largest: bool) -> tuple[Operand, Operand]:
     """The *k* largest (or smallest) elements along *axis*, sorted, and their indices; all of them where there are fewer."""
     size = x.shape[axis]
-    if isinstance(size, Const):
+    if isinstance(size, Const) and isinstance(k, int):
         values, indices = b.add_many("top_k", x, k=min(k, int(size.value)), axis=axis, largest=largest)
         return values, b.cast(indices, i64)
     order = b.add("argsort", x, axis=axis, descending=largest)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
+from weft.ir import Expr, minimum
+from weft.ops import simplify_size
+from weft.support.dtypes import f32, i64
 
 
 def late_prefix(b: Builder, x: Operand, count: Operand, name: str, what: str) -> Operand:
@@ -30,3 +39,70 @@ def compress(b: Builder, x: Operand, condition: Operand, axis: int | None) -> Op
     if axis is None:
         return b.add("gather", b.reshape(x, (total(x.shape),)), chosen, axis=0)
     return b.add("gather", x, chosen, axis=axis)
+
+
+@dataclass(frozen=True)
+class Unique:
+    """The distinct slices of a tensor, where each stands first, which of them each slice is, and how often each is there."""
+
+    values: Operand
+    first: Operand
+    which: Operand
+    counts: Operand
+
+
+def unique(b: Builder, x: Operand, axis: int | None, *, in_order: bool) -> Unique:
+    """Returns the distinct slices of *x* along *axis*, or its elements for None: *in_order*, or as they stand in *x*."""
+    flat = b.reshape(x, (total(x.shape),)) if axis is None else x
+    size = flat.shape[axis or 0]
+    if axis is None:
+        order = b.add("argsort", flat, axis=0)
+        ordered = b.add("gather", flat, order, axis=0)
+        before = b.add("gather", ordered, _clipped(b, b.add("range", start=-1, size=size, step=1), size), axis=0)
+        is_first = b.add("equal", b.add("range", start=0, size=size, step=1), b.scalar(0, i64))
+        differs = b.add("logical_or", is_first, b.add("logical_not", b.add("equal", ordered, before)))
+    else:
+        perm = [axis, *[d for d in range(x.rank) if d != axis]]
+        rest = [s for d, s in enumerate(x.shape) if d != axis]
+        order, differs = b.add_many("order_rows", b.reshape(b.transpose(x, perm), (size, total(rest))))
+    room, count = b.add_many("nonzero_positions", differs)
+    begins = late_prefix(b, room, count, "distinct", "the number of distinct elements")
+    number = begins.shape[0]
+    ranks = b.add("sub", b.add("cumsum", b.cast(differs, i64), axis=0), b.scalar(1, i64))
+    which = b.add("gather", ranks, b.add("argsort", order, axis=0), axis=0)
+    first = b.add("gather", order, begins, axis=0)
+    following = b.add("range", start=1, size=number, step=1)
+    ends = b.add("gather", room, _clipped(b, following, size), axis=0)
+    is_last = b.add("equal", following, b.size(number))
+    counts = b.add("sub", b.add("where", is_last, b.size(size), ends), begins)
+    if not in_order:
+        stands = b.add("argsort", first, axis=0)
+        which = b.add("gather", b.add("argsort", stands, axis=0), which, axis=0)
+        first, counts = (b.add("gather", v, stands, axis=0) for v in (first, counts))
+    return Unique(b.add("gather", flat, first, axis=axis or 0), first, which, counts)
+
+
+def _clipped(b: Builder, places: Operand, size: Expr) -> Operand:
+    """Returns places moved to the nearest that a dimension of *size* has."""
+    last = b.add("sub", b.size(size), b.scalar(1, i64))
+    return b.add("minimum", b.add("maximum", places, b.scalar(0, i64)), last)
+
+
+def non_max_suppression(
+    b: Builder, boxes: Operand, scores: Operand, limits: Sequence[Operand | None], *, centered: bool
+) -> Operand:
+    """Returns the boxes that are selected, rows of (image, class, box); see the operator `nms_selection`.
+
+    *limits* are the most boxes of a class (none if it is absent), the most overlap, and the least score (all if it is absent).
+    """
+    most, overlap, threshold = limits
+    if most is None:
+        return CompileTimeConstant(np.zeros((0, 3), np.int64))
+    room: Expr = scores.shape[2]
+    if isinstance(most, CompileTimeConstant) and not most.symbolic:
+        room = simplify_size(minimum(room, max(int(most.array.reshape(-1)[0]), 0)))
+    lowest = b.scalar(-np.inf, f32) if threshold is None else threshold
+    given = [b.reshape(v, (1,)) for v in (most, overlap if overlap is not None else b.scalar(0, f32), lowest)]
+    rows, count = b.add_many("nms_selection", boxes, scores, *given, room=room, centered=centered)
+    (size,) = b.late_sizes(count, "selected", "the number of selected boxes")
+    return b.add("slice", rows, starts=(0,), ends=(size,), axes=(0,), steps=(1,), inside=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from weft.graph.core.conditions import LateSize
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Attribute, Constant, Graph, Node, Value, infer
 from weft.graph.core.symbols import symbols_in
 from weft.graph.core.type_text import attribute_text, type_text
-from weft.ir import Expr, Var, const, free_vars
+from weft.ir import ZERO, Expr, Var, const, free_vars, simplify, substitute
+from weft.ops import TensorType
+from weft.support.errors import WeftError
 from weft.te import Tensor, compute, placeholder
 
 LONGEST_NAME = 60
@@ -73,6 +75,35 @@ class Group:
             made.update(zip(n.outputs, n.operator(given, n.keywords), strict=True))
         return tuple([made[v] for v in self.inputs]), tuple([made[v] for v in self.outputs])
 
+    def where_zero(self, size: Var) -> Group | None:
+        """Returns the same computation where *size* is zero: of other types, of the same values in order; None if there is none.
+
+        Kernels compute with sizes of at least one, so that this needs a kernel of its own, such as one that writes the sum of
+        nothing.
+        """
+        zero = {size: ZERO}
+
+        def changed(a: Attribute) -> Attribute:
+            if isinstance(a, tuple):
+                return tuple([changed(x) for x in a])
+            return simplify(substitute(a, zero)) if isinstance(a, Expr) else a
+
+        def typed(t: TensorType) -> TensorType:
+            return TensorType(tuple([simplify(substitute(s, zero)) for s in t.shape]), t.dtype)
+
+        made: dict[Value, Value] = {v: Value(v.name, typed(v.type)) for v in self.inputs}
+        nodes: list[Node] = []
+        try:
+            for n in self.nodes:
+                given = tuple([None if v is None else made.get(v, v) for v in n.inputs])
+                attributes = tuple([(k, changed(a)) for k, a in n.attributes])
+                types = infer(n.operator, given, attributes, n.source)
+                nodes.append(Node(n.operator, given, attributes, types, [v.name for v in n.outputs], n.source))
+                made.update(zip(n.outputs, nodes[-1].outputs, strict=True))
+            return Group(tuple(nodes), tuple([made[v] for v in self.outputs]))
+        except WeftError:
+            return None
+
     def __repr__(self) -> str:
         return f"Group({self.name} -> {', '.join(v.name for v in self.outputs)})"
 
@@ -127,6 +158,26 @@ class FusedGraph:
     def stage(self, *sizes: Expr) -> int:
         """Returns how many late sizes are known as soon as all of *sizes* are: 0 where none of them is late."""
         return max([self._stages.get(v, 0) for s in sizes for v in free_vars(s)], default=0) if self._stages else 0
+
+    def late_sizes_of(self, group: Group) -> tuple[Var, ...]:
+        """Returns the late sizes in the shapes of a group's inputs and outputs: if one is zero, its kernel can't run."""
+        shapes = [s for v in (*group.inputs, *group.outputs) for s in v.shape] if self._stages else []
+        return tuple([v for v in dict.fromkeys(v for s in shapes for v in free_vars(s)) if v in self._stages])
+
+    @cached_property
+    def where_zero(self) -> Mapping[tuple[Group, Var], Group]:
+        """The groups that compute, where a late size is zero, outputs that have elements all the same."""
+        found = {}
+        for g in self.groups:
+            for v in self.late_sizes_of(g):
+                if not all(any(s is v for s in o.shape) for o in g.outputs) and (made := g.where_zero(v)) is not None:
+                    found[g, v] = made
+        return found
+
+    @property
+    def kernel_groups(self) -> tuple[Group, ...]:
+        """The groups that kernels are made for: those that run, and what takes their place where a size is zero."""
+        return (*self.groups, *self.where_zero.values())
 
     @cached_property
     def on_demand(self) -> frozenset[Group]:

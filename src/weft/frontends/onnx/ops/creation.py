@@ -12,6 +12,7 @@ from weft.frontends.onnx.file.tensors import dense_array, element_type
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT, Array
 from weft.graph.builder import CompileTimeConstant, static_sizes
+from weft.graph.composites import run_time_shapes
 from weft.ir import as_expr, maximum
 from weft.ops import LARGEST_FOLD, is_certain, simplify_size
 from weft.support.dtypes import DType, f64, from_numpy, i64
@@ -36,14 +37,16 @@ def constant(c: Call) -> Results:
 def constant_of_shape(c: Call) -> Results:
     """A tensor of one value."""
     value = c.attributes.get("value", np.zeros(1, np.float32))
-    shape = tuple(c.sizes(0, "the shape"))
+    shape = tuple(c.late_sizes(c.input(0), "size", "a size of the shape"))
     return c.add("full", shape=shape, value=value.item(), dtype=from_numpy(value.dtype))
 
 
-@translates("Range", limits="limits that are not constant or sizes")
+@translates("Range")
 def range_(c: Call) -> Results:
     """The numbers from a start to before a limit by a step."""
     first = c.input(0)
+    if not all(c.is_known(i) for i in range(3)):
+        return run_time_shapes.range_late(c, *[c.input(i) for i in range(3)])
     start, limit, step = (c.known(i, what).reshape(()) for i, what in enumerate(("the start", "the limit", "the step")))
     if not any(a.dtype == object for a in (start, limit, step)):
         count = _count(start, limit, step, first.dtype.is_float)
@@ -98,9 +101,9 @@ def eye_like(c: Call) -> Results:
     return c.cast(c.add("equal", shifted, columns), dtype)
 
 
-@translates("OneHot", limits="a depth that is not constant")
+@translates("OneHot")
 def one_hot(c: Call) -> Results:
     """A new dimension with one value at the index given, another elsewhere."""
     indices: Operand = c.cast(c.input(0), i64)
-    depth = c.ints_at(1, "the depth")[0]
+    depth = c.late_sizes(c.input(1), "depth", "the depth")[0]
     return c.add("one_hot", indices, c.input(2), depth=depth, axis=c.axis(-1, indices.rank + 1))

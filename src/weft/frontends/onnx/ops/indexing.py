@@ -76,6 +76,23 @@ def _elements(c: Call) -> int:
     return size
 
 
+@translates("Unique")
+def unique(c: Call) -> Results:
+    """The distinct elements, or slices along an axis; where they stand, which of them each is, and how often they are there."""
+    x = c.input(0)
+    axis = c.axis(0, x.rank) if "axis" in c.attributes else None
+    found = selection.unique(c, x, axis, in_order=c.flag("sorted", True))
+    return found.values, c.cast(found.first, i64), found.which, found.counts
+
+
+@translates("NonMaxSuppression")
+def non_max_suppression(c: Call) -> Results:
+    """The boxes of each class that are left when those go that overlap one of a higher score."""
+    limits = [c.optional(i) for i in (2, 3, 4)]
+    centered = c.flag("center_point_box", False)
+    return selection.non_max_suppression(c, c.input(0), c.input(1), limits, centered=centered)
+
+
 @translates("ReverseSequence")
 def reverse_sequence(c: Call) -> Results:
     """Reverses the first elements of each batch's sequence, as many as its length says."""

@@ -9,6 +9,7 @@ from weft.frontends.onnx.ops.reduction import axes_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import total
+from weft.graph.composites import run_time_shapes
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
 from weft.ir import ONE
 
@@ -19,6 +20,8 @@ Sizes = list[Any]
 def reshape(c: Call) -> Results:
     """Another shape: 0 keeps a dimension (unless `allowzero`), -1 is inferred from the number of elements."""
     x = c.input(0)
+    if c.opset >= 5 and not c.is_known(1):
+        return run_time_shapes.reshape_late(c, x, c.input(1), keeps_zero=c.flag("allowzero", False))
     target: Sizes = list(c.ints("shape") or []) if c.opset < 5 else c.sizes(1, "the new shape")
     if not c.flag("allowzero", False):
         for d, s in enumerate(target):
@@ -102,9 +105,13 @@ def slice_(c: Call) -> Results:
     if c.opset < 10:
         starts, ends, axes = c.ints("starts") or [], c.ints("ends") or [], c.ints("axes")
     else:
-        starts, ends = c.sizes(1, "the starts of the slice"), c.sizes(2, "the ends of the slice")
         axes = c.ints_at(3, "the axes of the slice") if c.has(3) else None
         steps = c.ints_at(4, "the steps of the slice") if c.has(4) else None
+        if not (c.is_known(1) and c.is_known(2)):
+            count = c.count_of(1 if not c.is_known(1) else 2, "the bounds of the slice")
+            along = [c.axis_of(a, x.rank) for a in (range(count) if axes is None else axes)]
+            return run_time_shapes.slice_late(c, x, along, c.input(1), c.input(2), steps or [1] * count)
+        starts, ends = c.sizes(1, "the starts of the slice"), c.sizes(2, "the ends of the slice")
     along = [c.axis_of(a, x.rank) for a in (range(len(starts)) if axes is None else axes)]
     return slice_axes(c, x, along, starts, ends, steps or [1] * len(starts))
 
@@ -116,6 +123,10 @@ def pad(c: Call) -> Results:
     value: float = c.number("value", 0.0)
     if c.opset < 11:
         pads = c.ints("pads") or c.ints("paddings") or []
+    elif not c.is_known(1):
+        axes = c.ints_at(3, "the axes to pad") if c.has(3) else range(x.rank)
+        along = [c.axis_of(a, x.rank) for a in axes]
+        return run_time_shapes.pad_late(c, x, c.input(1), along, c.optional(2), c.text("mode", "constant"))
     else:
         pads = c.ints_at(1, "the pads")
         value = c.number_at(2, "the padding value") if c.has(2) else 0
@@ -136,6 +147,8 @@ def _spread(c: Call, pads: list[int], axes: list[int], rank: int) -> list[int]:
 def tile(c: Call) -> Results:
     """The tensor repeated along each dimension."""
     x = c.input(0)
+    if c.opset >= 6 and not c.is_known(1):
+        return run_time_shapes.tile_late(c, x, c.input(1))
     if c.opset >= 6:
         return c.add("tile", x, repeats=tuple(c.ints_at(1, "the repeats")))
     repeats = [1] * x.rank
@@ -146,6 +159,8 @@ def tile(c: Call) -> Results:
 @translates("Expand")
 def expand(c: Call) -> Results:
     """The tensor broadcast together with a shape."""
+    if not c.is_known(1):
+        return run_time_shapes.expand_late(c, c.input(0), c.input(1))
     return c.add("expand", c.input(0), shape=tuple(c.sizes(1, "the shape to expand to")))
 
 

@@ -8,6 +8,7 @@ from weft.frontends.onnx.call import Call, Results
 from weft.frontends.onnx.registry import Translation, translates
 from weft.graph.builder import total
 from weft.graph.composites import ordering
+from weft.ir import Expr
 from weft.support.dtypes import bool_, u8
 
 AXES_ARE_INPUT: Final = 18
@@ -109,6 +110,8 @@ translates("CumProd")(_running("cumprod"))
 def top_k(c: Call) -> Results:
     """The K largest (or smallest) elements along an axis, sorted, and where they are."""
     x = c.input(0)
-    k = c.integer("k", 1) if c.opset < 10 else c.ints_at(1, "K")[0]
     axis = c.axis(-1, x.rank)
+    k = c.integer("k", 1) if c.opset < 10 else c.late_sizes(c.input(1), "k", "K")[0]
+    if isinstance(k, Expr):
+        c.require(k <= x.shape[axis], f"takes {{0}} elements of dimension {axis}, which has {{1}}", k, x.shape[axis])
     return ordering.top_k(c, x, k, axis, largest=c.flag("largest", True))

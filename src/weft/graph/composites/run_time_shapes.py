@@ -1,0 +1,159 @@
+"""Shapes that depend on the values of inputs: operators whose sizes are computed by the model, and read as late sizes.
+
+    y = Slice(x, starts, ends)     becomes     begin, size = ...; late sizes b, n; y = slice(x, starts=(b,), ends=(b + n,))
+
+Sizes are computed by the graph's own operators on small vectors of integers. Where a size must equal another that is known, that
+other is used, and a condition checks it when the model runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
+from weft.graph.builder.partial_evaluator import Operand
+from weft.graph.builder.shape_arithmetic import total
+from weft.ir import INDEX, ONE, Const, Expr, as_expr, eq
+from weft.ops import same_size
+from weft.support.dtypes import f64, i64
+
+
+def reshape_late(b: Builder, x: Operand, shape: Operand, *, keeps_zero: bool) -> Operand:
+    """Returns *x* in the shape that a vector says: -1 is inferred, and 0 keeps a dimension unless it *keeps_zero*."""
+    rank = _length(b, shape, "the new shape")
+    wanted = b.cast(shape, i64)
+    if not keeps_zero:
+        own = b.vector([*x.shape, *[ONE] * rank][:rank])
+        wanted = b.add("where", b.add("equal", wanted, b.scalar(0, i64)), own, wanted)
+    open_ = b.add("equal", wanted, b.scalar(-1, i64))
+    given = b.add("where", open_, b.scalar(1, i64), wanted)
+    product = b.add("reduce_prod", given, axes=(0,), keepdims=True)
+    inferred = b.add("div", b.vector([total(x.shape)]), b.add("maximum", product, b.scalar(1, i64)))
+    sizes = b.late_sizes(b.add("where", open_, inferred, wanted), "size", "a size of the new shape")
+    before, after = total(x.shape), total(sizes)
+    elements, made = (as_expr(n, INDEX) for n in (before, after))
+    b.require(eq(elements, made), "{0} elements do not fill the {1} of its new shape", elements, made)
+    return b.add("reshape_checked", x, shape=tuple(sizes))
+
+
+def expand_late(b: Builder, x: Operand, shape: Operand) -> Operand:
+    """Returns *x* broadcast together with the shape that a vector says."""
+    rank = _length(b, shape, "the shape to expand to")
+    sizes = b.late_sizes(shape, "size", "a size to expand to")
+    own = [ONE] * (rank - x.rank) + list(x.shape)
+    wanted = [ONE] * (x.rank - rank) + [as_expr(s, INDEX) for s in sizes]
+    target = [_broadcast(b, s, w, d) for d, (s, w) in enumerate(zip(own, wanted, strict=True))]
+    return b.add("expand", x, shape=tuple(target))
+
+
+def _broadcast(b: Builder, own: Expr, wanted: Expr, d: int) -> Expr:
+    """Returns the size that a dimension is broadcast to: one that is not known to be 1 stays, which is checked."""
+    if own is ONE or same_size(own, wanted):
+        return wanted
+    if wanted is not ONE:
+        b.require(
+            eq(wanted, 1) | eq(wanted, own), f"dimension {d} is {{0}}, which does not broadcast to {{1}}", own, wanted
+        )
+    return own
+
+
+def slice_late(
+    b: Builder, x: Operand, axes: Sequence[int], starts: Operand, ends: Operand, steps: Sequence[int]
+) -> Operand:
+    """Returns ranges along *axes*, from and to where vectors say; bounds beyond a dimension are moved to its end."""
+    count = len(axes)
+    sizes, by = b.vector([x.shape[d] for d in axes]), b.vector(list(steps))
+    zero, one = b.vector([0] * count), b.vector([1] * count)
+    back = b.vector([int(s < 0) for s in steps])
+    last = b.add("sub", sizes, back)  # beyond the last element of a slice forwards, the last of one backwards
+    first = b.add("neg", back)
+    begin, end = (_clamped(b, v, sizes, low, last) for v, low in ((starts, zero), (ends, first)))
+    span = b.add("sub", end, begin)
+    rounded = b.add("add", span, b.vector([s - (1 if s > 0 else -1) for s in steps]))
+    lengths = b.late_sizes(b.add("maximum", b.add("div", rounded, by), zero), "length", "the size of a slice")
+    offsets = b.late_sizes(b.add("add", begin, one), "begin", "where a slice begins, from one")
+    for d, length, offset, step in zip(axes, lengths, offsets, steps, strict=True):
+        if step == 1:
+            x = b.add("slice", x, starts=(offset - 1,), ends=(offset - 1 + length,), axes=(d,), steps=(1,), inside=True)
+        else:
+            x = b.add("gather", x, b.add("range", start=offset - 1, size=length, step=step), axis=d)
+    return x
+
+
+def _clamped(b: Builder, position: Operand, sizes: Operand, low: Operand, high: Operand) -> Operand:
+    """Returns positions, negative ones counted from the end, moved inside of their limits."""
+    at = b.cast(position, i64)
+    at = b.add("where", b.add("less", at, b.scalar(0, i64)), b.add("add", at, sizes), at)
+    return b.add("minimum", b.add("maximum", at, low), high)
+
+
+def range_late(b: Builder, start: Operand, limit: Operand, step: Operand) -> Operand:
+    """Returns the numbers from *start* to before *limit* by *step*, three numbers."""
+    dtype = start.dtype
+    if _is(start, 0) and _is(step, 1) and (known := b.known_size(limit)) is not None:
+        return b.cast(b.add("range", start=0, size=known, step=1), dtype)
+    begin, end, by = (b.cast(b.reshape(v, ()), f64 if dtype.is_float else i64) for v in (start, limit, step))
+    wide = [b.cast(v, f64) for v in (b.add("sub", end, begin), by)]
+    count = b.add("maximum", b.cast(b.add("ceil", b.add("div", *wide)), i64), b.scalar(0, i64))
+    (size,) = b.late_sizes(count, "count", "the size of a range")
+    places = b.cast(b.add("range", start=0, size=size, step=1), begin.dtype)
+    return b.cast(b.add("add", b.add("mul", places, by), begin), dtype)
+
+
+def _is(x: Operand, value: int) -> bool:
+    return isinstance(x, CompileTimeConstant) and not x.symbolic and bool((x.array == value).all())
+
+
+def tile_late(b: Builder, x: Operand, repeats: Operand) -> Operand:
+    """Returns *x* repeated along each dimension, as often as a vector says."""
+    if _length(b, repeats, "the repeats") != x.rank:
+        b.fail(f"it repeats {x!r} along {repeats!r}")
+    for d, count in enumerate(b.late_sizes(repeats, "repeats", "how often a dimension is repeated")):
+        places = b.add("range", start=0, size=x.shape[d] * count, step=1)
+        x = b.add("gather", x, b.add("floor_mod", places, b.size(x.shape[d])), axis=d)
+    return x
+
+
+def pad_late(b: Builder, x: Operand, pads: Operand, axes: Sequence[int], value: Operand | None, mode: str) -> Operand:
+    """Returns *x* padded along *axes* by as much as the vector *pads* says, before all of them, then behind them."""
+    count = len(axes)
+    given = b.cast(pads, i64)
+    before = b.add("slice", given, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
+    behind = b.add("slice", given, starts=(count,), ends=(2 * count,), axes=(0,), steps=(1,))
+    whole = b.add("add", b.add("add", before, behind), b.vector([x.shape[d] for d in axes]))
+    sizes = b.late_sizes(whole, "padded", "a padded size")
+    filler = value if value is not None else b.scalar(0, x.dtype)
+    for k, (d, size) in enumerate(zip(axes, sizes, strict=True)):
+        low = b.reshape(b.add("slice", before, starts=(k,), ends=(k + 1,), axes=(0,), steps=(1,)), ())
+        at = b.add("sub", b.add("range", start=0, size=size, step=1), low)
+        own = b.size(x.shape[d])
+        moved = b.add("gather", x, _padded_index(b, at, own, mode), axis=d)
+        if mode == "constant":
+            inside = b.add("logical_and", b.add("less", b.scalar(-1, i64), at), b.add("less", at, own))
+            inside = b.reshape(inside, [size if n == d else 1 for n in range(x.rank)])
+            moved = b.add("where", inside, moved, b.reshape(b.cast(filler, x.dtype), ()))
+        x = moved
+    return x
+
+
+def _padded_index(b: Builder, at: Operand, size: Operand, mode: str) -> Operand:
+    """Returns the index inside of a dimension of *size* that stands for each of *at*, by the padding *mode*."""
+    zero, one = b.scalar(0, i64), b.scalar(1, i64)
+    last = b.add("sub", size, one)
+    if mode == "wrap":
+        return b.add("floor_mod", at, size)
+    if mode == "reflect":
+        period = b.add("maximum", b.add("mul", last, b.scalar(2, i64)), one)
+        folded = b.add("floor_mod", at, period)
+        return b.add("minimum", folded, b.add("sub", period, folded))
+    return b.add("minimum", b.add("maximum", at, zero), last)
+
+
+def _length(b: Builder, x: Operand, what: str) -> int:
+    """Returns the number of elements of a vector; raises `ModelError` where it has a symbolic size."""
+    sizes = [s.value for s in x.shape if isinstance(s, Const)]
+    if len(sizes) != x.rank or x.rank > 1:
+        b.fail(f"{what} should be a vector, of a size that is known: {x!r}")
+    return math.prod([int(s) for s in sizes])
