@@ -45,6 +45,7 @@ from weft.graph import (
     dim_text,
     find_in_place,
     fuse,
+    fuse_regions,
     optimize,
     order_groups,
     place_concats,
@@ -53,7 +54,7 @@ from weft.graph import (
     verify_graph,
 )
 from weft.loop import Program, definitions, verify_host
-from weft.lower import PIPELINES
+from weft.lower import PIPELINES, expand_copies
 from weft.native import _rt
 from weft.records import Record
 from weft.runtime.artifact import is_artifact
@@ -262,12 +263,16 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
 def fuse_graph(graph: Graph, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
     """Returns an optimized graph cut into kernels, in the order in which they run."""
     fused = fuse(graph, planner, merge=options.uses(FUSION))
-    return put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
+    made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
+    return fuse_regions(made, lambda region: fuse_graph(region, options, planner))
 
 
 def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:
     """Returns the outputs of kernels that take over an input's memory, with that input."""
-    return find_in_place(fused) if options.shares_memory else {}
+    found: dict[Value, Value] = {}
+    for f in fused.all_graphs if options.shares_memory else ():
+        found |= find_in_place(f)
+    return found
 
 
 def plan_calls(
@@ -357,7 +362,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 def link_code(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Code:
     """Returns the code of a whole model: its host program and the kernels that it calls."""
-    entry = compile_program(definitions(host), target)
+    entry = compile_program(definitions(expand_copies(host)), target)
     return link([entry, *[k.module for k in kernels.values()]], target)
 
 

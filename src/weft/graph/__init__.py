@@ -8,6 +8,7 @@ from weft.graph.core.saved_graph import graph_text
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
 from weft.graph.fusion.fuse_operators import fuse
+from weft.graph.fusion.fuse_regions import fuse_regions
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.fusion.put_checks_last import put_checks_last
@@ -23,11 +24,14 @@ from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.regions.operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 __all__ = [
     "GRAPH_PASSES",
+    "IF",
+    "LOOP",
     "UNFIT",
     "Array",
     "Attribute",
@@ -56,6 +60,7 @@ __all__ = [
     "facts_of",
     "find_in_place",
     "fuse",
+    "fuse_regions",
     "graph_text",
     "guard_indices",
     "match",

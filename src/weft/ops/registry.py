@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from weft.ir import Binary, Expr
 from weft.ops.derived_facts import arithmetic_of
@@ -55,6 +55,7 @@ class Operator:
     One that *unpacks* makes more bytes of the same elements: constants are held packed.
     """
 
+    has_regions: ClassVar[bool] = False
     name: str
     build: Callable[..., Any]
     reads_bits: bool = False

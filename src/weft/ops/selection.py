@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, cast, const, eq, maximum, ne, select
 from weft.loop import Alloc, Buffer, If, Load, Stmt, Store, While, for_, seq
 from weft.ops.registry import operator
-from weft.ops.shapes import flatten_index, product, show_shape, sized, unflatten_index
+from weft.ops.shapes import flatten_index, normalize_axis, product, show_shape, sized, unflatten_index
 from weft.support.dtypes import bool_
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, extern
@@ -101,3 +101,17 @@ def order_rows(x: Tensor) -> tuple[Tensor, ...]:
         return Alloc(state, seq(for_(i, rows, insert), for_(j, rows, mark)))
 
     return extern([(rows,), (rows,)], [x], body, [INDEX, bool_], "order_rows")
+
+
+@operator("element_at")
+def element_at(x: Tensor, place: Tensor, *, axis: int = 0) -> Tensor:
+    """The element of *x* along *axis* at *place*, a number that is known to be inside; the dimension is dropped."""
+    d = normalize_axis(axis, x.rank)
+    if place.rank:
+        raise TypeMismatch(f"element_at takes one number, not {show_shape(place.shape)}")
+    shape = (*x.shape[:d], *x.shape[d + 1 :])
+
+    def element(*i: Expr) -> Expr:
+        return x[(*i[:d], cast(place[()], INDEX), *i[d:])]
+
+    return compute(shape, element, "element_at", dtype=x.dtype)

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 
 from weft.driver.host.entry_plan import plan_function, size_sources
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
-from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of
+from weft.driver.host.host_control import control_flow
+from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
 from weft.graph import Array, FusedGraph, MemoryPlan, Value
 from weft.ir import ZERO
 from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Param, Program, Stmt, View
@@ -60,15 +61,16 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     outs = [Buffer(f"out{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.outputs)]
     given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     sizes = size_sources(graph)
-    memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas_of(plan, arena), itertools.count())
+    arenas, kept = arenas_of(plan, arena), kept_buffers(fused, plan)
+    memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas, itertools.count(), kept)
 
     def ask(number: int, body: Stmt) -> Stmt:
         v = graph.outputs[number]
         asked = Buffer(f"asked{number}", late_shape(v), v.dtype, LateMemory(is_kept=False, number=number).scope)
         return Alloc(asked, View(outs[number], asked, ZERO, body))
 
-    body = HostBody(memory, kernels, ask).statements()
-    context = [arena, weights, *([OUTSIDE] if fused.on_demand else [])]
+    body = HostBody(memory, kernels, ask, control_flow).statements()
+    context = [arena, weights, *([OUTSIDE] if any(f.on_demand for f in fused.all_graphs) else [])]
     params: tuple[Param, ...] = (*ins, *given, *context, *sizes)
     words = [b.name for b in (*ins, *given, *context)]
     words += [f"in{n}.{d}" for n, d in sizes.values()]

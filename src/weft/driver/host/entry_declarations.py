@@ -7,7 +7,7 @@ def conv2d_relu(p0: f32[1728], p1: f32[n * 3072], t0: f32[n * 8192], work0: u8[4
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from weft.driver.host.entry import entry_program
 from weft.driver.host.host_memory import Constants, elements_of
@@ -28,13 +28,22 @@ def host_program(
     """
     entry = entry_program(fused, plan, constants, kernels)
     declared: dict[str, Function] = {}
-    for n, g in enumerate(fused.groups):
-        if g.key not in declared:
-            declared[g.key] = _declaration(g, kernels[g.key], modules[g.key], plan.workspaces.get(n, ()))
-    for g in fused.where_zero.values():
-        if g.key not in declared:
-            declared[g.key] = _declaration(g, kernels[g.key], modules[g.key], ())
+    for group, workspaces in _kernels(fused, plan):
+        if group.key not in declared:
+            declared[group.key] = _declaration(group, kernels[group.key], modules[group.key], workspaces)
     return Program((*entry.functions, *declared.values()))
+
+
+def _kernels(fused: FusedGraph, plan: MemoryPlan) -> Iterator[tuple[Group, Sequence[Value]]]:
+    """Yields the groups that have kernels, with the workspaces of these, those of regions too."""
+    for n, g in enumerate(fused.groups):
+        if g.regions:
+            for region, of_region in zip(g.regions, plan.regions[n], strict=True):
+                yield from _kernels(region, of_region)
+        else:
+            yield g, plan.workspaces.get(n, ())
+    for g in fused.where_zero.values():
+        yield g, ()
 
 
 def _declaration(group: Group, name: str, module: str, workspaces: Sequence[Value]) -> Function:

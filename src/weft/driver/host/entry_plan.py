@@ -123,9 +123,10 @@ def is_empty(v: Value) -> Expr:
 
 def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
     """Returns the symbolic sizes that some kernel computes with; others may be anything."""
-    values = [v for g in fused.groups for v in (*g.inputs, *g.outputs)]
+    groups = [g for f in fused.all_graphs for g in f.groups]
+    values = [v for g in groups for v in (*g.inputs, *g.outputs)]
     shown = {var for v in (*values, *fused.graph.outputs) for s in v.shape for var in free_vars(s)}
-    return shown | {var for g in fused.groups for s in g.sizes for var in free_vars(s)}
+    return shown | {var for g in groups for s in g.sizes for var in free_vars(s)}
 
 
 def _are_positive(sizes: Sequence[Var]) -> Expr:

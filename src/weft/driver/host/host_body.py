@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.driver.host.host_checks import cannot_compute, guard_checks, late_checks
 from weft.driver.host.host_memory import HostMemory
@@ -27,17 +28,27 @@ from weft.support.dtypes import i32
 OUTSIDE = Buffer("outside", (ONE,), i32)
 """Where kernels report an index outside of its limits."""
 
-Ask = Callable[[int, Stmt], Stmt]
+Ask: TypeAlias = Callable[[int, Stmt], Stmt]
 """Gives an output of late sizes, of this number, its memory while a statement runs."""
+
+Control: TypeAlias = "Callable[[HostBody, int, Group], Stmt]"
+"""Writes the control flow of a step."""
 
 
 @dataclass(frozen=True, eq=False)
 class HostBody:
-    """Writes the statements; *kernels* has the function's name for each group's key, *ask* gives late outputs their memory."""
+    """Writes the statements; *kernels* has the function's name for each group's key.
+
+    *ask* gives late outputs their memory, *take* late inputs theirs; *control* writes the nodes of control flow; *last* are
+    statements that follow all others, where all late sizes are known.
+    """
 
     memory: HostMemory
     kernels: Mapping[str, str]
     ask: Ask
+    control: Control
+    take: Ask | None = None
+    last: tuple[Stmt, ...] = ()
 
     def statements(self) -> Stmt:
         """Returns all of them."""
@@ -45,7 +56,7 @@ class HostBody:
         checks = guard_checks(self.memory)
         calls = [self.call(n, g) for n, g in enumerate(fused.groups)]
         search = [s for n, g in enumerate(fused.groups) if g in fused.on_demand for s in (calls[n], *checks.steps[n])]
-        parts: list[Stmt] = [_searched(search)] if search else []
+        parts: list[Stmt] = [*reversed(self.last), *([_searched(search)] if search else [])]
         late = list(fused.late_sizes)
         for n in reversed(range(-1, len(fused.groups))):
             while late and late[-1][0] == n:  # what follows is in its scope; the last to be known is the innermost
@@ -57,6 +68,8 @@ class HostBody:
 
     def call(self, step: int, group: Group) -> Stmt:
         """Returns the call of a kernel."""
+        if group.regions:
+            return self.control(self, step, group)
         views = self.memory.views()
         workspaces = self.memory.plan.workspaces.get(step, ())
         addresses: list[Expr] = [views.address(v) for v in (*group.inputs, *group.outputs, *workspaces)]
@@ -87,6 +100,12 @@ class HostBody:
         for number, v in enumerate(fused.graph.outputs):
             if fused.stage(*v.shape) == stage:
                 rest = self.ask(number, rest)
+        for number, v in enumerate(fused.graph.inputs if self.take is not None else ()):
+            if self.take is not None and fused.stage(*v.shape) == stage:
+                rest = self.take(number, rest)
+        for v, buffer in self.memory.kept.items():
+            if fused.stage(*v.shape) == stage:
+                rest = Alloc(buffer, rest)
         if stage in plan.late:
             rest = Alloc(self.memory.arenas[stage], rest)
         body = seq(*late_checks(self.memory, stage, late), rest)

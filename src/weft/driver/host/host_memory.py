@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.graph import FusedGraph, MemoryPlan, Place, Value
-from weft.ir import Expr, index
-from weft.loop import Address, Buffer, Stmt, View
+from weft.ir import ONE, ZERO, Expr, index, maximum
+from weft.loop import Address, Buffer, LateMemory, Stmt, View
 from weft.support.dtypes import u8
 
 
@@ -35,6 +35,7 @@ class HostMemory:
     outs: Sequence[Buffer]
     arenas: Mapping[int, Buffer]
     names: Iterator[int]
+    kept: Mapping[Value, Buffer]
 
     def views(self) -> Views:
         """Returns an empty collection of views, for one statement."""
@@ -57,6 +58,8 @@ class Views:
             return m.ins[place.number]
         if place.place is Place.OUTPUT:
             return m.outs[place.number]
+        if place.place is Place.KEPT:
+            return m.kept[root]
         buffer = Buffer(f"t{next(m.names)}", (elements_of(root),), root.dtype)
         if place.place is Place.CONSTANT:
             self.made.append((buffer, m.weights, index(m.constants.offsets[root])))
@@ -82,6 +85,20 @@ class Views:
 def arenas_of(plan: MemoryPlan, first: Buffer) -> Mapping[int, Buffer]:
     """Returns the arenas by stage: *first* is that of sizes known at the beginning."""
     return {0: first, **{stage: Buffer(f"arena{stage}", (size,), u8) for stage, size in plan.late.items()}}
+
+
+def kept_buffers(fused: FusedGraph, plan: MemoryPlan) -> Mapping[Value, Buffer]:
+    """Returns the buffers of results of control flow whose sizes it tells itself: they are in the context's kept memory."""
+    kept = {v: where.number for v, where in plan.locations.items() if where.place is Place.KEPT}
+    return {v: kept_buffer(f"kept{number}", v, number) for v, number in kept.items()}
+
+
+def kept_buffer(name: str, v: Value, number: int) -> Buffer:
+    """Returns a buffer for *v* in the kept memory of this *number*."""
+    elements: Expr = ONE
+    for s in v.shape:
+        elements = elements * maximum(s, ZERO)
+    return Buffer(name, (elements,), v.dtype, LateMemory(is_kept=True, number=number).scope)
 
 
 def elements_of(v: Value) -> Expr:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from onnx import GraphProto, NodeProto
 
@@ -17,7 +17,14 @@ from weft.support.errors import UnknownValues
 
 __all__ = ["Call", "Operand", "Results", "Subgraph"]
 
-Subgraph: TypeAlias = Callable[[GraphProto, Mapping[str, Operand]], list[Operand]]
+
+class Subgraph(Protocol):
+    """Imports a nested graph, with operands for the names that it is *given*: into the graph around, or that of an evaluator."""
+
+    def __call__(
+        self, inner: GraphProto, given: Mapping[str, Operand], evaluator: PartialEvaluator | None = None
+    ) -> list[Operand]:
+        """Returns its outputs."""
 
 
 class Call(Builder):

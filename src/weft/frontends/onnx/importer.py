@@ -135,8 +135,16 @@ class _Importer:
         if self.functions.is_known(node, opset):
             return self._function(node, opset, inputs)
 
-        def subgraph(inner: GraphProto, given: Mapping[str, Operand]) -> list[Operand]:
-            return self._subgraph(inner, {**scope, **given})
+        def subgraph(
+            inner: GraphProto, given: Mapping[str, Operand], evaluator: PartialEvaluator | None = None
+        ) -> list[Operand]:
+            outer = self.graph, self.evaluator
+            if evaluator is not None:
+                self.graph, self.evaluator = evaluator.graph, evaluator
+            try:
+                return self._subgraph(inner, {**scope, **given})
+            finally:
+                self.graph, self.evaluator = outer
 
         def call(evaluator: PartialEvaluator, given: Inputs) -> Call:
             return Call(node, given, opset, evaluator, subgraph, self.makers, source)

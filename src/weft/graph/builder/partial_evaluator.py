@@ -21,16 +21,22 @@ Operand: TypeAlias = Value | CompileTimeConstant
 
 
 class PartialEvaluator:
-    """Adds calls to a graph, and evaluates those whose inputs are all compile-time constants."""
+    """Adds calls to a graph, and evaluates those whose inputs are all compile-time constants.
 
-    def __init__(self, graph: Graph) -> None:
+    That of a region shares the constants of the graph *around*.
+    """
+
+    def __init__(self, graph: Graph, around: PartialEvaluator | None = None) -> None:
         self.graph = graph
+        self.around = around
         self._values: dict[int, tuple[CompileTimeConstant, Value]] = {}
 
     def value(self, operand: Operand, source: str = "") -> Value:
         """Returns *operand* as a value of the graph: a constant, or a node that makes symbolic sizes; one for each constant."""
         if isinstance(operand, Value):
             return operand
+        if self.around is not None and not operand.symbolic:
+            return self.around.value(operand, source)  # a weight is held once, whatever regions use it
         kept = self._values.get(id(operand))
         if kept is None:
             kept = self._values[id(operand)] = (operand, self._made(operand, source))

@@ -247,7 +247,7 @@ class Graph:
             if known.value is value and known.element == element:
                 return known.size
         while name in self.dims:
-            name = self._fresh(name)
+            name = self.fresh_name(name)
         self.late_sizes.append(LateSize(self.dim(name), value, element, what, source))
         return self.late_sizes[-1].size
 
@@ -270,7 +270,7 @@ class Graph:
 
     def constant(self, array: Array, name: str = "") -> Constant:
         """Returns a constant; use the one object for each use of a weight, so that it is held once."""
-        return Constant(name or self._fresh("constant"), array)
+        return Constant(name or self.fresh_name("constant"), array)
 
     def parameter(self, array: Array, name: str) -> Parameter:
         """Returns a constant that training may change."""
@@ -305,7 +305,7 @@ class Graph:
         self.is_extended |= OPERATORS.is_foreign(op)
         frozen = freeze_attributes(attributes)
         types = infer(OPERATORS[op], tuple(inputs), frozen, source)
-        given = [n or self._fresh(op) for n in names] + [self._fresh(op) for _ in types[len(names) :]]
+        given = [n or self.fresh_name(op) for n in names] + [self.fresh_name(op) for _ in types[len(names) :]]
         return self.append(Node(OPERATORS[op], tuple(inputs), frozen, types, given, source)).outputs
 
     def append(self, node: Node) -> Node:
@@ -318,6 +318,12 @@ class Graph:
         made = Graph(self.name)
         made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
         made.requirements, made.fold_budget = self.requirements, self.fold_budget
+        return made
+
+    def region(self, name: str) -> Graph:
+        """Returns an empty graph inside of this one: sizes, names and the budget are common to both."""
+        made = Graph(name)
+        made.dims, made._names, made.fold_budget = self.dims, self._names, self.fold_budget
         return made
 
     @property
@@ -340,7 +346,8 @@ class Graph:
         used = [v for n in self.nodes for v in n.inputs if isinstance(v, Constant)]
         return list(dict.fromkeys(used + [v for v in self.roots if isinstance(v, Constant)]))
 
-    def _fresh(self, base: str) -> str:
+    def fresh_name(self, base: str) -> str:
+        """Returns a name that begins with *base* and is returned only once."""
         n = self._names[base] = self._names.get(base, -1) + 1
         return base if n == 0 else f"{base}_{n}"
 

@@ -29,7 +29,14 @@ def print_graph(graph: Graph) -> str:
     lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
     lines += [f"  {_late_text(late, names)}" for late in graph.late_sizes]
     returned = [f"{n}={names[v]}" for n, v in zip(graph.output_names, graph.outputs, strict=True)]
-    return "\n".join([*lines, printable_line(f"  return {', '.join(returned)}")]) + "\n"
+    lines.append(printable_line(f"  return {', '.join(returned)}"))
+    lines += [line for n in graph.nodes for _, a in n.attributes if isinstance(a, Graph) for line in _region_lines(a)]
+    return "\n".join(lines) + "\n"
+
+
+def _region_lines(region: Graph) -> list[str]:
+    """Returns the text of a nested graph, which stands behind that of the graph around it."""
+    return [f"  {line}" for line in print_graph(region).splitlines()]
 
 
 def unique_names(graph: Graph) -> dict[Value, str]:

@@ -16,6 +16,7 @@ import numpy as np
 from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.graph import Attribute, Constant, Graph, Node, Parameter, Value
+from weft.graph.regions.operators import REGION_OPERATORS
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
 from weft.support.dtypes import DType, parse_dtype
@@ -171,10 +172,11 @@ class _Reader:
         return (Parameter if trained else Constant)(name, array)
 
     def node(self, read: Mapping[str, Any], values: Sequence[Value]) -> Node:
-        if read["op"] not in OPERATORS:
+        operator = REGION_OPERATORS.get(read["op"]) or OPERATORS.get(read["op"])
+        if operator is None:
             raise ParseError(f"there is no operator {read['op']}", hint="import the module that registers it first")
         return Node(
-            OPERATORS[read["op"]],
+            operator,
             tuple([None if n is None else values[n] for n in read["inputs"]]),
             tuple([(k, self.attribute(v)) for k, v in read["attributes"]]),
             [self.type(t) for _, t in read["outputs"]],

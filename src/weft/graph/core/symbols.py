@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from weft.graph.core.graph import Node
+from weft.graph.core.graph import Graph, Node
 from weft.ir import Const, Expr, Var, free_vars
 
 
@@ -12,6 +12,12 @@ def symbols_in(attribute: object) -> Sequence[Expr]:
     """Returns the non-constant expressions in an attribute, or in a tuple of attributes."""
     if isinstance(attribute, tuple):
         return [e for a in attribute for e in symbols_in(a)]
+    if isinstance(attribute, Graph):  # what it makes late sizes of is its own
+        own = {late.size for late in attribute.late_sizes}
+        shapes = [s for v in attribute.inputs for s in v.shape]
+        return [v for n in attribute.nodes for v in sizes_of(n) if v not in own] + [
+            v for v in variables_of(shapes) if v not in own
+        ]
     return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []
 
 

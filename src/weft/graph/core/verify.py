@@ -16,7 +16,8 @@ def verify_graph(graph: Graph) -> None:
     for node in graph.nodes:
         _check_inputs(node, known)
         _check_types(node)
-        _check_sizes(node, set(graph.dims.values()), {late.size for late in unbound})
+        later = {late.size for late in unbound if late.value.producer is not node}
+        _check_sizes(node, set(graph.dims.values()), later)
         known.update(node.outputs)
         unbound = [late for late in unbound if late.value not in known]
         for _, attribute in node.attributes:

@@ -20,7 +20,7 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Nodes computed by one kernel, in topological order.
+    """Nodes computed by one kernel, in topological order, or a node of control flow, whose `regions` have kernels of their own.
 
     `inputs` are the values that it reads from memory; constants of one element are part of its formulas instead. `sizes` are the
     symbolic sizes of its shapes. Two groups with equal `key` compute the same function of their inputs and sizes, in order.
@@ -28,13 +28,14 @@ class Group:
 
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
+    regions: tuple[FusedGraph, ...] = ()
 
     @cached_property
     def inputs(self) -> tuple[Value, ...]:
         """The values read from memory, in order of first use."""
         inside = {v for n in self.nodes for v in n.outputs}
         read = [v for n in self.nodes for v in n.inputs if v is not None and v not in inside]
-        return tuple(dict.fromkeys(v for v in read if not is_literal(v)))
+        return tuple(dict.fromkeys(v for v in read if self.regions or not is_literal(v)))
 
     @cached_property
     def sizes(self) -> tuple[Var, ...]:
@@ -141,8 +142,13 @@ class FusedGraph:
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
         """The distinct constants that groups read from memory."""
-        read = [self.root(v) for g in self.groups for v in g.inputs]
+        read = [f.root(v) for f in self.all_graphs for g in f.groups for v in g.inputs]
         return tuple(dict.fromkeys(v for v in read if isinstance(v, Constant)))
+
+    @cached_property
+    def all_graphs(self) -> tuple[FusedGraph, ...]:
+        """This graph, and those of the regions in it, at any depth."""
+        return (self, *[f for g in self.groups for r in g.regions for f in r.all_graphs])
 
     @cached_property
     def late_sizes(self) -> tuple[tuple[int, LateSize], ...]:
@@ -164,12 +170,27 @@ class FusedGraph:
         shapes = [s for v in (*group.inputs, *group.outputs) for s in v.shape] if self._stages else []
         return tuple([v for v in dict.fromkeys(v for s in shapes for v in free_vars(s)) if v in self._stages])
 
+    def is_kept(self, v: Value) -> bool:
+        """Tells whether *v* is a result of control flow that tells its own late sizes: such a result is in kept memory."""
+        step = self._steps.get(v)
+        return step is not None and any(
+            known == step for known, late in self.late_sizes if late.size in self._sizes_in(v)
+        )
+
+    @cached_property
+    def _steps(self) -> Mapping[Value, int]:
+        return {v: step for step, g in enumerate(self.groups) if g.regions for v in g.outputs}
+
+    @staticmethod
+    def _sizes_in(v: Value) -> set[Var]:
+        return {s for e in v.shape for s in free_vars(e)}
+
     @cached_property
     def where_zero(self) -> Mapping[tuple[Group, Var], Group]:
         """The groups that compute, where a late size is zero, outputs that have elements all the same."""
         found = {}
         for g in self.groups:
-            for v in self.late_sizes_of(g):
+            for v in () if g.regions else self.late_sizes_of(g):
                 if not all(any(s is v for s in o.shape) for o in g.outputs) and (made := g.where_zero(v)) is not None:
                     found[g, v] = made
         return found
@@ -177,7 +198,8 @@ class FusedGraph:
     @property
     def kernel_groups(self) -> tuple[Group, ...]:
         """The groups that kernels are made for: those that run, and what takes their place where a size is zero."""
-        return (*self.groups, *self.where_zero.values())
+        own = [g for f in self.all_graphs for g in f.groups if not g.regions]
+        return (*own, *[g for f in self.all_graphs for g in f.where_zero.values()])
 
     @cached_property
     def on_demand(self) -> frozenset[Group]:

@@ -45,6 +45,8 @@ class NodeFacts:
 
 def facts_of(node: Node) -> NodeFacts:
     """Returns the facts of *node*; equal calls share one computation."""
+    if node.operator.has_regions:
+        return NodeFacts(OpClass.OPAQUE, (OpClass.OPAQUE,) * len(node.inputs), False, False, False, (), None, False)
     types = tuple([None if v is None else v.type for v in node.inputs])
     return _facts(node.operator, types, node.attributes)
 
@@ -68,6 +70,8 @@ def is_rename(node: Node) -> bool:
 
 def keeps_finite(node: Node) -> bool:
     """Tells whether *node* makes finite numbers of finite ones, of any moderate size; equal calls share one computation."""
+    if node.operator.has_regions:
+        return False
     types = tuple([None if v is None else v.type for v in node.inputs])
     return _keeps_finite(node.operator, types, node.attributes)
 

@@ -9,19 +9,21 @@ Sizes may hold symbolic dimensions. Each is split into a whole number and a symb
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from weft.graph.core.graph import Value
 from weft.graph.core.type_text import dim_text, type_text
-from weft.graph.fusion.groups import FusedGraph
+from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.graph.memory.buffer_size import buffer_size
 from weft.graph.memory.in_place import last_reads
-from weft.ir import ZERO, Bounds, Expr, free_vars, index, maximum, prove
-from weft.ops import TensorType
-from weft.support.dtypes import u8
+from weft.graph.regions.operators import LOOP
+from weft.ir import ONE, ZERO, Bounds, Expr, free_vars, index, maximum, prove
+from weft.ops import TensorType, simplify_size
+from weft.support.dtypes import bool_, i64, u8
 
 
 class Place(StrEnum):
@@ -31,6 +33,7 @@ class Place(StrEnum):
     INPUT = "input"
     OUTPUT = "output"
     CONSTANT = "constant"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class MemoryPlan:
 
     Arena 0 is that of sizes known when a call begins; `late` has the sizes of the arenas of later stages, by their numbers.
     `in_place` maps an output of a group to the dead input whose memory it reuses; `workspaces` are the scratch buffers of each
-    group's kernel, by the group's step.
+    group's kernel, or its regions, by the group's step. `regions` are the plans of a step's regions; `kept` has the number of the
+    memory that is kept for a state of a loop that grows, by the step and the number of the state.
     """
 
     locations: Mapping[Value, Location]
@@ -58,6 +62,8 @@ class MemoryPlan:
     in_place: Mapping[Value, Value]
     workspaces: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
     late: Mapping[int, Expr] = field(default_factory=dict)
+    regions: Mapping[int, tuple[MemoryPlan, ...]] = field(default_factory=dict)
+    kept: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         rows = [("buffer", "type", "bytes", "steps", "offset")]
@@ -85,16 +91,26 @@ def plan_memory(
     in_place: Mapping[Value, Value] | None = None,
     reuse: bool = True,
     workspaces: Mapping[str, Sequence[int]] | None = None,
+    kept: Iterator[int] | None = None,
 ) -> MemoryPlan:
     """Returns the plan for the groups of *fused*, run in order.
 
     Model outputs, inputs and constants live outside the arena. *in_place* are the outputs that reuse the memory of other values,
     as `find_in_place` returns them. Without *reuse*, every buffer keeps its memory from the first step to the last. *workspaces*
-    has, by the groups' keys, the bytes of each buffer that a kernel needs besides its inputs and outputs.
+    has, by the groups' keys, the bytes of each buffer that a kernel needs besides its inputs and outputs. *kept* gives numbers of
+    kept memory, each once for a model.
     """
-    locations = _fixed_locations(fused)
-    reused = dict(in_place or {})
-    working = _workspaces(fused, workspaces or {})
+    numbers = kept if kept is not None else itertools.count()
+    regions: dict[int, tuple[MemoryPlan, ...]] = {}
+    for step, g in enumerate(fused.groups):
+        if g.regions:
+            regions[step] = tuple(
+                [plan_memory(r, in_place=in_place, reuse=reuse, workspaces=workspaces, kept=numbers) for r in g.regions]
+            )
+    own = {v for g in fused.groups for v in g.outputs}
+    locations = _fixed_locations(fused, numbers)
+    reused = {v: taken for v, taken in (in_place or {}).items() if v in own}
+    working = _workspaces(fused, workspaces or {}, regions)
     lifetimes = _lifetimes(fused, locations, reused)
     lifetimes += [Lifetime(v, *buffer_size(v), step, step) for step, values in working.items() for v in values]
     if not reuse:
@@ -111,23 +127,55 @@ def plan_memory(
         root = locations[fused.root(value)]
         locations[value] = Location(root.place, root.number, root.offset + fused.offset(value))
     late = {stage: size for stage, size in sizes.items() if stage > 0}
-    return MemoryPlan(locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late)
+    growing = {
+        (step, k): next(numbers)
+        for step, g in enumerate(fused.groups)
+        if g.nodes[0].operator is LOOP
+        for k in range(int(g.nodes[0].attribute("states")))
+        if fused.is_kept(g.outputs[k])
+    }
+    return MemoryPlan(locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late, regions, growing)
 
 
-def _workspaces(fused: FusedGraph, needed: Mapping[str, Sequence[int]]) -> dict[int, tuple[Value, ...]]:
-    """Returns values that stand for the workspaces of kernels, by step."""
-    return {
+def _workspaces(
+    fused: FusedGraph, needed: Mapping[str, Sequence[int]], regions: Mapping[int, Sequence[MemoryPlan]]
+) -> dict[int, tuple[Value, ...]]:
+    """Returns values that stand for the workspaces of kernels and regions, by step."""
+    found = {
         step: tuple([Value(f"{g.name}_workspace", TensorType((index(n),), u8)) for n in needed[g.key]])
         for step, g in enumerate(fused.groups)
-        if needed.get(g.key)
+        if not g.regions and needed.get(g.key)
     }
+    return found | {step: region_workspaces(fused, fused.groups[step], plans) for step, plans in regions.items()}
 
 
-def _fixed_locations(fused: FusedGraph) -> dict[Value, Location]:
-    """Returns the locations of inputs, constants and outputs."""
+def region_workspaces(fused: FusedGraph, group: Group, plans: Sequence[MemoryPlan]) -> tuple[Value, ...]:
+    """Returns the buffers that a node of control flow works in.
+
+    The first is the arena of its regions, of which one runs at a time. A loop has a counter besides, whether it goes on, and two
+    copies of each state that does not grow, from one of which an iteration reads while it writes to the other.
+    """
+    size: Expr = ZERO
+    for plan in plans:
+        size = maximum(size, plan.size)
+    arena = Value(f"{group.name}_arena", TensorType((simplify_size(size),), u8))
+    if group.nodes[0].operator is not LOOP:
+        return (arena,)
+    counter, going = Value("counter", TensorType((ONE,), i64)), Value("going", TensorType((ONE,), bool_))
+    states = group.outputs[: int(group.nodes[0].attribute("states"))]
+    twice = [
+        Value(f"{v.name}_states", TensorType((index(2), *v.shape), v.dtype)) for v in states if not fused.is_kept(v)
+    ]
+    return (arena, counter, going, *twice)
+
+
+def _fixed_locations(fused: FusedGraph, kept: Iterator[int]) -> dict[Value, Location]:
+    """Returns the locations of inputs, constants, outputs, and results of control flow that are kept."""
     found = {v: Location(Place.INPUT, i) for i, v in enumerate(fused.graph.inputs)}
     found.update((v, Location(Place.CONSTANT, i)) for i, v in enumerate(fused.constants))
     found.update((fused.root(v), Location(Place.OUTPUT, i)) for i, v in enumerate(fused.graph.outputs))
+    results = [v for g in fused.groups if g.regions for v in g.outputs if fused.is_kept(v)]
+    found.update((v, Location(Place.KEPT, next(kept))) for v in results)
     return found
 
 

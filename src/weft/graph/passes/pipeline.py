@@ -27,6 +27,7 @@ from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_planner
 from weft.graph.passes.merge_axes import merge_axes
+from weft.graph.passes.optimize_regions import optimize_regions
 from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
@@ -121,11 +122,17 @@ def optimize(
 ) -> Graph:
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* receives a report of each pass.
 
-    Passes put their choices to *planner*, which takes the cheapest unless another is given.
+    Regions of control flow go through the passes once the graph around them has. Passes put their choices to *planner*, which
+    takes the cheapest unless another is given.
 
     With *verify*, every graph that a pass made is verified. Raises the error by which a pass refuses a model, and
     `LoweringError` where a pass crashes; this error names a file, and the command that runs the pass again on the graph in it.
     """
     context = GraphContext(target, evaluator, switches, planner if planner is not None else Choosing(target))
+
+    def run(g: Graph) -> Graph:
+        made = MANAGER.run(GRAPH_PASSES, g, context, switches, verify=verify, trace=trace)
+        return optimize_regions(made, run)
+
     with graph.fold_budget.lent():
-        return MANAGER.run(GRAPH_PASSES, graph, context, switches, verify=verify, trace=trace)
+        return run(graph)

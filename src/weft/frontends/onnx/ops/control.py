@@ -1,41 +1,35 @@
-"""Control flow."""
+"""Control flow: short loops whose number of iterations is known are written out, other loops and branches are regions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from onnx import GraphProto
 
-from weft.cost import MOST_SEQUENCE_STEPS
+from weft.cost import MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import CompileTimeConstant
-from weft.graph.composites.sequences import element, stack, steps_of
+from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
+from weft.graph.composites import control_flow
+from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
 
 
-@translates("If", limits="branches whose outputs differ in shape or type, where the condition is not constant")
+@translates("If", limits="branches whose outputs differ in type or rank, where the condition is not constant")
 def if_(c: Call) -> Results:
-    """One branch where the condition is known; else both are computed and one result is chosen."""
-    branches = (c.attributes["then_branch"], c.attributes["else_branch"])
+    """One branch where the condition is known; else the one that is taken when the model runs."""
+    then, other = c.attributes["then_branch"], c.attributes["else_branch"]
     condition = c.input(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
-        return tuple(c.subgraph(branches[0 if condition.array.all() else 1], {}))
-    chosen = c.reshape(condition, ())
-    left, right = (c.subgraph(b, {}) for b in branches)
-    if len(left) != len(right):
-        c.fail(f"its branches have {len(left)} and {len(right)} outputs", UNFIT)
-    pairs = list(zip(left, right, strict=True))
-    for a, b in pairs:
-        if a.dtype is not b.dtype or a.shape != b.shape:
-            c.fail(
-                f"its branches give {a!r} and {b!r}; both must have one shape, since the condition is not constant",
-                kind=UnknownValues,
-            )
-    return tuple([c.add("where", chosen, a, b) for a, b in pairs])
+        return tuple(c.subgraph(then if condition.array.all() else other, {}))
+    made = control_flow.branch(
+        c, condition, lambda r: c.subgraph(then, {}, r.evaluator), lambda r: c.subgraph(other, {}, r.evaluator)
+    )
+    return tuple(made)
 
 
 def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
@@ -43,61 +37,93 @@ def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
     if condition is None:
         return True
     if not isinstance(condition, CompileTimeConstant) or condition.symbolic:
-        c.fail(
-            f"{what} depends on the inputs' values",
-            "only loops whose number of iterations is known can be compiled",
-            UnknownValues,
-        )
+        c.fail(f"{what} depends on the inputs' values", kind=UnknownValues)
     return bool(condition.array.all())
 
 
-def _bound(c: Call, names: list[str], given: list[Operand]) -> dict[str, Operand]:
+def _bound(c: Call, names: list[str], given: Sequence[Operand]) -> dict[str, Operand]:
     """Returns the operands *given* to a loop's body by its inputs' *names*."""
     if len(names) != len(given):
         c.fail(f"its body takes {len(names)} inputs, and is given {len(given)}", UNFIT)
     return dict(zip(names, given, strict=True))
 
 
-@translates("Loop", limits=f"loops whose number of iterations is not constant, or above {MOST_SEQUENCE_STEPS}")
+@translates("Loop", limits="states whose type or rank changes, and rows of several shapes")
 def loop(c: Call) -> Results:
-    """A loop, written out."""
+    """A loop: written out if it is short."""
+    known = c.optional(0)
+    is_number = isinstance(known, CompileTimeConstant) and not known.symbolic
+    limit = int(c.numbers(0, "the number of iterations")) if c.has(0) and is_number else None
+    if limit is not None and limit <= MOST_UNROLLED_STEPS:
+        try:
+            return _written_out(c, limit)
+        except UnknownValues:  # it may end before; what was written out is dropped
+            pass
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
-    limit = int(c.numbers(0, "the number of iterations")) if c.has(0) else None
+    states = [c.input(i) for i in range(2, len(c.inputs))]
+
+    def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        given = [number, c.scalar(True, bool_), *now]
+        go_on, *made = c.subgraph(body, _bound(c, names, given), r.evaluator)
+        return go_on, made[: len(states)], made[len(states) :]
+
+    last, rows = control_flow.loop(c, c.optional(0), c.optional(1), states, step)
+    return *last, *rows
+
+
+def _written_out(c: Call, limit: int) -> Results:
+    """Returns the results of a loop of at most *limit* iterations, each of them for itself."""
+    body: GraphProto = c.attributes["body"]
+    names = [i.name for i in body.input]
     states: list[Operand] = [c.input(i) for i in range(2, len(c.inputs))]
     go_on = _is_true(c, c.optional(1), "its condition")
     rows: list[list[Operand]] = []
     step = 0
-    while go_on and (limit is None or step < limit):
-        if step >= MOST_SEQUENCE_STEPS:
-            c.fail(f"it runs for more than {MOST_SEQUENCE_STEPS} iterations")
+    while go_on and step < limit:
         given = [CompileTimeConstant(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
         condition, *made = c.subgraph(body, _bound(c, names, given))
         states = made[: len(states)]
         rows.append(made[len(states) :])
         step += 1
-        go_on = (limit is not None and step >= limit) or _is_true(c, condition, "when it ends")
+        go_on = step >= limit or _is_true(c, condition, "when it ends")
     scans = len(body.output) - 1 - len(states)
     if scans and not rows:
-        c.fail("it has no iterations, so its outputs are empty")
+        c.fail("it has no iterations, so that its outputs are empty", kind=UnknownValues)
     return *states, *[stack(c, [row[k] for row in rows], 0) for k in range(scans)]
 
 
-@translates("Scan", limits=f"sequences of symbolic length, or longer than {MOST_SEQUENCE_STEPS}; operator set 8")
+@translates("Scan", limits="operator set 8")
 def scan(c: Call) -> Results:
-    """A loop over the elements of sequences, written out."""
+    """A loop over the elements of sequences: written out if they are short."""
     if c.opset < 9:
         c.fail("Scan of operator set 8 is not supported", "export the model again with opset_version=9 or newer")
-    body: GraphProto = c.attributes["body"]
-    names = [i.name for i in body.input]
     count = c.integer("num_scan_inputs", 1)
     given = [c.input(i) for i in range(len(c.inputs))]
     if not 1 <= count <= len(given):
         c.fail(f"it has {len(given)} inputs, and says that {count} are sequences", UNFIT)
     states, sequences = given[:-count], given[-count:]
     axes = [c.axis_of(a, x.rank) for a, x in zip(c.ints_for("scan_input_axes", count, 0), sequences, strict=True)]
-    turned = c.ints_for("scan_input_directions", count, 0)
-    steps = steps_of(c, sequences[0].shape[axes[0]], '{"x": (16, 1, 128)}')
+    turned = [bool(t) for t in c.ints_for("scan_input_directions", count, 0)]
+    steps = static_sizes([sequences[0].shape[axes[0]]])
+    if steps is not None and 0 < steps[0] <= MOST_UNROLLED_STEPS:
+        last, columns = _scan_written_out(c, steps[0], states, sequences, axes, turned)
+    else:
+        last, columns = _scan_loop(c, states, sequences, axes, turned)
+    return *last, *columns
+
+
+def _scan_written_out(
+    c: Call,
+    steps: int,
+    states: list[Operand],
+    sequences: Sequence[Operand],
+    axes: Sequence[int],
+    turned: Sequence[bool],
+) -> tuple[list[Operand], list[Operand]]:
+    """Returns the last states and the stacked rows of a scan, each step for itself."""
+    body: GraphProto = c.attributes["body"]
+    names = [i.name for i in body.input]
     rows: list[list[Operand]] = []
     for t in range(steps):
         where = [steps - 1 - t if back else t for back in turned]
@@ -105,13 +131,36 @@ def scan(c: Call) -> Results:
         made = c.subgraph(body, _bound(c, names, [*states, *elements]))
         states = made[: len(states)]
         rows.append(made[len(states) :])
-    return *states, *_scanned(c, rows)
-
-
-def _scanned(c: Call, rows: list[list[Operand]]) -> list[Operand]:
-    """Returns the outputs of all steps, stacked along their axes in their directions."""
     count = len(rows[0])
-    axes, turned = c.ints_for("scan_output_axes", count, 0), c.ints_for("scan_output_directions", count, 0)
+    out_axes, backwards = c.ints_for("scan_output_axes", count, 0), c.ints_for("scan_output_directions", count, 0)
     columns: list[list[Any]] = [[row[k] for row in rows] for k in range(count)]
-    ordered = [column[::-1] if back else column for column, back in zip(columns, turned, strict=True)]
-    return [stack(c, column, c.axis_of(a, column[0].rank + 1)) for column, a in zip(ordered, axes, strict=True)]
+    ordered = [column[::-1] if back else column for column, back in zip(columns, backwards, strict=True)]
+    return states, [stack(c, col, c.axis_of(a, col[0].rank + 1)) for col, a in zip(ordered, out_axes, strict=True)]
+
+
+def _scan_loop(
+    c: Call, states: list[Operand], sequences: Sequence[Operand], axes: Sequence[int], turned: Sequence[bool]
+) -> tuple[list[Operand], list[Operand]]:
+    """Returns the last states and the rows of a scan, as a loop over the steps."""
+    body: GraphProto = c.attributes["body"]
+    names = [i.name for i in body.input]
+    length = sequences[0].shape[axes[0]]
+
+    def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        last = r.add("sub", r.size(length), r.size(1))
+        places = [r.add("sub", last, number) if back else number for back in turned]
+        elements = [r.add("element_at", x, p, axis=a) for x, p, a in zip(sequences, places, axes, strict=True)]
+        made = c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator)
+        return r.scalar(True, bool_), made[: len(states)], made[len(states) :]
+
+    last, rows = control_flow.loop(c, c.size(length), None, states, step)
+    out_axes, backwards = (
+        c.ints_for("scan_output_axes", len(rows), 0),
+        c.ints_for("scan_output_directions", len(rows), 0),
+    )
+    columns = []
+    for x, a, back in zip(rows, out_axes, backwards, strict=True):
+        y = c.add("slice", x, starts=(-1,), ends=(-(2**62),), axes=(0,), steps=(-1,)) if back else x
+        d = c.axis_of(a, x.rank)
+        columns.append(c.transpose(y, [*range(1, d + 1), 0, *range(d + 1, x.rank)]))
+    return last, columns

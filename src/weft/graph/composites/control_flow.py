@@ -1,0 +1,216 @@
+"""Branches and loops as regions; a body is a function that adds operators to the region that it is given a builder of.
+
+    y, = branch(b, condition, lambda r: [...], lambda r: [...])
+    states, rows = loop(b, most, condition, [s0], lambda r, step, states: (go_on, [s1], [row]))
+
+Bodies may use any operands of the graphs around. A size in which two branches differ, or which an iteration changes in a state,
+is a late size of the result; types and ranks have to be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from weft.graph.builder.builder import Builder
+from weft.graph.builder.constants import CompileTimeConstant
+from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
+from weft.graph.core.conditions import LateSize
+from weft.graph.core.graph import Attribute, Graph, Node, Value, infer
+from weft.graph.regions.closing import captured, closed
+from weft.graph.regions.operators import IF, LOOP, RegionOperator
+from weft.ir import INDEX, ONE, Expr, Var, as_expr, free_vars
+from weft.ops import same_size
+from weft.support.dtypes import bool_, i64
+from weft.support.errors import UnknownValues
+
+Body: TypeAlias = Callable[[Builder], Sequence[Operand]]
+Step: TypeAlias = Callable[
+    [Builder, Operand, Sequence[Operand]], "tuple[Operand, Sequence[Operand], Sequence[Operand]]"
+]
+"""Builds an iteration from its number and the states: whether to go on, the new states, and a row for each scan."""
+
+Shape: TypeAlias = tuple[Expr, ...]
+Place: TypeAlias = tuple[int, int]
+"""A dimension of a value: the number of the value, and that of the dimension."""
+
+
+def branch(b: Builder, condition: Operand, then: Body, other: Body) -> list[Operand]:
+    """Returns the results of one of two bodies, as *condition*, one bool, says when the model runs."""
+    then_, other_ = _Region(b, "then"), _Region(b, "other")
+    left, right = then_.values(then(then_.builder)), other_.values(other(other_.builder))
+    if len(left) != len(right):
+        b.fail(f"its branches have {len(left)} and {len(right)} outputs")
+    for x, y in zip(left, right, strict=True):
+        if x.dtype is not y.dtype or x.rank != y.rank:
+            b.fail(f"its branches give {x!r} and {y!r}; both must be of one type and rank", kind=UnknownValues)
+    late = {
+        (k, d): fresh_size(b.evaluator.graph, "size")
+        for k, (x, y) in enumerate(zip(left, right, strict=True))
+        for d, (m, n) in enumerate(zip(x.shape, y.shape, strict=True))
+        if not same_size(m, n) or then_.makes(m)
+    }
+    for region, made in ((then_, left), (other_, right)):
+        region.output([*made, *[region.size(made[k].shape[d]) for k, d in late]])
+    shapes = [*_shapes(left, late), *[(ONE,) for _ in late]]
+    given: list[Value | None] = [b.evaluator.value(b.reshape(condition, ()), b.source)]
+    node = _append(b, IF, given, {"then": then_.graph, "other": other_.graph}, {"shapes": tuple(shapes)})
+    _read_sizes(b, late.values(), node.outputs[len(left) :])
+    return list(node.outputs[: len(left)])
+
+
+def loop(
+    b: Builder, most: Operand | None, condition: Operand | None, initial: Sequence[Operand], step: Step
+) -> tuple[list[Operand], list[Operand]]:
+    """Returns the last states of a loop, and its scans: the rows of all iterations, one after another in a new first dimension.
+
+    It runs at most *most* times, and while *condition* (true if it is None) and what an iteration says of the next one hold.
+    """
+    first = [b.evaluator.value(v, b.source) for v in initial]
+    varying: list[Place] = []
+    while True:  # each time, the sizes that an iteration changes are known better
+        body = _Iteration(b, first, varying)
+        changed = body.build(step)
+        if not changed:
+            break
+        varying += changed
+    counted = _is_true(body.go_on) and (condition is None or _is_true(condition))
+    if counted and most is None:
+        b.fail("it never ends: it has no number of iterations, and its condition is always true")
+    limit = None if most is None else b.add("maximum", b.cast(b.reshape(most, ()), i64), b.scalar(0, i64))
+    graph = b.evaluator.graph
+    late = {place: fresh_size(graph, "size") for place in varying}
+    trips: Expr = fresh_size(graph, "trips")
+    if counted and limit is not None:
+        trips = as_expr(b.late_sizes(limit, "trips", "the number of iterations")[0], INDEX)
+    shapes = [*_shapes(body.made, late), *[(ONE,) for _ in late], *[(trips, *row.shape) for row in body.rows]]
+    sizes = [b.evaluator.value(b.vector([first[k].shape[d]]), b.source) for k, d in varying]
+    attributes: dict[str, Attribute] = {
+        "counted": counted, "scans": len(body.rows), "shapes": tuple(shapes), "states": len(first) + len(sizes)
+    }  # fmt: skip
+    start = None if condition is None or _is_true(condition) else b.evaluator.value(b.reshape(condition, ()), b.source)
+    bound = None if limit is None else b.evaluator.value(limit, b.source)
+    node = _append(b, LOOP, [bound, start, *first, *sizes], {"body": body.region.graph}, attributes)
+    _read_sizes(b, late.values(), node.outputs[len(first) : len(first) + len(sizes)])
+    if not counted and body.rows:
+        assert isinstance(trips, Var)
+        _read_sizes(b, [trips], node.outputs[-1:])
+    scans = node.outputs[len(first) + len(sizes) : -1]
+    return list(node.outputs[: len(first)]), list(scans)
+
+
+class _Region:
+    """A region while it is built."""
+
+    def __init__(self, b: Builder, name: str) -> None:
+        self.graph = b.evaluator.graph.region(name)
+        self.builder = Builder(PartialEvaluator(self.graph, around=b.evaluator), b.source)
+
+    def values(self, operands: Sequence[Operand]) -> list[Value]:
+        """Returns operands as values."""
+        return [self.builder.evaluator.value(v, self.builder.source) for v in operands]
+
+    def makes(self, size: Expr) -> bool:
+        """Tells whether a size is known inside of the region only."""
+        own = {late.size for late in self.graph.late_sizes}
+        return any(v in own for v in free_vars(size))
+
+    def size(self, size: Expr) -> Value:
+        """Returns a size as a vector of one number."""
+        return self.values([self.builder.vector([size])])[0]
+
+    def output(self, values: Sequence[Value]) -> None:
+        """Makes *values* the outputs."""
+        for k, v in enumerate(values):
+            self.graph.output(v, f"result{k}")
+
+
+class _Iteration:
+    """The body of a loop of states like *first*, whose sizes at *varying* places change from one iteration to the next."""
+
+    def __init__(self, b: Builder, first: Sequence[Value], varying: Sequence[Place]) -> None:
+        self.b, self.first, self.varying = b, first, varying
+        self.region = _Region(b, "body")
+        graph = self.region.graph
+        self.step = graph.input("step", (), i64)
+        sizes = {place: fresh_size(graph, "size") for place in varying}
+        shapes = [[sizes.get((k, d), s) for d, s in enumerate(v.shape)] for k, v in enumerate(first)]
+        self.states = [graph.input(f"state{k}", shape, first[k].dtype) for k, shape in enumerate(shapes)]
+        for n, size in enumerate(sizes.values()):
+            told = graph.input(f"size{n}", (1,), i64)
+            graph.late_sizes.append(LateSize(size, told, 0, "a size of a state", b.source))
+        self.go_on: Operand = CompileTimeConstant(np.ones((), np.bool_))
+        self.made: list[Value] = []
+        self.rows: list[Value] = []
+
+    def build(self, step: Step) -> list[Place]:
+        """Builds the body; returns the places at which it changes sizes of states that were taken for fixed ones."""
+        r = self.region.builder
+        self.go_on, made, rows = step(r, self.step, self.states)
+        self.made, self.rows = self.region.values(made), self.region.values(rows)
+        for k, (v, state) in enumerate(zip(self.made, self.first, strict=True)):
+            if v.dtype is not state.dtype or v.rank != state.rank:
+                self.b.fail(
+                    f"its state {k} is {state!r} at first, and {v!r} then; type and rank must stay", kind=UnknownValues
+                )
+        changed = [
+            (k, d)
+            for k, (v, state) in enumerate(zip(self.made, self.states, strict=True))
+            for d, (m, n) in enumerate(zip(v.shape, state.shape, strict=True))
+            if (k, d) not in self.varying and (not same_size(m, n) or self.region.makes(m))
+        ]
+        for row in self.rows if not changed else ():
+            if any(map(self.region.makes, row.shape)):
+                self.b.fail(
+                    f"an iteration makes {row!r}, of a size that changes; all must be of one shape", kind=UnknownValues
+                )
+        sizes = [self.region.size(self.made[k].shape[d]) for k, d in self.varying]
+        go_on = self.region.values([r.cast(r.reshape(self.go_on, ()), bool_)])
+        self.region.output([*go_on, *self.made, *sizes, *self.rows])
+        return changed
+
+
+def fresh_size(graph: Graph, name: str) -> Var:
+    """Returns a new symbolic size."""
+    made, n = name, 0
+    while made in graph.dims:
+        n += 1
+        made = f"{name}_{n}"
+    return graph.dim(made)
+
+
+def _is_true(x: Operand) -> bool:
+    """Tells whether a condition is known to hold."""
+    return isinstance(x, CompileTimeConstant) and not x.symbolic and bool(x.array.all())
+
+
+def _shapes(values: Sequence[Value], late: Mapping[Place, Var]) -> list[Shape]:
+    """Returns the shapes of values, with late sizes at some places."""
+    return [tuple([late.get((k, d), s) for d, s in enumerate(v.shape)]) for k, v in enumerate(values)]
+
+
+def _append(
+    b: Builder,
+    operator: RegionOperator,
+    given: Sequence[Value | None],
+    regions: Mapping[str, Graph],
+    attributes: Mapping[str, Attribute],
+) -> Node:
+    """Adds a node of control flow, with the values that its regions capture as further inputs."""
+    graph = b.evaluator.graph
+    captures = list(dict.fromkeys(v for region in regions.values() for v in captured(region)))
+    made = {name: closed(region, captures) for name, region in regions.items()}
+    graph.is_extended |= any(region.is_extended for region in regions.values())
+    frozen = tuple(sorted({**attributes, **made}.items()))
+    inputs = (*given, *captures)
+    types = infer(operator, inputs, frozen, b.source)
+    names = [graph.fresh_name(operator.name) for _ in types]
+    return graph.append(Node(operator, inputs, frozen, types, names, b.source))
+
+
+def _read_sizes(b: Builder, sizes: Iterable[Var], values: Sequence[Value]) -> None:
+    """Lets *values*, vectors of one number, tell late sizes."""
+    for size, v in zip(sizes, values, strict=True):
+        b.evaluator.graph.late_sizes.append(LateSize(size, v, 0, "a size that control flow tells", b.source))
