@@ -23,7 +23,7 @@ from weft.ir import (
 from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, While, for_, seq
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, product
-from weft.support.dtypes import bool_, f32
+from weft.support.dtypes import bool_
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, extern
 
@@ -44,10 +44,10 @@ def nms_selection(
     *boxes* are [images, n, 4], two opposite corners (y, x), or the center (x, y), width and height where *centered*; *scores* are
     [images, classes, n]. In each class, the box of the highest score above *threshold* is selected (the first of equal ones), and
     those go that it overlaps by more than *overlap*, intersection over union; at most *most* are, and at most *room*, for which
-    there is room. These three are vectors of one number.
+    there is room; there are zeros behind them. These three are vectors of one number.
     """
-    if boxes.rank != 3 or scores.rank != 3 or boxes.dtype is not f32 or scores.dtype is not f32:
-        raise TypeMismatch("nms_selection takes boxes [images, n, 4] and scores [images, classes, n] of f32")
+    if boxes.rank != 3 or scores.rank != 3 or not boxes.dtype.is_float:
+        raise TypeMismatch("nms_selection takes boxes [images, n, 4] and scores [images, classes, n] of floats")
     images, classes, n = scores.shape
     check_shape("nms_selection: the tensor of boxes", boxes.shape, (images, n, 4))
     kept = as_expr(room, INDEX)
@@ -73,17 +73,18 @@ class _Selection:
         """Returns all of it."""
         image, kind = Var("image", INDEX), Var("kind", INDEX)
         each = for_(image, images, for_(kind, classes, self.of_class(image, kind)))
-        return seq(Store(self.count, (ZERO,), ZERO, None), Alloc(self.left, Alloc(self.best, each)))
+        row, column = Var("row", INDEX), Var("column", INDEX)
+        clear = for_(row, self.rows.shape[0], for_(column, 3, Store(self.rows, (row, column), ZERO, None)))
+        return seq(clear, Store(self.count, (ZERO,), ZERO, None), Alloc(self.left, Alloc(self.best, each)))
 
     def of_class(self, image: Var, kind: Var) -> Stmt:
         i = Var("i", INDEX)
         enough = minimum(cast(Load(self.most, (ZERO,)), INDEX), self.room)
         box, taken = Load(self.best, (ZERO,)), Load(self.best, (ONE,))
-        search = self.search(image, kind)
         start = for_(i, self.n, Store(self.left, (i,), TRUE, None))
-        turn = seq(self.take(image, kind), search)
+        turn = seq(self.take(image, kind), self.search(image, kind))
         more = (box >= ZERO) & (taken < enough)
-        return seq(start, Store(self.best, (ONE,), ZERO, None), search, While(more, turn))
+        return seq(start, Store(self.best, (ONE,), ZERO, None), self.search(image, kind), While(more, turn))
 
     def search(self, image: Var, kind: Var) -> Stmt:
         """Finds the best box that is left."""
@@ -91,7 +92,7 @@ class _Selection:
         score = Load(self.scores, (image, kind, i))
         is_first = so_far < ZERO
         other = Load(self.scores, (image, kind, maximum(so_far, ZERO)))
-        above = Load(self.left, (i,)) & (Load(self.threshold, (ZERO,)) < score)
+        above = Load(self.left, (i,)) & (cast(Load(self.threshold, (ZERO,)), score.dtype) < score)
         better = If(above & (is_first | (other < score)), Store(self.best, (ZERO,), i, None), None)
         return seq(
             Store(self.best, (ZERO,), Const(-1, INDEX), None),
@@ -113,7 +114,7 @@ class _Selection:
 
     def overlaps(self, image: Var, a: Expr, b: Expr) -> Expr:
         """Returns the condition that two boxes overlap by more than they may."""
-        nothing = const(0, f32)
+        nothing = const(0, self.boxes.dtype)
         (y0, y1), (x0, x1) = self.side(image, a, 0), self.side(image, a, 1)
         (v0, v1), (u0, u1) = self.side(image, b, 0), self.side(image, b, 1)
         inner = maximum(minimum(y1, v1) - maximum(y0, v0), nothing) * maximum(
@@ -121,7 +122,7 @@ class _Selection:
         )
         union = (y1 - y0) * (x1 - x0) + (v1 - v0) * (u1 - u0) - inner
         share = select(union > nothing, inner / union, nothing)
-        return Load(self.overlap, (ZERO,)) < share
+        return cast(Load(self.overlap, (ZERO,)), share.dtype) < share
 
     def side(self, image: Var, box: Expr, d: int) -> tuple[Expr, Expr]:
         """Returns from where to where a box goes in dimension *d*, y before x."""
@@ -130,6 +131,6 @@ class _Selection:
             return Load(self.boxes, (image, box, Const(k, INDEX)))
 
         if self.centered:
-            middle, half = value(1 - d), value(3 - d) / const(2, f32)
+            middle, half = value(1 - d), value(3 - d) / const(2, self.boxes.dtype)
             return middle - half, middle + half
         return minimum(value(d), value(d + 2)), maximum(value(d), value(d + 2))

@@ -81,6 +81,7 @@ def concat(*xs: Tensor, axis: int) -> Tensor:
             raise TypeMismatch(f"concat takes tensors of one type, not {xs[0].dtype} and {x.dtype}")
     ends: list[Expr] = []
     end: Expr = ZERO
+    xs = tuple([x for x in xs if x.shape[d] is not ZERO]) or xs[:1]  # nothing is read of those without elements
     for x in xs:
         end = simplify_size(end + x.shape[d])
         ends.append(end)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, cast, const, eq, maximum, ne, select
-from weft.loop import Alloc, Buffer, If, Load, Stmt, Store, While, for_, seq
+from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, While, for_, seq
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, normalize_axis, product, show_shape, sized, unflatten_index
 from weft.support.dtypes import bool_
@@ -20,7 +20,7 @@ from weft.te import Tensor, compute, extern
 def nonzero_positions(x: Tensor) -> tuple[Tensor, ...]:
     """The row-major positions of the elements of *x* that are not zero, in their order, and [their number]; NaN is not zero.
 
-    The first result has room for all elements. What is behind the positions there is undefined.
+    The first result has room for all elements, and zeros behind the positions.
     """
 
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
@@ -34,7 +34,9 @@ def nonzero_positions(x: Tensor) -> tuple[Tensor, ...]:
         loop: Stmt = If(ne(Load(given, at), const(0, given.dtype)), keep, None)
         for v, size in zip(reversed(at), reversed(given.shape), strict=True):
             loop = for_(v, size, loop)
-        return seq(Store(count, (ZERO,), ZERO, None), loop)
+        end, rest = Var("end", INDEX), Var("rest", INDEX)
+        fill = for_(rest, positions.shape[0] - end, Store(positions, (end + rest,), ZERO, None))
+        return seq(Store(count, (ZERO,), ZERO, None), loop, Let(end, found, fill))
 
     room: tuple[Expr, ...] = (product(x.shape),)
     return extern([room, (ONE,)], [x], body, [INDEX, INDEX], "nonzero_positions")
@@ -79,10 +81,11 @@ def order_rows(x: Tensor) -> tuple[Tensor, ...]:
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         (given,), (order, differs) = ins, outs
         state = Buffer("state", (2,), INDEX, "local")  # the place that is looked at; how rows compare: -1, 0 or 1
-        i, c, j = (Var(name, INDEX) for name in ("i", "c", "j"))
+        i, j = Var("i", INDEX), Var("j", INDEX)
         place, sign = Load(state, (ZERO,)), Load(state, (ONE,))
 
         def compare(a: Expr, b: Expr) -> Stmt:
+            c = Var("c", INDEX)
             own, other = Load(given, (a, c)), Load(given, (b, c))
             found = select(own < other, const(-1, INDEX), select(other < own, ONE, ZERO))
             step = If(eq(sign, ZERO), Store(state, (ONE,), found, None), None)
@@ -90,9 +93,12 @@ def order_rows(x: Tensor) -> tuple[Tensor, ...]:
 
         before = Load(order, (maximum(place - ONE, ZERO),))
         move = seq(Store(order, (place,), before, None), Store(state, (ZERO,), place - ONE, None))
-        ask = If(place > ZERO, compare(i, before), Store(state, (ONE,), ZERO, None))
+
+        def ask() -> Stmt:
+            return If(place > ZERO, compare(i, before), Store(state, (ONE,), ZERO, None))
+
         insert = seq(
-            Store(state, (ZERO,), i, None), ask, While(sign < ZERO, seq(move, ask)), Store(order, (place,), i, None)
+            Store(state, (ZERO,), i, None), ask(), While(sign < ZERO, seq(move, ask())), Store(order, (place,), i, None)
         )
         mark = seq(
             compare(Load(order, (maximum(j - ONE, ZERO),)), Load(order, (j,))),

@@ -1,17 +1,19 @@
 """Where an element of a small vector of integers comes from: through nodes that only choose and put together elements.
 
-Models take a shape apart and put it together again. That two sizes are the same element of one tensor shows here.
+Models take a shape apart and put it together again. That two sizes are the same element of one tensor shows in the formulas of
+the nodes between: at that element, each is a read of one other element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from weft.graph.core.graph import Constant, Node, Value
-from weft.ir import Const, Expr
+from weft.ir import Apply, Cast, Const, Expr, const, index, map_nodes, simplify, substitute
+from weft.ir import Node as IrNode
+from weft.te import Compute, Read, Tensor, reads_of
 
 Source: TypeAlias = "tuple[Value, int] | int | Expr"
 """An element of a tensor, counted row by row; or what it is, where that is known."""
@@ -22,9 +24,7 @@ def element_source(value: Value, element: int) -> Source:
     while True:
         if isinstance(value, Constant):
             return int(value.array.reshape(-1)[element])
-        node = value.producer
-        step = _STEPS.get(node.op) if node is not None and value.dtype.is_int else None
-        found = step(node, value, element) if step is not None and node is not None else None
+        found = None if value.producer is None else _source(value.producer, value, element)
         if found is None:
             return value, element
         if not isinstance(found, tuple):
@@ -32,58 +32,45 @@ def element_source(value: Value, element: int) -> Source:
         value, element = found
 
 
-def _same(node: Node, value: Value, element: int) -> Source | None:
-    x = node.inputs[0]
-    return (x, element) if x is not None and x.dtype.is_int else None
-
-
-def _gathered(node: Node, value: Value, element: int) -> Source | None:
-    x, indices = node.inputs
-    if x is None or x.rank != 1 or x.static_shape is None or not isinstance(indices, Constant):
+def _source(node: Node, value: Value, element: int) -> Source | None:
+    """Returns what the formula of *node* reads for an element of *value*; None where it computes it."""
+    if node.operator.has_regions or value.static_shape is None or not value.dtype.is_int:
         return None
-    return x, int(indices.array.reshape(-1)[element]) % x.static_shape[0]
-
-
-def _sliced(node: Node, value: Value, element: int) -> Source | None:
-    x = node.inputs[0]
-    if x is None or x.rank != 1 or x.static_shape is None:
+    given, outputs = node.operator.formulas([None if v is None else v.type for v in node.inputs], node.keywords)
+    op = outputs[value.index].op
+    if not isinstance(op, Compute) or op.reduction is not None:
         return None
-    starts, ends, steps = (node.attribute(name) for name in ("starts", "ends", "steps"))
-    if not all(isinstance(e, int) for e in (*starts, *ends)):
+    inputs = {t: v for t, v in zip(given, node.inputs, strict=True) if t is not None and v is not None}
+    at = [index(int(i)) for i in np.unravel_index(element, value.static_shape)]
+    found = _resolved(substitute(op.values[outputs[value.index].index], dict(zip(op.axes, at, strict=True))), inputs)
+    if isinstance(found, Const):
+        return int(found.value)
+    if not isinstance(found, Read):
+        return None if reads_of(found) else found
+    source = inputs.get(found.tensor)
+    if source is None or not source.dtype.is_int or source.static_shape is None:
         return None
-    chosen = np.arange(x.static_shape[0])[slice(starts[0], ends[0], (steps or [1])[0])]
-    return x, int(chosen[element])
-
-
-def _piece(node: Node, value: Value, element: int) -> Source | None:
-    x, sizes = node.inputs[0], node.attribute("sizes")
-    if x is None or x.rank != 1 or not all(isinstance(s, int) for s in sizes):
+    place = [int(i.value) for i in found.indices if isinstance(i, Const)]
+    if len(place) < source.rank or any(not 0 <= i < n for i, n in zip(place, source.static_shape, strict=True)):
         return None
-    return x, sum(sizes[: value.index]) + element
+    return source, int(np.ravel_multi_index(place, source.static_shape)) if place else 0
 
 
-def _joined(node: Node, value: Value, element: int) -> Source | None:
-    for x in node.inputs:
-        if x is None or x.rank != 1 or x.static_shape is None:
+def _resolved(e: Expr, inputs: dict[Tensor, Value]) -> Expr:
+    """Returns a formula with elements of constants as numbers, and without conversions of the result between integers."""
+
+    def change(n: IrNode) -> IrNode | None:
+        if isinstance(n, Apply) and n.fn == "watched":
+            return n.args[0]
+        source = inputs.get(n.tensor) if isinstance(n, Read) else None
+        if not isinstance(n, Read) or not isinstance(source, Constant):
             return None
-        if element < x.static_shape[0]:
-            return x, element
-        element -= x.static_shape[0]
-    return None
+        place = [i.value for i in map(simplify, n.indices) if isinstance(i, Const)]
+        if len(place) < source.rank:
+            return None
+        return const(int(source.array[tuple([int(i) for i in place])]), n.dtype)
 
-
-def _known(node: Node, value: Value, element: int) -> Source | None:
-    size = node.attribute("sizes")[element]
-    return int(size.value) if isinstance(size, Const) else size
-
-
-_STEPS: Final[dict[str, Callable[[Node, Value, int], Source | None]]] = {
-    "cast": _same,
-    "concat": _joined,
-    "gather": _gathered,
-    "identity": _same,
-    "reshape": _same,
-    "sizes": _known,
-    "slice": _sliced,
-    "split": _piece,
-}
+    found = simplify(map_nodes(e, change))
+    while isinstance(found, Cast) and found.dtype.is_int and found.a.dtype.is_int:
+        found = found.a
+    return found

@@ -13,7 +13,7 @@ from weft.graph.core.type_text import attribute_text, type_text
 from weft.ir import ZERO, Expr, Var, const, free_vars, simplify, substitute
 from weft.ops import TensorType
 from weft.support.errors import WeftError
-from weft.te import Tensor, compute, placeholder
+from weft.te import Compute, Operation, Tensor, compute, placeholder, topological
 
 LONGEST_NAME = 60
 
@@ -101,7 +101,8 @@ class Group:
                 types = infer(n.operator, given, attributes, n.source)
                 nodes.append(Node(n.operator, given, attributes, types, [v.name for v in n.outputs], n.source))
                 made.update(zip(n.outputs, nodes[-1].outputs, strict=True))
-            return Group(tuple(nodes), tuple([made[v] for v in self.outputs]))
+            group = Group(tuple(nodes), tuple([made[v] for v in self.outputs]))
+            return None if any(map(_reads_nothing, topological(group.tensors()[1]))) else group
         except WeftError:
             return None
 
@@ -227,6 +228,15 @@ class FusedGraph:
             lines.append(f"  {', '.join(map(repr, g.outputs))} = {'+'.join(n.op for n in g.nodes)}({inputs})")
         lines += [f"  {v!r} is {a.source!r} from {a.offset}" for v, a in self.aliases.items()]
         return "\n".join(lines) + "\n"
+
+
+def _reads_nothing(op: Operation) -> bool:
+    """Tells whether elements of *op* are computed from elements of tensors that have none."""
+    if not isinstance(op, Compute) or any(s is ZERO for s in op.shape):
+        return False
+    if op.reduction is not None and any(a.extent is ZERO for a in op.reduction.axes):
+        return False
+    return any(s is ZERO for r in op.reads for s in r.tensor.shape)
 
 
 def is_literal(v: Value) -> bool:
