@@ -160,7 +160,11 @@ def test_boxes_that_are_left() -> None:
     """The corners of a box may be given in any order, and the first of equal scores is the best."""
     nodes = [node("NonMaxSuppression", ["b", "s", "m", "o", "t"], ["y"])]
     inputs: list[Info] = [("b", F32, [1, 3, 4]), ("s", F32, [1, 2, 3]), ("m", I64, [1])]
-    ways = Ways(model(nodes, inputs, [("y", I64, [None, 3])], {"o": np.float32([0.5]), "t": np.float32([0.1])}))
+    ways = Ways(
+        model(
+            nodes, inputs, [("y", I64, [None, 3])], {"o": np.array([0.5], np.float32), "t": np.array([0.1], np.float32)}
+        )
+    )
     boxes = np.array([[[0, 0, 1, 1], [1, 1.125, 0, 0.125], [0, 10, 1, 11]]], np.float32)
     scores = np.array([[[0.75, 0.75, 0.5], [0.05, 0.05, 0.0625]]], np.float32)
     feeds = [{"b": boxes, "s": scores, "m": ints(m)} for m in (3, 1, 0)]
