@@ -20,6 +20,12 @@ static weft_tensor *tensors(const weft_model *model, int outputs, int64_t open) 
   return made;
 }
 
+/* Room for an output; none for one whose sizes only the run tells: that one is in the context's memory. */
+static void *room_for(const weft_tensor *output) {
+  int64_t bytes = weft_tensor_bytes(output);
+  return bytes < 0 ? NULL : weft_alloc(bytes);
+}
+
 static void let_go(weft_tensor *of, int32_t count) {
   for (int32_t i = 0; i < count; i++) weft_free(of[i].data), free(of[i].shape);
   free(of);
@@ -41,13 +47,17 @@ int main(int argc, char **argv) {
     if (in[i].data == NULL) return failed("an input can't be so large");
     if (fread(in[i].data, 1, (size_t)bytes, stdin) != (size_t)bytes) return failed("there are too few inputs");
   }
-  int32_t status = weft_plan(ctx, in, out); /* the outputs' shapes are known from here on */
-  for (int32_t i = 0; status == WEFT_OK && i < weft_outputs(model); i++) out[i].data = weft_alloc(weft_tensor_bytes(&out[i]));
+  int32_t status = weft_plan(ctx, in, out); /* the outputs' shapes are known from here on, but for late sizes, which are -1 */
+  void **own = calloc((size_t)weft_outputs(model) + 1, sizeof *own);
+  if (own == NULL) return failed("there is no memory left");
+  for (int32_t i = 0; status == WEFT_OK && i < weft_outputs(model); i++) out[i].data = own[i] = room_for(&out[i]);
   clock_t start = clock();
   for (long n = 0; status == WEFT_OK && n < times; n++) status = weft_run(ctx, in, out);
   fprintf(stderr, "%.3f ms\n", 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC / (double)times);
   if (status != WEFT_OK) return weft_explain(ctx, status, &error), failed(error.text);
   for (int32_t i = 0; i < weft_outputs(model); i++) fwrite(out[i].data, 1, (size_t)weft_tensor_bytes(&out[i]), stdout);
+  for (int32_t i = 0; i < weft_outputs(model); i++) out[i].data = own[i];
+  free(own);
   let_go(in, weft_inputs(model));
   let_go(out, weft_outputs(model));
   weft_release(ctx);

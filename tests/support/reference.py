@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from weft.codegen.interp import run
-from weft.graph import Array, Constant, Graph, Value
+from weft.graph import IF, Array, Constant, Graph, Node, Value
 from weft.graph.core.graph import Attributes
-from weft.ir import TRUE, Const, Expr, Var, const, simplify, substitute
+from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
 from weft.loop import Program
 from weft.ops import OPERATORS, Operator, TensorType
 from weft.support.errors import InputError
@@ -21,21 +21,67 @@ from weft.te import Tensor, placeholder, to_program
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
     """Returns the outputs of *graph* for *inputs* by name; raises `InputError` for sizes that it refuses."""
     known = {v: np.asarray(inputs[v.name]) for v in graph.inputs}
-    sizes = sizes_of(graph, known)
-    for r in graph.requirements:
-        values = [simplify(substitute(v, sizes)) for v in r.values]
-        if simplify(substitute(r.condition, sizes)) is not TRUE:
-            raise InputError(r.message.format(*[_int(v) for v in values]))
+    return _outputs(graph, known, sizes_of(graph, known))
+
+
+def _outputs(graph: Graph, known: dict[Value, Array], sizes: dict[Var, Expr]) -> list[Array]:
+    """Returns the outputs of a graph or region; late sizes are bound as soon as their values are known."""
+    late = list(graph.late_sizes)
+    waiting = list(graph.requirements)
 
     def array(v: Value) -> Array:
         return v.array if isinstance(v, Constant) else known[v]
 
+    def settle() -> None:
+        for found in [f for f in late if isinstance(f.value, Constant) or f.value in known]:
+            late.remove(found)
+            sizes[found.size] = const(int(array(found.value).reshape(-1)[found.element]), found.size.dtype)
+        unknown = {f.size for f in late}
+        for r in [r for r in waiting if unknown.isdisjoint(v for e in (r.condition, *r.values) for v in free_vars(e))]:
+            waiting.remove(r)
+            if simplify(substitute(r.condition, sizes)) is not TRUE:
+                raise InputError(r.message.format(*[_int(simplify(substitute(v, sizes))) for v in r.values]))
+
+    settle()
     for n in graph.nodes:
+        if n.operator.has_regions:
+            known.update(
+                zip(n.outputs, _controlled(n, [None if v is None else array(v) for v in n.inputs], sizes), strict=True)
+            )
+            settle()
+            continue
         types = tuple([None if v is None else concrete(v.type, sizes) for v in n.inputs])
         attributes = tuple([(k, _concrete(a, sizes)) for k, a in n.attributes])
         given = [array(v) for v in n.inputs if v is not None]
         known.update(zip(n.outputs, _run(n.operator, types, attributes, given), strict=True))
+        settle()
     return [array(v) for v in graph.outputs]
+
+
+def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr]) -> list[Array]:
+    """Returns the results of a node of control flow."""
+
+    def region(name: str, values: Sequence[Array | None]) -> list[Array]:
+        graph = n.attribute(name)
+        bound = {v: a for v, a in zip(graph.inputs, values, strict=True) if a is not None}
+        return _outputs(graph, bound, dict(sizes))
+
+    if n.operator is IF:
+        assert given[0] is not None
+        return region("then" if given[0].item() else "other", given[1:])
+    states, (most, condition) = n.attribute("states"), given[:2]
+    now, captures = list(given[2 : 2 + states]), given[2 + states :]
+    rows: list[list[Array]] = [[] for _ in range(n.attribute("scans"))]
+    step, goes = 0, condition is None or bool(condition.item())
+    while goes and (most is None or step < most.item()):
+        go_on, *made = region("body", [np.asarray(step, np.int64), *now, *captures])
+        now, step, goes = made[:states], step + 1, bool(go_on.item())
+        for column, row in zip(rows, made[states:], strict=True):
+            column.append(row)
+    empty = [[0 if isinstance(s, Var) else int(s.value) for s in shape] for shape in n.attribute("shapes")[states:]]  # type: ignore[attr-defined]
+    types = [v.dtype.numpy for v in n.outputs[states:-1]]
+    scans = [np.stack(c) if c else np.zeros(e, t) for c, e, t in zip(rows, empty, types, strict=True)]
+    return [*[a for a in now if a is not None], *scans, np.array([step], np.int64)]
 
 
 def run_operator(op: str, inputs: Sequence[Array | None], **attributes: Any) -> list[Array]:

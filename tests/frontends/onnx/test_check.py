@@ -20,7 +20,7 @@ from tests.frontends.onnx.nodes import (
     ops,
 )
 
-from weft.frontends.onnx.importer import from_onnx
+from weft.frontends.onnx.importer import LATE_HINT, from_onnx
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant
 from weft.ops import LARGEST_FOLD
@@ -142,16 +142,24 @@ def test_types_that_do_not_fit() -> None:
 
 
 def test_shape_that_is_known_only_at_run_time() -> None:
-    inputs = {"x": (1, (6,)), "n": (TensorProto.INT64, (2,))}
+    inputs = {"x": (1, (6, 2)), "n": (TensorProto.INT64, (1,))}
     hint = (
         "\n  hint: Weft needs it to compile the model; export the model with it as a constant, "
         "or fix the shapes it depends on"
     )
-    assert message(model_of([node("Reshape", "x n")], inputs)) == (
-        f"Reshape /y: the new shape (n) is an input of the model, so it is not known before the model runs{hint}"
+    assert message(model_of([node("ReduceSum", "x n")], inputs)) == (
+        f"ReduceSum /y: axes (n) is an input of the model, so it is not known before the model runs{hint}"
     )
-    assert message(model_of([node("Abs", "n", "m"), node("Reshape", "x m")], inputs)) == (
-        f"Reshape /y: the new shape (m) is computed by Abs /m, so it is not known before the model runs{hint}"
+    assert message(model_of([node("Abs", "n", "m"), node("ReduceSum", "x m")], inputs)) == (
+        f"ReduceSum /y: axes (m) is computed by Abs /m, so it is not known before the model runs{hint}"
+    )
+
+
+def test_sizes_of_which_only_a_run_tells_that_they_fit() -> None:
+    inputs = {"x": (1, (6, 2)), "n": (TensorProto.INT64, (2,)), "b": (1, (4, 3))}
+    assert message(model_of([node("Reshape", "x n", "r"), node("Add", "r b")], inputs)) == (
+        "Add /y: the shapes (size, size_1) and (4, 3) do not broadcast together; given r: f32[size, size_1], b: f32[4, 3]\n"
+        f"  hint: {LATE_HINT}"
     )
 
 

@@ -114,7 +114,7 @@ def test_deeply_nested_graphs() -> None:
 
 
 def loops(depth: int) -> GraphProto:
-    """Returns the body of a loop with *depth* others inside one another, of a thousand iterations each."""
+    """Returns the body of a loop with *depth* others inside one another, of a few iterations each."""
     inner = node("Loop", ["trips", "", "s"], ["r"], body=loops(depth - 1)) if depth else node("Neg", ["s"], ["r"])
     given = [tensor("i", [], TensorProto.INT64), tensor("go", [], TensorProto.BOOL), tensor("s", [4, 5])]
     made = [tensor("on", [], TensorProto.BOOL), tensor("r", [4, 5])]
@@ -124,6 +124,6 @@ def loops(depth: int) -> GraphProto:
 def test_loops_inside_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.frontends.onnx.expansion.MOST_NODES", 5000)
     model = model_of(
-        [node("Loop", ["trips", "", "v0"], ["v1"], body=loops(4))], "v1", constants={"trips": np.int64(1000)}
+        [node("Loop", ["trips", "", "v0"], ["v1"], body=loops(4))], "v1", constants={"trips": np.int64(16)}
     )
     assert "its loops, one inside the other, make too many nodes when they are written out" in message(model)

@@ -62,6 +62,7 @@ def loop(c: Call) -> Results:
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
     states = [c.input(i) for i in range(2, len(c.inputs))]
+    _check_outputs(c, body, 1 + len(states))
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         given = [number, c.scalar(True, bool_), *now]
@@ -70,6 +71,12 @@ def loop(c: Call) -> Results:
 
     last, rows = control_flow.loop(c, c.optional(0), c.optional(1), states, step)
     return *last, *rows
+
+
+def _check_outputs(c: Call, body: GraphProto, least: int) -> None:
+    """Raises `ModelError` for a body that does not make all states."""
+    if len(body.output) < least:
+        c.fail(f"its body has {len(body.output)} outputs, and {least} are needed", UNFIT)
 
 
 def _written_out(c: Call, limit: int) -> Results:
@@ -145,6 +152,7 @@ def _scan_loop(
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
     length = sequences[0].shape[axes[0]]
+    _check_outputs(c, body, len(states))
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         last = r.add("sub", r.size(length), r.size(1))
