@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 import weft
 from weft.cli.demo_models import resnet18
@@ -37,6 +38,7 @@ from weft.driver.function import build_function
 from weft.driver.host_model import replay_model
 from weft.driver.options import CompileOptions
 from weft.frontends.onnx.importer import from_onnx
+from weft.frontends.onnx.ops import control
 from weft.graph import Graph, fuse, optimize
 from weft.graph.builder import Builder, CompileTimeConstant, partial_evaluator
 from weft.graph.composites.quantization import broadcast_to_blocks, dequantize
@@ -377,6 +379,27 @@ def packing() -> None:
         print(f"{name}: {held} bytes of weights, {float(np.median(times)) * 1e6:.0f} us")
 
 
+def regions() -> None:
+    """0046: a loop of 200 iterations, as a region and written out: compiling it, and a call."""
+    info, node = helper.make_tensor_value_info, helper.make_node
+    steps = [node("Identity", ["go"], ["on"]), node("Add", ["s", "x"], ["u"]), node("Tanh", ["u"], ["t"])]
+    given = [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("s", TensorProto.FLOAT, [64])]
+    made = [info("on", TensorProto.BOOL, []), info("t", TensorProto.FLOAT, [64])]
+    loop = node("Loop", ["trips", "yes", "x"], ["y"], body=helper.make_graph(steps, "step", given, made))
+    constants = [numpy_helper.from_array(a, n) for n, a in (("trips", np.asarray(200)), ("yes", np.asarray(True)))]
+    ends = [[info(n, TensorProto.FLOAT, [64])] for n in "xy"]
+    opset = helper.make_opsetid("", 21)
+    proto = helper.make_model(helper.make_graph([loop], "loop", *ends, constants), opset_imports=[opset], ir_version=10)
+    x = [np.ones(64, np.float32)]
+    weft.compile(proto, cache=False)  # loads what is loaded only once
+    for name, most in (("region", 16), ("written out", 1000)):
+        with patch.object(control, "MOST_UNROLLED_STEPS", most):
+            seconds = best(lambda: weft.compile(proto, cache=False), 3)
+            model = weft.compile(proto, cache=False, threads=1)
+        call = best(lambda m=model: [m.run(x) for _ in range(100)], 20) / 100  # type: ignore[misc]
+        print(f"{name}: compiled in {seconds * 1e3:.0f} ms, a call {call * 1e6:.1f} us")
+
+
 DECISIONS = {
     1: interning,
     2: text,
@@ -392,6 +415,7 @@ DECISIONS = {
     40: fences,
     41: replaying,
     42: packing,
+    46: regions,
 }
 
 if __name__ == "__main__":

@@ -70,15 +70,16 @@ def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr
         assert given[0] is not None
         return region("then" if given[0].item() else "other", given[1:])
     states, (most, condition) = n.attribute("states"), given[:2]
-    now, captures = list(given[2 : 2 + states]), given[2 + states :]
+    now: list[Array | None] = list(given[2 : 2 + states])
+    captures = given[2 + states :]
     rows: list[list[Array]] = [[] for _ in range(n.attribute("scans"))]
     step, goes = 0, condition is None or bool(condition.item())
     while goes and (most is None or step < most.item()):
         go_on, *made = region("body", [np.asarray(step, np.int64), *now, *captures])
-        now, step, goes = made[:states], step + 1, bool(go_on.item())
+        now[:], step, goes = made[:states], step + 1, bool(go_on.item())
         for column, row in zip(rows, made[states:], strict=True):
             column.append(row)
-    empty = [[0 if isinstance(s, Var) else int(s.value) for s in shape] for shape in n.attribute("shapes")[states:]]  # type: ignore[attr-defined]
+    empty = [[0 if isinstance(s, Var) else int(s.value) for s in shape] for shape in n.attribute("shapes")[states:]]
     types = [v.dtype.numpy for v in n.outputs[states:-1]]
     scans = [np.stack(c) if c else np.zeros(e, t) for c, e, t in zip(rows, empty, types, strict=True)]
     return [*[a for a in now if a is not None], *scans, np.array([step], np.int64)]

@@ -24,7 +24,7 @@ from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
-from weft.graph.regions.operators import IF, LOOP
+from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 

@@ -9,7 +9,7 @@ from weft.loop.effects import (
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
-from weft.loop.late_memory import LateMemory, late_memory
+from weft.loop.late_scopes import LateMemory, late_memory
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,

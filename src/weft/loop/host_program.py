@@ -40,7 +40,7 @@ from weft.ir import (
 )
 from weft.loop.buffer import Buffer
 from weft.loop.intrinsics import COPY
-from weft.loop.late_memory import late_memory
+from weft.loop.late_scopes import late_memory
 from weft.loop.nodes import (
     NOTHING,
     Address,

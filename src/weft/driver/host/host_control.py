@@ -51,9 +51,15 @@ class _Control:
         return self.body.memory
 
     def region(
-        self, fused: FusedGraph, plan: MemoryPlan, ins: Sequence[Buffer], outs: Sequence[Buffer], ask: Ask,
-        take: Ask | None = None, last: Sequence[Stmt] = (),
-    ) -> Stmt:  # fmt: skip
+        self,
+        fused: FusedGraph,
+        plan: MemoryPlan,
+        ins: Sequence[Buffer],
+        outs: Sequence[Buffer],
+        ask: Ask,
+        take: Ask | None = None,
+        last: Sequence[Stmt] = (),
+    ) -> Stmt:
         """Returns the statements of a region, with its arena."""
         m = self.memory
         arena = Buffer(f"region{next(m.names)}", (plan.size,), u8)

@@ -6,6 +6,7 @@ the nodes between: at that element, each is a read of one other element.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -34,19 +35,31 @@ def element_source(value: Value, element: int) -> Source:
 
 def _source(node: Node, value: Value, element: int) -> Source | None:
     """Returns what the formula of *node* reads for an element of *value*; None where it computes it."""
+    inputs: dict[Tensor, Value] = {}
+    found = _formula_at(node, value, element, inputs)
+    if found is None or isinstance(found, Const):
+        return None if found is None else int(found.value)
+    if isinstance(found, Read):
+        return _place(found, inputs)
+    return None if reads_of(found) else found
+
+
+def _formula_at(node: Node, value: Value, element: int, inputs: dict[Tensor, Value]) -> Expr | None:
+    """Returns the formula of one element of a value of *node*, and in *inputs* the values that it reads; None if it has none."""
     if node.operator.has_regions or value.static_shape is None or not value.dtype.is_int:
         return None
     given, outputs = node.operator.formulas([None if v is None else v.type for v in node.inputs], node.keywords)
+    inputs.update({t: v for t, v in zip(given, node.inputs, strict=True) if t is not None and v is not None})
     op = outputs[value.index].op
     if not isinstance(op, Compute) or op.reduction is not None:
         return None
-    inputs = {t: v for t, v in zip(given, node.inputs, strict=True) if t is not None and v is not None}
     at = [index(int(i)) for i in np.unravel_index(element, value.static_shape)]
-    found = _resolved(substitute(op.values[outputs[value.index].index], dict(zip(op.axes, at, strict=True))), inputs)
-    if isinstance(found, Const):
-        return int(found.value)
-    if not isinstance(found, Read):
-        return None if reads_of(found) else found
+    whole = op.values[outputs[value.index].index]
+    return _resolved(substitute(whole, dict(zip(op.axes, at, strict=True))), inputs)
+
+
+def _place(found: Read, inputs: Mapping[Tensor, Value]) -> tuple[Value, int] | None:
+    """Returns the value that a formula reads, and which element of it; None where that is not known."""
     source = inputs.get(found.tensor)
     if source is None or not source.dtype.is_int or source.static_shape is None:
         return None
@@ -56,7 +69,7 @@ def _source(node: Node, value: Value, element: int) -> Source | None:
     return source, int(np.ravel_multi_index(place, source.static_shape)) if place else 0
 
 
-def _resolved(e: Expr, inputs: dict[Tensor, Value]) -> Expr:
+def _resolved(e: Expr, inputs: Mapping[Tensor, Value]) -> Expr:
     """Returns a formula with elements of constants as numbers, and without conversions of the result between integers."""
 
     def change(n: IrNode) -> IrNode | None:

@@ -16,7 +16,7 @@ import numpy as np
 from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.graph import Attribute, Constant, Graph, Node, Parameter, Value
-from weft.graph.regions.operators import REGION_OPERATORS
+from weft.graph.regions.region_operators import REGION_OPERATORS
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
 from weft.support.dtypes import DType, parse_dtype

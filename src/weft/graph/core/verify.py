@@ -23,12 +23,17 @@ def verify_graph(graph: Graph) -> None:
         for _, attribute in node.attributes:
             if isinstance(attribute, Graph):
                 verify_graph(attribute)
-    for name, v in zip(graph.output_names, graph.outputs, strict=True):
-        if v not in known and not isinstance(v, Constant):
-            raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)
+    _check_roots(graph, known)
     if unbound:
         size, value = unbound[0].size, unbound[0].value
         raise VerifyError(f"the size {size.name} is read from {value!r}, which no node makes", where=graph.name)
+
+
+def _check_roots(graph: Graph, known: set[Value]) -> None:
+    """Checks that nodes make what outputs and guards are."""
+    for name, v in zip(graph.output_names, graph.outputs, strict=True):
+        if v not in known and not isinstance(v, Constant):
+            raise VerifyError(f"the output {name} is {v!r}, which no node of the graph makes", where=graph.name)
     for g in graph.guards:
         lost = [v for v in (g.least, g.greatest) if v not in known and not isinstance(v, Constant)]
         if lost:

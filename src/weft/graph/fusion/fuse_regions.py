@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from weft.graph.core.graph import Graph
 from weft.graph.fusion.groups import FusedGraph, Group
-from weft.graph.regions.operators import regions_of
+from weft.graph.regions.region_operators import regions_of
 
 
 def fuse_regions(fused: FusedGraph, fuse: Callable[[Graph], FusedGraph]) -> FusedGraph:

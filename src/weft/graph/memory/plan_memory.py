@@ -20,7 +20,7 @@ from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.best_fit import Lifetime, most_live, place
 from weft.graph.memory.buffer_size import buffer_size
 from weft.graph.memory.in_place import last_reads
-from weft.graph.regions.operators import LOOP
+from weft.graph.regions.region_operators import LOOP
 from weft.ir import ONE, ZERO, Bounds, Expr, free_vars, index, maximum, prove
 from weft.ops import TensorType, simplify_size
 from weft.support.dtypes import bool_, i64, u8
@@ -101,12 +101,11 @@ def plan_memory(
     kept memory, each once for a model.
     """
     numbers = kept if kept is not None else itertools.count()
-    regions: dict[int, tuple[MemoryPlan, ...]] = {}
-    for step, g in enumerate(fused.groups):
-        if g.regions:
-            regions[step] = tuple(
-                [plan_memory(r, in_place=in_place, reuse=reuse, workspaces=workspaces, kept=numbers) for r in g.regions]
-            )
+
+    def plan_region(region: FusedGraph) -> MemoryPlan:
+        return plan_memory(region, in_place=in_place, reuse=reuse, workspaces=workspaces, kept=numbers)
+
+    regions = {step: tuple(map(plan_region, g.regions)) for step, g in enumerate(fused.groups) if g.regions}
     own = {v for g in fused.groups for v in g.outputs}
     locations = _fixed_locations(fused, numbers)
     reused = {v: taken for v, taken in (in_place or {}).items() if v in own}
@@ -127,14 +126,16 @@ def plan_memory(
         root = locations[fused.root(value)]
         locations[value] = Location(root.place, root.number, root.offset + fused.offset(value))
     late = {stage: size for stage, size in sizes.items() if stage > 0}
-    growing = {
-        (step, k): next(numbers)
-        for step, g in enumerate(fused.groups)
-        if g.nodes[0].operator is LOOP
-        for k in range(int(g.nodes[0].attribute("states")))
-        if fused.is_kept(g.outputs[k])
-    }
-    return MemoryPlan(locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late, regions, growing)
+    return MemoryPlan(
+        locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late, regions, _growing(fused, numbers)
+    )
+
+
+def _growing(fused: FusedGraph, numbers: Iterator[int]) -> dict[tuple[int, int], int]:
+    """Returns numbers of kept memory for the states of loops that grow, by the step and the number of the state."""
+    loops = [(step, g) for step, g in enumerate(fused.groups) if g.nodes[0].operator is LOOP]
+    states = [(step, k, g.outputs[k]) for step, g in loops for k in range(int(g.nodes[0].attribute("states")))]
+    return {(step, k): next(numbers) for step, k, v in states if fused.is_kept(v)}
 
 
 def _workspaces(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.graph.core.graph import Constant, Graph, Node, Value
-from weft.graph.regions.operators import captures_begin
+from weft.graph.regions.region_operators import captures_begin
 
 
 def captured(region: Graph) -> list[Value]:

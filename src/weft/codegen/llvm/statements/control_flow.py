@@ -14,9 +14,9 @@ from weft.codegen.llvm.expressions.conversions import convert
 from weft.codegen.llvm.memory.addresses import memory_of
 from weft.codegen.llvm.memory.promotable import MAX_REGISTERS
 from weft.codegen.llvm.memory.stores import store
+from weft.codegen.llvm.statements.asked_memory import ask
 from weft.codegen.llvm.statements.calls import call
 from weft.codegen.llvm.statements.exits import context_field, context_function, leave, release, unless
-from weft.codegen.llvm.statements.late_memory import ask
 from weft.codegen.llvm.statements.loop_counters import is_large, move_pointers, uncounted
 from weft.ir import INDEX, mentions, post_order
 from weft.loop import (

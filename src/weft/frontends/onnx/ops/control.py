@@ -13,7 +13,7 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
-from weft.graph.composites import control_flow
+from weft.graph.composites import branches_and_loops
 from weft.graph.composites.sequences import element, stack
 from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
@@ -26,7 +26,7 @@ def if_(c: Call) -> Results:
     condition = c.input(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
-    made = control_flow.branch(
+    made = branches_and_loops.branch(
         c, condition, lambda r: c.subgraph(then, {}, r.evaluator), lambda r: c.subgraph(other, {}, r.evaluator)
     )
     return tuple(made)
@@ -69,7 +69,7 @@ def loop(c: Call) -> Results:
         go_on, *made = c.subgraph(body, _bound(c, names, given), r.evaluator)
         return go_on, made[: len(states)], made[len(states) :]
 
-    last, rows = control_flow.loop(c, c.optional(0), c.optional(1), states, step)
+    last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), states, step)
     return *last, *rows
 
 
@@ -161,7 +161,7 @@ def _scan_loop(
         made = c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator)
         return r.scalar(True, bool_), made[: len(states)], made[len(states) :]
 
-    last, rows = control_flow.loop(c, c.size(length), None, states, step)
+    last, rows = branches_and_loops.loop(c, c.size(length), None, states, step)
     out_axes, backwards = (
         c.ints_for("scan_output_axes", len(rows), 0),
         c.ints_for("scan_output_directions", len(rows), 0),

@@ -20,7 +20,7 @@ from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Attribute, Graph, Node, Value, infer
 from weft.graph.regions.closing import captured, closed
-from weft.graph.regions.operators import IF, LOOP, RegionOperator
+from weft.graph.regions.region_operators import IF, LOOP, RegionOperator
 from weft.ir import INDEX, ONE, Expr, Var, as_expr, free_vars
 from weft.ops import same_size
 from weft.support.dtypes import bool_, i64
@@ -69,36 +69,46 @@ def loop(
     It runs at most *most* times, and while *condition* (true if it is None) and what an iteration says of the next one hold.
     """
     first = [b.evaluator.value(v, b.source) for v in initial]
-    varying: list[Place] = []
-    while True:  # each time, the sizes that an iteration changes are known better
-        body = _Iteration(b, first, varying)
-        changed = body.build(step)
-        if not changed:
-            break
-        varying += changed
+    body = _settled_body(b, first, step)
     counted = _is_true(body.go_on) and (condition is None or _is_true(condition))
     if counted and most is None:
         b.fail("it never ends: it has no number of iterations, and its condition is always true")
     limit = None if most is None else b.add("maximum", b.cast(b.reshape(most, ()), i64), b.scalar(0, i64))
-    graph = b.evaluator.graph
-    late = {place: fresh_size(graph, "size") for place in varying}
-    trips: Expr = fresh_size(graph, "trips")
+    trips: Expr = fresh_size(b.evaluator.graph, "trips")
     if counted and limit is not None:
         trips = as_expr(b.late_sizes(limit, "trips", "the number of iterations")[0], INDEX)
-    shapes = [*_shapes(body.made, late), *[(ONE,) for _ in late], *[(trips, *row.shape) for row in body.rows]]
-    sizes = [b.evaluator.value(b.vector([first[k].shape[d]]), b.source) for k, d in varying]
-    attributes: dict[str, Attribute] = {
-        "counted": counted, "scans": len(body.rows), "shapes": tuple(shapes), "states": len(first) + len(sizes)
-    }  # fmt: skip
     start = None if condition is None or _is_true(condition) else b.evaluator.value(b.reshape(condition, ()), b.source)
     bound = None if limit is None else b.evaluator.value(limit, b.source)
-    node = _append(b, LOOP, [bound, start, *first, *sizes], {"body": body.region.graph}, attributes)
-    _read_sizes(b, late.values(), node.outputs[len(first) : len(first) + len(sizes)])
-    if not counted and body.rows:
+    return _loop_node(b, body, [bound, start], trips, counted=counted)
+
+
+def _settled_body(b: Builder, first: Sequence[Value], step: Step) -> _Iteration:
+    """Returns the body of a loop: it is built again until all sizes of states are known that an iteration changes."""
+    varying: list[Place] = []
+    while True:
+        body = _Iteration(b, first, varying)
+        changed = body.build(step)
+        if not changed:
+            return body
+        varying += changed
+
+
+def _loop_node(
+    b: Builder, body: _Iteration, conditions: Sequence[Value | None], trips: Expr, *, counted: bool
+) -> tuple[list[Operand], list[Operand]]:
+    """Adds the node of a loop; returns its states and its scans, of *trips* rows."""
+    first, states = body.first, len(body.first) + len(body.varying)
+    late = {place: fresh_size(b.evaluator.graph, "size") for place in body.varying}
+    rows = [(trips, *row.shape) for row in body.rows]
+    shapes = (*_shapes(body.made, late), *[(ONE,) for _ in late], *rows)
+    sizes = [b.evaluator.value(b.vector([first[k].shape[d]]), b.source) for k, d in body.varying]
+    facts: dict[str, Attribute] = {"counted": counted, "scans": len(rows), "shapes": shapes, "states": states}
+    node = _append(b, LOOP, [*conditions, *first, *sizes], {"body": body.region.graph}, facts)
+    _read_sizes(b, late.values(), node.outputs[len(first) : states])
+    if not counted and rows:
         assert isinstance(trips, Var)
         _read_sizes(b, [trips], node.outputs[-1:])
-    scans = node.outputs[len(first) + len(sizes) : -1]
-    return list(node.outputs[: len(first)]), list(scans)
+    return list(node.outputs[: len(first)]), list(node.outputs[states:-1])
 
 
 class _Region:

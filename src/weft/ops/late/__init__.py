@@ -1,0 +1,1 @@
+"""Operators that find how many elements there are of a kind: sizes that only a run tells."""
