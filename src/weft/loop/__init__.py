@@ -2,14 +2,13 @@
 
 from weft.loop.alpha_equivalence import is_same
 from weft.loop.canonical import canonical_text, structure_text
-from weft.loop.buffer import Buffer
+from weft.loop.buffer import Buffer, LateMemory, late_memory
 from weft.loop.cells import allocated, cell, got, let, put
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
 from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
-from weft.loop.late_scopes import LateMemory, late_memory
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,

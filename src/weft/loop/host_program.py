@@ -38,9 +38,8 @@ from weft.ir import (
     Var,
     post_order,
 )
-from weft.loop.buffer import Buffer
+from weft.loop.buffer import Buffer, late_memory
 from weft.loop.intrinsics import COPY
-from weft.loop.late_scopes import late_memory
 from weft.loop.nodes import (
     NOTHING,
     Address,

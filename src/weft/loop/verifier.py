@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
 
 from weft.ir import EXPRESSIONS, INDEX, Const, Expr, Neg, Node, Not, Var, post_order
-from weft.loop.buffer import Buffer
-from weft.loop.late_scopes import is_late_output
+from weft.loop.buffer import Buffer, is_late_output
 from weft.loop.moot_notes import is_moot
 from weft.loop.nodes import (
     NOTHING,

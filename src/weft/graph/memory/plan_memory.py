@@ -114,12 +114,7 @@ def plan_memory(
     lifetimes += [Lifetime(v, *buffer_size(v), step, step) for step, values in working.items() for v in values]
     if not reuse:
         lifetimes = [replace(b, start=0, end=len(fused.groups) - 1) for b in lifetimes]
-    sizes: dict[int, Expr] = {}
-    bounds: dict[int, Expr] = {}
-    for stage in sorted({0, *[fused.stage(*b.value.shape) for b in lifetimes]}):
-        part = [b for b in lifetimes if fused.stage(*b.value.shape) == stage]
-        offsets, sizes[stage], bounds[stage] = _place_all(part, are_late=stage > 0)
-        locations.update((value, Location(Place.ARENA, stage, offset)) for value, offset in offsets.items())
+    sizes, bounds = _place_stages(fused, lifetimes, locations)
     for value, taken in reused.items():  # in order of the groups, so that a reused buffer has its location already
         locations[value] = locations[taken]
     for value in fused.aliases:
@@ -129,6 +124,19 @@ def plan_memory(
     return MemoryPlan(
         locations, sizes[0], bounds[0], tuple(lifetimes), reused, working, late, regions, _growing(fused, numbers)
     )
+
+
+def _place_stages(
+    fused: FusedGraph, lifetimes: Sequence[Lifetime], locations: dict[Value, Location]
+) -> tuple[dict[int, Expr], dict[int, Expr]]:
+    """Adds the locations of buffers in the arenas of their stages; returns the arenas' sizes, and lower bounds of them."""
+    sizes: dict[int, Expr] = {}
+    bounds: dict[int, Expr] = {}
+    for stage in sorted({0, *[fused.stage(*b.value.shape) for b in lifetimes]}):
+        part = [b for b in lifetimes if fused.stage(*b.value.shape) == stage]
+        offsets, sizes[stage], bounds[stage] = _place_all(part, are_late=stage > 0)
+        locations.update((value, Location(Place.ARENA, stage, offset)) for value, offset in offsets.items())
+    return sizes, bounds
 
 
 def _growing(fused: FusedGraph, numbers: Iterator[int]) -> dict[tuple[int, int], int]:
