@@ -51,9 +51,13 @@ def test_argsort(dtype: type, n: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("k", [1, 2, 9, 200 // FEW, 200 // FEW + 1, 200])
-def test_top_k(order: str, k: int) -> None:
-    x = arranged(order, np.float32, 3, 200)
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [(200, 1), (200, 3), (200, 9), (200, 200 // FEW), (200, 200 // FEW + 1), (200, 200), (1001, 5), (1001, 15)],
+)
+def test_top_k(order: str, n: int, k: int) -> None:
+    """By a heap, by one of the best chunks' elements alone, and by sorting all."""
+    x = arranged(order, np.float32, 3, n)
     np.testing.assert_array_equal(compiled("top_k", x, k=k), np.take_along_axis(x, first(x, k), -1))
 
 

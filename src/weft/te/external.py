@@ -14,11 +14,12 @@ Statements that do the same to each slice are given *along*, the dimensions of t
 
     (order,) = extern([(n, m)], [A], sort_row, [i64], "order", along=(0,))        with sort_row(ins, outs, i) of row i
 
-becomes a block with a spatial axis for each of these dimensions, which writes its own slice alone: threads may share the slices.
+becomes a block with a spatial axis for each of these dimensions, which writes its own slice alone, and reads what its statements
+read: threads may share the slices, and inputs may be computed slice by slice.
 
     for i in range(0, n):
         with block("order", vi=spatial(n, i)):
-            reads(A[0:n, 0:m]); writes(order[vi, 0:m])
+            reads(A[vi, 0:m]); writes(order[vi, 0:m])
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def whole(buffer: Buffer) -> Expr:
 
 
 def extern_block(op: Extern, buffers: Buffers) -> Stmt:
-    """Returns the block of the statements of *op*: its regions are all of its inputs, and each slice of its outputs.
+    """Returns the block of the statements of *op*: its regions are all of its inputs, or what a slice's statements read of them.
 
     Statements of no slices are opaque; those of slices are independent of one another.
     """
@@ -141,8 +142,10 @@ def extern_block(op: Extern, buffers: Buffers) -> Stmt:
         if b not in ins and b not in outs and b not in local:
             raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
     slices = dict(zip(op.along, [a.var for a in axes], strict=True))
-    own = [_slice(r.buffer, slices) for r in touched_regions(body)[0] if r.buffer in outs]  # read after written
-    reads = tuple(dict.fromkeys([*map(full_region, ins), *own]))
+    touched, _, passed = touched_regions(body)
+    own = [_slice(r.buffer, slices) for r in touched if r.buffer in outs]  # read after written
+    given = [r for r in (*touched, *passed) if r.buffer in ins] if axes else map(full_region, ins)
+    reads = tuple(dict.fromkeys([*given, *own]))
     writes = tuple([_slice(b, slices) for b in outs])
     if not axes:
         return Block(

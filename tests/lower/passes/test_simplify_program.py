@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.lower.running import before_and_after
 
+from weft.loop import parse_program, print_stmt
 from weft.lower.cleanup.remove_noops import remove_noops
 from weft.lower.cleanup.simplify_program import simplify_program
 
@@ -28,6 +29,20 @@ def main(A: f32[16], C: f32[16], n: i64):
 
 def test_simplify_program(golden: Golden) -> None:
     golden(before_and_after(SIMPLE, simplify_program, {"n": 1}))
+
+
+WRITTEN_LATER = """
+def main(A: i64[4], C: i64[4]):
+    x = let(A[0] + 1)
+    A[0] = 9
+    C[x] = x
+"""
+
+
+def test_a_value_that_was_read_stays_a_value() -> None:
+    """What it was read from is written before it is used."""
+    (main,) = simplify_program(parse_program(WRITTEN_LATER)).functions
+    assert "C[x] = x" in print_stmt(main.body)
 
 
 NOOPS = """

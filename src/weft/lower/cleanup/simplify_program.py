@@ -78,7 +78,7 @@ class _Simplify(StmtRewriter):
             self.values[s.var] = value
             return (yield s.body)
         outer = self.bounds
-        if value.dtype is INDEX:
+        if value.dtype is INDEX and not reads_memory(value):  # which may be written before the variable is used
             self.bounds = outer.bind(s.var, value, value)
         body = yield s.body
         self.bounds = outer

@@ -16,36 +16,70 @@ from weft.support.dtypes import DType
 
 
 def select_first(
-    count: Expr, k: Expr, word: DType, words: Callable[[Expr], Expr], emit: Callable[[Expr, Expr], Stmt]
+    count: Expr,
+    k: Expr,
+    word: DType,
+    words: Callable[[Expr], Expr],
+    emit: Callable[[Expr, Expr], Stmt],
+    *,
+    ordered: bool = True,
 ) -> Stmt:
     """Returns statements that call *emit* with each place below *k* and the index of the element that belongs there.
 
-    *words* are as `sort_indices` takes them; the order is the same. There are *k* elements or more of the *count*.
+    *words* are as `sort_indices` takes them; the order is the same. There are *k* elements or more of the *count*. If they need
+    not be *ordered*, the last of them is in the first place, and the others are anywhere.
     """
     heap = Records.of("heap", maximum(k, ONE), word)
+    j, rest, start = (Var(name) for name in ("j", "rest", "start"))
 
-    def filled(i: Expr) -> Stmt:
-        return heap.put(i, heap.make(words(i), i))
+    def made(root: Expr) -> Stmt:
+        return heap.each(heap.at(root), lambda r: _sunk(heap, root, k, r))
 
-    def compared(i: Expr) -> Stmt:
-        return heap.each(
-            heap.make(words(i), i), lambda r: If(heap.is_before(r, heap.at(ZERO)), _sunk(heap, ZERO, k, r), None)
-        )
+    filled = for_(start, k, heap.put(start, heap.make(words(start), start)))
+    heapify = for_(j, k // 2, let("root", k // 2 - 1 - j, made))
+    compared = for_(rest, count - k, _offered(heap, k, words, rest), begin=k)
+    finish = seq(_sorted(heap, k), _emitted(heap, k, emit)) if ordered else _emitted(heap, k, emit)
+    return allocated(heap.memory, seq(filled, heapify, compared, finish))
+
+
+def select_among(
+    visit: Callable[[Callable[[Expr], Stmt]], Stmt],
+    k: Expr,
+    bound: Expr,
+    words: Callable[[Expr], Expr],
+    emit: Callable[[Expr, Expr], Stmt],
+) -> Stmt:
+    """Returns what `select_first` does, of the elements alone at whose indices *visit* runs the statements that it is given.
+
+    They come in any order; *k* of them or more have a word that is no greater than *bound*.
+    """
+    heap = Records.of("heap", maximum(k, ONE), bound.dtype)
+    start = Var("start")
+    limit = let("bound", bound, lambda w: for_(start, k, heap.put(start, heap.last_of(w))))
+    compared = visit(lambda i: _offered(heap, k, words, i))
+    return allocated(heap.memory, seq(limit, compared, _sorted(heap, k), _emitted(heap, k, emit)))
+
+
+def _offered(heap: Records, k: Expr, words: Callable[[Expr], Expr], i: Expr) -> Stmt:
+    """Compares the element at *i* with the worst of the heap, and puts it in that one's place if it comes before."""
+    record = heap.make(words(i), i)
+    return heap.each(record, lambda r: If(heap.is_before(r, heap.at(ZERO)), _sunk(heap, ZERO, k, r), None))
+
+
+def _sorted(heap: Records, k: Expr) -> Stmt:
+    """Sorts the heap."""
 
     def taken(last: Expr) -> Stmt:
         """Puts the worst record that is left behind the others, and the one from there on top."""
         return heap.each(heap.at(last), lambda r: seq(heap.move(last, ZERO), _sunk(heap, ZERO, last, r)))
 
-    j, m, n, p = (Var(name) for name in "jmnp")
-    half = k // 2
-    heapify = for_(
-        j, half, let("root", half - 1 - j, lambda root: heap.each(heap.at(root), lambda r: _sunk(heap, root, k, r)))
-    )
-    rest = for_(m, count - k, compared(m), begin=k)
-    order = for_(n, k - 1, let("last", k - 1 - n, taken))
-    result = for_(p, k, emit(p, heap.index(heap.at(p))))
-    start = Var("s")
-    return allocated(heap.memory, seq(for_(start, k, filled(start)), heapify, rest, order, result))
+    n = Var("n")
+    return for_(n, k - 1, let("last", k - 1 - n, taken))
+
+
+def _emitted(heap: Records, k: Expr, emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
+    place = Var("place")
+    return for_(place, k, emit(place, heap.index(heap.at(place))))
 
 
 def _sunk(heap: Records, root: Expr, size: Expr, record: Record) -> Stmt:

@@ -65,6 +65,10 @@ class Records:
             return ((cast(word, u64) << INDEX_BITS) | Cast(Cast(index, u32), u64),)
         return (word, Cast(index, i32))
 
+    def last_of(self, word: Expr) -> Record:
+        """Returns a record that comes after those of all elements with the same *word*."""
+        return self.make(word, const(i32.int_range[1], INDEX))
+
     def at(self, place: Expr) -> Record:
         """Returns the record at *place*."""
         return tuple([Load(b, (place,)) for b in self.memory])

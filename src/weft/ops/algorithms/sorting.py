@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from weft.ir import INDEX, ZERO, Const, Expr, cast, const, eq, index, select
-from weft.loop import Buffer, If, Load, Stmt, seq, store
-from weft.ops.algorithms.heap_select import select_first
+from weft.ir import INDEX, ZERO, Const, Expr, Var, cast, ceil_div, const, eq, index, minimum, select, simplify
+from weft.loop import Alloc, Buffer, If, Load, Stmt, for_, let, seq, store
+from weft.ops.algorithms.heap_select import select_among, select_first
 from weft.ops.algorithms.radix_sort import sort_indices
 from weft.ops.algorithms.sort_records import sort_word
 from weft.ops.elementwise import map_tensors
@@ -15,13 +16,16 @@ from weft.ops.registry import operator
 from weft.ops.shapes import normalize_axis
 from weft.support.dtypes import DType, i32
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, compute, extern, reduce_axis, sum_
+from weft.te import Tensor, compute, extern, min_, reduce_axis, sum_
 
 SHORT = 96
 """Elements up to which a rank is counted: n * n comparisons in vectors, where digits would be counted for few elements.
 
 A row of 96 float32 takes 1.4 us either way on a Sapphire Rapids (2026-11, `benchmarks/operators.py`).
 """
+
+CHUNKS = (64, 32)
+"""Elements whose best is found first, in vectors, where few of many are selected: chunks of which there are twice as many."""
 
 FEW = 8
 """A slice is selected from, and not sorted, where it has this many times the elements that are asked for, or more."""
@@ -74,8 +78,56 @@ def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[T
         order = _ranked(x, d, largest)
         value = compute(shape, lambda *i: x[(*i[:d], order[i], *i[d + 1 :])], "top_k", dtype=x.dtype)
         return value, compute(shape, lambda *i: order[i], "top_k_indices", dtype=INDEX)
+    chunk = next((c for c in CHUNKS if isinstance(size, Const) and int(size.value) >= 2 * c * max(k, 1)), None)
+    if chunk is not None:
+        values, indices = _of_chunks(x, d, shape, k, chunk, largest)
+        return values, indices
     values, indices = _in_slices(x, d, shape, (x.dtype, INDEX), _first_of(k), largest, "top_k")
     return values, indices
+
+
+def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, largest: bool) -> tuple[Tensor, ...]:
+    """Finds the first elements among those of the chunks that have the best elements: as many chunks as elements.
+
+    A chunk that is not among these has as many chunks before it, each with an element that comes before all of its own.
+    """
+    size, of_chunk = x.shape[d], reduce_axis(chunk, "of_chunk")
+    count = simplify(ceil_div(size, index(chunk)))
+
+    def best_word(*i: Expr) -> object:
+        at = i[d] * chunk + of_chunk
+        word = sort_word(x[(*i[:d], at, *i[d + 1 :])], descending=largest)
+        return (
+            min_(word, [of_chunk], where=at < size)
+            if int(getattr(size, "value", 1)) % chunk
+            else min_(word, [of_chunk])
+        )
+
+    best = compute((*x.shape[:d], count, *x.shape[d + 1 :]), best_word, "best_of_chunk")
+
+    def of_slice(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:
+        s = _Slice(ins[0], d, i, largest)
+        chosen, place, step = Buffer("chunks", (k,), INDEX, "local"), Var("of_chosen"), Var("step")
+        best_chunks = select_first(
+            count,
+            index(k),
+            best.dtype,
+            lambda c: Load(ins[1], s.at(c)),
+            lambda p, c: store(chosen, (p,), c),
+            ordered=False,
+        )
+
+        def visited(offer: Callable[[Expr], Stmt]) -> Stmt:
+            def elements(begin: Expr) -> Stmt:
+                return for_(step, minimum(size - begin, chunk), let("at", begin + step, offer))
+
+            return for_(place, k, let("begin", Load(chosen, (place,)) * chunk, elements))
+
+        worst = Load(ins[1], s.at(Load(chosen, (ZERO,))))
+        return Alloc(chosen, seq(best_chunks, select_among(visited, index(k), worst, s.word, s.emitter(outs))))
+
+    lead = [n for n in range(x.rank) if n != d]
+    return extern([shape, shape], [x, best], of_slice, (x.dtype, INDEX), "top_k", along=lead)
 
 
 Sorter = Callable[[Expr, DType, Callable[[Expr], Expr], Callable[[Expr, Expr], Stmt]], Stmt]
@@ -100,18 +152,38 @@ def _in_slices(
     lead = [n for n in range(x.rank) if n != d]
 
     def sorted_slice(ins: Sequence[Buffer], outs: Sequence[Buffer], *i: Expr) -> Stmt:
-        def at(place: Expr) -> tuple[Expr, ...]:
-            return (*i[:d], place, *i[d:])
-
-        def element(place: Expr) -> Expr:
-            return Load(ins[0], at(place))
-
-        def emit(place: Expr, origin: Expr) -> Stmt:
-            return seq(*[store(b, at(place), v) for b, v in zip(outs[::-1], (origin, element(origin)), strict=False)])
-
-        def word(place: Expr) -> Expr:
-            return sort_word(element(place), descending=descending)
-
-        return sort(x.shape[d], word(ZERO).dtype, word, emit)
+        s = _Slice(ins[0], d, i, descending)
+        return sort(x.shape[d], s.word(ZERO).dtype, s.word, s.emitter(outs))
 
     return extern([shape] * len(dtypes), [x], sorted_slice, dtypes, name, along=lead)
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A slice of *source* along dimension *axis*, at *index* of the other dimensions."""
+
+    source: Buffer
+    axis: int
+    index: tuple[Expr, ...]
+    descending: bool
+
+    def at(self, place: Expr) -> tuple[Expr, ...]:
+        """Returns where an element of the slice is, in the source or in a result."""
+        return (*self.index[: self.axis], place, *self.index[self.axis :])
+
+    def element(self, place: Expr) -> Expr:
+        """Returns an element."""
+        return Load(self.source, self.at(place))
+
+    def word(self, place: Expr) -> Expr:
+        """Returns the word of an element."""
+        return sort_word(self.element(place), descending=self.descending)
+
+    def emitter(self, outs: Sequence[Buffer]) -> Callable[[Expr, Expr], Stmt]:
+        """Returns what writes the index of an element to the last of *outs*, and the element to one before, if there is one."""
+
+        def emit(place: Expr, origin: Expr) -> Stmt:
+            values = (origin, self.element(origin))
+            return seq(*[store(b, self.at(place), v) for b, v in zip(outs[::-1], values, strict=False)])
+
+        return emit
