@@ -48,6 +48,7 @@ from weft.loop import (
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te.nests import Buffers, around
+from weft.te.promotion import as_formula
 from weft.te.tensor import Operation, Tensor
 
 Body: TypeAlias = Callable[..., Stmt]
@@ -120,7 +121,7 @@ def extern(
                 f"{name} computes slices along dimension {d}, in which its tensors have different extents",
                 hint="give tensors that have the slices in common",
             )
-    return Extern(name, made, dtypes, inputs, body, functions, along).outputs
+    return Extern(name, made, dtypes, [as_formula(t) for t in inputs], body, functions, along).outputs
 
 
 def whole(buffer: Buffer) -> Expr:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from weft.ir import Expr, ExprLike, cast
 from weft.support.dtypes import DType, f32
-from weft.te.tensor import Tensor
+from weft.te.tensor import Tensor, compute
 
 
 def is_narrow(dtype: DType) -> bool:
@@ -33,6 +33,11 @@ class Widened(Tensor):
 
     def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> Expr:
         return cast(self.stored[indices], self.dtype)
+
+
+def as_formula(t: Tensor) -> Tensor:
+    """Returns *t* as a tensor whose elements are of its type: those of a `Widened` one are converted by a formula."""
+    return compute(t.shape, lambda *i: t[i], f"{t.name}_wide", dtype=t.dtype) if isinstance(t, Widened) else t
 
 
 def as_stored(t: Tensor, rearrange: Callable[[Tensor], Tensor]) -> Tensor:

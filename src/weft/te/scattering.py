@@ -31,6 +31,7 @@ from weft.loop import Axis, AxisKind, If, Load, Stmt, make_block, store
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te.nests import Buffers, around, to_loads
+from weft.te.promotion import as_formula
 from weft.te.reducer import Reducer
 from weft.te.tensor import Operation, Read, Tensor, axis_names, reads_of
 
@@ -121,7 +122,7 @@ def scatter(
     """
     if reducer is not None and not _takes_one(reducer, base.dtype):
         raise TypeMismatch(f"{name} combines single values, but {reducer.name} takes several")
-    return Scatter(name, base, tuple([as_expr(e, INDEX) for e in extents]), fn, reducer).outputs[0]
+    return Scatter(name, as_formula(base), tuple([as_expr(e, INDEX) for e in extents]), fn, reducer).outputs[0]
 
 
 def _takes_one(reducer: Reducer, dtype: DType) -> bool:

@@ -10,11 +10,10 @@ import numpy as np
 from weft.ir import Const, Expr
 from weft.loop import Buffer, Load, Stmt, store
 from weft.ops.algorithms.prefix_blocks import prefix_blocks
-from weft.ops.elementwise import map_tensors
 from weft.ops.folding import Array, Fold, NotFoldable, elementwise
 from weft.ops.registry import OPERATORS, Operator
 from weft.ops.shapes import normalize_axis, product
-from weft.te import Reducer, Tensor, Widened, extern, prefix, prod, sum_
+from weft.te import Reducer, Tensor, extern, prefix, prod, sum_
 
 SHORTEST_ROW: Final = 8
 """Elements behind the axis from which on they are computed in vectors."""
@@ -28,8 +27,6 @@ def _define(name: str, reducer: Reducer, fold: Fold | None = None) -> None:
         behind = product(x.shape[d + 1 :])
         if not isinstance(behind, Const) or int(behind.value) >= SHORTEST_ROW:
             return prefix(x, reducer, d, name, exclusive=exclusive, reverse=reverse)
-        if isinstance(x, Widened):
-            x = map_tensors(f"{name}_wide", lambda e: e, x, dtype=x.dtype)
         return _in_slices(x, reducer, d, name, exclusive=exclusive, reverse=reverse)
 
     OPERATORS[name] = Operator(name, build, fold=fold)

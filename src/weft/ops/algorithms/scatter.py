@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft.ir import Expr
-from weft.ops.elementwise import map_tensors
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.indexing import tuple_size, tuples_range
 from weft.ops.movement import chosen_index
@@ -24,8 +23,6 @@ def _scattered(x: Tensor, updates: Tensor, reduction: str, place: Callable[..., 
     reducer = _REDUCERS[reduction]
     if reducer in (None, max_, min_):  # nothing is computed: elements are moved as they are stored
         x, updates = (t.stored if isinstance(t, Widened) else t for t in (x, updates))
-    elif isinstance(x, Widened):
-        x = map_tensors(f"{name}_wide", lambda e: e, x, dtype=x.dtype)
     return scatter(x, updates.shape, lambda *i: (place(*i), updates[i]), reducer, name)
 
 
