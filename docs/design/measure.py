@@ -400,6 +400,36 @@ def regions() -> None:
         print(f"{name}: compiled in {seconds * 1e3:.0f} ms, a call {call * 1e6:.1f} us")
 
 
+def algorithms() -> None:
+    """0043: operators that are algorithms, beside NumPy and ONNX Runtime, in turns."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    operators, cases = importlib.import_module("operators"), importlib.import_module("operator_cases")
+    rng = np.random.default_rng(0)
+    keys = rng.standard_normal(10**6).astype(np.float32)
+    g = Graph()
+    g.output(g.add("argsort", [g.input("x", keys.shape, f32)]), "y")
+    sort = weft.Model(build(g, "cpu", CompileOptions(), None, None).package, threads=1)
+    turns = [[best(lambda: sort.run([keys]), 1), best(lambda: np.argsort(keys), 1)] for _ in range(15)]
+    ours, numpys = (float(np.median(t)) * 1e3 for t in zip(*turns, strict=True))
+    print(f"argsort of 1,000,000: {ours:.1f} ms, NumPy's {numpys:.1f} ms")
+    for x, k in ((keys[:2000], 10), (keys[: 8 * 50257].reshape(8, -1), 50), (keys[:20000], 10000)):
+        inputs = {"a": x, "b": np.array([k], np.int64)}
+        made = operators.measure(cases.Case("TopK", "", inputs, frozenset("b"), outputs=2), 0.3)
+        print(f"TopK, {k} of {x.shape}: {made['weft_us']:.1f} us, ONNX Runtime's {made['onnxruntime_us']:.1f}")
+    for n in (10**5, 10**7):
+        x = rng.standard_normal(n).astype(np.float32)
+        made = operators.measure(cases.Case("CumSum", "", {"a": x, "b": np.array(0, np.int64)}, frozenset("b")), 0.3)
+        copied = np.empty_like(x)
+        copy = best(lambda x=x, y=copied: np.copyto(y, x), 9) * 1e6  # type: ignore[misc]
+        print(
+            f"CumSum of {n:,}: {made['weft_us']:.0f} us, ONNX Runtime's {made['onnxruntime_us']:.0f}, a copy {copy:.0f}"
+        )
+    for name in ("ScatterND", "ScatterElements", "MaxUnpool"):
+        for case in cases.cases([name], ["large"]):
+            made = operators.measure(case, 0.3)
+            print(f"{made['case']}: {made['weft_us']:.0f} us, ONNX Runtime's {made['onnxruntime_us']:.0f}")
+
+
 DECISIONS = {
     1: interning,
     2: text,
@@ -415,6 +445,8 @@ DECISIONS = {
     40: fences,
     41: replaying,
     42: packing,
+
+    43: algorithms,
     46: regions,
 }
 

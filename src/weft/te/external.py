@@ -24,7 +24,7 @@ read: threads may share the slices, and inputs may be computed slice by slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, ExprLike, Var, as_expr
@@ -138,22 +138,26 @@ def extern_block(op: Extern, buffers: Buffers) -> Stmt:
     outs = [buffers[t] for t in op.outputs]
     axes = [Axis(Var(f"v{d}"), op.shape[d], AxisKind.SPATIAL) for d in op.along]
     body = op.body(ins, outs, *[a.var for a in axes])
-    local = {s.buffer for s in statements(body) if isinstance(s, Alloc | View)}
-    for b in buffers_of(body):
-        if b not in ins and b not in outs and b not in local:
-            raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
+    _check_buffers(op, body, {*ins, *outs})
     slices = dict(zip(op.along, [a.var for a in axes], strict=True))
     touched, _, passed = touched_regions(body)
     own = [_slice(r.buffer, slices) for r in touched if r.buffer in outs]  # read after written
     given = [r for r in (*touched, *passed) if r.buffer in ins] if axes else map(full_region, ins)
-    reads = tuple(dict.fromkeys([*given, *own]))
-    writes = tuple([_slice(b, slices) for b in outs])
-    if not axes:
-        return Block(
-            outs[0].name, (Axis(Var("v"), ONE, AxisKind.OPAQUE),), (ZERO,), TRUE, reads, writes, None, body, ()
-        )
+    reads, writes = tuple(dict.fromkeys([*given, *own])), tuple([_slice(b, slices) for b in outs])
     loops = [Var(f"i{d}") for d in op.along]
-    return around(loops, axes, Block(outs[0].name, tuple(axes), tuple(loops), TRUE, reads, writes, None, body, ()))
+    bindings: tuple[Expr, ...] = tuple(loops)
+    if not axes:
+        axes, bindings = [Axis(Var("v"), ONE, AxisKind.OPAQUE)], (ZERO,)
+    block = Block(outs[0].name, tuple(axes), bindings, TRUE, reads, writes, None, body, ())
+    return around(loops, axes, block) if loops else block
+
+
+def _check_buffers(op: Extern, body: Stmt, known: Collection[Buffer]) -> None:
+    """Refuses statements that use a buffer of neither an input nor an output, nor of their own."""
+    local = {s.buffer for s in statements(body) if isinstance(s, Alloc | View)}
+    for b in buffers_of(body):
+        if b not in known and b not in local:
+            raise TypeMismatch(f"{op.name} uses the buffer {b.name}, which is neither an input nor an output of it")
 
 
 def _slice(b: Buffer, slices: Mapping[int, Expr]) -> Region:
