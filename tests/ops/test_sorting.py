@@ -13,6 +13,7 @@ from tests.support.reference import run_operator
 
 import weft
 from weft.graph import Array, Graph
+from weft.ir import Var
 from weft.ops import OPERATORS
 from weft.ops.algorithms.radix_sort import LONG
 from weft.ops.algorithms.sorting import FEW, SHORT
@@ -77,6 +78,19 @@ def test_slices_along_an_axis_in_the_middle() -> None:
     x[np.isnan(x)] = 0
     order = np.argsort(-x, 1, kind="stable")[:, :4]
     np.testing.assert_array_equal(compiled("top_k", x, k=4, axis=1), np.take_along_axis(x, order, 1))
+
+
+@pytest.mark.parametrize("n", [3, 5, 700])
+def test_of_any_size(n: int) -> None:
+    g = Graph()
+    x = g.input("x", (2, Var("n")), f32)
+    for k, v in enumerate([*g.add_many("top_k", [x], k=5), g.add("argsort", [x], descending=True)]):
+        g.output(v, f"y{k}")
+    given = arranged("random", np.float32, 2, n)
+    values, indices, order = weft.Model(weft.build(g).package)(given)
+    np.testing.assert_array_equal(indices, first(given, 5))
+    np.testing.assert_array_equal(order, first(given, n))
+    np.testing.assert_array_equal(values, np.take_along_axis(given, first(given, 5), -1))
 
 
 def test_more_elements_than_there_are() -> None:

@@ -11,8 +11,9 @@ from weft.support.dtypes import i64
 def top_k(b: Builder, x: Operand, k: int | Expr, axis: int, *, largest: bool) -> tuple[Operand, Operand]:
     """The *k* largest (or smallest) elements along *axis*, sorted, and their indices; all of them where there are fewer."""
     size = x.shape[axis]
-    if isinstance(size, Const) and isinstance(k, int):
-        values, indices = b.add_many("top_k", x, k=min(k, int(size.value)), axis=axis, largest=largest)
+    if isinstance(k, int):
+        most = min(k, int(size.value)) if isinstance(size, Const) else k
+        values, indices = b.add_many("top_k", x, k=most, axis=axis, largest=largest)
         return values, b.cast(indices, i64)
     order = b.add("argsort", x, axis=axis, descending=largest)
     first: Operand = b.add("slice", order, starts=(0,), ends=(k,), axes=(axis,), steps=(1,))

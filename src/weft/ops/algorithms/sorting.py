@@ -13,7 +13,7 @@ from weft.ops.algorithms.sort_records import sort_word
 from weft.ops.elementwise import map_tensors
 from weft.ops.nan_order import order_key
 from weft.ops.registry import operator
-from weft.ops.shapes import normalize_axis
+from weft.ops.shapes import normalize_axis, simplify_size
 from weft.support.dtypes import DType, i32
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, extern, min_, reduce_axis, sum_
@@ -26,6 +26,9 @@ A row of 96 float32 takes 1.4 us either way on a Sapphire Rapids (2026-11, `benc
 
 CHUNKS = (64, 32)
 """Elements whose best is found first, in vectors, where few of many are selected: chunks of which there are twice as many."""
+
+UNKNOWN = 1024
+"""The elements that a slice of symbolic size is taken to have."""
 
 FEW = 8
 """A slice is selected from, and not sorted, where it has this many times the elements that are asked for, or more."""
@@ -68,12 +71,16 @@ def _ranked(x: Tensor, d: int, descending: bool) -> Tensor:
 
 @operator("top_k", reads_bits=True)
 def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The *k* largest (or smallest) elements along *axis*, in order, and their indices; of equal ones the first comes first."""
+    """The *k* largest (or smallest) elements along *axis*, in order, and their indices; of equal ones the first comes first.
+
+    Of a symbolic size that turns out to be less than *k*, it is all elements.
+    """
     d = normalize_axis(axis, x.rank)
     size = x.shape[d]
     if k < 0 or (isinstance(size, Const) and k > int(size.value)):
         raise TypeMismatch(f"top_k: {k} elements of {size}", hint="ask for no more than there are")
-    shape = (*x.shape[:d], index(k), *x.shape[d + 1 :])
+    first = index(k) if isinstance(size, Const) else simplify_size(minimum(size, k))
+    shape = (*x.shape[:d], first, *x.shape[d + 1 :])
     if _known(size) <= SHORT:
         order = _ranked(x, d, largest)
         value = compute(shape, lambda *i: x[(*i[:d], order[i], *i[d + 1 :])], "top_k", dtype=x.dtype)
@@ -82,7 +89,7 @@ def top_k(x: Tensor, *, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     if chunk is not None:
         values, indices = _of_chunks(x, d, shape, k, chunk, largest)
         return values, indices
-    values, indices = _in_slices(x, d, shape, (x.dtype, INDEX), _first_of(k), largest, "top_k")
+    values, indices = _in_slices(x, d, shape, (x.dtype, INDEX), _first_of(k, first), largest, "top_k")
     return values, indices
 
 
@@ -134,13 +141,13 @@ Sorter = Callable[[Expr, DType, Callable[[Expr], Expr], Callable[[Expr, Expr], S
 """Makes the statements that sort a slice: of its length, the type of its words, the words, and what to do with each place."""
 
 
-def _first_of(k: int) -> Sorter:
-    """Returns what finds the first *k* elements of a slice."""
+def _first_of(k: int, count: Expr) -> Sorter:
+    """Returns what finds the first elements of a slice, *k* of them at most and *count* in fact."""
 
-    def sort(count: Expr, word: DType, words: Callable[[Expr], Expr], emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
-        if k * FEW <= _known(count):
-            return select_first(count, index(k), word, words, emit)
-        return sort_indices(count, word, words, lambda place, at: If(place < k, emit(place, at), None))
+    def sort(size: Expr, word: DType, words: Callable[[Expr], Expr], emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
+        if k * FEW <= (int(size.value) if isinstance(size, Const) else UNKNOWN):
+            return select_first(size, count, word, words, emit)
+        return sort_indices(size, word, words, lambda place, at: If(place < count, emit(place, at), None))
 
     return sort
 
