@@ -16,7 +16,7 @@ from weft.graph import Graph, Value, verify_graph
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
-from weft.support.dtypes import DType, i8, i32, u8
+from weft.support.dtypes import DType, f32, i8, i32, u8
 from weft.targets import Target, cpu
 
 UNSIGNED = cpu("avx2")
@@ -145,10 +145,18 @@ def test_chains_of_convolutions_stay_in_blocks() -> None:
     assert found.count("pack_channels") == found.count("unpack_channels") == 1
 
 
+@pytest.mark.parametrize("bias", [0, 1 << 22, 1 << 24])
+def test_groups_are_added_in_floats_where_these_are_exact(bias: int) -> None:
+    def build(g: Graph) -> Value:
+        b = g.constant(np.array([bias, -bias, 5, 0], np.int32), "b")
+        x = centred(g, g.input("x", (1, 4, 5, 5), u8), 9)
+        return g.add("conv2d", [x, centred(g, whole(g, i8, 4, 2, 3, 3), 0), b], group=2, pads=(1, 1, 1, 1))
+
+    (convolution,) = [n for n in made_of(build).nodes if n.op == "conv2d"]
+    assert convolution.output.dtype is (i32 if bias == 1 << 24 else f32)
+
+
 LEFT: dict[str, Build] = {
-    "groups": lambda g: g.add(
-        "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, whole(g, i8, 4, 2, 3, 3), 0)], group=2
-    ),
     "weights that do not fit": lambda g: g.add(
         "conv2d", [centred(g, g.input("x", (1, 4, 5, 5), u8), 0), centred(g, whole(g, u8, 4, 4, 3, 3), 9)]
     ),

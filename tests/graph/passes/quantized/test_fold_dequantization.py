@@ -64,6 +64,9 @@ INTEGER: dict[str, Build] = {
     "gemm transposed": lambda g: g.add(
         "gemm", [rows(g), matrix(g, 5, 8, scale=by_channel(g, 5, 1)), None], trans_b=True
     ),
+    "depthwise": lambda g: g.add(
+        "conv2d", [image(g), dequantized(g, whole(g, i8, 4, 1, 3, 3), SW, 0)], group=4, pads=(1, 1, 1, 1)
+    ),
     "two inputs": lambda g: g.add("matmul", [rows(g), dequantized(g, g.input("v", (8, 5), i8), 0.3, -4)]),
 }
 
@@ -112,8 +115,10 @@ def test_bytes_are_moved_as_they_are() -> None:
 
 LEFT: dict[str, Build] = {
     "weights of floats": lambda g: g.add("matmul", [rows(g), g.input("v", (8, 5), f32)]),
-    "groups": lambda g: g.add(
-        "conv2d", [image(g), dequantized(g, whole(g, i8, 4, 1, 3, 3), SW, 0)], group=4, pads=(1, 1, 1, 1)
+    "groups of many channels": lambda g: g.add(
+        "conv2d",
+        [dequantized(g, g.input("x", (1, 200, 3, 3), u8), SX, 0), dequantized(g, whole(g, i8, 2, 100, 3, 3), SW, 0)],
+        group=2,
     ),
     "scale of rows": lambda g: g.add(
         "matmul", [dequantized(g, g.input("x", (3, 8), u8), by_channel(g, 3, 1), 0), matrix(g, 8, 5)]

@@ -18,13 +18,18 @@ import numpy as np
 
 from weft.cost import GroupedOperands, Planner, grouped_plans, subject_of
 from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.passes.quantized.fold_dequantization import MOST_EXACT, may_sum
 from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, is_known, known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.support.dtypes import DType, i8, i32, u8
+from weft.support.dtypes import DType, f32, i8, i32, u8
 
 SIGN: Final = -i8.int_range[0]
 """The number that flipping the highest bit of a byte adds to or takes from it, as signed and unsigned bytes."""
+
+
+MOST_WHOLE: Final = int(1 / np.finfo(np.float32).eps)
+"""Half the number up to which float32 has all integers: a sum of two such is exact."""
 
 
 def choose_dot_products(graph: Graph, planner: Planner) -> Graph:
@@ -95,9 +100,11 @@ class _Grouping:
         return _less(new, product, w.zero, of_rows if zeros is None else new.add("sub", [of_rows, zeros]))
 
     def _convolution(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
-        """Returns a convolution of one group whose weights, less their zero points, fit bytes."""
-        if node.output.rank != 4 or node.attribute("group") != 1 or not isinstance(a.q.shape[1], Const):
+        """Returns a convolution of one group whose weights, less their zero points, fit bytes, or one of several in float32."""
+        if node.output.rank != 4 or not isinstance(a.q.shape[1], Const):
             return None
+        if node.attribute("group") != 1:
+            return self._in_floats(new, node, inputs, a, b)
         form = self._form(node, b.q, None, node.output.shape[1])
         weight = None if form is None else centred_bytes(b, form.right)
         if form is None or weight is None or (a.zero is not None and a.zero.rank):
@@ -118,6 +125,19 @@ class _Grouping:
         if shift is None:
             return sums
         return new.add("sub", [sums, new.add("reshape", [shift], shape=(*shift.shape, 1, 1))], source=node.source)
+
+    def _in_floats(self, new: Graph, node: Node, inputs: Inputs, a: Centred, b: Centred) -> Value | None:
+        """Returns a convolution in groups in float32, which adds the few products of each group without error.
+
+        There is no dot product along a single channel, and floats are multiplied faster than integers of 32 bits. The sums are
+        integers again, so that no scale after them goes into the weights, where it would be rounded.
+        """
+        bias = inputs[2] if len(inputs) > 2 else None
+        if not may_sum(b.q, first=1, most=MOST_EXACT) or not _is_below(bias, MOST_WHOLE):
+            return None
+        wide = [None if v is None else new.add("cast", [v], dtype=f32) for v in (a.value, b.value, bias)]
+        sums = new.add("conv2d", wide, source=node.source, **node.keywords)
+        return new.add("cast", [sums], dtype=i32, source=node.source)
 
     def _form(self, node: Node, b: Value, rows: Expr | None, columns: Expr) -> GroupedOperands | None:
         """Decides on the form of a contraction with *b* on its right; None where it stays as it is."""
@@ -189,6 +209,13 @@ def centred_bytes(x: Centred, sign: str) -> Constant | None:
         whole = whole - x.zero.array
     fits = whole.size == 0 or (int(whole.min()) >= low and int(whole.max()) <= high)
     return Constant(f"{x.q.name}_centred", whole.astype(dtype.numpy)) if fits else None
+
+
+def _is_below(v: Value | None, bound: int) -> bool:
+    """Tells whether the elements of *v*, if there is one, are known to be less than *bound* on either side of 0."""
+    if v is None:
+        return True
+    return isinstance(v, Constant) and is_known(v) and bool((np.abs(v.array.astype(np.int64)) < bound).all())
 
 
 def _are_of_rows(a: Centred, b: Centred) -> bool:

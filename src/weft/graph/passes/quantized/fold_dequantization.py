@@ -34,6 +34,9 @@ from weft.support.dtypes import f32, i32, u8
 MOST_SUMMED: Final = i32.int_range[1] // u8.int_range[1] ** 2
 """Products of bytes whose sum is certainly in the range of 32 bits."""
 
+MOST_EXACT: Final = int(1 / np.finfo(np.float32).eps) // u8.int_range[1] ** 2
+"""Products of bytes, less their zero points, that float32 certainly adds without error."""
+
 
 def fold_dequantization(graph: Graph) -> Graph:
     """Returns *graph* with contractions of dequantised tensors computed in integers."""
@@ -47,21 +50,14 @@ def fold_dequantization(graph: Graph) -> Graph:
 
 
 def _convolution(new: Graph, node: Node, inputs: Inputs) -> Value | None:
-    """Computes a convolution of one group over images in integers."""
+    """Computes a convolution over images in integers."""
     x, w, *rest = inputs
     a, b = dequantized(x), dequantized(w)
-    if (
-        a is None
-        or b is None
-        or not a.is_uniform
-        or x is None
-        or w is None
-        or x.rank != 4
-        or node.attribute("group") != 1
-    ):
+    if a is None or b is None or not a.is_uniform or x is None or w is None or x.rank != 4:
         return None
     scale = _lined_up(new, b.scale, 0, (node.output.shape[1], 1, 1), w)
-    if scale is None or not _may_sum(w, first=1):
+    most = MOST_SUMMED if node.attribute("group") == 1 else MOST_EXACT
+    if scale is None or not may_sum(w, first=1, most=most):
         return None
 
     def sums(bias: Value | None) -> Value:
@@ -80,7 +76,7 @@ def _gemm(new: Graph, node: Node, inputs: Inputs) -> Value | None:
         return None
     trans = bool(node.attribute("trans_b"))
     scale = _lined_up(new, y.scale, 0 if trans else 1, (node.output.shape[1],), b)
-    if scale is None or not _may_sum(b, first=0, axes=(1 if trans else 0,)):
+    if scale is None or not may_sum(b, first=0, axes=(1 if trans else 0,)):
         return None
     right = _transposed(new, y, node) if trans else y.integers.value
     return _product(new, node, (x, right), new.add("mul", [x.scale, scale]), rest[0] if rest else None)
@@ -103,7 +99,7 @@ def _matmul(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     if x is None or y is None or b is None or b.rank < 2 or not x.is_uniform:
         return None
     scale = _lined_up(new, y.scale, b.rank - 1, (node.output.shape[-1],), b)
-    if scale is None or not _may_sum(b, first=0, axes=(b.rank - 2,)):
+    if scale is None or not may_sum(b, first=0, axes=(b.rank - 2,)):
         return None
     return _product(new, node, (x, y.integers.value), new.add("mul", [x.scale, scale]), None)
 
@@ -167,12 +163,12 @@ def _lined_up(new: Graph, scale: Value, axis: int, shape: Sequence[object], of: 
     return new.add("reshape", [scale], shape=tuple(shape) if sizes else ())
 
 
-def _may_sum(w: Value, first: int, axes: Sequence[int] | None = None) -> bool:
-    """Tells whether as many products as *w* has along *axes*, by default all from *first* on, certainly fit 32 bits."""
+def may_sum(w: Value, first: int, axes: Sequence[int] | None = None, most: int = MOST_SUMMED) -> bool:
+    """Tells whether *w* has no more than *most* elements along *axes*, by default all from *first* on."""
     sizes = w.static_shape
     if sizes is None:
         return False
-    return prod(sizes[first:] if axes is None else [sizes[a] for a in axes]) <= MOST_SUMMED
+    return prod(sizes[first:] if axes is None else [sizes[a] for a in axes]) <= most
 
 
 def _moved(new: Graph, node: Node, inputs: Inputs) -> Value | None:
