@@ -41,7 +41,7 @@ from weft.cost import (
 from weft.loop import Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.access_region import at_loops
-from weft.schedule.rules.block_facts import block_of, contraction_of
+from weft.schedule.rules.block_facts import block_of, contraction_of, grouped_terms
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
 
@@ -122,7 +122,9 @@ def _stream(
 ) -> StreamProblem | None:
     """Returns how the B operand of a sum of products is read, if each step of *loop* reads its next row."""
     right = _right(s, ref)
-    if right is None or step_along(right.buffer, right.indices, loop.var) != size_of(right.buffer.shape[-1]):
+    group = 1 if grouped_terms(block_of(s, ref)) is None or right is None else size_of(right.buffer.shape[-1])
+    row = 0 if right is None else size_of(right.buffer.shape[-1]) * (1 if group == 1 else size_of(right.buffer.shape[-2]))
+    if right is None or step_along(right.buffer, right.indices, loop.var) != row:
         return None
     around, within = s.loops(ref)[:inside], s.loops(ref)[inside:]
     moving = _moving(s, ref, around)
@@ -130,9 +132,9 @@ def _stream(
     panel = prod([s.extent(f) or 1 for f in _moving(s, ref, within)]) * right.buffer.dtype.bytes
     return StreamProblem(
         nbytes=bytes_of(right.buffer),
-        row=size_of(right.buffer.shape[-1]),
+        row=row,
         element_bytes=right.buffer.dtype.bytes,
-        width=width,
+        width=width * group,
         uses=_uses(s, ref, inside),
         has_panels=any(f not in cut for f in moving),
         tiles=tiles,
