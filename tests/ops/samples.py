@@ -296,6 +296,10 @@ def _contractions() -> dict[str, list[Sample]]:
     weights, scales = few(5, 2, 6, unsigned=True), between(0.5, 1.5, 5, 2)
     panels, of_panels = few(2, 2, 6, 4, unsigned=True), between(0.5, 1.5, 2, 2, 4)
     made |= {
+        "dequantize_weight": [
+            Sample([few(5, 6), between(0.5, 1.5, 6)]),
+            Sample([few(5, 6), between(0.5, 1.5, 5, 1), np.zeros((), np.int32)]),
+        ],
         "pack_bits": [Sample([few(5, 2, 6)], {"block": 4})],
         "matmul_bits": [
             Sample([numbers(3, 24), weights, scales], {"bits": 4}, magnitude=400.0),

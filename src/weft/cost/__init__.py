@@ -33,7 +33,8 @@ from weft.cost.graph.layout import (
     unfused_cycles,
 )
 from weft.cost.graph.packing import (
-    PANEL_VECTORS, GroupedOperands, Panel, RightOperand, grouped_plans, panel_plans, right_operand_plans,
+    PANEL_VECTORS, GroupedOperands, NarrowWeight, Panel, RightOperand, grouped_plans, narrow_weight_plans, panel_plans,
+    right_operand_plans,
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
@@ -89,8 +90,8 @@ __all__ = [
     "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "CostSource", "D", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "Following",
     "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout",
-    "LoopNest", "MergeAxes", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan", "Planner",
-    "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
+    "LoopNest", "MergeAxes", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel", "Plan",
+    "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly",
     "Step", "StreamProblem", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans", "by_cost",
@@ -100,7 +101,7 @@ __all__ = [
     "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "grouped_plans",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
     "l2_cycles", "l3_cycles", "load_cycles", "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
-    "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
+    "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
     "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan",
     "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of",
     "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",

@@ -129,14 +129,16 @@ def test_a_pass_that_is_off_is_skipped() -> None:
         "level 1": Switches(opt_level=1),
     }
     skipped = {name: {p for p, s in statuses(switches).items() if s == "skipped"} for name, switches in off.items()}
+    bytes_of_weights = {"pack_low_bits", "choose_dot_products", "place_weight_dequantization"}
     winograd = {"lower_dilated_convolutions", "choose_winograd", "choose_transposed_winograd"}
     assert skipped == {
         "winograd": winograd,
         "layout": {"lower_dilated_convolutions", "choose_layouts"},
         "prepacking": {"fold_packed_constants"},
-        "strict": winograd | {"recognize_layer_norm", "fold_scale_and_shift", "fold_dequantization"},
+        "strict": winograd
+        | {"recognize_layer_norm", "fold_scale_and_shift", "fold_dequantization", "place_weight_dequantization"},
         "level 2": winograd | {"choose_layouts"},
-        "level 1": winograd | {"choose_layouts", "pack_matrices", "pack_low_bits", "choose_dot_products"},
+        "level 1": winograd | {"choose_layouts", "pack_matrices"} | bytes_of_weights,
     }
     ran = {name for name, status in statuses(Switches(opt_level=0)).items() if status != "skipped"}
     assert ran == {"replace_empty_tensors", "eliminate_dead_code", "guard_indices"}

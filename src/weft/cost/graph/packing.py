@@ -10,6 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from weft.cost.graph.arithmetic import multiply_cycles
+from weft.cost.graph.memory import streaming_cycles
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
 from weft.support.dtypes import f32, i32
@@ -47,6 +49,18 @@ BYTE_CYCLES: Final = 2.0
 """The time of a multiply-add of integers in 32 bits, as a multiple of one of floats, conversions of bytes included."""
 
 
+TAKING_APART: Final = 4
+"""Operations that make a vector of floats of weights in bytes: a conversion of width, one to floats, a scale."""
+
+
+@dataclass(frozen=True)
+class NarrowWeight(Decision):
+    """Whether a quantised weight of floats is *kept* as it is, and dequantised by the kernel that multiplies by it."""
+
+    question = "the place where a weight is dequantised"
+    kept: bool
+
+
 @dataclass(frozen=True)
 class GroupedOperands(Decision):
     """The form of a contraction of bytes: the types of its factors, the terms of a *group*, and the columns of a *panel*.
@@ -76,6 +90,16 @@ def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
     return by_cost(
         [Candidate(Panel(lanes * v), -(-columns // (v * lanes)) * v * VECTOR_TIMES[v]) for v in VECTOR_TIMES]
     )
+
+
+def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Candidate[NarrowWeight]]:
+    """Returns both choices for a product of *rows*, None for many, with a weight of *size* bytes: reading it, and computing."""
+    many = 2 * FEWEST_ROWS if rows is None else rows
+    tiles = -(-many // (target.isa.vector_registers // 2))
+    work = multiply_cycles(size, f32.bits, target)
+    kept = streaming_cycles(size, target) + work * (many + tiles * TAKING_APART)
+    folded = streaming_cycles(size * f32.bytes, target) + work * many
+    return by_cost([Candidate(NarrowWeight(kept=False), folded), Candidate(NarrowWeight(kept=True), kept)])
 
 
 def grouped_plans(

@@ -32,6 +32,7 @@ from weft.graph.passes.pack_matrices import pack_matrices
 from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
+from weft.graph.passes.quantized.place_weight_dequantization import place_weight_dequantization
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -68,6 +69,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("eliminate_dead_code", alone(eliminate_dead_code)),
     # weights are still the model's bytes, which folding would dequantise
     Pass("fold_dequantization", alone(fold_dequantization), 1, exact=False),
+    Pass("place_weight_dequantization", with_planner(place_weight_dequantization), 2, exact=False),
     Pass("choose_dot_products", with_planner(choose_dot_products), 2),
     # shapes and scales that the model computes are constants for the patterns of all later passes
     Pass("fold_constants", with_evaluator(fold_constants), 1),

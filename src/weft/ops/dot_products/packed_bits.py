@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from weft.ir import INDEX, Expr, as_expr, cast, const, index, select
 from weft.ops.registry import operator
-from weft.ops.shapes import check_shape, same_size, show_shape, sized
+from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, same_size, show_shape, sized
 from weft.support.dtypes import f32, i32, u8
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
@@ -65,6 +65,21 @@ def matmul_bits_packed(
         return made[(*lead, i[-1] // block, i[-1] % block)]
 
     return compute((*a.shape[:-1], as_expr(columns, INDEX)), unpacked, "matmul_bits_out")
+
+
+@operator("dequantize_weight", prepares=True)
+def dequantize_weight(q: Tensor, scale: Tensor, zero: Tensor | None = None) -> Tensor:
+    """`(q - zero) * scale` of bytes, as float32; scale and zero point broadcast to *q*."""
+
+    def weight(*i: Expr) -> Expr:
+        whole = cast(q[i], i32)
+        centred = whole if zero is None else whole - cast(at_broadcast(zero, i, q.shape), i32)
+        return cast(centred, f32) * cast(at_broadcast(scale, i, q.shape), f32)
+
+    for what, v in (("scale", scale), ("zero point", zero)):
+        if v is not None:
+            check_broadcasts(f"dequantize_weight: the {what}", v.shape, q.shape)
+    return compute(q.shape, weight, "dequantize_weight", dtype=f32)
 
 
 @operator("pack_bits", prepares=True)

@@ -123,7 +123,9 @@ def _stream(
     """Returns how the B operand of a sum of products is read, if each step of *loop* reads its next row."""
     right = _right(s, ref)
     group = 1 if grouped_terms(block_of(s, ref)) is None or right is None else size_of(right.buffer.shape[-1])
-    row = 0 if right is None else size_of(right.buffer.shape[-1]) * (1 if group == 1 else size_of(right.buffer.shape[-2]))
+    row = (
+        0 if right is None else size_of(right.buffer.shape[-1]) * (1 if group == 1 else size_of(right.buffer.shape[-2]))
+    )
     if right is None or step_along(right.buffer, right.indices, loop.var) != row:
         return None
     around, within = s.loops(ref)[:inside], s.loops(ref)[inside:]
