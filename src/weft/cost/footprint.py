@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from weft.cost.sizes import size_of
-from weft.ir import Const, Expr, FloorDiv, FloorMod, RangesOrZero, Var, free_vars, post_order, substitute
+from weft.ir import DIVIDES, Const, Expr, FloorDiv, FloorMod, RangesOrZero, Var, free_vars, nodes_with, substitute
 from weft.loop import Block, Buffer, For, LoopKind, Stmt, Store, loads, stores, sub_statements
 
 
@@ -125,7 +125,7 @@ def _divisors(exprs: Sequence[Expr]) -> dict[Var, set[int]]:
     """Returns the constants that *exprs* divide each variable by."""
     found: dict[Var, set[int]] = {}
     for e in dict.fromkeys(exprs):
-        for n in post_order(e):
+        for n in nodes_with(DIVIDES, e):
             if isinstance(n, FloorDiv | FloorMod) and isinstance(n.a, Var) and isinstance(n.b, Const):
                 found.setdefault(n.a, set()).add(int(n.b.value))
     return found

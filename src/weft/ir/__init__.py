@@ -20,10 +20,10 @@ from weft.ir.expr.constructors import (
 )
 from weft.ir.expr.dot import Dot, dot
 from weft.ir.expr.pure_functions import INTRINSICS
-from weft.ir.expr.memory_accesses import accesses, accesses_memory, map_accesses, reads_memory
-from weft.ir.expr.node import ADDRESSES, READS, Node, node
+from weft.ir.expr.node import ADDRESSES, DIVIDES, READS, SELECTS, Node, node
 from weft.ir.expr.nodes import Apply, Broadcast, Cast, Const, Neg, Not, Ramp, Reinterpret, Select, Shuffle
 from weft.ir.expr.rewrite import Rules, free_vars, is_small, map_nodes, mentions, post_order, rewrite, substitute
+from weft.ir.expr.traits import accesses, map_accesses, nodes_with, reads_memory
 from weft.ir.simplifier.ramps import as_ramp
 from weft.ir.simplifier.simplify import simplify
 from weft.ir.text.names import Names, identifier, is_reserved
@@ -33,6 +33,7 @@ from weft.ir.text.printer import ATOM, AliasPrinter, ExprPrinter, Text, TooLong,
 __all__ = [
     "ADDRESSES",
     "ATOM",
+    "DIVIDES",
     "DIVISIONS",
     "EMPTY",
     "EXPRESSIONS",
@@ -41,6 +42,7 @@ __all__ = [
     "INTRINSICS",
     "ONE",
     "READS",
+    "SELECTS",
     "TRUE",
     "ZERO",
     "Add",
@@ -100,7 +102,6 @@ __all__ = [
     "Value",
     "Var",
     "accesses",
-    "accesses_memory",
     "all_of",
     "apply",
     "as_expr",
@@ -129,6 +130,7 @@ __all__ = [
     "minimum",
     "ne",
     "node",
+    "nodes_with",
     "parse_expr",
     "plus",
     "poly_of",

@@ -30,7 +30,7 @@ from weft.support.errors import TypeMismatch
 class Load(Expr):
     """The value of *buffer* at *indices*; one index may be a vector, which loads a vector of elements."""
 
-    accesses_by_itself = READS
+    trait = READS
     __derived__ = ("dtype",)
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -44,7 +44,7 @@ class Load(Expr):
 class Address(Expr):
     """The address of an element of *buffer*, to be passed to a callee."""
 
-    accesses_by_itself = ADDRESSES
+    trait = ADDRESSES
     __derived__ = ("dtype",)
     buffer: Buffer
     indices: tuple[Expr, ...]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from weft.ir import Expr, Var, accesses, post_order
+from weft.ir import Var, accesses
 from weft.loop.buffer import Buffer
-from weft.loop.nodes import Address, Alloc, Block, For, Load, Region, Stmt, Store, View
+from weft.loop.nodes import Address, Alloc, Block, For, Load, Stmt, Store, View
 from weft.loop.notes import Note, buffers_in
 
 T = TypeVar("T")
@@ -32,7 +32,8 @@ _NAME: Final[dict[type[Stmt], Callable[[Any], Name]]] = {
     Alloc: attrgetter("buffer"),
 }
 _LISTED: Final = (For, Block)
-_ACCESSES: Final = (Load, Address, Region)
+_ACCESSES: Final = (Load, Address)
+_NAMING: Final = (Store, Alloc, View)
 
 
 def own_name(s: Stmt) -> Name | None:
@@ -99,12 +100,14 @@ def _mentioned(s: Stmt) -> frozenset[Buffer]:
     for k in s.children():
         if isinstance(k, Note):
             found.update(buffers_in(k))
-        elif isinstance(k, Expr):
+        elif k not in inner:
             found.update([n.buffer for n in accesses(k) if isinstance(n, _ACCESSES)])
-        elif k not in inner:  # a block's axes and regions
-            found.update([n.buffer for n in post_order(k) if isinstance(n, _ACCESSES)])
-    if isinstance(s, Store | Alloc | View):
+    if isinstance(s, Block):
+        found.update([r.buffer for r in (*s.reads, *s.writes)])
+    elif isinstance(s, _NAMING):
         found.add(s.buffer)
-    if isinstance(s, View):
-        found.add(s.source)
+        if isinstance(s, View):
+            found.add(s.source)
+    if not found and len(inner) == 1:
+        return mentioned(inner[0])
     return frozenset(found.union(*[mentioned(k) for k in inner]))

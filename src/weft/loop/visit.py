@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar, cast
 
-from weft.ir import Expr, Node, Var, accesses, map_nodes, post_order, substitute
+from weft.ir import READS, Expr, Node, Var, map_nodes, nodes_with, post_order, substitute
 from weft.loop.buffer import Buffer
-from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Stmt, Store, View
+from weft.loop.nodes import Address, Alloc, Axis, Block, For, Let, Load, Region, Seq, Stmt, Store, View
 from weft.loop.notes import Note, buffers_in, replace_in_notes, with_buffers
 from weft.loop.stmt_outline import mentioned
 
 N = TypeVar("N", bound=Node)
 _ACCESSES = (Load, Address, Store, Region, Alloc, View)
+_WITHOUT_EXPRS = (Alloc, Seq)
 
 
 def sub_statements(s: Stmt) -> tuple[Stmt, ...]:
@@ -36,8 +37,7 @@ def blocks(root: Stmt) -> Iterator[Block]:
 
 def loads(root: Node) -> list[Load]:
     """Returns the distinct loads in *root*, in program order; a load in the index of another comes before it."""
-    found = accesses(root) if isinstance(root, Expr) else post_order(root)
-    return [n for n in found if isinstance(n, Load)]
+    return [n for n in nodes_with(READS, root) if isinstance(n, Load)]
 
 
 def stores(root: Stmt) -> list[Store]:
@@ -59,6 +59,8 @@ def buffers_of(root: Node) -> list[Buffer]:
 def own_exprs(s: Stmt) -> list[Expr]:
     """Returns the expressions of *s* itself: not those of the statements inside it, nor a block's regions."""
     own: list[Expr] = []
+    if type(s) in _WITHOUT_EXPRS:
+        return own
     for k in s.children():
         if isinstance(k, Expr):
             own.append(k)

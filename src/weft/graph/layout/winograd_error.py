@@ -34,7 +34,7 @@ def sampled_error(
     r = w.shape[2]
     (by, gy, ay), (bz, gz, az) = ([np.array(x) for x in matrices(n, r, m)] for n in size or (m, m))
     by32, ay32, bz32, az32 = (x.astype(np.float32) for x in (by, ay, bz, az))
-    chosen = np.ascontiguousarray(w[:: max(1, w.shape[0] // SAMPLES)].transpose(0, 2, 3, 1), np.float64)
+    chosen = np.ascontiguousarray(sampled_outputs(w).transpose(0, 2, 3, 1), np.float64)
     x = draw(w.shape[1], m + r - 1)[:, : len(by), : len(bz)]  # tile, p, q, IC
     wide = _transformed(gy, gz, chosen).astype(np.float32)  # OC, p, q, IC
     v = _transformed(by32, bz32, x.astype(np.float32))
@@ -45,6 +45,11 @@ def sampled_error(
     parts = [x[:, i : i + rows, j : j + columns] @ chosen[:, i, j].T for i, j in taps]
     wanted = np.sum(parts, axis=0).transpose(1, 2, 0, 3).reshape(got.shape)
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
+
+
+def sampled_outputs(w: Array) -> Array:
+    """Returns the weights of some output channels of *w* [OC, ...]: all, where these are fewer than twice `SAMPLES`."""
+    return w[:: max(1, w.shape[0] // SAMPLES)]
 
 
 def _transformed(rows: Array, columns: Array, x: Array) -> Array:

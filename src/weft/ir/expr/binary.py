@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from weft.ir.expr.base import Expr
-from weft.ir.expr.node import node
+from weft.ir.expr.node import DIVIDES, node
 from weft.support.dtypes import DType, bool_
 from weft.support.errors import TypeMismatch
 
@@ -116,6 +116,7 @@ class FloorDiv(Binary):
 
     __derived__ = ("dtype",)
     symbol, numpy, precedence, kinds = "//", np.floor_divide, 7, "int"
+    trait = DIVIDES
     a: Expr
     b: Expr
 
@@ -126,6 +127,7 @@ class FloorMod(Binary):
 
     __derived__ = ("dtype",)
     symbol, numpy, precedence, kinds = "%", np.mod, 7, "int"
+    trait = DIVIDES
     a: Expr
     b: Expr
 
@@ -141,6 +143,7 @@ class TruncDiv(Binary):
 
     __derived__ = ("dtype",)
     symbol, numpy, precedence, kinds = "truncdiv", _trunc_div, 0, "int"
+    trait = DIVIDES
     a: Expr
     b: Expr
 
@@ -151,6 +154,7 @@ class TruncMod(Binary):
 
     __derived__ = ("dtype",)
     symbol, numpy, precedence, kinds = "truncmod", np.fmod, 0, "int"
+    trait = DIVIDES
     a: Expr
     b: Expr
 

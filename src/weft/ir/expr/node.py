@@ -17,7 +17,13 @@ _INTERNED: dict[tuple[Any, ...], _Entry] = {}
 
 
 READS: Final = 1
+"""The trait of nodes whose value is read from memory."""
 ADDRESSES: Final = 2
+"""The trait of addresses of memory."""
+SELECTS: Final = 4
+"""The trait of choices by a condition."""
+DIVIDES: Final = 8
+"""The trait of divisions of integers, and of their remainders."""
 
 
 class _Entry(weakref.ref["Node"]):
@@ -41,18 +47,17 @@ def _forget(dead: _Entry, forget: Callable[..., object] = _INTERNED.pop) -> None
 class Node:
     """An immutable node of a program: `children()` are its sub-nodes, `rebuild()` makes it with others.
 
-    The slot `variables` caches the result of `rewrite.free_vars`, the slot `accesses` the kinds of accesses to memory in the node
-    (`memory_accesses`).
+    The slot `variables` caches the result of `rewrite.free_vars`, the slot `traits` that of `traits.traits_in`.
     """
 
-    __slots__ = ("__weakref__", "accesses", "variables")
+    __slots__ = ("__weakref__", "traits", "variables")
     __match_args__: tuple[str, ...] = ()
     node_fields: ClassVar[dict[str, Field]] = {}
     """The fields of a class made by `node`, by name."""
     is_body: ClassVar[bool] = False
     """Whether nodes of this class are listed by their parent's `bodies()`, as statements are."""
-    accesses_by_itself: ClassVar[int] = 0
-    """`READS` where the node's value is read from memory, `ADDRESSES` where it is an address there."""
+    trait: ClassVar[int] = 0
+    """What nodes of this class are looked for as: `READS`, `ADDRESSES`, `SELECTS`, `DIVIDES`, or nothing of these."""
 
     def children(self) -> tuple[Node, ...]:
         """Returns the sub-nodes, in field order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.expr.base import Expr, Value
-from weft.ir.expr.node import node
+from weft.ir.expr.node import SELECTS, node
 from weft.ir.expr.pure_functions import INTRINSICS
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -58,6 +58,7 @@ class Select(Expr):
     """*then* where *cond* holds, else *other*; only the chosen one is evaluated, lane by lane."""
 
     __derived__ = ("dtype",)
+    trait = SELECTS
     cond: Expr
     then: Expr
     other: Expr

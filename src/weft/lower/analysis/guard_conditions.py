@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.ir import TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, post_order
+from weft.ir import SELECTS, TRUE, Const, Expr, Node, Select, conjuncts, map_nodes, nodes_with
 from weft.loop import For, If, LoopKind, Stmt, Store, mentioned, own_exprs, sub_statements
 
 
@@ -39,7 +39,7 @@ class Guards:
 
     def _in(self, e: Expr) -> tuple[Expr, ...]:
         if e not in self.memo:
-            selects = [n for n in post_order(e) if isinstance(n, Select)]
+            selects = [n for n in nodes_with(SELECTS, e) if isinstance(n, Select)]
             self.memo[e] = tuple([c for n in selects for c in conjuncts(n.cond)])
         return self.memo[e]
 

@@ -35,7 +35,6 @@ from weft.ir import (
     broadcast,
     const,
     free_vars,
-    post_order,
     prove,
     simplify,
     substitute,
@@ -67,10 +66,18 @@ class Widen:
 
     def __call__(self, e: Expr) -> Expr:
         """Returns *e* as a vector, or as a scalar if all lanes agree."""
-        for n in post_order(e):
-            if n not in self.memo:
-                self.memo[n] = self._widened(n)
-        return self.memo[e]
+        memo = self.memo
+        stack: list[Node] = [e]
+        while stack:
+            n = stack[-1]
+            todo = [] if n in memo else [k for k in n.children() if k not in memo]
+            if todo:
+                stack += todo
+                continue
+            stack.pop()
+            if n not in memo:
+                memo[n] = self._widened(n)
+        return memo[e]
 
     def full(self, e: Expr) -> Expr:
         """Returns *e* with all lanes."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.ir import ONE, ZERO, Bounds, Const, Ends, Expr, Var, free_vars, hull, index, post_order, simplify
+from weft.ir import ADDRESSES, ONE, ZERO, Bounds, Const, Ends, Expr, Var, free_vars, hull, index, nodes_with, simplify
 from weft.loop import Address, Alloc, Block, Buffer, Call, Function, Program, Stmt, View
 from weft.lower.access_rewriter import Access, AccessRewriter
 from weft.lower.analysis.buffer_accesses import Place, Use, Uses, find_uses, vars_between
@@ -72,7 +72,7 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
 def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:
     """Tells whether an address in *buffer* is passed to a callee, which may rely on the strides."""
     stmts = dict.fromkeys(u.place.stmt for u in uses if isinstance(u.place.stmt, Block | Call))
-    return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in post_order(s))
+    return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in nodes_with(ADDRESSES, s))
 
 
 def _moves(old: Buffer, new: Buffer, kept: tuple[tuple[int, Expr], ...]) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.ir import (
+    DIVIDES,
     DIVISIONS,
     TRUE,
     ZERO,
@@ -31,8 +32,8 @@ from weft.ir import (
     index,
     map_nodes,
     mentions,
+    nodes_with,
     poly_of,
-    post_order,
     prove,
     simplify,
 )
@@ -100,7 +101,7 @@ def _row(loop: For, target: Target) -> Row | None:
         return None
     if not all(isinstance(s, Store | If | Seq) for s in statements(loop.body)):
         return None
-    if any(isinstance(n, DIVISIONS) and not isinstance(n.b, Const) for n in post_order(loop.body)):
+    if any(isinstance(n, DIVISIONS) and not isinstance(n.b, Const) for n in nodes_with(DIVIDES, loop.body)):
         return None  # loads for the lanes beyond may give zero
     length = int(loop.extent.value)
     rest = length % min([target.lanes(s.buffer.dtype.bits) for s in stores(loop.body)], default=1)

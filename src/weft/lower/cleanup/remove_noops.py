@@ -8,7 +8,7 @@ for i in range(8):     ->         C[i] = A[i]
 
 from __future__ import annotations
 
-from weft.ir import Expr, Node, accesses, post_order
+from weft.ir import Expr, Node, accesses, free_vars
 from weft.loop import (
     NOTHING,
     Address,
@@ -72,10 +72,9 @@ class _Remove(StmtRewriter):
 
     def expr(self, e: Expr) -> Expr:
         if e not in self.used:
-            for n in post_order(e):
-                self.used.add(n)
-                if isinstance(n, Load | Address):
-                    self.used.add(n.buffer)
+            self.used.add(e)
+            self.used.update(free_vars(e))
+            self.used.update([n.buffer for n in accesses(e) if isinstance(n, Load | Address)])
         return e
 
     def visit_store(self, s: Store) -> Visited:

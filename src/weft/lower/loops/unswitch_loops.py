@@ -16,7 +16,20 @@ from __future__ import annotations
 from typing import Annotated
 
 from weft.cost import MOST_UNSWITCHED, code_budget
-from weft.ir import TRUE, Expr, Node, Select, Var, all_of, conjuncts, free_vars, map_nodes, post_order, reads_memory
+from weft.ir import (
+    SELECTS,
+    TRUE,
+    Expr,
+    Node,
+    Select,
+    Var,
+    all_of,
+    conjuncts,
+    free_vars,
+    map_nodes,
+    nodes_with,
+    reads_memory,
+)
 from weft.loop import (
     NOTHING,
     For,
@@ -86,7 +99,7 @@ def _conditions(body: Stmt) -> list[Expr]:
         if isinstance(t, If):
             found[t.cond] = None
         for e in own_exprs(t):
-            found.update(dict.fromkeys(n.cond for n in post_order(e) if isinstance(n, Select)))
+            found.update(dict.fromkeys(n.cond for n in nodes_with(SELECTS, e) if isinstance(n, Select)))
     return list(found)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from weft.cost import UNROLLED_VECTORS
 from weft.ir import (
+    DIVIDES,
     INDEX,
     Bounds,
     Const,
@@ -28,7 +29,7 @@ from weft.ir import (
     conjuncts,
     free_vars,
     index,
-    post_order,
+    nodes_with,
     reads_memory,
     substitute,
 )
@@ -150,7 +151,7 @@ def _divisors(loop: For) -> set[int]:
     """Returns the constant divisors of expressions with the loop's variable."""
     found: set[int] = set()
     for s in statements(loop.body):
-        for n in (n for e in own_exprs(s) for n in post_order(e)):
+        for n in (n for e in own_exprs(s) for n in nodes_with(DIVIDES, e)):
             if isinstance(n, FloorDiv | FloorMod) and isinstance(n.b, Const) and loop.var in free_vars(n.a):
                 found.add(int(n.b.value))
     return found

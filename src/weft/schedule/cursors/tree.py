@@ -88,21 +88,21 @@ def loops_on(path: Path) -> list[For]:
     """Returns the loops of the innermost scope on *path*, outermost first: those below the last enclosing block."""
     loops: list[For] = []
     for s in path[:-1]:
-        if isinstance(s, Block):
-            loops = []
-        elif isinstance(s, For):
+        if type(s) is For:
             loops.append(s)
+        elif type(s) is Block:
+            loops = []
     return loops
 
 
 def blocks_in(root: Stmt) -> list[Block]:
     """Returns the blocks under *root* in program order, those inside other blocks too."""
-    return [s for s in _loops_and_blocks(root) if isinstance(s, Block)]
+    return [s for s in _loops_and_blocks(root) if type(s) is Block]
 
 
 def loops_in(root: Stmt) -> list[For]:
     """Returns the loops under *root* in program order, those inside blocks too."""
-    return [s for s in _loops_and_blocks(root) if isinstance(s, For)]
+    return [s for s in _loops_and_blocks(root) if type(s) is For]
 
 
 def outer_blocks(root: Stmt) -> list[Block]:

@@ -18,7 +18,7 @@ from weft.codegen.llvm.statements.asked_memory import ask
 from weft.codegen.llvm.statements.calls import call
 from weft.codegen.llvm.statements.exits import context_field, context_function, leave, release, unless
 from weft.codegen.llvm.statements.loop_counters import is_large, move_pointers, uncounted
-from weft.ir import INDEX, mentions, post_order
+from weft.ir import INDEX, mentions
 from weft.loop import (
     Alloc,
     Assert,
@@ -36,7 +36,9 @@ from weft.loop import (
     View,
     While,
     late_memory,
+    loads,
     statements,
+    stores,
 )
 
 FRAME_BYTES: Final = 64 << 10
@@ -104,9 +106,9 @@ def _indexes_registers(f: Emitter, s: For, extent: int) -> bool:
         return False
     known = f.numbers_registers.get(s)
     if known is None:
+        places: list[Load | Store] = [*loads(s.body), *stores(s.body)]
         known = f.numbers_registers[s] = any(
-            isinstance(n, (Load, Store)) and n.buffer.in_registers and any(mentions(i, s.var) for i in n.indices)
-            for n in post_order(s.body)
+            n.buffer.in_registers and any(mentions(i, s.var) for i in n.indices) for n in places
         )
     return known
 

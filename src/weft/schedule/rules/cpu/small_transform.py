@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.cost import MOST_UNROLLED_CHOICES, Planner, size_of
-from weft.ir import Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var, free_vars, post_order
+from weft.ir import SELECTS, Const, Eq, Expr, FloorDiv, FloorMod, Lt, Select, Var, free_vars, nodes_with, post_order
 from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.placement import sole_reader
@@ -68,7 +68,7 @@ def _cut_apart(s: Schedule, ref: BlockRef, position: int, points: list[int]) -> 
 def _cases(block: Block) -> list[list[int]]:
     """Returns, for each axis of an assignment, the values at which a condition on it switches to another transform."""
     found: dict[Expr, set[int]] = {a.var: set() for a in block.axes}
-    for n in post_order(block.body):
+    for n in nodes_with(SELECTS, block.body):
         if isinstance(n, Select) and isinstance(n.cond, Lt) and n.cond.a in found and isinstance(n.cond.b, Const):
             if all(any(isinstance(k, Eq) for k in post_order(x)) for x in (n.then, n.other)):
                 found[n.cond.a].add(int(n.cond.b.value))
@@ -82,7 +82,7 @@ def choices_of(block: Block) -> Choices:
         return {}
     extents = {a.var: size_of(a.extent) for a in block.axes}
     found: Choices = {}
-    for n in post_order(block.body.value):
+    for n in nodes_with(SELECTS, block.body.value):
         if isinstance(n, Select) and isinstance(n.cond, Eq) and isinstance(n.cond.b, Const):
             chosen = _chosen(n.cond.a, extents)
             if chosen is not None:
