@@ -35,12 +35,13 @@ def without_moot_notes(function: Function) -> Function:
     stack: list[tuple[Stmt, frozenset[Buffer]]] = [(function.body, visible)]
     while stack:
         s, visible = stack.pop()
+        if not outline(s).has_notes:
+            continue
         if isinstance(s, Alloc | View):
             visible |= {s.buffer}
         elif isinstance(s, For) and (found := {n for n in s.notes if is_moot(n, s, visible)}):
             moot[s.var] = found
-        if outline(s).has_notes:
-            stack += [(k, visible) for k in s.bodies()]
+        stack += [(k, visible) for k in s.bodies()]
 
     def change(s: Stmt) -> Stmt | None:
         if not isinstance(s, For) or s.var not in moot:

@@ -222,7 +222,11 @@ class BoundedRewriter(StmtRewriter):
 
 def extent_bounds(bounds: Bounds, loop: For) -> Bounds:
     """Returns *bounds* inside *loop*: its variable runs from its begin to its last value."""
-    return bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+    memo, key = bounds.memo_for("extent"), (loop.var, loop.begin, loop.extent)
+    found: Bounds | None = memo.get(key)
+    if found is None:
+        found = memo[key] = bounds.bind(loop.var, loop.begin, loop.begin + loop.extent - ONE)
+    return found
 
 
 def size_bounds(function: Function) -> Bounds:

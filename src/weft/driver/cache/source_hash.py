@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 
@@ -17,8 +18,14 @@ def source_hash() -> str:
     The native part counts as it was built, in the extension, and as it would be built again.
     """
     joined = hashlib.sha256()
-    root = Path(weft.__file__).parent
-    for path in [*sorted(root.rglob("*.py")), *header_files(), *source_files()]:
-        joined.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    root = os.path.dirname(weft.__file__)
+    own = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
+    for path in [
+        *sorted(own),
+        *map(str, header_files()),
+        *map(str, source_files()),
+    ]:  # a path of pathlib costs as much as its file
+        with open(path, "rb", buffering=0) as file:
+            joined.update(path[len(root) :].encode() + file.read())
     joined.update(Path(_rt.__file__).read_bytes())
     return joined.hexdigest()

@@ -96,8 +96,8 @@ def as_expr(value: ExprLike, dtype: DType = INDEX) -> Expr:
 
 def binary(cls: type[Binary], a: Expr, b: ExprLike) -> Expr:
     """Builds `a <op> b`; a scalar beside a vector is broadcast, and integer constants are folded at once."""
-    right = as_expr(b, a.dtype)
-    if a.dtype.lanes != right.dtype.lanes:
+    right = b if isinstance(b, Expr) else as_expr(b, a.dtype)
+    if a.dtype is not right.dtype and a.dtype.lanes != right.dtype.lanes:
         lanes = max(a.dtype.lanes, right.dtype.lanes)
         a, right = broadcast(a, lanes), broadcast(right, lanes)
     if type(a) is Const or type(right) is Const:
@@ -109,7 +109,7 @@ def _fold_index(cls: type[Binary], a: Expr, b: Expr) -> Expr:
     """Folds the frequent cases of index arithmetic: two constants, and the identities of + - * // with 0 and 1."""
     if a.dtype is not INDEX or b.dtype is not INDEX:
         return cls(a, b)
-    if isinstance(a, Const) and isinstance(b, Const):
+    if type(a) is Const and type(b) is Const:
         folded = _fold_constants(cls, int(a.value), int(b.value))
         return cls(a, b) if folded is None else folded
     if a is _LEFT_IDENTITY.get(cls):

@@ -36,11 +36,11 @@ def _used(root: Stmt, known: dict[Stmt, frozenset[Buffer]]) -> frozenset[Buffer]
             stack += todo
             continue
         stack.pop()
-        used = {r.buffer for r in (*s.reads, *s.writes)} if isinstance(s, Block) else set()
-        used.update(*[known[k] for k in inner])
-        if isinstance(s, Alloc):
-            used.discard(s.buffer)
-        known[s] = frozenset(used)
+        if isinstance(s, Block):
+            known[s] = frozenset([r.buffer for r in (*s.reads, *s.writes)])
+            continue
+        used = known[inner[0]] if len(inner) == 1 else frozenset[Buffer]().union(*[known[k] for k in inner])
+        known[s] = used - {s.buffer} if isinstance(s, Alloc) else used
     return known[root]
 
 

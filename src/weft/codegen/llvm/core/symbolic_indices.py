@@ -97,11 +97,14 @@ class Sum:
         """Returns the value of the scalar *e* from those of its terms: a handler for the emitter."""
         offset, terms = self.constant, dict[str, int]()
         for value, factor in zip(values, self.factors, strict=True):
-            v = value if type(value) is Affine else as_affine(value)
-            offset += factor * v.constant
-            for name, c in v.terms.items():
-                terms[name] = terms.get(name, 0) + factor * c
-        return Affine(offset, {name: c for name, c in terms.items() if c} if 0 in terms.values() else terms)
+            constant, named = value if type(value) is Affine else as_affine(value)
+            offset += factor * constant
+            if named:  # the variables of unrolled loops are numbers
+                for name, c in named.items():
+                    terms[name] = terms.get(name, 0) + factor * c
+        if 0 in terms.values():
+            terms = {name: c for name, c in terms.items() if c}
+        return Affine(offset, terms)
 
 
 @lru_cache(maxsize=4096)
