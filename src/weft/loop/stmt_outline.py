@@ -18,11 +18,13 @@ Name: TypeAlias = "Var | str | Buffer"
 class Outline(NamedTuple):
     """What is under a statement: the loops and blocks in program order; the statement itself would keep itself alive.
 
-    `names` has those of the statement, too, and of all under it; `has_notes` tells whether it or a loop under it has any.
+    `names` has those of the statement, too, and of all under it; `used` the buffers that it and the blocks under it read and
+    write, but for those that are allocated around them there; `has_notes` tells whether it or a loop under it has any.
     """
 
     loops_and_blocks: tuple[For | Block, ...]
     names: frozenset[Name]
+    used: frozenset[Buffer]
     has_notes: bool
 
 
@@ -83,7 +85,7 @@ def _outlined(s: Stmt) -> Outline:
         below = outline(kid)
         inside = (kid, *below.loops_and_blocks) if isinstance(kid, _LISTED) else below.loops_and_blocks
         names = below.names if name is None else below.names | {name}
-        return Outline(inside, names, has_notes or below.has_notes)
+        return Outline(inside, names, _used(s, below.used), has_notes or below.has_notes)
     found: list[For | Block] = []
     for k in kids:
         if isinstance(k, _LISTED):
@@ -91,7 +93,15 @@ def _outlined(s: Stmt) -> Outline:
         found += outline(k).loops_and_blocks
     own = () if name is None else (name,)
     names = frozenset(own).union(*[outline(k).names for k in kids])
-    return Outline(tuple(found), names, has_notes or any(outline(k).has_notes for k in kids))
+    used = frozenset[Buffer]().union(*[outline(k).used for k in kids])
+    return Outline(tuple(found), names, _used(s, used), has_notes or any(outline(k).has_notes for k in kids))
+
+
+def _used(s: Stmt, inside: frozenset[Buffer]) -> frozenset[Buffer]:
+    """Returns the buffers that *s* uses from outside, given those that the statements *inside* use."""
+    if type(s) is Block:
+        return frozenset([r.buffer for r in (*s.reads, *s.writes)])
+    return inside - {s.buffer} if type(s) is Alloc and s.buffer in inside else inside
 
 
 def _mentioned(s: Stmt) -> frozenset[Buffer]:

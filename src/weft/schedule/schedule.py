@@ -48,7 +48,6 @@ class Schedule(PrimitiveMethods):
         self.trace = Trace()
         self._forward: dict[Var, Var] = {}
         self._known: set[Ref] = set()
-        self._used: dict[Stmt, frozenset[Buffer]] = {}  # by statements, for `check_scopes`
 
     @property
     def function(self) -> Function:
@@ -128,7 +127,7 @@ class Schedule(PrimitiveMethods):
         """Runs a primitive and checks the invariants of every scheduled function."""
         change, result = PRIMITIVES[name].run(self.function, *arguments, **keywords)
         function = without_moot_notes(relegalize(change.function, self.function, in_order=change.in_order))
-        check_scopes(function, self._used)
+        check_scopes(function)
         check_instructions(function, self.function)
         return function, change, result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.loop import Alloc, Block, Buffer, Function, Stmt, sub_statements
+from weft.loop import Alloc, Block, Buffer, Function, Stmt, outline, sub_statements
 from weft.schedule.cursors.state import refuse
 from weft.targets import SIGHTS
 
@@ -15,33 +15,11 @@ def check_scope_name(scope: str) -> None:
         )
 
 
-def check_scopes(fn: Function, known: dict[Stmt, frozenset[Buffer]] | None = None) -> None:
-    """Refuses a function in which a block uses a buffer outside its allocation.
-
-    *known* caches, from one step to the next, the buffers that statements use: a step leaves most of a program unchanged.
-    """
+def check_scopes(fn: Function) -> None:
+    """Refuses a function in which a block uses a buffer outside its allocation."""
     visible = frozenset([p for p in fn.params if isinstance(p, Buffer)])
-    if not _used(fn.body, {} if known is None else known) <= visible:
+    if not outline(fn.body).used <= visible:
         _refuse_first(fn, visible)
-
-
-def _used(root: Stmt, known: dict[Stmt, frozenset[Buffer]]) -> frozenset[Buffer]:
-    """Returns the buffers that the blocks under *root* use, but for those that are allocated around them."""
-    stack = [root]
-    while stack:
-        s = stack[-1]
-        inner = () if isinstance(s, Block) else s.bodies()
-        todo = [k for k in inner if k not in known]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
-        if isinstance(s, Block):
-            known[s] = frozenset([r.buffer for r in (*s.reads, *s.writes)])
-            continue
-        used = known[inner[0]] if len(inner) == 1 else frozenset[Buffer]().union(*[known[k] for k in inner])
-        known[s] = used - {s.buffer} if isinstance(s, Alloc) else used
-    return known[root]
 
 
 def _refuse_first(fn: Function, visible: frozenset[Buffer]) -> None:
