@@ -1,6 +1,6 @@
 """Measures the alternatives of the decisions in this folder: `python docs/design/measure.py 4` prints the figures of 0004.
 
-Times are processor time of one thread (0032: of the clock), the best of several runs.
+Times are processor time of one thread (0032: of the clock; 0047: of all), the best of several runs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from measure_compiling import compiling, second_process
+from measure_operators import algorithms, regions
+from timing import best
 
 import weft
 from weft.cli.demo_models import resnet18
@@ -31,14 +32,12 @@ from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.memory import addresses
 from weft.codegen.llvm.object_code import compile_function_module, compile_module
 from weft.codegen.objects import link
-from weft.driver import python_settings as interpreter
 from weft.driver.build import Compilation, build
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.function import build_function
 from weft.driver.host_model import replay_model
 from weft.driver.options import CompileOptions
 from weft.frontends.onnx.importer import from_onnx
-from weft.frontends.onnx.ops import control
 from weft.graph import Graph, fuse, optimize
 from weft.graph.builder import Builder, CompileTimeConstant, partial_evaluator
 from weft.graph.composites.quantization import broadcast_to_blocks, dequantize
@@ -51,16 +50,6 @@ from weft.schedule import schedule_program
 from weft.support.dtypes import SCALARS, f32
 from weft.targets import Target, host
 from weft.te import compute, placeholder, reduce_axis, sum_, to_program
-
-
-def best(work: Callable[[], object], repeats: int = 5) -> float:
-    """Returns the least processor time that *work* takes, in seconds."""
-    taken = []
-    for _ in range(repeats):
-        start = process_time()
-        work()
-        taken.append(process_time() - start)
-    return min(taken)
 
 
 @dataclass(frozen=True)
@@ -288,22 +277,6 @@ def artifacts() -> None:
                 )
 
 
-def compiling() -> None:
-    """0032: compiling ResNet-18 from nothing, by how long threads wait before they ask for the interpreter lock."""
-    source = from_onnx(resnet18())
-    for patience in (0.005, interpreter.PATIENCE):
-        with patch.object(interpreter, "PATIENCE", patience):
-            taken = []
-            for _ in range(3):
-                start = perf_counter()
-                made = weft.build(source)
-                taken.append(perf_counter() - start)
-        llvm = sum(s.end - s.begin for s in made.spans if s.kind == "LLVM")
-        print(
-            f"asked for after {patience * 1e3:.0f} ms: {min(taken):.1f} s, kernels in LLVM's threads for {llvm:.1f} s"
-        )
-
-
 def reuse() -> None:
     """0035: loads of ResNet-18's kernels, each value written once or again wherever it is loaded."""
     target = host()
@@ -379,57 +352,6 @@ def packing() -> None:
         print(f"{name}: {held} bytes of weights, {float(np.median(times)) * 1e6:.0f} us")
 
 
-def regions() -> None:
-    """0046: a loop of 200 iterations, as a region and written out: compiling it, and a call."""
-    info, node = helper.make_tensor_value_info, helper.make_node
-    steps = [node("Identity", ["go"], ["on"]), node("Add", ["s", "x"], ["u"]), node("Tanh", ["u"], ["t"])]
-    given = [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("s", TensorProto.FLOAT, [64])]
-    made = [info("on", TensorProto.BOOL, []), info("t", TensorProto.FLOAT, [64])]
-    loop = node("Loop", ["trips", "yes", "x"], ["y"], body=helper.make_graph(steps, "step", given, made))
-    constants = [numpy_helper.from_array(a, n) for n, a in (("trips", np.asarray(200)), ("yes", np.asarray(True)))]
-    ends = [[info(n, TensorProto.FLOAT, [64])] for n in "xy"]
-    opset = helper.make_opsetid("", 21)
-    proto = helper.make_model(helper.make_graph([loop], "loop", *ends, constants), opset_imports=[opset], ir_version=10)
-    x = [np.ones(64, np.float32)]
-    weft.compile(proto, cache=False)  # loads what is loaded only once
-    for name, most in (("region", 16), ("written out", 1000)):
-        with patch.object(control, "MOST_UNROLLED_STEPS", most):
-            seconds = best(lambda: weft.compile(proto, cache=False), 3)
-            model = weft.compile(proto, cache=False, threads=1)
-        call = best(lambda m=model: [m.run(x) for _ in range(100)], 20) / 100  # type: ignore[misc]
-        print(f"{name}: compiled in {seconds * 1e3:.0f} ms, a call {call * 1e6:.1f} us")
-
-
-def algorithms() -> None:
-    """0043: operators that are algorithms, beside NumPy and ONNX Runtime, in turns."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    operators, cases = importlib.import_module("operators"), importlib.import_module("operator_cases")
-    rng = np.random.default_rng(0)
-    keys = rng.standard_normal(10**6).astype(np.float32)
-    g = Graph()
-    g.output(g.add("argsort", [g.input("x", keys.shape, f32)]), "y")
-    sort = weft.Model(build(g, "cpu", CompileOptions(), None, None).package, threads=1)
-    turns = [[best(lambda: sort.run([keys]), 1), best(lambda: np.argsort(keys), 1)] for _ in range(15)]
-    ours, numpys = (float(np.median(t)) * 1e3 for t in zip(*turns, strict=True))
-    print(f"argsort of 1,000,000: {ours:.1f} ms, NumPy's {numpys:.1f} ms")
-    for x, k in ((keys[:2000], 10), (keys[: 8 * 50257].reshape(8, -1), 50), (keys[:20000], 10000)):
-        inputs = {"a": x, "b": np.array([k], np.int64)}
-        made = operators.measure(cases.Case("TopK", "", inputs, frozenset("b"), outputs=2), 0.3)
-        print(f"TopK, {k} of {x.shape}: {made['weft_us']:.1f} us, ONNX Runtime's {made['onnxruntime_us']:.1f}")
-    for n in (10**5, 10**7):
-        x = rng.standard_normal(n).astype(np.float32)
-        made = operators.measure(cases.Case("CumSum", "", {"a": x, "b": np.array(0, np.int64)}, frozenset("b")), 0.3)
-        copied = np.empty_like(x)
-        copy = best(lambda x=x, y=copied: np.copyto(y, x), 9) * 1e6  # type: ignore[misc]
-        print(
-            f"CumSum of {n:,}: {made['weft_us']:.0f} us, ONNX Runtime's {made['onnxruntime_us']:.0f}, a copy {copy:.0f}"
-        )
-    for name in ("ScatterND", "ScatterElements", "MaxUnpool"):
-        for case in cases.cases([name], ["large"]):
-            made = operators.measure(case, 0.3)
-            print(f"{made['case']}: {made['weft_us']:.0f} us, ONNX Runtime's {made['onnxruntime_us']:.0f}")
-
-
 DECISIONS = {
     1: interning,
     2: text,
@@ -445,9 +367,9 @@ DECISIONS = {
     40: fences,
     41: replaying,
     42: packing,
-
     43: algorithms,
     46: regions,
+    47: second_process,
 }
 
 if __name__ == "__main__":

@@ -8,8 +8,12 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
+from tests.models import mlp
 
+from weft.driver.compile import compile_package
+from weft.driver.options import CompileOptions
 from weft.driver.python_settings import OBJECTS, PATIENCE, collecting_new_objects, tuned_for_compiling
+from weft.targets import host
 
 FOUND = ((700, 10, 10), 0.005)
 
@@ -111,3 +115,20 @@ def test_an_error_gives_the_objects_back() -> None:
     with pytest.raises(KeyError), collecting_new_objects():
         raise KeyError
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("_thawed")
+def test_nothing_is_collected_before_the_end_of_a_compilation() -> None:
+    """Setting the threshold back has Python look through all objects that a compilation made, unless they were collected."""
+    collected: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        collected.extend([info["generation"]] if phase == "start" else [])
+
+    model = mlp(2).SerializeToString()
+    gc.callbacks.append(note)
+    try:
+        compile_package(model, host(), CompileOptions())
+    finally:
+        gc.callbacks.remove(note)
+    assert collected == [2]

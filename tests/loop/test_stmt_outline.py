@@ -16,10 +16,12 @@ from weft.loop import (
     for_,
     mentioned,
     outline,
+    parse_program,
     replace_buffer,
     seq,
     statements,
     store,
+    sub_statements,
 )
 from weft.loop.nodes import load
 from weft.support.dtypes import f32
@@ -41,6 +43,24 @@ def test_loops_come_in_program_order() -> None:
     assert outline(root).names == {T, *[f.var for f in loops]}
     assert outline(loops[0]).loops_and_blocks == ()
     assert outline(loops[0]).names == {loops[0].var}
+
+
+def test_buffers_that_are_allocated_inside_are_not_used_from_outside() -> None:
+    program = parse_program("""
+def main(a: f32[8], b: f32[8]):
+    t = alloc("local", f32[8])
+    for i in range(0, 8):
+        with block("t", v=spatial(8, i)):
+            t[v] = a[v]
+    for j in range(0, 8):
+        with block("b", v=spatial(8, j)):
+            b[v] = t[v]
+""")
+    body = program.entry.body
+    assert isinstance(body, Alloc)
+    assert {b.name for b in outline(body).used} == {"a", "b"}
+    assert {b.name for b in outline(body.body).used} == {"a", "b", "t"}
+    assert [{b.name for b in outline(f).used} for f in sub_statements(body.body)] == [{"a", "t"}, {"t", "b"}]
 
 
 def test_notes_are_those_of_any_loop() -> None:

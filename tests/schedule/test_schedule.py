@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import pickle
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import weft.schedule
 from weft.loop import Function, print_function
 from weft.schedule import BlockRef, Schedule
 from weft.schedule.cursors.primitive import PRIMITIVES
+from weft.schedule.cursors.state import Illegal
 from weft.schedule.methods import PrimitiveMethods
 from weft.schedule.stubs import STUB, stub_text
 from weft.support.errors import ScheduleError
@@ -48,6 +51,20 @@ def test_a_refused_step_changes_nothing() -> None:
     with pytest.raises(ScheduleError):
         s.vectorize(k)
     assert s.program is before
+
+
+def test_a_refused_step_is_in_no_cycle() -> None:
+    """Rules try many: the programs that they refer to are free at once, not when the collector finds them."""
+    s = Schedule(matmul().program)
+    *_, k = s.loops(s.block("C"))
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(ScheduleError):
+            s.vectorize(k)
+        assert [e for e in gc.get_objects() if type(e) is Illegal] == []
+    finally:
+        gc.enable()
 
 
 def test_a_refusal_is_printed_for_whoever_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,3 +117,12 @@ def test_the_same_iterations_are_left(conditions: list[str]) -> None:
     assert [at for at in iterations(left) if holds(left.guard, at)] == [
         at for at in iterations(whole) if holds(whole.guard, at)
     ]
+
+
+def test_the_memo_keeps_nothing_that_refers_to_it() -> None:
+    path, bounds = block_path("i * 4 + k < 9999")
+    block, loops = path[-1], loops_on(path)
+    assert isinstance(block, Block)
+    assert domain_of(block, loops, bounds).bounds is bounds
+    assert domain_of(block, loops, bounds).bounds is bounds  # from the memo
+    assert bounds not in [part for entry in bounds.memo_for("domain").values() for part in entry]
