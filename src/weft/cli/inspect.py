@@ -186,7 +186,7 @@ def _numbers(made: Compilation) -> dict[str, int]:
 def _head(made: Compilation, kernel: Kernel) -> str:
     """Returns a line that says which kernel is shown."""
     key = next(key for key, k in made.kernels.items() if k is kernel)
-    source = next(g.source for g in made.fused.groups if g.key == key)
+    source = next(g.source for g in made.fused.kernel_groups if g.key == key)
     return f"# kernel {_numbers(made)[key]}: {kernel.name}{f', for {source}' if source else ''}"
 
 
@@ -194,7 +194,7 @@ def _graph_lines(made: Compilation) -> list[str]:
     """Returns a line for each call, with the number of its kernel, and one for each tensor that is a part of another."""
     head, *lines = str(made.fused).splitlines()
     numbers = _numbers(made)
-    calls = [numbers[g.key] for g in made.fused.calls]
+    calls = [numbers.get(g.key, "") for g in made.fused.calls]  # control flow has no kernel, but those of its regions
     marks = [f"{n:>4}" for n in calls] + [" " * 4] * (len(lines) - len(calls))
     return [f"{head}; the numbers are those of the kernels", *[m + line for m, line in zip(marks, lines, strict=True)]]
 
@@ -226,8 +226,8 @@ def _kernel(made: Compilation, name: str) -> Kernel:
 
 def _rows(made: Compilation) -> list[dict[str, object]]:
     """Returns the facts of each kernel."""
-    calls = Counter([g.key for g in made.fused.calls])
-    sources = {g.key: g.source for g in reversed(made.fused.groups)}
+    calls = Counter([g.key for g in made.fused.kernel_calls])
+    sources = {g.key: g.source for g in reversed(made.fused.kernel_groups)}
     return [
         {
             "name": k.name,
@@ -246,7 +246,7 @@ def _facts(made: Compilation) -> dict[str, object]:
         "inputs": list(map(str, made.package.inputs)),
         "outputs": list(map(str, made.package.outputs)),
         "nodes": len(made.source.nodes),
-        "calls": len(made.fused.calls),
+        "calls": len(made.fused.kernel_calls),
         "kernels": _rows(made),
         "constants_bytes": _constant_bytes(made),
         "code_bytes": len(made.package.image),

@@ -56,7 +56,7 @@ def working_set(made: Compilation) -> int:
 def cache_states(made: Compilation) -> Mapping[str, CacheState]:
     """Returns the state of the caches for each kernel of a compiled model, by its key."""
     evict = evicted_bytes(working_set(made), made.target.caches)
-    return {g.key: CacheState(evict, _weights(made, g) if evict else ()) for g in reversed(made.fused.groups)}
+    return {g.key: CacheState(evict, _weights(made, g) if evict else ()) for g in reversed(made.fused.kernel_groups)}
 
 
 def _weights(made: Compilation, group: Group) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ def report_facts(
             "optimized": draw_optimized(made.fused).facts(),
             "calls": draw_calls(made.fused).facts(),
         },
-        "calls": [{"kernel": number[g.key], "source": g.source} for g in made.fused.calls],
+        "calls": [{"kernel": number.get(g.key, 0), "source": g.source} for g in made.fused.calls],
         "kernels": _kernels(made, keys, timing),
         "roofs": None if timing is None else _roofs(timing.roofs),
         "memory": _memory(made),
@@ -81,8 +81,8 @@ def _number(e: Expr) -> int:
 
 def _kernels(made: Compilation, keys: Sequence[str], timing: Timing | None) -> list[dict[str, Any]]:
     standings = {} if timing is None else {s.name: s for s in timing.kernels}
-    calls = Counter(g.key for g in made.fused.calls)
-    first = {g.key: g for g in reversed(made.fused.groups)}
+    calls = Counter(g.key for g in made.fused.kernel_calls)
+    first = {g.key: g for g in reversed(made.fused.kernel_groups)}
     number = {key: n for n, key in enumerate(made.kernels, 1)}  # as `weft inspect` has it
     return [
         {

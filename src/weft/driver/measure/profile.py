@@ -74,6 +74,11 @@ class Profiler:
     """
 
     def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray], threads: int = 1) -> None:
+        if made.fused.graph.late_sizes or any(g.regions for g in made.fused.groups):
+            raise InputError(
+                "the kernels of a model can't be timed one by one where it has control flow, or sizes that only a run tells",
+                hint="time the whole model: weft bench MODEL",
+            )
         self.groups = made.fused.calls
         self.threads = threads
         self.flush = made.package.denormals == "flush"

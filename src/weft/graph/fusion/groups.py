@@ -197,6 +197,11 @@ class FusedGraph:
         return found
 
     @property
+    def kernel_calls(self) -> tuple[Group, ...]:
+        """The groups whose kernels are called, those of regions too, in their order."""
+        return tuple([g for f in self.all_graphs for g in f.calls if not g.regions])
+
+    @property
     def kernel_groups(self) -> tuple[Group, ...]:
         """The groups that kernels are made for: those that run, and what takes their place where a size is zero."""
         own = [g for f in self.all_graphs for g in f.groups if not g.regions]

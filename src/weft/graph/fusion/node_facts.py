@@ -85,15 +85,24 @@ def keeps_order(x: Value, perm: tuple[int, ...]) -> bool:
 def view_offset(node: Node) -> int | None:
     """Returns the offset, in elements, of the output of *node* in its first input's memory; None if it is no view of it.
 
-    A reshape is a view at offset 0. A slice is a view if its elements are contiguous and begin at a multiple of `ALIGNMENT`.
+    A reshape is a view at offset 0, and so are the first elements of a tensor, also if only a run tells how many. A slice is a
+    view if its elements are contiguous and begin at a multiple of `ALIGNMENT`.
     """
     if is_rename(node):
         return 0
     x = node.inputs[0] if node.op == "slice" else None
+    if x is not None and _is_prefix(node):
+        return 0
     if x is None or x.static_shape is None or node.output.static_shape is None:
         return None
     offset = _slice_offset(node, x.static_shape, node.output.static_shape)
     return offset if offset is not None and offset * x.dtype.bytes % ALIGNMENT == 0 else None
+
+
+def _is_prefix(node: Node) -> bool:
+    """Tells whether a slice is the first elements of its input along the first dimension, however many these are."""
+    starts, axes, steps = (node.attribute(name) for name in ("starts", "axes", "steps"))
+    return bool(node.attribute("inside")) and axes == (0,) and starts in ((0,), (ZERO,)) and steps in (None, (1,))
 
 
 def _slice_offset(node: Node, whole: tuple[int, ...], part: tuple[int, ...]) -> int | None:

@@ -80,8 +80,8 @@ class MemoryPlan:
             )
         widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-        lines.append(f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}")
-        lines += [f"late arena {stage}: {dim_text(size)} bytes" for stage, size in self.late.items()]
+        late = "".join([f"; later {dim_text(size)}" for size in self.late.values()])
+        lines.append(f"arena {dim_text(self.size)} bytes, lower bound {dim_text(self.bound)}{late}")
         return "\n".join(lines) + "\n"
 
 

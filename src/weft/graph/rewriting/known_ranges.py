@@ -106,6 +106,7 @@ _RULES: Final[dict[str, Callable[[Node], Limits | None]]] = {
     "argmin": _along_axis,
     "argsort": _along_axis,
     "max_pool2d_indices": _in_flat,
+    "nonzero_positions": _in_flat,
     "clip": _clipped,
     "floor_mod": _remainder,
 }
