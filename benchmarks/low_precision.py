@@ -176,6 +176,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet_qoperator": partial(static, mobilenet, **OPERATORS),
     "mlp_dynamic": partial(dynamic, mlp),
     "bert_dynamic": partial(dynamic, encoder),
+    "bert_qdq_u8s8": partial(static, partial(encoder, 2), **STATIC),
     "matmul_integer_256": partial(matmul_integer, 256),
     "matmul_integer_1024": partial(matmul_integer, 1024),
     "matmul_4bits_row": partial(matmul_n_bits, 1),

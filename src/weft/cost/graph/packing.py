@@ -49,6 +49,9 @@ BYTE_CYCLES: Final = 2.0
 """The time of a multiply-add of integers in 32 bits, as a multiple of one of floats, conversions of bytes included."""
 
 
+MOST_TAKEN_APART: Final = 2
+"""Vectors in a row of a panel of weights of few bits."""
+
 TAKING_APART: Final = 4
 """Operations that make a vector of floats of weights in bytes: a conversion of width, one to floats, a scale."""
 
@@ -59,6 +62,14 @@ class NarrowWeight(Decision):
 
     question = "the place where a weight is dequantised"
     kept: bool
+
+
+@dataclass(frozen=True)
+class TakenApart(Decision):
+    """Where weights of few bits are taken apart: by whole panels, before they are multiplied, or where they are multiplied."""
+
+    question = "the place where weights are taken apart"
+    by_panels: bool
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,11 @@ def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
     )
 
 
+def low_bit_panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
+    """Returns the widths of panels of weights of few bits: a wide one, taken apart, would not stay in cache."""
+    return [c for c in panel_plans(columns, lanes) if c.decision.columns <= MOST_TAKEN_APART * lanes]
+
+
 def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Candidate[NarrowWeight]]:
     """Returns both choices for a product of *rows*, None for many, with a weight of *size* bytes: reading it, and computing."""
     many = 2 * FEWEST_ROWS if rows is None else rows
@@ -100,6 +116,21 @@ def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Can
     kept = streaming_cycles(size, target) + work * (many + tiles * TAKING_APART)
     folded = streaming_cycles(size * f32.bytes, target) + work * many
     return by_cost([Candidate(NarrowWeight(kept=False), folded), Candidate(NarrowWeight(kept=True), kept)])
+
+
+def taken_apart_plans(rows: int | None, target: Target) -> list[Candidate[TakenApart]]:
+    """Returns both choices for a product of *rows*, None for many, by the operations for each vector of weights.
+
+    A panel is stored and loaded once more; otherwise each tile of rows takes the weights apart.
+    """
+    many = 2 * FEWEST_ROWS if rows is None else rows
+    tiles = -(-many // (target.isa.vector_registers // 2))
+    return by_cost(
+        [
+            Candidate(TakenApart(by_panels=False), float(tiles * TAKING_APART)),
+            Candidate(TakenApart(by_panels=True), float(TAKING_APART + 2)),
+        ]
+    )
 
 
 def grouped_plans(

@@ -42,13 +42,27 @@ def matmul_bits(a: Tensor, q: Tensor, scale: Tensor, zero: Tensor | None = None,
 
 @operator("matmul_bits_packed")
 def matmul_bits_packed(
-    a: Tensor, p: Tensor, scale: Tensor, zero: Tensor | None = None, *, bits: int, columns: int
+    a: Tensor, p: Tensor, scale: Tensor, zero: Tensor | None = None, *, bits: int, columns: int, by_panels: bool = False
 ) -> Tensor:
-    """`matmul_bits` on panels of weights p [N/nr, K/size, size * bits / 8, nr]; scale and zero are [N/nr, K/size, nr]."""
+    """`matmul_bits` on panels of weights p [N/nr, K/size, size * bits / 8, nr]; scale and zero are [N/nr, K/size, nr].
+
+    Weights are taken apart where they are multiplied, or *by_panels*: a whole panel before it is multiplied by all rows.
+    """
     size = _block_size(a, p, bits, p.shape[1], p.shape[2])
     block, each = p.shape[-1], BYTE // bits
     kb, b, field = reduce_axis(p.shape[1], "kb"), reduce_axis(p.shape[2], "b"), reduce_axis(each, "field")
-    has_rows = a.rank > 1
+    kk, has_rows = reduce_axis(size, "kk"), a.rank > 1
+
+    def weight(o: Expr, k0: Expr, k1: Expr, j: Expr) -> Expr:
+        whole = _field(p[o, k0, k1 // each, j], k1 % each, bits)
+        return _weight(whole, scale[o, k0, j], None if zero is None else zero[o, k0, j], bits)
+
+    panels = compute((*p.shape[:2], size, block), weight, "panel")
+
+    def on_panels(*i: Expr) -> object:
+        *lead, o, j = i
+        left = a[(*(lead if has_rows else ()), kb * size + kk)]
+        return sum_(cast(left, f32) * panels[o, kb, kk, j], [kb, kk])
 
     def contraction(*i: Expr) -> object:
         *lead, o, j = i
@@ -58,7 +72,7 @@ def matmul_bits_packed(
         return sum_(cast(left, f32) * weight, [kb, b, field])
 
     rows = a.shape[:-1] if has_rows else sized(1)
-    made = compute((*rows, p.shape[0], block), contraction, "matmul_bits_packed")
+    made = compute((*rows, p.shape[0], block), on_panels if by_panels else contraction, "matmul_bits_packed")
 
     def unpacked(*i: Expr) -> Expr:
         lead = i[:-1] if has_rows else (index(0),)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from weft.cost import Panel, Planner, panel_plans, subject_of
+from weft.cost import Panel, Planner, TakenApart, low_bit_panel_plans, subject_of, taken_apart_plans
 from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.passes.quantized.quantized_patterns import product_rows
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 
@@ -30,10 +31,12 @@ def pack_low_bits(graph: Graph, planner: Planner) -> Graph:
         a, q, *rest = inputs
         assert q is not None  # it is a constant
         columns = q.static_shape[0] if q.static_shape else 1
-        plans = partial(panel_plans, columns)
+        plans = partial(low_bit_panel_plans, columns)
         block = planner.decide(subject_of(q.name), Panel, lambda m: plans(m.lanes(f32.bits))).columns
+        rows = product_rows(node)
+        apart = planner.decide(subject_of(node.output.name), TakenApart, lambda m: taken_apart_plans(rows, m))
         operands = [a, *[None if v is None else in_panels(new, v, block) for v in (q, *rest)]]
-        attributes = {"bits": node.attribute("bits"), "columns": columns}
+        attributes = {"bits": node.attribute("bits"), "columns": columns, "by_panels": apart.by_panels}
         return [new.add("matmul_bits_packed", operands, source=node.source, name=node.output.name, **attributes)]
 
     return rewrite_graph(graph, rewrite)

@@ -15,9 +15,8 @@ import numpy as np
 
 from weft.cost import NarrowWeight, Planner, narrow_weight_plans, subject_of
 from weft.graph.core.graph import Array, Constant, Graph, Node, Value
-from weft.graph.passes.quantized.quantized_patterns import Dequantized, dequantized, is_known
+from weft.graph.passes.quantized.quantized_patterns import Dequantized, dequantized, is_known, product_rows
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
-from weft.ir import Const
 from weft.support.dtypes import f32, i8, u8
 
 
@@ -30,7 +29,7 @@ def place_weight_dequantization(graph: Graph, planner: Planner) -> Graph:
             return None
         form = _as_product(node, inputs, found)
         if form is not None:
-            rows, q = _rows(node), found.integers.q
+            rows, q = product_rows(node), found.integers.q
             size = prod(q.static_shape or (1,))
             plans = narrow_weight_plans
             decided = planner.decide(subject_of(node.output.name), NarrowWeight, lambda m: plans(rows, size, m))
@@ -94,9 +93,3 @@ def _product(new: Graph, node: Node, inputs: Inputs, form: tuple[Array, Array, A
     last = node.output.name if bias is None else ""
     made = new.add("matmul_bits", operands, bits=u8.bits, source=node.source, name=last)
     return made if bias is None else new.add("add", [made, bias], source=node.source, name=node.output.name)
-
-
-def _rows(node: Node) -> int | None:
-    """Returns the rows of a product; None for an unknown number."""
-    sizes = [int(s.value) for s in node.output.shape[:-1] if isinstance(s, Const)]
-    return prod(sizes) if len(sizes) == node.output.rank - 1 else None

@@ -8,8 +8,10 @@ quantized      cast(clip(add(round(div(x, scale)), zero), low, high), u8 or i8),
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
-from weft.graph.core.graph import Constant, Deferred, Graph, Parameter, Value
+from weft.graph.core.graph import Constant, Deferred, Graph, Node, Parameter, Value
+from weft.ir import Const
 from weft.support.dtypes import DType, f32, i8, i32, u8
 
 BYTES = (u8, i8)
@@ -96,3 +98,9 @@ def dequantize(new: Graph, q: Value, like: Dequantized, source: str) -> Value:
     zero = like.integers.zero
     whole = wide if zero is None else new.add("sub", [wide, zero], source=source)
     return new.add("mul", [new.add("cast", [whole], dtype=f32, source=source), like.scale], source=source)
+
+
+def product_rows(node: Node) -> int | None:
+    """Returns the rows of a product; None for an unknown number."""
+    sizes = [int(s.value) for s in node.output.shape[:-1] if isinstance(s, Const)]
+    return prod(sizes) if len(sizes) == node.output.rank - 1 else None

@@ -37,6 +37,7 @@ from weft.schedule.rules.block_facts import (
     spatial_axes,
     uses_axis,
 )
+from weft.schedule.rules.cpu.contractions.computed_panel import panel_producer, place_panel
 from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -95,6 +96,9 @@ def tile_nest(
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
+    panel = panel_producer(s, ref) if share else None
+    around_panel = [] if panel is None else place_panel(s, panel, ref, whole, lanes)
+    whole = around_panel or whole
     if share:
         parallelize(s, ref, whole, p)
     prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
@@ -103,7 +107,7 @@ def tile_nest(
     if columns is not None:
         s.tensorize(columns, instruction)
     copies = set() if skipped is None else skip_padding(s, ref, skipped)
-    return {ref, finish, *copies}
+    return {ref, finish, *copies, *([panel] if panel is not None and around_panel else [])}
 
 
 def _split_in_tiles(
