@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/low_precision.py                     all models
     .venv/bin/python benchmarks/low_precision.py qdq mlp_dynamic     those whose names contain one of these
+    .venv/bin/python benchmarks/low_precision.py --instructions      a product of bytes by each instruction of the machine
 
 The models are networks of this benchmark, quantised by `onnxruntime.quantization` with random calibration data, or built here.
 Both engines run in turns in this process with one thread; times are of the processor.
@@ -34,6 +35,12 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 import weft
 from weft.cli.demo_models import resnet18
 from weft.cli.onnx_builder import GraphBuilder, conv, gemm, linear
+from weft.driver.function import NativeFunction
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.support.dtypes import DType, f32, i8, u8
+from weft.targets import Target, cpu
+from weft.te import placeholder, to_program
 
 TURN = 0.02
 """Seconds of processor time that a turn takes at least."""
@@ -165,15 +172,15 @@ def _through_files(model: onnx.ModelProto, quantise: Callable[[str, str, onnx.Mo
 
 STATIC = {"activation_type": QuantType.QUInt8, "quant_format": QuantFormat.QDQ}
 SIGNED = {"activation_type": QuantType.QInt8, "quant_format": QuantFormat.QDQ, "per_channel": True}
-OPERATORS = {"activation_type": QuantType.QUInt8, "quant_format": QuantFormat.QOperator}
+AS_OPERATORS = {"activation_type": QuantType.QUInt8, "quant_format": QuantFormat.QOperator}
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "resnet18_qdq_u8s8": partial(static, resnet18, **STATIC),
     "resnet18_qdq_s8s8_per_channel": partial(static, resnet18, **SIGNED),
-    "resnet18_qoperator": partial(static, resnet18, **OPERATORS),
+    "resnet18_qoperator": partial(static, resnet18, **AS_OPERATORS),
     "resnet18_fp16": partial(half, resnet18),
     "mobilenet_qdq_u8s8": partial(static, mobilenet, **STATIC),
     "mobilenet_qdq_s8s8_per_channel": partial(static, mobilenet, **SIGNED),
-    "mobilenet_qoperator": partial(static, mobilenet, **OPERATORS),
+    "mobilenet_qoperator": partial(static, mobilenet, **AS_OPERATORS),
     "mlp_dynamic": partial(dynamic, mlp),
     "bert_dynamic": partial(dynamic, encoder),
     "bert_qdq_u8s8": partial(static, partial(encoder, 2), **STATIC),
@@ -224,6 +231,38 @@ def compare(name: str, rounds: int) -> None:
     )
 
 
+def instructions(size: int = 256) -> None:
+    """The rate of a product of bytes by each kind of dot product, beside that of float32 in the same vectors."""
+    for name, level, without in (
+        ("AVX-512 VNNI", "avx512", ""),
+        ("AVX-512, pairs", "avx512", "+avx512vnni"),
+        ("AVX-VNNI", "avx2", ""),
+        ("AVX2, pairs", "avx2", "+avxvnni"),
+    ):
+        target = cpu(level)
+        target = target.having(features=tuple([f for f in target.isa.features if f != without]))
+        block = target.lanes(32) * (4 if level == "avx512" else 2)
+        rates = [
+            _rate("matmul_grouped", size, block, target, (u8, i8), 4),
+            _rate("matmul_packed", size, block, target, (f32, f32)),
+        ]
+        print(f"{name:16} {rates[0]:6.0f} x 10^9 operations a second, float32 {rates[1]:6.0f}")
+
+
+def _rate(op: str, size: int, block: int, target: Target, types: tuple[DType, DType], group: int = 0) -> float:
+    a = placeholder((size, size), types[0], "a")
+    shape = (size // block, size // group, block, group) if group else (size // block, size, block)
+    b = placeholder(shape, types[1], "b")
+    (y,) = OPERATORS[op]([a, b], {"columns": size})
+    function = NativeFunction(schedule_program(to_program([a, b], [y], "product"), target).program, target)
+    given = [
+        np.ones((size, size), types[0].numpy),
+        np.ones(shape, types[1].numpy),
+        np.zeros((size, size), y.dtype.numpy),
+    ]
+    return max(2 * size**3 / function.time(*given, repeats=5) / 1e9 for _ in range(5))
+
+
 def seconds(run: Callable[[], Any]) -> float:
     """The processor time of one call, of as many as fill a turn."""
     begin, calls = process_time(), 0
@@ -237,7 +276,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names of models")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--instructions", action="store_true", help="a product of bytes by each instruction instead")
     options = parser.parse_args()
+    if options.instructions:
+        instructions()
+        return
     for name in MODELS:
         if not options.names or any(part in name for part in options.names):
             compare(name, options.rounds)
