@@ -224,7 +224,8 @@ def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
     moved = map_tensors("softmax_shift", lambda e, m: e - m, x, top)
     exps = map_tensors("softmax_exp", lambda e: apply("exp", e), moved)
     total = reduce_over(exps, d, True, sum_, "softmax_sum")
-    return map_tensors("log_softmax", lambda e, s: e - apply("log", s), moved, total)
+    logs = map_tensors("softmax_log", lambda s: apply("log", s), total)
+    return map_tensors("log_softmax", lambda e, s: e - s, moved, logs)
 
 
 @operator("hardmax")

@@ -35,3 +35,19 @@ def test_dimensions_of_one_do_not_keep_a_pass_from_being_flat() -> None:
     x = placeholder((40, 1, 30), f32, "x")
     s = schedule_program(to_program([x], OPERATORS["relu"]([x], {})), TARGET)
     assert "i0_i1_i2" in str(s)
+
+
+def blocks_of_sum(name: str, **attributes: object) -> list[str]:
+    """Returns the blocks of a sum of what an operator makes."""
+    x = placeholder((8, 64), f32, "x")
+    (y,) = OPERATORS[name]([x], attributes)
+    (z,) = OPERATORS["reduce_sum"]([y], {"axes": (1,)})
+    return [b.name for b in schedule_program(to_program([x], [z]), TARGET).blocks()]
+
+
+def test_what_a_sum_reads_once_is_computed_there() -> None:
+    assert "exp" not in blocks_of_sum("exp")
+
+
+def test_a_padding_is_not_part_of_the_loop_that_sums_it() -> None:
+    assert "pad" in blocks_of_sum("pad", pads=(0, 3, 0, 5))

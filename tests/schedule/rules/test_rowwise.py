@@ -17,6 +17,7 @@ from tests.support.sampling import tried
 from weft import te
 from weft.codegen.interp import run
 from weft.cost import Accumulators, accumulator_plans, cheapest
+from weft.driver.function import build_function
 from weft.ir import ONE, Ramp, Var
 from weft.loop import For, LoopKind, Program, Store, loads, statements, verify
 from weft.lower import lower
@@ -24,7 +25,7 @@ from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.cursors.tree import block_path, loops_on
 from weft.support.dtypes import f32
-from weft.targets import cpu
+from weft.targets import cpu, parse_target
 
 Array = npt.NDArray[Any]
 Oracle = Callable[..., Array]
@@ -204,3 +205,13 @@ def test_reductions_beside_contractions_are_in_lanes_too() -> None:
 def test_vectors_are_as_many_as_hide_latency_without_idle_lanes(extent: int, vectors: int) -> None:
     found = cheapest(list(accumulator_plans(extent, 16, cpu("avx512"))))
     assert found.decision == Accumulators(vectors)
+
+
+def test_the_axis_that_vectors_run_along_is_no_row() -> None:
+    """Two reductions of columns share all of their axes with the result."""
+    x = te.placeholder((61, 1337), f32, "x")
+    (y,) = OPERATORS["reduce_log_sum_exp"]([x], {"axes": (0,)})
+    s = schedule_program(te.to_program([x], [y]), parse_target("cpu"))
+    v, found = np.random.default_rng(0).standard_normal((61, 1337)).astype(np.float32), np.empty((1, 1337), np.float32)
+    build_function(s.program)(v, found)
+    np.testing.assert_allclose(found, np.log(np.exp(v).sum(0, keepdims=True)), rtol=1e-5)

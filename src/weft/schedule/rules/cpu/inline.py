@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
-from weft.ir import Const, Select, free_vars, reads_memory
+from weft.ir import Const, Expr, Mul, Node, Select, Var, free_vars, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
@@ -46,9 +46,28 @@ def _repeats_no_work(block: Block, users: list[Block]) -> bool:
         return True
     if isinstance(value, Load) and (reads_once or not any(map(reads_memory, value.indices))):
         return True
-    if any(is_reduction(u) for u in users):
+    if len(users) != 1 or not reads_once or elements(users[0].axes) > elements(block.axes):
         return False
-    return len(users) == 1 and reads_once and elements(users[0].axes) <= elements(block.axes)
+    return not is_reduction(users[0]) or _is_sum_of_values(users[0], value)
+
+
+def _is_sum_of_values(user: Block, value: Expr) -> bool:
+    """Tells whether a reduction may compute the *value* that it combines: it is no contraction, whose factors are loads, and
+    *value* is not chosen by where it is, as a padding is.
+    """
+    multiplies = any(isinstance(n, Mul) for n in post_order(user.body))
+    return not multiplies and not any(isinstance(n, Select) and _is_of_place(n.cond) for n in post_order(value))
+
+
+def _is_of_place(condition: Expr) -> bool:
+    """Tells whether a condition compares indices, and not only elements."""
+    stack: list[Node] = [condition]
+    while stack:
+        n = stack.pop()
+        if isinstance(n, Var):
+            return True
+        stack += () if isinstance(n, Load) else n.children()
+    return False
 
 
 def _reads_once(user: Block, made: Buffer) -> bool:
