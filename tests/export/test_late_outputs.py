@@ -13,6 +13,7 @@ from tests.driver.host.ways import F32, I64, model
 from tests.export.conftest import EXAMPLE, HERE, NATIVE, RT, SANITIZERS, STRICT, Library, build
 
 import weft
+from weft.driver.export.linkable import export_folder
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +55,29 @@ def test_in_the_example(nonzero: Path, library: Library, tmp_path: Path) -> None
     done = subprocess.run([program, nonzero], input=x.tobytes(), capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stdout == np.array(np.nonzero(x)).tobytes()
+
+
+def test_in_the_header_of_a_linked_model(tmp_path: Path) -> None:
+    """A late output is a tensor with room for its sizes."""
+    proto = model([make_node("NonZero", ["x"], ["y"])], [("x", F32, [2, 3])], [("y", I64, [2, None])])
+    folder = tmp_path / "nonzero"
+    export_folder(weft.compile(proto).package, folder)
+    (tmp_path / "main.c").write_text(
+        """#include "model.h"
+int main(void) {
+  float x[6] = {1, 0, 2, 0, 0, 3};
+  int64_t shape[2];
+  weft_tensor y = {NULL, shape, 2, WEFT_I64};
+  weft_model *model;
+  if (nonzero_load(NULL, &model, NULL) != WEFT_OK) return 1;
+  weft_ctx *ctx = weft_acquire(model);
+  if (nonzero_run(ctx, x, &y) != WEFT_OK || shape[0] != 2 || shape[1] != 3 || ((int64_t *)y.data)[5] != 2) return 2;
+  weft_release(ctx);
+  weft_model_free(model);
+  return 0;
+}
+"""
+    )
+    parts = [tmp_path / "main.c", folder / "model.o", *sorted((folder / "weft").glob("*.c"))]
+    program = build("gcc", tmp_path / "main", "-std=c99", *STRICT, f"-I{folder}", f"-I{folder / 'weft'}", *parts)
+    assert subprocess.run([program], check=False).returncode == 0

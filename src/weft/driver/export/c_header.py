@@ -39,6 +39,12 @@ _TAKEN: Final = (
 _KEYWORDS: Final = frozenset(_TAKEN.split(" "))
 
 
+_LATE: Final = (
+    " A weft_tensor has room for the sizes of an output that only the\n"
+    " * call knows: it leaves them there, and where the elements are, in memory of the context (weft_on_output in weft.h)."
+)
+
+
 def c_name(text: str, taken: set[str] | None = None) -> str:
     """Returns a C identifier like *text*, none of *taken*, to which it is added."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII) or "x"
@@ -103,33 +109,44 @@ def _row(spec: TensorSpec) -> str:
 
 
 def _call(package: Package, name: str) -> str:
-    """Returns a function that calls the model: dynamic dimensions, inputs, outputs, in order."""
+    """Returns a function that calls the model: dynamic dimensions, inputs, outputs, in order.
+
+    For a late output it takes a `weft_tensor` with room for the sizes, in which it leaves them, and where the elements are.
+    """
     taken: set[str] = set()
     sizes = {d: c_name(d, taken) for s in package.inputs for d in s.shape if isinstance(d, str)}
     ins = [c_name(s.name, taken) for s in package.inputs]
     outs = [c_name(s.name, taken) for s in package.outputs]
     params = [f"int64_t {n}" for n in sizes.values()]
     params += [f"const {C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
-    params += [f"{C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.outputs, outs, strict=True)]
+    made = list(zip(package.outputs, outs, strict=True))
+    late = [(k, n) for k, (s, n) in enumerate(made) if s.late]
+    params += [f"{'weft_tensor' if s.late else C_TYPES[s.dtype.name]} *{n}" for s, n in made]
     lines = [
         "/* Calls the model: dynamic dimensions, inputs, outputs of the shapes that the names say. Returns a weft_status,",
-        " * which weft_explain puts into words. */",
+        f" * which weft_explain puts into words.{_LATE if late else ''} */",
         f"static inline int32_t {name}_run(weft_ctx *ctx, {', '.join(params)}) {{",
     ]
     for s, n in zip(package.inputs, ins, strict=True):
         shape = ", ".join(sizes[d] if isinstance(d, str) else str(d) for d in s.shape)
         lines.append(f"  int64_t {n}_shape[] = {{{shape or '0'}}};")
-    lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in zip(package.outputs, outs, strict=True)]
+    lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in made if not s.late]
     lines += [_tensors("in", package.inputs, ins), _tensors("out", package.outputs, outs)]
     lines += ["  int32_t status = weft_plan(ctx, in, out);"]
-    lines += ["  return status != WEFT_OK ? status : weft_run(ctx, in, out);", "}", ""]
+    if late:
+        lines += ["  if (status == WEFT_OK) status = weft_run(ctx, in, out);"]
+        lines += [f"  {n}->data = out[{k}].data;" for k, n in late]
+        lines += ["  return status;", "}", ""]
+    else:
+        lines += ["  return status != WEFT_OK ? status : weft_run(ctx, in, out);", "}", ""]
     return "\n".join(lines)
 
 
 def _tensors(array: str, specs: Sequence[TensorSpec], names: Sequence[str]) -> str:
     """Returns the declaration of the *array* of tensors, at least one, with the data and the shapes that *names* have."""
-    rows = ", ".join(
-        f"{{(void *)(uintptr_t){n}, {n}_shape, {len(s.shape)}, {s.dtype.code}}}"
+    places = [
+        f"NULL, {n}->shape" if s.late else f"(void *)(uintptr_t){n}, {n}_shape"
         for s, n in zip(specs, names, strict=True)
-    )
+    ]
+    rows = ", ".join(f"{{{place}, {len(s.shape)}, {s.dtype.code}}}" for s, place in zip(specs, places, strict=True))
     return f"  weft_tensor {array}[] = {{{rows or '{NULL, NULL, 0, 0}'}}};"

@@ -50,6 +50,11 @@ def check_package(package: Package, path: Path) -> None:
         )
     if package.denormals == "flush":
         raise InputError("C source can't flush denormals", hint="let the program around it set the processor's mode")
+    if "ctx->keep(" in package.source or "ctx->output(" in package.source:
+        raise InputError(
+            f"C source has memory of fixed size, and {path.stem} has memory whose size only a run tells",
+            hint="write an object and a header instead, such as -o FOLDER/",
+        )
     dynamic = sorted({d for s in (*package.inputs, *package.outputs) for d in s.shape if isinstance(d, str)})
     if dynamic or package.arena is None:
         raise InputError(
