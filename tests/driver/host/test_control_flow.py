@@ -263,3 +263,44 @@ def test_states_whose_rank_changes_are_refused() -> None:
     )
     with pytest.raises(UnknownValues, match="type and rank must stay"):
         build(proto)
+
+
+def test_a_state_that_begins_with_nothing() -> None:
+    """As exporters write lists: kernels of the first iteration are those for a size of zero."""
+    made = body([node("Concat", ["s", "x"], ["t"], axis=0)], [("s", F32, [None, 3])], [("t", F32, [None, 3])])
+    ways = Ways(
+        model(
+            [node("Loop", ["m", "yes", "none"], ["y"], body=made)],
+            [("x", F32, [2, 3]), ("m", I64, [])],
+            [("y", F32, [None, 3])],
+            {"yes": np.array(True), "none": np.zeros((0, 3), np.float32)},
+        )
+    )
+    ways.check(*[{"x": X, "m": np.array(m)} for m in (3, 0)], wanted=[[np.tile(X, (m, 1))] for m in (3, 0)])
+
+
+def test_greedy_decoding() -> None:
+    """A loop that appends the likeliest word, until that is the last word or there are enough."""
+    nodes = [
+        node("Gather", ["w", "last"], ["row"], axis=0),
+        node("ArgMax", ["row"], ["next"], axis=1, keepdims=1),
+        node("Concat", ["ids", "next"], ["more"], axis=1),
+        node("Equal", ["next", "end"], ["ends"]),
+        node("Not", ["ends"], ["goes"]),
+        node("Squeeze", ["goes"], ["go_on"]),
+        node("Reshape", ["next", "one"], ["word"]),
+    ]
+    made = body(
+        nodes, [("ids", I64, [1, None]), ("last", I64, [1])], [("more", I64, [1, None]), ("word", I64, [1])], "go_on"
+    )
+    ways = Ways(
+        model(
+            [node("Loop", ["m", "yes", "ids0", "last0"], ["ids", "word"], body=made)],
+            [("w", F32, [5, 5]), ("ids0", I64, [1, "t"]), ("last0", I64, [1]), ("m", I64, [])],
+            [("ids", I64, [1, None])],
+            {"yes": np.array(True), "end": np.array([[4]]), "one": np.array([1])},
+        )
+    )
+    feed = {"w": np.eye(5, dtype=np.float32)[[1, 2, 3, 4, 0]], "ids0": np.array([[7, 0]]), "last0": np.array([0])}
+    feeds = [{**feed, "m": np.array(m)} for m in (100, 2)]
+    ways.check(*feeds, wanted=[[np.array([[7, 0, 1, 2, 3, 4]])], [np.array([[7, 0, 1, 2]])]])
