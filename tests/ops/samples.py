@@ -174,6 +174,7 @@ def _movements() -> dict[str, list[Sample]]:
         "gather_nd": ([x, np.array([[1, 2], [3, 0]])], {}),
         "pad": ([x], {"pads": (1, 0, 0, 2), "value": 0.1}),
         "tile": ([x], {"repeats": (2, 1)}),
+        "repeat": ([x], {"axis": 1, "times": 3}),
         "full": ([], {"shape": (3,), "value": 2.5, "dtype": f32}),
         "one_hot": ([at, numbers(2)], {"depth": 4}),
         "range": ([], {"start": 2, "size": 4, "step": 3}),

@@ -24,6 +24,7 @@ from weft.lower.loops.hoist_invariants import hoist_invariants
 from weft.lower.loops.inject_prefetches import inject_prefetches
 from weft.lower.loops.outline_tasks import outline_tasks
 from weft.lower.loops.partition_loops import partition_loops
+from weft.lower.loops.shuffle_repeated_loads import shuffle_repeated_loads
 from weft.lower.loops.specialize_remainders import specialize_remainders
 from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
@@ -73,6 +74,8 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("vectorize", vectorize),
     # sums of ramps become ramps, and masks are decided
     Pass("simplify_vectors", alone(simplify_program), optional=True),
+    # full vectors are apart from those under masks, and indices are sums of ramps
+    Pass("shuffle_repeated_loads", alone(shuffle_repeated_loads), optional=True),
     # needs the final masks of all accesses to a buffer
     Pass("unmask_register_stores", alone(unmask_register_stores), optional=True),
     # the stores and buffers that all cuts and hoists left unused

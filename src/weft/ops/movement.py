@@ -69,6 +69,16 @@ def expand(x: Tensor, *, shape: tuple[ExprLike, ...]) -> Tensor:
     return compute(target, lambda *i: at_broadcast(x, i, target), "expand", dtype=x.dtype)
 
 
+@operator("repeat")
+def repeat(x: Tensor, *, axis: int, times: int) -> Tensor:
+    """Each element of *x* along *axis* *times* times, one after another."""
+    d = normalize_axis(axis, x.rank)
+    if times < 1:
+        raise TypeMismatch(f"repeat: {times} times", hint="once or more")
+    shape = (*x.shape[:d], simplify_size(x.shape[d] * times), *x.shape[d + 1 :])
+    return compute(shape, lambda *i: x[(*i[:d], i[d] // times, *i[d + 1 :])], "repeat", dtype=x.dtype)
+
+
 @operator("concat", fold=Fold(lambda *arrays, axis: np.concatenate(arrays, axis)))
 def concat(*xs: Tensor, axis: int) -> Tensor:
     """The tensors one after another along *axis*."""

@@ -54,7 +54,7 @@ def resample_axis(
         return x
     times = _repeats(old, new, how)
     if times is not None:
-        return _repeated(b, x, d, times)
+        return b.add("repeat", x, axis=d, times=times)
     if not isinstance(old, Const) or not isinstance(new, Const):
         return _resized(b, x, d, new, how)
     if not old.value:
@@ -111,11 +111,3 @@ def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
     if at is None:
         return None
     return k if np.array_equal(nearest_of(probe, at, how.nearest), np.arange(4 * k) // k) else None
-
-
-def _repeated(b: Builder, x: Operand, d: int, times: int) -> Operand:
-    """Repeats each element of dimension *d* *times* times."""
-    shape = list(x.shape)
-    tall = b.reshape(x, [*shape[: d + 1], 1, *shape[d + 1 :]])
-    wide = b.add("expand", tall, shape=(*shape[: d + 1], times, *shape[d + 1 :]))
-    return b.reshape(wide, [*shape[:d], shape[d] * times, *shape[d + 1 :]])
