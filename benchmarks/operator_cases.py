@@ -214,6 +214,13 @@ plain("ReduceLogSum", lambda s: [u(*ROWS[s]), i64((1, 1, 0)[s])], "b")
 plain("ArgMax ArgMin Softmax LogSoftmax Hardmax", lambda s: [f(*ROWS[s])], axis=lambda s: (1, 1, 0)[s])
 plain("CumSum CumProd", lambda s: [f(*((256,), (10**6,), (61, 1337))[s]), np.int64(0)], "b")
 plain("TopK", lambda s: [f(*((64,), (8, 50257), (61, 1337))[s]), i64((5, 50, 700)[s])], "b", outputs=2)
+plain("Unique", lambda s: [np.round(f((64, 10**5, 1337)[s]) * 100)])
+BOXES: Final = ((1, 1, 16), (1, 4, 1000), (2, 3, 97))
+plain(
+    "NonMaxSuppression",
+    lambda s: [u(BOXES[s][0], BOXES[s][2], 4), u(*BOXES[s]), i64(20), np.float32([0.5]), np.float32([0.1])],
+    "cde",
+)
 plain("Reshape", lambda s: [f(*ROWS[s]), i64(-1)], "b")
 plain("Flatten", lambda s: [f(*IMAGES[s])])
 plain("Squeeze", lambda s: [f(1, *ROWS[s]), i64(0)], "b")

@@ -98,9 +98,9 @@ def loading(content: bytes | None = None) -> Callable[[Path], object]:
     return fail
 
 
-def resize_by_input(_: Path) -> object:
-    nodes = [node("Reshape", "x s", "y", "/reshape")]
-    model = graph(nodes, [("x", [6]), ("s", [2])])
+def axes_by_input(_: Path) -> object:
+    nodes = [node("Squeeze", "x axes", "y", "/squeeze")]
+    model = graph(nodes, [("x", [6, 1]), ("axes", [1])])
     model.graph.input[1].type.tensor_type.elem_type = 7  # int64
     return weft.compile(model)
 
@@ -182,7 +182,7 @@ CASES: tuple[Case, ...] = (
     *of_models(),
     Case("what is no model", weft.ModelError, lambda _: weft.compile(42)),
     Case("a size for a dimension that there is not", weft.ModelError, compiling(shapes={"bach": 2})),
-    Case("a shape that an input decides", UnknownValues, resize_by_input),
+    Case("a shape that an input decides", UnknownValues, axes_by_input),
     Case("an optimization level that there is not", weft.InputError, compiling(opt_level=4)),
     Case("records that are no path", weft.InputError, compiling(records=3)),
     Case("a precision that there is not", weft.InputError, compiling(precision="fp16")),

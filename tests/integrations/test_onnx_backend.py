@@ -7,6 +7,7 @@ import re
 import unittest
 import warnings
 from functools import cache
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -157,17 +158,28 @@ def test_by_the_official_runner(kind: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def reshaped() -> ModelProto:
-    """``y`` is ``x`` in the shape that the input ``n`` says."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["k"])
-    n = helper.make_tensor_value_info("n", TensorProto.INT64, [2])
+def of_two(op: str, *dims: str) -> ModelProto:
+    """``y`` is ``x`` of sizes *dims* by an operator that the input ``n`` tells a shape, or axes."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)
+    n = helper.make_tensor_value_info("n", TensorProto.INT64, ["m"])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph([helper.make_node("Reshape", ["x", "n"], ["y"])], "reshaped", [x, n], [y])
+    graph = helper.make_graph([helper.make_node(op, ["x", "n"], ["y"])], op, [x, n], [y])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def test_values_that_decide_shapes_are_compiled_for() -> None:
-    rep: Any = weft.backend.prepare(reshaped())
+def test_shapes_that_are_given_are_not_compiled_for() -> None:
+    model = of_two("Reshape", "k")
+    n = helper.make_tensor_value_info("n", TensorProto.INT64, [2])
+    model.graph.input[1].CopyFrom(n)
+    rep: Any = weft.backend.prepare(model)
+    x = np.arange(12, dtype=np.float32)
+    for shape in ((3, 4), (2, 6), (3, 4)):
+        (y,) = rep.run([x, np.array(shape)])
+        np.testing.assert_array_equal(y, x.reshape(shape))
+    assert not rep._by_values
+
+
+def test_values_that_decide_axes_are_compiled_for() -> None:
     x = np.arange(12, dtype=np.float32)
     dtype, axis = TensorProto.FLOAT, np.int32(0)  # a scalar of NumPy's decides as an array of no dimensions does
     cumsum = helper.make_node("CumSum", ["x", "axis"], ["y"])
@@ -178,12 +190,14 @@ def test_values_that_decide_shapes_are_compiled_for() -> None:
     graph = helper.make_graph([cumsum], "cumsum", infos, [helper.make_tensor_value_info("y", dtype, [12])])
     sums = weft.backend.run_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), [x, axis])
     np.testing.assert_array_equal(sums[0], np.cumsum(x))
-    for shape in ((3, 4), (2, 6), (3, 4)):
-        (y,) = rep.run([x, np.array(shape)])
-        np.testing.assert_array_equal(y, x.reshape(shape))
+    rep: Any = weft.backend.prepare(of_two("ReduceSum", *"abcde"))
+    t = np.arange(96, dtype=np.float32).reshape(2, 3, 2, 4, 2)
+    for axes in ((0,), (1, 3), (0,)):
+        (y,) = rep.run([t, np.array(axes)])
+        np.testing.assert_array_equal(y, t.sum(axes, keepdims=True))
     assert len(rep._by_values) == 2
-    for k in range(1, 25):
-        assert rep.run([np.zeros(k, np.float32), np.array([k, 1])]).y.shape == (k, 1)
+    for axes in islice((c for r in (1, 2, 3) for c in combinations(range(5), r)), 20):
+        np.testing.assert_array_equal(rep.run([t, np.array(axes)])[0], t.sum(axes, keepdims=True))
     assert len(rep._by_values) == 16
 
 
@@ -235,7 +249,7 @@ def test_it_is_the_standard_interface() -> None:
 def test_what_can_not_be_compiled_is_refused_at_once() -> None:
     model = models.lstm_step()
     assert weft.backend.is_compatible(model)
-    assert weft.backend.is_compatible(reshaped())
+    assert weft.backend.is_compatible(of_two("Squeeze", "k", "l"))
     model.graph.node[0].op_type = "Nonesuch"
     assert not weft.backend.is_compatible(model)
     with pytest.raises(weft.UnsupportedOperators, match="Nonesuch"):

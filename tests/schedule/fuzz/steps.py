@@ -381,7 +381,8 @@ def _fitting(s: Schedule, b: Block) -> list[TensorIntrinsic]:
 
 def _shape(i: TensorIntrinsic) -> list[int]:
     """The columns of a dot product, and how many elements of each it takes at once."""
-    return [int(n) for n in i.name.rsplit("_", 1)[1].split("x")]
+    assert i.dot is not None
+    return [i.dot.lanes, i.dot.group]
 
 
 @step_for(4)

@@ -115,13 +115,7 @@ class _Grouping:
             zero = new.add("cast", [x.zero], dtype=x.q.dtype)
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
         sums = new.add("conv2d_integer", [x.q, weight, zero], source=node.source, **window)
-        bias = inputs[2] if len(inputs) > 2 else None
-        shift = None
-        if x.zero is not None:
-            of_filters = new.add("sum_integers", [weight], axes=(1, 2, 3), keepdims=False)
-            shift = new.add("mul", [of_filters, x.zero])
-        if bias is not None:
-            shift = new.add("neg", [bias]) if shift is None else new.add("sub", [shift, bias])
+        shift = _shift(new, weight, x.zero, inputs[2] if len(inputs) > 2 else None)
         if shift is None:
             return sums
         return new.add("sub", [sums, new.add("reshape", [shift], shape=(*shift.shape, 1, 1))], source=node.source)
@@ -216,6 +210,14 @@ def _is_below(v: Value | None, bound: int) -> bool:
     if v is None:
         return True
     return isinstance(v, Constant) and is_known(v) and bool((np.abs(v.array.astype(np.int64)) < bound).all())
+
+
+def _shift(new: Graph, weight: Value, zero: Value | None, bias: Value | None) -> Value | None:
+    """Returns for each filter the zero point's part of a convolution, less its bias; None for nothing."""
+    if zero is None:
+        return None if bias is None else new.add("neg", [bias])
+    shift = new.add("mul", [new.add("sum_integers", [weight], axes=(1, 2, 3), keepdims=False), zero])
+    return shift if bias is None else new.add("sub", [shift, bias])
 
 
 def _are_of_rows(a: Centred, b: Centred) -> bool:

@@ -7,6 +7,7 @@ A graph has the scales of blocks as frontends spread them (`graph.composites.qua
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,15 +115,23 @@ def _by_blocks(v: Value | None, shape: tuple[int, ...], depth_axis: int) -> Arra
     return np.broadcast_to(v.array.reshape(-1, 1), (columns, 1))
 
 
+def _chain(v: Value, operators: Sequence[str]) -> list[Node] | None:
+    """Returns the nodes of *operators* of which each computes the first operand of the one before, *v* first; None without."""
+    found: list[Node] = []
+    for op in operators:
+        node = v.producer
+        if node is None or node.op != op or node.inputs[0] is None:
+            return None
+        found.append(node)
+        v = node.inputs[0]
+    return found
+
+
 def _before_spreading(v: Value, shape: tuple[int, ...], axis: int) -> Array | None:
     """Returns the constant whose elements *v* repeats along *axis*, each for a block; None for any other value."""
-    chain: list[Node] = []
-    for op in ("slice", "reshape", "expand", "reshape"):
-        if v.producer is None or v.producer.op != op or v.producer.inputs[0] is None:
-            return None
-        chain.append(v.producer)
-        v = v.producer.inputs[0]
-    if not isinstance(v, Constant) or not is_known(v) or v.rank != len(shape):
+    chain = _chain(v, ("slice", "reshape", "expand", "reshape"))
+    v = v if chain is None else chain[-1].inputs[0] or v
+    if chain is None or not isinstance(v, Constant) or not is_known(v) or v.rank != len(shape):
         return None
     counts = v.extents
     size = -(-shape[axis] // counts[axis])
