@@ -6,6 +6,7 @@ import importlib
 import re
 import unittest
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
@@ -196,8 +197,9 @@ def test_values_that_decide_axes_are_compiled_for() -> None:
         (y,) = rep.run([t, np.array(axes)])
         np.testing.assert_array_equal(y, t.sum(axes, keepdims=True))
     assert len(rep._by_values) == 2
-    for axes in islice((c for r in (1, 2, 3) for c in combinations(range(5), r)), 20):
-        np.testing.assert_array_equal(rep.run([t, np.array(axes)])[0], t.sum(axes, keepdims=True))
+    sets: Iterator[tuple[int, ...]] = (c for r in (1, 2, 3) for c in combinations(range(5), r))
+    for some in islice(sets, 20):
+        np.testing.assert_array_equal(rep.run([t, np.array(some)])[0], t.sum(some, keepdims=True))
     assert len(rep._by_values) == 16
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.cost import step_along
-from weft.loop import Load
+from weft.ir import Select, Var
+from weft.loop import Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.access_region import at_loops
@@ -22,15 +23,21 @@ from weft.schedule.schedule import Schedule
 
 
 def panel_producer(s: Schedule, ref: BlockRef) -> BlockRef | None:
-    """Returns the element-wise block that computes the right factor of a sum of products for it alone; None if none does."""
+    """Returns the element-wise block that computes the right factor of a sum of products for it alone; None if none does.
+
+    A padding moves elements, of which windows share some: it is none.
+    """
     block = block_of(s, ref)
     found = contraction_of(block)
-    if found is None or alloc_of(s.function.body, found.right.buffer) is None:
+    if found is None or not all(isinstance(i, Var) for i in found.right.indices):
+        return None
+    if alloc_of(s.function.body, found.right.buffer) is None:
         return None
     makers = writers(s.function, found.right.buffer)
     if len(makers) != 1 or is_reduction(makers[0]) or sole_reader(s.function, makers[0]) is not block:
         return None
-    return BlockRef(makers[0].name)
+    moves = isinstance(makers[0].body, Store) and isinstance(makers[0].body.value, Load | Select)
+    return None if moves else BlockRef(makers[0].name)
 
 
 def place_panel(s: Schedule, producer: BlockRef, ref: BlockRef, outer: Sequence[LoopRef], lanes: int) -> list[LoopRef]:
