@@ -16,7 +16,7 @@ from weft.te import Tensor, placeholder, to_program
 def scheduled(op: str, shape: tuple[int, ...], **attributes: object) -> tuple[Schedule, Tensor]:
     x = placeholder(shape, f32, "x")
     (y,) = OPERATORS[op]([x], attributes)
-    return schedule_program(to_program([x], [y]), cpu()), y
+    return schedule_program(to_program([x], [y]), cpu(cores=1)), y
 
 
 def test_a_condition_on_the_place_keeps_rows_that_are_no_multiple_of_vectors() -> None:
