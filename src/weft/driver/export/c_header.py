@@ -117,11 +117,11 @@ def _call(package: Package, name: str) -> str:
     sizes = {d: c_name(d, taken) for s in package.inputs for d in s.shape if isinstance(d, str)}
     ins = [c_name(s.name, taken) for s in package.inputs]
     outs = [c_name(s.name, taken) for s in package.outputs]
-    params = [f"int64_t {n}" for n in sizes.values()]
-    params += [f"const {C_TYPES[s.dtype.name]} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
     made = list(zip(package.outputs, outs, strict=True))
     late = [(k, n) for k, (s, n) in enumerate(made) if s.late]
-    params += [f"{'weft_tensor' if s.late else C_TYPES[s.dtype.name]} *{n}" for s, n in made]
+    params = [f"int64_t {n}" for n in sizes.values()]
+    params += [f"const {_type(s)} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
+    params += [f"{_type(s)} *{n}" for s, n in made]
     lines = [
         "/* Calls the model: dynamic dimensions, inputs, outputs of the shapes that the names say. Returns a weft_status,",
         f" * which weft_explain puts into words.{_LATE if late else ''} */",
@@ -133,13 +133,21 @@ def _call(package: Package, name: str) -> str:
     lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in made if not s.late]
     lines += [_tensors("in", package.inputs, ins), _tensors("out", package.outputs, outs)]
     lines += ["  int32_t status = weft_plan(ctx, in, out);"]
-    if late:
-        lines += ["  if (status == WEFT_OK) status = weft_run(ctx, in, out);"]
-        lines += [f"  {n}->data = out[{k}].data;" for k, n in late]
-        lines += ["  return status;", "}", ""]
-    else:
-        lines += ["  return status != WEFT_OK ? status : weft_run(ctx, in, out);", "}", ""]
+    lines += _calling(late)
     return "\n".join(lines)
+
+
+def _type(spec: TensorSpec) -> str:
+    """Returns what the elements of a tensor are in C; a late output is a tensor."""
+    return "weft_tensor" if spec.late else C_TYPES[spec.dtype.name]
+
+
+def _calling(late: Sequence[tuple[int, str]]) -> list[str]:
+    """Returns the lines that run a model that is planned; *late* are the numbers and the names of late outputs."""
+    if not late:
+        return ["  return status != WEFT_OK ? status : weft_run(ctx, in, out);", "}", ""]
+    told = [f"  {n}->data = out[{k}].data;" for k, n in late]
+    return ["  if (status == WEFT_OK) status = weft_run(ctx, in, out);", *told, "  return status;", "}", ""]
 
 
 def _tensors(array: str, specs: Sequence[TensorSpec], names: Sequence[str]) -> str:
