@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from weft.driver.function import build_function
+from weft.ir import Expr
 from weft.ops import OPERATORS
 from weft.schedule import Schedule, schedule_program
 from weft.support.dtypes import f32
 from weft.targets import cpu, parse_target
-from weft.te import Tensor, placeholder, to_program
+from weft.te import Tensor, compute, placeholder, to_program
 
 
 def scheduled(op: str, shape: tuple[int, ...], **attributes: object) -> tuple[Schedule, Tensor]:
@@ -33,3 +34,16 @@ def test_vectors_do_not_cross_the_end_of_a_period(period: int, splits: bool) -> 
     found = np.empty((10, 6 * period), np.float32)
     build_function(schedule_program(to_program([y.op.inputs[0]], [y]), parse_target("cpu")).program)(x, found)
     np.testing.assert_array_equal(found, np.tile(x, (2, 6)))
+
+
+def test_a_value_of_shared_operands_is_looked_through_once() -> None:
+    x = placeholder((3, 131), f32, "x")
+
+    def power(i: Expr, j: Expr) -> Expr:
+        e: Expr = x[i, j]
+        for _ in range(60):
+            e = e * e
+        return e
+
+    y = compute((3, 131), power, "y")
+    assert len(schedule_program(to_program([x], [y]), cpu(cores=1)).blocks()) == 1

@@ -15,6 +15,7 @@ from weft.ir import (
     FloorDiv,
     FloorMod,
     Mul,
+    Node,
     Select,
     Var,
     free_vars,
@@ -25,6 +26,22 @@ from weft.loop import Axis, AxisKind, Block, Load, Store, loads
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, the_block
 from weft.schedule.schedule import Schedule
+
+
+def computed_with(e: Expr) -> set[Var]:
+    """Returns the variables that *e* computes with: those outside of what it reads from memory."""
+    found: set[Var] = set()
+    seen: set[Node] = set()  # formulas share operands: as a tree, one may have exponentially many
+    stack: list[Node] = [e]
+    while stack:
+        n = stack.pop()
+        if n in seen or isinstance(n, Load):
+            continue
+        seen.add(n)
+        if isinstance(n, Var):
+            found.add(n)
+        stack += n.children()
+    return found
 
 
 def block_of(s: Schedule, ref: BlockRef) -> Block:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.cost import Planner, size_of
-from weft.ir import FloorMod, Node, Var
-from weft.loop import Block, Load, Store
+from weft.ir import FloorMod, Var
+from weft.loop import Block, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import block_path, loops_on
-from weft.schedule.rules.block_facts import block_of, inputs_of, split_index
+from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, split_index
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.transpose import schedule_transpose
 from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
@@ -49,15 +49,7 @@ def _fuse_flat(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> 
 
 def _computes_with(block: Block, axes: Sequence[Var]) -> bool:
     """Tells whether the value that *block* stores depends on where it is, and not only on what it reads there."""
-    if not isinstance(block.body, Store):
-        return True
-    stack: list[Node] = [block.body.value]
-    while stack:
-        n = stack.pop()
-        if n in axes:
-            return True
-        stack += () if isinstance(n, Load) else n.children()
-    return False
+    return not isinstance(block.body, Store) or not computed_with(block.body.value).isdisjoint(axes)
 
 
 def _split_by_period(s: Schedule, ref: BlockRef, loops: list[LoopRef], lanes: int) -> list[LoopRef]:

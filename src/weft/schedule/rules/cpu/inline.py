@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from weft.cost import Candidates, Inline, Planner, elements, inline_plans, rearrangement_plans, size_of
-from weft.ir import Const, Expr, Mul, Node, Select, Var, free_vars, post_order, reads_memory
+from weft.ir import Const, Expr, Mul, Select, free_vars, post_order, reads_memory
 from weft.loop import Block, Buffer, Load, Store
 from weft.schedule.cursors.state import BlockRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.placement import readers
-from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, reads_along
+from weft.schedule.rules.block_facts import block_of, computed_with, inputs_of, is_reduction, reads_along
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -56,18 +56,7 @@ def _is_sum_of_values(user: Block, value: Expr) -> bool:
     *value* is not chosen by where it is, as a padding is.
     """
     multiplies = any(isinstance(n, Mul) for n in post_order(user.body))
-    return not multiplies and not any(isinstance(n, Select) and _is_of_place(n.cond) for n in post_order(value))
-
-
-def _is_of_place(condition: Expr) -> bool:
-    """Tells whether a condition compares indices, and not only elements."""
-    stack: list[Node] = [condition]
-    while stack:
-        n = stack.pop()
-        if isinstance(n, Var):
-            return True
-        stack += () if isinstance(n, Load) else n.children()
-    return False
+    return not multiplies and not any(isinstance(n, Select) and computed_with(n.cond) for n in post_order(value))
 
 
 def _reads_once(user: Block, made: Buffer) -> bool:
