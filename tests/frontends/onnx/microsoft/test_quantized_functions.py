@@ -17,6 +17,7 @@ from tests.frontends.onnx.nodes import Array, imported
 import weft
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError
+from weft.targets import host
 
 TYPES: Final = pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 
@@ -53,7 +54,11 @@ def test_sums_on_the_middle_of_two_steps(steps: Sequence[float], zeros: Sequence
     weights |= {f"{n}z": np.array(v, np.uint8).view(dtype) for n, v in zip("stu", zeros, strict=True)}
     model = contrib_model("QLinearAdd", "a s sz b t tz u uz", feeds, weights)
     [wanted] = check_equal(model, feeds)
-    np.testing.assert_array_equal(weft.compile(model)(feeds["a"], feeds["b"]), wanted)
+    made = np.asarray(weft.compile(model)(feeds["a"], feeds["b"])).astype(int)
+    if host().isa.fma:
+        np.testing.assert_array_equal(made, wanted)
+    else:  # products are rounded before they are added: what is in the middle may go the other way
+        np.testing.assert_allclose(made, wanted, rtol=0, atol=1)
 
 
 def test_the_zero_point_of_the_result_may_be_left_out() -> None:

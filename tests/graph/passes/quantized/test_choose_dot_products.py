@@ -19,7 +19,7 @@ from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.support.dtypes import DType, f32, i8, i32, u8
 from weft.targets import Target, cpu
 
-UNSIGNED = cpu("avx2")
+UNSIGNED = cpu("avx2").having(features=tuple(sorted({*cpu("avx2").isa.features, "+avxvnni"})))
 """A machine whose instruction takes unsigned bytes on its left."""
 
 SIGNED = cpu("sse4").having(features=("+dotprod", "+neon"), vector_bits=128)

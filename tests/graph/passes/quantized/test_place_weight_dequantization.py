@@ -98,7 +98,8 @@ def test_folding_does_not_mind_what_it_grows_by() -> None:
 
 def test_the_choice_depends_on_rows() -> None:
     def kept(rows: int | None) -> bool:
-        return narrow_weight_plans(rows, 1 << 24, cpu("avx512"))[0].decision.kept
+        machine = cpu("avx512").having(l2=1 << 21, l3=1 << 25, memory_speed=8.0, fma_per_cycle=2)
+        return narrow_weight_plans(rows, 1 << 24, machine)[0].decision.kept
 
     assert kept(1)
     assert not kept(10_000)
