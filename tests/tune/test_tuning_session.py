@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
@@ -21,7 +22,7 @@ from weft.driver.measure.roofline import Level, Roofs
 from weft.driver.options import CompileOptions
 from weft.records import Store
 from weft.runtime.model import Model
-from weft.support.errors import InputError
+from weft.support.errors import InputError, ToolchainError
 from weft.targets import Target, host
 from weft.tune import tune_model
 from weft.tune import tuning_session as sessions
@@ -296,6 +297,14 @@ def test_roofs_are_measured_where_one_thread_is_asked_about(database: Path, monk
     assert [t.standing for t in tune(database, ONE_KERNEL, trials=1, roofline=True, threads=2).tasks] == [None]
     assert [t.standing for t in tune(database, ONE_KERNEL, trials=1).tasks] == [None]
     assert roofs.count == 0
+
+
+def test_a_tuner_that_lacks_a_package_is_refused_at_once(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    monkeypatch.delitem(sys.modules, "weft.tune.models.boosted_trees", raising=False)
+    monkeypatch.setattr(tune_model, "build", None)  # nothing is compiled before
+    with pytest.raises(ToolchainError, match="needs xgboost"):
+        tune(database, tuner="sa-xgb")
 
 
 def test_wrong_arguments(database: Path) -> None:

@@ -43,6 +43,13 @@ TUNERS: Final[dict[str, Strategy]] = {
 }
 
 
+def check_tuner(name: str) -> None:
+    """Raises `InputError` where there is no tuner called *name*, `ToolchainError` where its cost model lacks a package."""
+    model = strategy(name).model
+    if model:
+        make_model(model)
+
+
 def strategy(name: str) -> Strategy:
     """Returns the tuner called *name*; raises `InputError` where there is none."""
     if name not in TUNERS:

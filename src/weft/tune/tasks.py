@@ -53,9 +53,14 @@ class Task:
     standing: Standing | None = None
 
     @property
+    def part_of_limit(self) -> float | None:
+        """The part of its time that the incumbent could not do without, at most 1; None where that was not measured."""
+        return None if self.standing is None else min(1.0, self.standing.share)
+
+    @property
     def room(self) -> float:
         """The part of the incumbent's time that a faster schedule can save at most: what it takes beyond its limit."""
-        return 1.0 if self.standing is None else max(0.0, 1.0 - self.standing.share)
+        return 1.0 - (self.part_of_limit or 0.0)
 
     @property
     def job(self) -> BuildJob:

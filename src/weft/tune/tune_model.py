@@ -28,6 +28,7 @@ from weft.support.errors import InputError
 from weft.support.knobs import PRETUNED
 from weft.tune.graph import SHARE, Budget, GraphReport, GraphTuner, tune_graph
 from weft.tune.measure import PLACES, Interval, enclosing, median_interval
+from weft.tune.strategies import check_tuner
 from weft.tune.tasks import tasks_of
 from weft.tune.tuning_session import HOPE, GraphTask, Session, Status, TuneOptions, TuneReport, Watch, Winner
 
@@ -70,9 +71,10 @@ def tune(
     the address of a Dask scheduler, `tcp://host:8786`, on whose machines candidates are built and run.
 
     Raises `InputError` for arguments that don't fit, `ModelError` for a model that can't be compiled, `RecordsError` where the
-    database can't be written.
+    database can't be written, `ToolchainError` where a package that *tuner* needs is not installed.
     """
     options = TuneOptions(_positive(minutes), trials, tuner, check_threads(threads) or 1, seed, cluster)
+    check_tuner(tuner)
     begin, cache = perf_counter(), default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")

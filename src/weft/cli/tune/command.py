@@ -128,7 +128,7 @@ def facts_of(report: TuneReport) -> dict[str, object]:
                 "seconds": task.seconds,
                 "calls": task.calls,
                 "candidates": len(report.trials_of(task)),
-                "part_of_limit": None if task.standing is None else task.standing.share,
+                "part_of_limit": task.part_of_limit,
                 "ratio": None if (w := report.winner_of(task)) is None else w.ratio.middle,
             }
             for task in report.tasks
@@ -145,11 +145,11 @@ def _show(report: TuneReport, records: Path) -> None:
     for task in report.tasks:
         winner = report.winner_of(task)
         now = "" if winner is None else f"{winner.ratio.middle:.0%} ({winner.ratio.low:.0%} - {winner.ratio.high:.0%})"
-        limit = "" if task.standing is None else f"{task.standing.share:.0%}"
+        limit = "" if (part := task.part_of_limit) is None else f"{part:.0%}"
         rows.append([task.name, human_time(task.seconds), limit, str(len(report.trials_of(task))), now])
     print_table(COLUMNS, rows, elastic="kernel")
-    if (part := part_of_limit(report)) is not None:
-        print_text(f"\n{limit_sentence(*part)}")
+    if (parts := part_of_limit(report)) is not None:
+        print_text(f"\n{limit_sentence(*parts)}")
     if report.graph is not None:
         print_text(f"\n{graph_sentence(report.graph)}")
     rate = report.measured / max(report.seconds, 1e-9)

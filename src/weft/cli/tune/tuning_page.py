@@ -60,16 +60,16 @@ def _summary(title: str, report: TuneReport, machine: Mapping[str, object]) -> M
         if ratio is not None
         else ("Whole model", "as before", "nothing was faster beyond noise than the rules' schedules")
     )
-    tiles: tuple[tuple[str, str, str], ...] = (
+    tiles = [
         whole,
         ("Faster kernels", f"{len(report.winners)} of {len(tuned)}", "that were tuned, beyond noise, measured again"),
         ("Candidates", str(report.measured), f"{rate:.1f} a second"),
         ("Searched for", _duration(report.seconds), "the last measurements of the winners included"),
-    )
+    ]
     part = part_of_limit(report)
     if part is not None:
         note = f"of what the machine can do, {part[0]:.0%} before; the limits of one core, kernel by kernel"
-        tiles = (*tiles, ("The kernels reach", f"{part[1]:.0%}", note))
+        tiles.append(("The kernels reach", f"{part[1]:.0%}", note))
     facts = [(k, str(machine[k])) for k in ("cpu", "machine", "system") if machine.get(k)]
     return element(
         "section",
