@@ -17,7 +17,7 @@ from weft.ir import Var
 from weft.ops import OPERATORS
 from weft.ops.algorithms.radix_sort import LONG
 from weft.ops.algorithms.sorting import FEW, SHORT
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, from_numpy
 from weft.support.errors import TypeMismatch
 from weft.te import placeholder
 
@@ -96,6 +96,51 @@ def test_of_any_size(n: int) -> None:
 def test_more_elements_than_there_are() -> None:
     with pytest.raises(TypeMismatch, match="top_k: 9 elements of 8"):
         OPERATORS["top_k"]([placeholder((2, 8), f32)], {"k": 9})
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, np.bool_])
+@pytest.mark.parametrize("shape", [(1, 3), (3000, 3), (200, 70), (5, 0)])
+def test_rows_are_ordered(dtype: type, shape: tuple[int, int]) -> None:
+    x: Array = (np.random.default_rng(0).integers(0, 5, shape) - (2 if np.dtype(dtype).kind in "if" else 0)).astype(
+        dtype
+    )
+    order = np.lexsort(x.T[::-1]) if x.size else np.arange(len(x))
+    differs = np.any(x[order][1:] != x[order][:-1], axis=1)
+    g = Graph()
+    for n, v in enumerate(g.add_many("order_rows", [g.input("x", shape, from_numpy(x.dtype))])):
+        g.output(v, f"y{n}")
+    made = weft.Model(weft.build(g).package)(x)
+    np.testing.assert_array_equal(made[0], order)
+    np.testing.assert_array_equal(made[1], [True, *differs])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_rows_with_nan_are_no_others(dtype: type) -> None:
+    """NaN is the largest, as in a sort of numbers, and equals nothing; zeros are equal, whatever their sign."""
+    x: Array = np.array([[np.nan, 1], [0.0, 2], [3, np.nan], [np.nan, 0], [-0.0, 2], [3, 5], [3, np.nan]], dtype)
+    order, differs = run_operator("order_rows", [x])
+    np.testing.assert_array_equal(order, [1, 4, 5, 2, 6, 3, 0])
+    np.testing.assert_array_equal(differs, [True, False, True, True, True, True, True])
+
+
+@pytest.mark.timed
+def test_the_time_to_order_rows_is_in_proportion_to_their_number() -> None:
+    """For 16 times the rows, one by one, it would be 256 times as long."""
+
+    def taken(rows: int) -> float:
+        x = np.random.default_rng(0).standard_normal((rows, 3)).astype(np.float32)
+        g = Graph()
+        for n, v in enumerate(g.add_many("order_rows", [g.input("x", x.shape, f32)])):
+            g.output(v, f"y{n}")
+        model = weft.Model(weft.build(g).package, threads=1)
+        times = []
+        for _ in range(5):
+            begin = thread_time()
+            model(x)
+            times.append(thread_time() - begin)
+        return median(times)
+
+    assert taken(1 << 14) < 64 * taken(1 << 10)
 
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])

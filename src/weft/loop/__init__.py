@@ -3,7 +3,7 @@
 from weft.loop.alpha_equivalence import is_same
 from weft.loop.canonical import canonical_text, structure_text
 from weft.loop.buffer import Buffer, LateMemory, late_memory
-from weft.loop.cells import allocated, cell, got, let, put
+from weft.loop.cells import allocated, cell, get, let, put
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
@@ -37,7 +37,7 @@ __all__ = [
     "LoopKind", "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt",
     "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
     "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_of", "canonical_text", "cell", "copy",
-    "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "got",
+    "declare_effects", "definitions", "effects_of", "external_module", "find_note", "for_", "full_region", "get",
     "is_hint", "is_same", "late_memory", "let", "link_programs", "loads", "make_block", "map_stmts", "may_write", "meet",
     "mentioned", "outline", "own_exprs", "own_name", "parse_program", "prefetch", "print_function", "print_program", "print_stmt",
     "put", "rename_fresh", "replace_buffer", "replace_in_loop_notes", "replace_in_notes", "seq", "space_of",

@@ -1,7 +1,7 @@
 """Variables of statements: a *cell* is a register that statements may set again, where a `Let` binds a value once.
 
     total = cell("total", f32)
-    allocated([total], seq(put(total, 0.0), for_(i, n, put(total, got(total) + A[i]))))
+    allocated([total], seq(put(total, 0.0), for_(i, n, put(total, get(total) + A[i]))))
 
 becomes
 
@@ -26,13 +26,13 @@ def cell(name: str, dtype: DType = INDEX) -> Buffer:
     return Buffer(name, (1,), dtype, REGISTER)
 
 
-def got(c: Buffer) -> Expr:
-    """Returns the value of a cell."""
+def get(c: Buffer) -> Expr:
+    """Returns the value of a cell, or the number in a vector of one."""
     return Load(c, (ZERO,))
 
 
 def put(c: Buffer, value: ExprLike) -> Store:
-    """Returns the statement that sets a cell."""
+    """Returns the statement that sets a cell, or the number in a vector of one."""
     return store(c, (ZERO,), value)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.ir import ONE, ZERO, Expr, Var, maximum, select
-from weft.loop import If, Stmt, While, allocated, cell, for_, got, let, put, seq
-from weft.ops.algorithms.sort_records import Record, Records
+from weft.loop import If, Stmt, While, allocated, cell, for_, get, let, put, seq
+from weft.ops.algorithms.sort_records import Emit, Record, Records, Words
 from weft.support.dtypes import DType
 
 
@@ -19,8 +19,8 @@ def select_first(
     count: Expr,
     k: Expr,
     word: DType,
-    words: Callable[[Expr], Expr],
-    emit: Callable[[Expr, Expr], Stmt],
+    words: Words,
+    emit: Emit,
     *,
     ordered: bool = True,
 ) -> Stmt:
@@ -46,8 +46,8 @@ def select_among(
     visit: Callable[[Callable[[Expr], Stmt]], Stmt],
     k: Expr,
     bound: Expr,
-    words: Callable[[Expr], Expr],
-    emit: Callable[[Expr, Expr], Stmt],
+    words: Words,
+    emit: Emit,
 ) -> Stmt:
     """Returns what `select_first` does, of the elements alone at whose indices *visit* runs the statements that it is given.
 
@@ -60,7 +60,7 @@ def select_among(
     return allocated(heap.memory, seq(limit, compared, _sorted(heap, k), _emitted(heap, k, emit)))
 
 
-def _offered(heap: Records, k: Expr, words: Callable[[Expr], Expr], i: Expr) -> Stmt:
+def _offered(heap: Records, k: Expr, words: Words, i: Expr) -> Stmt:
     """Compares the element at *i* with the worst of the heap, and puts it in that one's place if it comes before."""
     record = heap.make(words(i), i)
     return heap.each(record, lambda r: If(heap.is_before(r, heap.at(ZERO)), _sunk(heap, ZERO, k, r), None))
@@ -77,7 +77,7 @@ def _sorted(heap: Records, k: Expr) -> Stmt:
     return for_(n, k - 1, let("last", k - 1 - n, taken))
 
 
-def _emitted(heap: Records, k: Expr, emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
+def _emitted(heap: Records, k: Expr, emit: Emit) -> Stmt:
     place = Var("place")
     return for_(place, k, emit(place, heap.index(heap.at(place))))
 
@@ -88,14 +88,14 @@ def _sunk(heap: Records, root: Expr, size: Expr, record: Record) -> Stmt:
 
     def worse() -> Expr:
         """The place of the child that comes later."""
-        left = got(child)
+        left = get(child)
         right = select(left + 1 < size, left + 1, left)
         return select(heap.is_before(heap.at(left), heap.at(right)), right, left)
 
     def step(down: Expr) -> Stmt:
-        moved = seq(heap.move(got(hole), down), put(hole, down), put(child, down * 2 + 1))
+        moved = seq(heap.move(get(hole), down), put(hole, down), put(child, down * 2 + 1))
         return If(heap.is_before(record, heap.at(down)), moved, put(child, size))
 
-    sink = While(got(child) < size, let("down", worse(), step))
+    sink = While(get(child) < size, let("down", worse(), step))
     start = seq(put(hole, root), put(child, root * 2 + 1))
-    return allocated([hole, child], seq(start, sink, heap.put(got(hole), record)))
+    return allocated([hole, child], seq(start, sink, heap.put(get(hole), record)))

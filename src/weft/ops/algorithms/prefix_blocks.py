@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from weft.ir import Expr, Var
-from weft.loop import Stmt, allocated, cell, for_, got, let, put, seq
+from weft.loop import Stmt, allocated, cell, for_, get, let, put, seq
 from weft.support.dtypes import DType
 from weft.te import Reducer
 
@@ -44,9 +44,9 @@ def prefix_blocks(
 
     def step(i: Expr) -> Stmt:
         def finished(total: Expr) -> Stmt:
-            return seq(emit(i, got(before) if exclusive else total), put(before, total))
+            return seq(emit(i, get(before) if exclusive else total), put(before, total))
 
-        return let("total", combined(got(before), element(i)), finished)
+        return let("total", combined(get(before), element(i)), finished)
 
     def of_block(first: Expr, within: list[Expr]) -> Stmt:
         """Binds the prefixes within a block, from the first on, then combines all with what is before the block."""
@@ -55,7 +55,7 @@ def prefix_blocks(
             x = element(first + k)
             value = combined(within[-1], x) if within else x
             return let("within", value, lambda v: of_block(first, [*within, v]))
-        start = got(before)
+        start = get(before)
         totals = [start, *[combined(start, w) for w in within]]
         parts = [emit(first + k, totals[k if exclusive else k + 1]) for k in range(BLOCK)]
         return seq(*parts, put(before, totals[-1]))

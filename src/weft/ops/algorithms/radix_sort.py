@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from weft.ir import INDEX, Cast, Const, Expr, Var, const, index
-from weft.loop import Buffer, Load, Stmt, allocated, cell, for_, got, let, put, seq, store
-from weft.ops.algorithms.sort_records import Record, Records
+from weft.loop import Buffer, Load, Stmt, allocated, cell, for_, get, let, put, seq, store
+from weft.ops.algorithms.sort_records import Emit, Record, Records, Words
 from weft.support.dtypes import DType, i32
 
 WIDE_DIGIT: Final = 11
@@ -27,9 +27,6 @@ NARROW_DIGIT: Final = 8
 
 LONG: Final = 4096
 """Elements from which on a slice is long: each of the wider digit's counts is then used twice."""
-
-Words = Callable[[Expr], Expr]
-Emit = Callable[[Expr, Expr], Stmt]
 
 
 def sort_indices(count: Expr, word: DType, words: Words, emit: Emit) -> Stmt:
@@ -85,7 +82,7 @@ def _summed(totals: Buffer) -> Stmt:
     def step(p: int) -> Stmt:
         at = (index(p), d)
         return let(
-            "c", Load(totals, at), lambda c: seq(store(totals, at, got(sums[p])), put(sums[p], got(sums[p]) + c))
+            "c", Load(totals, at), lambda c: seq(store(totals, at, get(sums[p])), put(sums[p], get(sums[p]) + c))
         )
 
     body = for_(d, totals.shape[1], seq(*map(step, passes)))

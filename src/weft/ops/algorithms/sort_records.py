@@ -23,6 +23,12 @@ INDEX_BITS: Final = 32
 Record: TypeAlias = tuple[Expr, ...]
 """The parts of a record: packed, or its word and its index."""
 
+Words: TypeAlias = Callable[[Expr], Expr]
+"""The word of the element at an index."""
+
+Emit: TypeAlias = Callable[[Expr, Expr], Stmt]
+"""The statement that takes a place in order, and the index of the element that belongs there."""
+
 _UNSIGNED: Final = {8: u8, 16: u16, 32: u32, 64: u64}
 
 

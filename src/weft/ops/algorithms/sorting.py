@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.ir import INDEX, ZERO, Const, Expr, Var, cast, ceil_div, const, eq, index, minimum, select, simplify
 from weft.loop import Alloc, Buffer, If, Load, Stmt, for_, let, seq, store
 from weft.ops.algorithms.heap_select import select_among, select_first
 from weft.ops.algorithms.radix_sort import sort_indices
-from weft.ops.algorithms.sort_records import sort_word
+from weft.ops.algorithms.sort_records import Emit, Words, sort_word
 from weft.ops.elementwise import map_tensors
 from weft.ops.nan_order import order_key
 from weft.ops.registry import operator
@@ -137,14 +138,14 @@ def _of_chunks(x: Tensor, d: int, shape: Sequence[Expr], k: int, chunk: int, lar
     return extern([shape, shape], [x, best], of_slice, (x.dtype, INDEX), "top_k", along=lead)
 
 
-Sorter = Callable[[Expr, DType, Callable[[Expr], Expr], Callable[[Expr, Expr], Stmt]], Stmt]
+Sorter: TypeAlias = Callable[[Expr, DType, Words, Emit], Stmt]
 """Makes the statements that sort a slice: of its length, the type of its words, the words, and what to do with each place."""
 
 
 def _first_of(k: int, count: Expr) -> Sorter:
     """Returns what finds the first elements of a slice, *k* of them at most and *count* in fact."""
 
-    def sort(size: Expr, word: DType, words: Callable[[Expr], Expr], emit: Callable[[Expr, Expr], Stmt]) -> Stmt:
+    def sort(size: Expr, word: DType, words: Words, emit: Emit) -> Stmt:
         if k * FEW <= (int(size.value) if isinstance(size, Const) else UNKNOWN):
             return select_first(size, count, word, words, emit)
         return sort_indices(size, word, words, lambda place, at: If(place < count, emit(place, at), None))
@@ -186,7 +187,7 @@ class _Slice:
         """Returns the word of an element."""
         return sort_word(self.element(place), descending=self.descending)
 
-    def emitter(self, outs: Sequence[Buffer]) -> Callable[[Expr, Expr], Stmt]:
+    def emitter(self, outs: Sequence[Buffer]) -> Emit:
         """Returns what writes the index of an element to the last of *outs*, and the element to one before, if there is one."""
 
         def emit(place: Expr, origin: Expr) -> Stmt:

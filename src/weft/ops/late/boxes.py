@@ -9,18 +9,18 @@ from weft.ir import (
     ONE,
     TRUE,
     ZERO,
-    Const,
     Expr,
     ExprLike,
     Var,
     as_expr,
     cast,
     const,
+    index,
     maximum,
     minimum,
     select,
 )
-from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, While, for_, seq
+from weft.loop import Buffer, If, Load, Stmt, While, allocated, cell, for_, get, let, put, seq, store
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, product
 from weft.support.dtypes import bool_
@@ -55,7 +55,7 @@ def nms_selection(
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         return _Selection(ins, outs, n, kept, centered).statement(images, classes)
 
-    rows = (product([images, classes, kept]), Const(3, INDEX))
+    rows = (product([images, classes, kept]), index(3))
     return extern([rows, (ONE,)], [boxes, scores, most, overlap, threshold], body, [INDEX, INDEX], "nms_selection")
 
 
@@ -67,50 +67,49 @@ class _Selection:
         self.rows, self.count = outs
         self.n, self.room, self.centered = n, room, centered
         self.left = Buffer("left", (n,), bool_, "local")
-        self.best = Buffer("best", (2,), INDEX, "local")  # the box, or -1; how many are selected in the class
+        self.best = cell("best")  # the box, or -1
+        self.taken = cell("taken")  # how many are selected in the class
 
     def statement(self, images: Expr, classes: Expr) -> Stmt:
         """Returns all of it."""
-        image, kind = Var("image", INDEX), Var("kind", INDEX)
+        image, kind, row, column = (Var(name) for name in ("image", "kind", "row", "column"))
         each = for_(image, images, for_(kind, classes, self.of_class(image, kind)))
-        row, column = Var("row", INDEX), Var("column", INDEX)
-        clear = for_(row, self.rows.shape[0], for_(column, 3, Store(self.rows, (row, column), ZERO, None)))
-        return seq(clear, Store(self.count, (ZERO,), ZERO, None), Alloc(self.left, Alloc(self.best, each)))
+        clear = for_(row, self.rows.shape[0], for_(column, 3, store(self.rows, (row, column), ZERO)))
+        return seq(clear, put(self.count, 0), allocated([self.left, self.best, self.taken], each))
 
     def of_class(self, image: Var, kind: Var) -> Stmt:
-        i = Var("i", INDEX)
-        enough = minimum(cast(Load(self.most, (ZERO,)), INDEX), self.room)
-        box, taken = Load(self.best, (ZERO,)), Load(self.best, (ONE,))
-        start = for_(i, self.n, Store(self.left, (i,), TRUE, None))
-        turn = seq(self.take(image, kind), self.search(image, kind))
-        more = (box >= ZERO) & (taken < enough)
-        return seq(start, Store(self.best, (ONE,), ZERO, None), self.search(image, kind), While(more, turn))
+        """Selects the boxes of a class in an image."""
+        i = Var("i")
+        enough = minimum(cast(get(self.most), INDEX), self.room)
+        start = for_(i, self.n, store(self.left, (i,), TRUE))
+        turn = seq(let("box", get(self.best), lambda box: self.take(image, kind, box)), self.search(image, kind))
+        more = (get(self.best) >= ZERO) & (get(self.taken) < enough)
+        return seq(start, put(self.taken, 0), self.search(image, kind), While(more, turn))
 
     def search(self, image: Var, kind: Var) -> Stmt:
         """Finds the best box that is left."""
-        i, so_far = Var("i", INDEX), Var("so_far", INDEX)
+        i = Var("i")
         score = Load(self.scores, (image, kind, i))
-        is_first = so_far < ZERO
-        other = Load(self.scores, (image, kind, maximum(so_far, ZERO)))
-        above = Load(self.left, (i,)) & (cast(Load(self.threshold, (ZERO,)), score.dtype) < score)
-        better = If(above & (is_first | (other < score)), Store(self.best, (ZERO,), i, None), None)
-        return seq(
-            Store(self.best, (ZERO,), Const(-1, INDEX), None),
-            for_(i, self.n, Let(so_far, Load(self.best, (ZERO,)), better)),
-        )
 
-    def take(self, image: Var, kind: Var) -> Stmt:
-        """Selects the best box, and drops those that it overlaps."""
-        i, box, at = Var("i", INDEX), Var("box", INDEX), Var("at", INDEX)
-        row = [Store(self.rows, (at, Const(c, INDEX)), e, None) for c, e in enumerate((image, kind, box))]
-        counted = [
-            Store(self.count, (ZERO,), at + ONE, None),
-            Store(self.best, (ONE,), Load(self.best, (ONE,)) + ONE, None),
-            Store(self.left, (box,), ~TRUE, None),
-        ]
-        drop = If(self.overlaps(image, box, i), Store(self.left, (i,), ~TRUE, None), None)
-        body = seq(*row, *counted, for_(i, self.n, drop))
-        return Let(box, Load(self.best, (ZERO,)), Let(at, Load(self.count, (ZERO,)), body))
+        def compared(so_far: Expr) -> Stmt:
+            other = Load(self.scores, (image, kind, maximum(so_far, ZERO)))
+            above = Load(self.left, (i,)) & (cast(get(self.threshold), score.dtype) < score)
+            return If(above & ((so_far < ZERO) | (other < score)), put(self.best, i), None)
+
+        return seq(put(self.best, -1), for_(i, self.n, let("so_far", get(self.best), compared)))
+
+    def take(self, image: Var, kind: Var, box: Expr) -> Stmt:
+        """Selects *box*, and drops those that it overlaps."""
+        i = Var("i")
+
+        def written(at: Expr) -> Stmt:
+            row = [store(self.rows, (at, index(c)), e) for c, e in enumerate((image, kind, box))]
+            return seq(*row, put(self.count, at + ONE))
+
+        drop = If(self.overlaps(image, box, i), store(self.left, (i,), ~TRUE), None)
+        counted = put(self.taken, get(self.taken) + ONE)
+        selected = let("at", get(self.count), written)
+        return seq(selected, counted, store(self.left, (box,), ~TRUE), for_(i, self.n, drop))
 
     def overlaps(self, image: Var, a: Expr, b: Expr) -> Expr:
         """Returns the condition that two boxes overlap by more than they may."""
@@ -122,13 +121,13 @@ class _Selection:
         )
         union = (y1 - y0) * (x1 - x0) + (v1 - v0) * (u1 - u0) - inner
         share = select(union > nothing, inner / union, nothing)
-        return cast(Load(self.overlap, (ZERO,)), share.dtype) < share
+        return cast(get(self.overlap), share.dtype) < share
 
     def side(self, image: Var, box: Expr, d: int) -> tuple[Expr, Expr]:
         """Returns from where to where a box goes in dimension *d*, y before x."""
 
         def value(k: int) -> Expr:
-            return Load(self.boxes, (image, box, Const(k, INDEX)))
+            return Load(self.boxes, (image, box, index(k)))
 
         if self.centered:
             middle, half = value(1 - d), value(3 - d) / const(2, self.boxes.dtype)

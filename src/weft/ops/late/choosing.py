@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, cast, const, eq, maximum, ne, select
-from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, While, for_, seq
+from weft.loop import Alloc, Buffer, If, Load, Stmt, for_, get, let, put, seq, store
+from weft.ops.algorithms.radix_sort import sort_indices
+from weft.ops.algorithms.sort_records import sort_word
 from weft.ops.registry import operator
 from weft.ops.shapes import flatten_index, normalize_axis, product, show_shape, sized, unflatten_index
 from weft.support.dtypes import bool_
@@ -26,17 +28,17 @@ def nonzero_positions(x: Tensor) -> tuple[Tensor, ...]:
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         (given,), (positions, count) = ins, outs
         at = tuple([Var(f"i{d}", INDEX) for d in range(given.rank)])
-        found = Load(count, (ZERO,))
-        keep = seq(
-            Store(positions, (found,), flatten_index(at, given.shape), None),
-            Store(count, (ZERO,), found + ONE, None),
-        )
+        found = get(count)
+        keep = seq(store(positions, (found,), flatten_index(at, given.shape)), put(count, found + ONE))
         loop: Stmt = If(ne(Load(given, at), const(0, given.dtype)), keep, None)
         for v, size in zip(reversed(at), reversed(given.shape), strict=True):
             loop = for_(v, size, loop)
-        end, rest = Var("end", INDEX), Var("rest", INDEX)
-        fill = for_(rest, positions.shape[0] - end, Store(positions, (end + rest,), ZERO, None))
-        return seq(Store(count, (ZERO,), ZERO, None), loop, Let(end, found, fill))
+
+        def filled(end: Expr) -> Stmt:
+            rest = Var("rest")
+            return for_(rest, positions.shape[0] - end, store(positions, (end + rest,), ZERO))
+
+        return seq(put(count, 0), loop, let("end", found, filled))
 
     room: tuple[Expr, ...] = (product(x.shape),)
     return extern([room, (ONE,)], [x], body, [INDEX, INDEX], "nonzero_positions")
@@ -72,7 +74,8 @@ def reshape_checked(x: Tensor, *, shape: Sequence[ExprLike]) -> Tensor:
 def order_rows(x: Tensor) -> tuple[Tensor, ...]:
     """The order in which the rows of the matrix *x* stand, equal ones as they are, and which of them differ from the one before.
 
-    Rows are compared element by element, from the first on. They are put in their places one by one.
+    Rows are compared element by element, from the first on; NaN is larger than any number, and differs from NaN. They are put in
+    the order of one column after another, from the last on.
     """
     if x.rank != 2:
         raise TypeMismatch(f"order_rows takes a matrix, not {show_shape(x.shape)}")
@@ -80,31 +83,27 @@ def order_rows(x: Tensor) -> tuple[Tensor, ...]:
 
     def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         (given,), (order, differs) = ins, outs
-        state = Buffer("state", (2,), INDEX, "local")  # the place that is looked at; how rows compare: -1, 0 or 1
-        i, j = Var("i", INDEX), Var("j", INDEX)
-        place, sign = Load(state, (ZERO,)), Load(state, (ONE,))
+        before = Buffer("before", (rows,), INDEX, "local")
+        i, j, k, c, n = (Var(name) for name in ("i", "j", "k", "c", "n"))
 
-        def compare(a: Expr, b: Expr) -> Stmt:
-            c = Var("c", INDEX)
-            own, other = Load(given, (a, c)), Load(given, (b, c))
-            found = select(own < other, const(-1, INDEX), select(other < own, ONE, ZERO))
-            step = If(eq(sign, ZERO), Store(state, (ONE,), found, None), None)
-            return seq(Store(state, (ONE,), ZERO, None), for_(c, columns, step))
+        def by_column(column: Expr) -> Stmt:
+            def word(row: Expr) -> Expr:
+                return sort_word(Load(given, (Load(before, (row,)), column)))
 
-        before = Load(order, (maximum(place - ONE, ZERO),))
-        move = seq(Store(order, (place,), before, None), Store(state, (ZERO,), place - ONE, None))
+            def emit(place: Expr, row: Expr) -> Stmt:
+                return store(order, (place,), Load(before, (row,)))
 
-        def ask() -> Stmt:
-            return If(place > ZERO, compare(i, before), Store(state, (ONE,), ZERO, None))
+            kept = for_(i, rows, store(before, (i,), Load(order, (i,))))
+            return seq(kept, sort_indices(rows, word(ZERO).dtype, word, emit))
 
-        insert = seq(
-            Store(state, (ZERO,), i, None), ask(), While(sign < ZERO, seq(move, ask())), Store(order, (place,), i, None)
-        )
+        own, other = (Load(given, (Load(order, (row,)), c)) for row in (j, maximum(j - ONE, ZERO)))
         mark = seq(
-            compare(Load(order, (maximum(j - ONE, ZERO),)), Load(order, (j,))),
-            Store(differs, (j,), eq(j, ZERO) | ne(sign, ZERO), None),
+            store(differs, (j,), eq(j, ZERO)),
+            for_(c, columns, store(differs, (j,), Load(differs, (j,)) | ne(own, other))),
         )
-        return Alloc(state, seq(for_(i, rows, insert), for_(j, rows, mark)))
+        start = for_(k, rows, store(order, (k,), k))
+        ordered = for_(n, columns, let("column", columns - ONE - n, by_column))
+        return Alloc(before, seq(start, ordered, for_(j, rows, mark)))
 
     return extern([(rows,), (rows,)], [x], body, [INDEX, bool_], "order_rows")
 
