@@ -91,7 +91,7 @@ def decided_lanes(cond: Expr) -> Lanes | None:
     """Returns the lanes of a vector of bools; None if one of them is not known while compiling."""
     if any(isinstance(n, Var) or not _is_known_by_lane(n) for n in post_order(cond)):
         return None
-    made = [simplify(_lane(cond, i)) for i in range(cond.dtype.lanes)]
+    made = [lane_of(cond, i) for i in range(cond.dtype.lanes)]
     known = tuple([bool(x.value) for x in made if isinstance(x, Const)])
     return known if len(known) == len(made) else None
 
@@ -100,10 +100,12 @@ def _is_known_by_lane(n: Node) -> bool:
     return isinstance(n, (*_LANE_BY_LANE, Ramp, Broadcast, Const))
 
 
-def _lane(e: Expr, lane: int) -> Expr:
+def lane_of(e: Expr, lane: int) -> Expr:
+    """Returns a lane of a vector of ramps and broadcasts, simplified."""
+
     def change(n: Node) -> Node | None:
         if isinstance(n, Ramp):
             return n.base + index(lane) * n.stride
         return n.value if isinstance(n, Broadcast) else None
 
-    return map_nodes(e, change)
+    return simplify(map_nodes(e, change))

@@ -24,12 +24,12 @@ from weft.ir import (
     Ramp,
     Select,
     Shuffle,
-    index,
     map_nodes,
     post_order,
     simplify,
 )
 from weft.loop import Load, Program, Stmt, Store, map_stmts, statements
+from weft.lower.analysis.lane_masks import lane_of
 from weft.lower.stmt_rewriter import map_functions
 
 
@@ -61,22 +61,11 @@ def _spread(n: Node) -> Node | None:
     at = n.indices[0]
     if isinstance(at, Ramp | Broadcast):
         return None
-    first = _lane(at, 0)
-    apart = [simplify(_lane(at, k) - first) for k in range(at.dtype.lanes)]
+    first = lane_of(at, 0)
+    apart = [simplify(lane_of(at, k) - first) for k in range(at.dtype.lanes)]
     picks = [int(d.value) for d in apart if isinstance(d, Const)]
     width = max(picks, default=0) + 1
     if len(picks) < len(apart) or set(picks) != set(range(width)) or not 2 <= width <= len(picks) // 2:
         return None
-    part = Load(n.buffer, (Ramp(simplify(first), ONE, width),))
+    part = Load(n.buffer, (Ramp(first, ONE, width),))
     return Shuffle(part, part, tuple(picks))
-
-
-def _lane(e: Expr, k: int) -> Expr:
-    """Returns lane *k* of an index."""
-
-    def change(n: Node) -> Node | None:
-        if isinstance(n, Ramp):
-            return n.base + n.stride * index(k)
-        return n.value if isinstance(n, Broadcast) else None
-
-    return simplify(map_nodes(e, change))

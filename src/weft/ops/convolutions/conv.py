@@ -28,8 +28,11 @@ def check_window(what: str, spatial: int, kernel: int, strides: Ints, pads: Ints
         raise TypeMismatch(f"{what}: strides {tuple(strides)} and dilations {tuple(dilations)} must be at least 1")
 
 
-def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name: str = "pad") -> Tensor:
-    """Pads the dimensions from *first* on: `pads` has a number before each, then a number after each, as in ONNX."""
+def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float | Tensor = 0.0, name: str = "pad") -> Tensor:
+    """Pads the dimensions from *first* on: `pads` has a number before each, then a number after each, as in ONNX.
+
+    A tensor *value* is a scalar of the type of *x*.
+    """
     n = len(pads) // 2
     if not any(pads):
         return x
@@ -41,7 +44,8 @@ def pad_spatial(x: Tensor, pads: Ints, first: int = 2, value: float = 0.0, name:
         at = [v - before.get(d, 0) for d, v in enumerate(i)]
         below = [before[d] <= i[d] for d in before if before[d]]
         above = [at[d] < t.shape[d] for d in after if after[d]]
-        return select(all_of(below + above), t[tuple(at)], const(value, t.dtype))
+        filled = value[()] if isinstance(value, Tensor) else const(value, t.dtype)
+        return select(all_of(below + above), t[tuple(at)], filled)
 
     return as_stored(x, lambda t: compute(shape, lambda *i: padded(t, *i), name, dtype=t.dtype))
 

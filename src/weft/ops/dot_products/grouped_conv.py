@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import Expr, all_of, const, select
-from weft.ops.convolutions.conv import check_window, window_size
+from weft.ir import Expr, const, select
+from weft.ops.convolutions.conv import check_window, pad_spatial, window_size
 from weft.ops.dot_products.grouped_matmul import accumulator_of, widened_product
 from weft.ops.output_channels import Contraction, along
 from weft.ops.registry import operator
@@ -17,22 +17,6 @@ from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute, reduce_axis, sum_
 
 Ints = Sequence[int]
-
-
-def pad_with(x: Tensor, pads: Ints, zero: Tensor | None) -> Tensor:
-    """Pads the dimensions from the third on with the scalar *zero*, or with 0: a number before each, then one after each."""
-    n = len(pads) // 2
-    if not any(pads):
-        return x
-    before, after = dict(enumerate(pads[:n], 2)), dict(enumerate(pads[n:], 2))
-    shape = sized(*[s + before.get(d, 0) + after.get(d, 0) for d, s in enumerate(x.shape)])
-
-    def padded(*i: Expr) -> Expr:
-        at = [v - before.get(d, 0) for d, v in enumerate(i)]
-        inside = [before[d] <= i[d] for d in before if before[d]] + [at[d] < x.shape[d] for d in after if after[d]]
-        return select(all_of(inside), x[tuple(at)], const(0, x.dtype) if zero is None else zero[()])
-
-    return compute(shape, padded, "pad", dtype=x.dtype)
 
 
 @operator("conv2d_integer", reads_bits=True, contraction=Contraction(1, along(0)))
@@ -49,8 +33,7 @@ def conv2d_integer(
     check_window("conv2d_integer", x.rank - 2, w.rank - 2, strides, pads, dilations)
     if not same_size(x.shape[1], w.shape[1]):
         raise TypeMismatch(f"conv2d_integer: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
-    _check_zero(x, zero)
-    p = pad_with(x, pads, zero)
+    p = _padded(x, pads, zero)
     outs = [window_size(s, k, st, d) for s, k, st, d in zip(p.shape[2:], w.shape[2:], strides, dilations, strict=True)]
     ic, ky, kx = (reduce_axis(w.shape[d], n) for d, n in enumerate(("ic", "ky", "kx"), 1))
 
@@ -78,8 +61,7 @@ def conv2d_grouped(
     group, block = w.shape[-1], x.shape[-1]
     if not same_size(block, w.shape[4] * group) or not same_size(x.shape[1], w.shape[1]):
         raise TypeMismatch(f"conv2d_grouped: {show_shape(x.shape)} has not the channels of {show_shape(w.shape)}")
-    _check_zero(x, zero)
-    p = pad_with(x, pads, zero)
+    p = _padded(x, pads, zero)
     oh = window_size(p.shape[2], w.shape[2], strides[0], dilations[0])
     ow = window_size(p.shape[3], w.shape[3], strides[1], dilations[1])
     icb, ky, kx, ic, t = (
@@ -109,10 +91,11 @@ def pack_conv_weight_groups(w: Tensor, *, in_block: int, out_block: int, group: 
     return compute(shape, packed, "pack_conv_weight_groups", dtype=w.dtype)
 
 
-def _check_zero(x: Tensor, zero: Tensor | None) -> None:
-    """Refuses a zero point that is no scalar of the type of *x*."""
+def _padded(x: Tensor, pads: Ints, zero: Tensor | None) -> Tensor:
+    """Pads with *zero*, or with 0; raises `TypeMismatch` for a zero point that is no scalar of the type of *x*."""
     if zero is None:
-        return
+        return pad_spatial(x, pads)
     check_shape("the zero point of a convolution", zero.shape, ())
     if zero.dtype is not x.dtype:
         raise TypeMismatch(f"the zero point of {x.dtype} is to be {x.dtype}, not {zero.dtype}")
+    return pad_spatial(x, pads, value=zero)
