@@ -81,6 +81,7 @@ def test_matmul_by_panels_in_batches() -> None:
     packed = run("pack_matrix", b, block=4)
     assert packed.shape == (3, 2, 5, 4)
     close(run("matmul_packed", a, packed, columns=6), a @ b)
+    close(run("matmul_packed", a[0, 0], packed, columns=6), a[0, 0] @ b)
 
 
 @pytest.mark.parametrize("group", [1, 2])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from weft.ir import INDEX, ONE, ZERO, Expr, as_expr, cast, const
+from weft.ir import ONE, ZERO, Expr, cast, const
+from weft.ops.blocked_layouts import columns_of_panels
 from weft.ops.output_channels import Contraction, along, line_up_along
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, broadcast_index, broadcast_shapes, check_broadcasts, same_size, show_shape
@@ -122,11 +123,4 @@ def matmul_packed(a: Tensor, p: Tensor, bias: Tensor | None = None, *, columns: 
         return sum_(a[left] * cast(p[right], a.dtype), [k])
 
     made = compute((*batch, rows, p.shape[-3], block), contraction, "matmul_packed", dtype=a.dtype)
-    shape = (*batch, *((rows,) if a.rank > 1 else ()), as_expr(columns, INDEX))
-
-    def unpacked(*i: Expr) -> Expr:
-        lead = i[:-1] if a.rank > 1 else (as_expr(0, INDEX),)
-        e = made[(*lead, i[-1] // block, i[-1] % block)]
-        return e if bias is None else e + bias[i[-1]]
-
-    return compute(shape, unpacked, "matmul_out", dtype=a.dtype)
+    return columns_of_panels(made, columns, "matmul_out", has_rows=a.rank > 1, bias=bias)

@@ -15,6 +15,7 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
+from weft.graph.composites.sequences import element
 from weft.ir import INDEX, ONE, Const, Expr, as_expr, eq
 from weft.ops import same_size
 from weft.support.dtypes import f64, i64
@@ -126,8 +127,7 @@ def pad_late(b: Builder, x: Operand, pads: Operand, axes: Sequence[int], value: 
     sizes = b.late_sizes(whole, "padded", "a padded size")
     filler = value if value is not None else b.scalar(0, x.dtype)
     for k, (d, size) in enumerate(zip(axes, sizes, strict=True)):
-        low = b.reshape(b.add("slice", before, starts=(k,), ends=(k + 1,), axes=(0,), steps=(1,)), ())
-        at = b.add("sub", b.add("range", start=0, size=size, step=1), low)
+        at = b.add("sub", b.add("range", start=0, size=size, step=1), element(b, before, 0, k))
         own = b.size(x.shape[d])
         moved = b.add("gather", x, _padded_index(b, at, own, mode), axis=d)
         if mode == "constant":

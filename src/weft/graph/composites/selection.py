@@ -17,7 +17,7 @@ from weft.support.dtypes import f32, i64
 
 
 def late_prefix(b: Builder, x: Operand, count: Operand, name: str, what: str) -> Operand:
-    """Returns the first elements of the vector *x*, as many as *count*, a vector of one integer, says when it is computed."""
+    """Returns the first elements of *x* along axis 0, as many as *count*, a vector of one integer, says when it is computed."""
     (size,) = b.late_sizes(count, name, what)
     return b.add("slice", x, starts=(0,), ends=(size,), axes=(0,), steps=(1,), inside=True)
 
@@ -104,5 +104,4 @@ def non_max_suppression(
     lowest = b.scalar(-np.inf, f32) if threshold is None else threshold
     given = [b.reshape(v, (1,)) for v in (most, overlap if overlap is not None else b.scalar(0, f32), lowest)]
     rows, count = b.add_many("nms_selection", boxes, scores, *given, room=room, centered=centered)
-    (size,) = b.late_sizes(count, "selected", "the number of selected boxes")
-    return b.add("slice", rows, starts=(0,), ends=(size,), axes=(0,), steps=(1,), inside=True)
+    return late_prefix(b, rows, count, "selected", "the number of selected boxes")

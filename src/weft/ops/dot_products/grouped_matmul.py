@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.ir import ONE, Expr, as_expr, cast, const, index, select
+from weft.ir import ONE, Expr, cast, const, select
+from weft.ops.blocked_layouts import columns_of_panels
 from weft.ops.registry import operator
 from weft.ops.shapes import broadcast_index, broadcast_shapes, same_size, show_shape, sized
 from weft.support.dtypes import DType, bf16, f32, i32
@@ -72,10 +73,4 @@ def matmul_grouped(a: Tensor, p: Tensor, *, columns: int) -> Tensor:
 
     rows = a.shape[-2] if has_rows else ONE
     made = compute((*batch, rows, p.shape[-4], block), contraction, "matmul_grouped", dtype=accumulator_of(a.dtype))
-
-    def unpacked(*i: Expr) -> Expr:
-        lead = i[:-1] if has_rows else (index(0),)
-        return made[(*lead, i[-1] // block, i[-1] % block)]
-
-    shape = (*batch, *((rows,) if has_rows else ()), as_expr(columns, index(0).dtype))
-    return compute(shape, unpacked, "matmul_grouped_out", dtype=accumulator_of(a.dtype))
+    return columns_of_panels(made, columns, "matmul_grouped_out", has_rows=has_rows)

@@ -7,7 +7,8 @@ A byte holds 8 / bits weights that follow one another along the reduction, the f
 
 from __future__ import annotations
 
-from weft.ir import INDEX, Expr, as_expr, cast, const, index, select
+from weft.ir import Expr, cast, const, select
+from weft.ops.blocked_layouts import columns_of_panels
 from weft.ops.registry import operator
 from weft.ops.shapes import at_broadcast, check_broadcasts, check_shape, same_size, show_shape, sized
 from weft.support.dtypes import f32, i32, u8
@@ -73,12 +74,7 @@ def matmul_bits_packed(
 
     rows = a.shape[:-1] if has_rows else sized(1)
     made = compute((*rows, p.shape[0], block), on_panels if by_panels else contraction, "matmul_bits_packed")
-
-    def unpacked(*i: Expr) -> Expr:
-        lead = i[:-1] if has_rows else (index(0),)
-        return made[(*lead, i[-1] // block, i[-1] % block)]
-
-    return compute((*a.shape[:-1], as_expr(columns, INDEX)), unpacked, "matmul_bits_out")
+    return columns_of_panels(made, columns, "matmul_bits_out", has_rows=has_rows)
 
 
 @operator("dequantize_weight", prepares=True)
