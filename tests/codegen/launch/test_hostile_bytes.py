@@ -165,6 +165,15 @@ def test_a_plan_sees_no_data(word: Word) -> None:
     assert told.value.args[:2] == (_rt.DAMAGED, "plan")
 
 
+def test_an_output_and_kept_memory_of_its_number_are_apart() -> None:
+    """Even where the caller does not give the output its memory: that which is kept may move when it grows."""
+    grown = code((Op.CONST, 4096), (Op.KEEP, 2, 0), (Op.CONST, 0), (Op.CONST, 9), (Op.STORE, 2, i64.code))
+    asked = code((Op.CONST, 1), (Op.OUTPUT, 1, 0, 1), (Op.CONST, 0), (Op.CONST, 7), (Op.STORE, 1, i64.code))
+    there = code(OUT, (Op.CONST, 0), (Op.LOAD, 0, i64.code), (Op.CONST, 7), Op.NE)
+    main = code(asked, grown, there, (Op.SKIP_ZERO, len(code((Op.FAIL, 1, 0)))), (Op.FAIL, 1, 0), Op.END)
+    model(assembled(main, PLAN)).run([np.zeros(1, np.int64)])
+
+
 def test_memory_that_can_not_be_had_is_an_error() -> None:
     main = code((Op.CONST, 2**61), (Op.ALLOC, 2, 0), Op.FREE, Op.END)
     with pytest.raises(_rt.Failed) as told:

@@ -36,9 +36,9 @@ static uint8_t *kept(weft_ctx *ctx, int64_t number, int64_t bytes) {
   return more;
 }
 
+/* Outputs have the even numbers. */
 void *weft_ctx_keep(weft_ctx *ctx, int64_t number, int64_t bytes) {
-  int32_t outputs = ctx->model == NULL ? 0 : ctx->model->outputs;
-  return number < 0 || number >= INT32_MAX ? NULL : kept(ctx, outputs + number, bytes);
+  return number < 0 || number >= INT32_MAX / 2 ? NULL : kept(ctx, 2 * number + 1, bytes);
 }
 
 void *weft_ctx_output(weft_ctx *ctx, int64_t number, const int64_t *shape) {
@@ -47,7 +47,7 @@ void *weft_ctx_output(weft_ctx *ctx, int64_t number, const int64_t *shape) {
   for (int32_t d = 0; d < out->ndim; d++) out->shape[d] = shape[d];
   bytes = weft_tensor_bytes(out);
   if (bytes < 0) return NULL;
-  out->data = ctx->give != NULL ? ctx->give(ctx->give_state, (int32_t)number, out) : kept(ctx, number, bytes);
+  out->data = ctx->give != NULL ? ctx->give(ctx->give_state, (int32_t)number, out) : kept(ctx, 2 * number, bytes);
   return bytes == 0 && out->data == NULL ? ctx : out->data; /* nothing is written where there are no elements */
 }
 

@@ -47,7 +47,7 @@ struct weft_ctx {
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
   weft_tensor *out;                                        /* of the call that runs */
-  weft_kept *kept;                                         /* by number: those of outputs, then those of `keep` */
+  weft_kept *kept;                                         /* of output n at 2n, of number n of `keep` at 2n + 1 */
   int64_t kept_count;
   weft_give give;                                          /* NULL: outputs of late sizes are in kept memory */
   void *give_state;
