@@ -12,6 +12,7 @@ from onnx.helper import make_node as node
 from tests.driver.host.ways import BOOL, F32, I64, Array, Info, Values, Ways, model
 
 from weft.driver.build import build
+from weft.driver.host_model import replay_model
 from weft.graph import print_graph
 from weft.runtime import Model, load
 from weft.support.errors import InputError, RuntimeFailure
@@ -200,6 +201,21 @@ def test_sizes_that_are_none_are_refused() -> None:
     top = Model(build(model(nodes, inputs, outputs, constants)).package)
     with pytest.raises(RuntimeFailure, match="TopK v: takes 5 elements of dimension 1, which has 4"):
         top(X[0], ints(5))
+
+
+@pytest.mark.parametrize("is_kernel_between", [False, True])
+@pytest.mark.parametrize("shape", [(2**61, 1), (2**32, 2**32), (2**31, 2**33 + 1), (2**62, 4)])
+def test_sizes_whose_bytes_overflow_are_refused(shape: tuple[int, int], is_kernel_between: bool) -> None:
+    """Their number of bytes, as far as an i64 tells, is small: kernels would write past the end of that memory."""
+    nodes = [node("ConstantOfShape", ["s"], ["y"])]
+    if is_kernel_between:
+        nodes = [node("ConstantOfShape", ["s"], ["o"]), node("CumSum", ["o", "axis"], ["p"])]
+        nodes += [node("CumSum", ["p", "axis"], ["q"]), node("ReduceMax", ["q"], ["y"], keepdims=0)]
+    dims = [] if is_kernel_between else [None, None]
+    made = build(model(nodes, [("s", I64, [2])], [("y", F32, dims)], {"axis": ints(0)}))
+    for m in (Model(made.package), Model(replay_model(made))):
+        with pytest.raises(RuntimeFailure, match=r"ConstantOfShape [oy]: .* for which no memory is large enough"):
+            m(ints(*shape))
 
 
 def test_an_empty_input_is_refused_where_only_a_run_tells() -> None:

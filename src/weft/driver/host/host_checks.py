@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, is_empty
-from weft.driver.host.host_memory import HostMemory
+from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, defined, is_empty
+from weft.driver.host.host_memory import HostMemory, elements_of
 from weft.graph import Constant, Group, Guard, LateSize, Value
-from weft.ir import INDEX, ZERO, Const, Expr, Var, all_of, cast, index
+from weft.ir import INDEX, ONE, ZERO, Const, Expr, Mul, Var, all_of, cast, free_vars, index, maximum, post_order
 from weft.loop import Assert, Load, Stmt
+
+MOST_BYTES = 1 << 56
+"""More memory than any process can have, and so much less than 2**63 that sums of some such sizes do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,30 @@ def _plain(source: str) -> str:
 
 
 def late_checks(memory: HostMemory, stage: int, late: LateSize) -> list[Stmt]:
-    """Returns the checks of a late size that has just become known, and of what the graph requires of those known so far."""
+    """Returns the checks of a late size that has just become known, and of what the graph requires of those known so far.
+
+    One is that no number of bytes of this stage overflows: it would pass for a small one, and kernels would write past the end.
+    """
     fused = memory.fused
     where = f"{_plain(late.source)}: " if late.source else ""
     size = Assert(late.size >= ZERO, f"{where}{late.what} is {{0}}, which is no size", (late.size,))
     required = [r for r in fused.graph.requirements if fused.stage(r.condition, *r.values) == stage]
-    return [size, *map(check_requirement, required)]
+    asked = [v for v in (*fused.graph.outputs, *memory.kept) if fused.stage(*v.shape) == stage]
+    bytes_ = [elements_of(v) * v.dtype.bytes for v in asked]
+    bytes_ += [memory.plan.late[stage]] if stage in memory.plan.late else []
+    held = all_of(dict.fromkeys(c for e in bytes_ for c in _without_overflow(e, stage, memory)))
+    fits = Assert(held, f"{where}{late.what} is {{0}}, for which no memory is large enough", (late.size,))
+    return [size, *([] if isinstance(held, Const) else [fits]), *map(check_requirement, required)]
+
+
+def _without_overflow(e: Expr, stage: int, memory: HostMemory) -> Iterator[Expr]:
+    """Yields the conditions that the late sizes in a number of bytes, and the products in it, are at most `MOST_BYTES`."""
+    most = index(MOST_BYTES)
+    yield from [v <= most for v in free_vars(e) if memory.fused.stage(v) == stage]
+    for n in post_order(e):
+        if isinstance(n, Mul) and memory.fused.stage(n) == stage:
+            a, b = (n.b, n.a) if isinstance(n.a, Const) else (n.a, n.b)
+            yield defined(a <= most // (abs(int(b.value)) if isinstance(b, Const) else maximum(b, ONE)))
 
 
 def cannot_compute(group: Group, sizes: Sequence[Var]) -> Assert:
