@@ -97,12 +97,10 @@ class HostBody:
     def bound(self, stage: int, late: LateSize, rest: Stmt) -> Stmt:
         """Returns *rest* in the scope of a late size, of the arena of its stage, and of the outputs whose sizes are known now."""
         fused, plan = self.memory.fused, self.memory.plan
-        for number, v in enumerate(fused.graph.outputs):
-            if fused.stage(*v.shape) == stage:
-                rest = self.ask(number, rest)
-        for number, v in enumerate(fused.graph.inputs if self.take is not None else ()):
-            if self.take is not None and fused.stage(*v.shape) == stage:
-                rest = self.take(number, rest)
+        for give, values in ((self.ask, fused.graph.outputs), (self.take, fused.graph.inputs)):
+            for number, v in enumerate(values):
+                if give is not None and fused.stage(*v.shape) == stage:
+                    rest = give(number, rest)
         for v, buffer in self.memory.kept.items():
             if fused.stage(*v.shape) == stage:
                 rest = Alloc(buffer, rest)

@@ -23,7 +23,7 @@ from weft.driver.host.host_body import Ask, HostBody
 from weft.driver.host.host_memory import HostMemory, Views, arenas_of, elements_of, kept_buffer, kept_buffers
 from weft.graph import LOOP, FusedGraph, Graph, Group, MemoryPlan, Place, Value
 from weft.ir import INDEX, ONE, TRUE, ZERO, Expr, Var
-from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, View, While, copy, seq
+from weft.loop import Alloc, Buffer, If, Let, Load, Stmt, Store, View, While, copy, late_memory, seq
 from weft.support.dtypes import u8
 
 
@@ -133,11 +133,11 @@ class _Control:
         return kept_buffer(f"made{next(self.memory.names)}", fused.graph.outputs[k], kept)
 
     @staticmethod
-    def asking(outs: Sequence[Buffer]) -> Ask:
-        """Returns what gives outputs in kept memory their memory."""
+    def asking(buffers: Sequence[Buffer]) -> Ask:
+        """Returns what gives those inputs or outputs of a region that are in kept memory their memory."""
 
         def ask(number: int, body: Stmt) -> Stmt:
-            return Alloc(outs[number], body) if outs[number].scope != "global" else body
+            return Alloc(buffers[number], body) if late_memory(buffers[number]) is not None else body
 
         return ask
 
@@ -163,7 +163,6 @@ class _Loop:
         static = [k for k in range(self.states) if not control.memory.fused.is_kept(node.outputs[k])]
         self.pairs = {k: control.given(w) for k, w in zip(static, control.workspaces[3:], strict=True)}
         self.turn = Var("turn", INDEX)
-        self._rows: dict[int, Buffer] = {}
 
     def statement(self) -> Stmt:
         """Returns the whole loop."""
@@ -212,7 +211,7 @@ class _Loop:
             views.append((made, source, offset))
             return made
 
-        ins, outs, grown = [self.counter], [self.going], list[Stmt]()
+        ins, outs, grown, rows = [self.counter], [self.going], list[Stmt](), list[Buffer]()
         now = self.turn % 2
         for k in range(self.states):
             taken, made = graph.inputs[1 + k], graph.outputs[1 + k]
@@ -232,30 +231,21 @@ class _Loop:
             target = c.result(whole)
             if target is None:
                 target = self.rows(k, row)
+                rows.append(target)
             outs.append(view(row, target, self.turn * elements))
         ins += [c.given(v) for v in self.captures]
         ask = c.asking(outs)
-
-        def take(number: int, body: Stmt) -> Stmt:
-            return Alloc(ins[number], body) if ins[number].scope != "global" else body
-
-        made_ = c.region(self.fused, self.plan, ins, outs, ask, take, grown)
+        body = c.region(self.fused, self.plan, ins, outs, ask, c.asking(ins), grown)
         for k in range(self.states):
             if k not in self.pairs and not self.fused.stage(*graph.outputs[1 + k].shape):
-                made_ = ask(1 + k, made_)
+                body = ask(1 + k, body)
         for buffer, source, offset in reversed(views):
-            made_ = View(buffer, source, offset, made_)
-        for k in range(self.scans):
-            if c.memory.fused.is_kept(self.node.outputs[self.states + k]):
-                made_ = Alloc(self.rows(k, graph.outputs[1 + self.states + k]), made_)
-        return made_
+            body = View(buffer, source, offset, body)
+        for buffer in rows:
+            body = Alloc(buffer, body)
+        return body
 
     def rows(self, k: int, row: Value) -> Buffer:
         """Returns the buffer of the rows so far, and the next one, of a scan whose length only the loop tells."""
-        found = self._rows.get(k)
-        if found is None:
-            number = self.c.kept_number(self.node.outputs[self.states + k])
-            whole = Value(row.name, row.type)
-            made = kept_buffer(f"rows{k}", whole, number)
-            found = self._rows[k] = Buffer(made.name, (made.shape[0] * (self.turn + ONE),), row.dtype, made.scope)
-        return found
+        one = kept_buffer(f"rows{k}", row, self.c.kept_number(self.node.outputs[self.states + k]))
+        return Buffer(one.name, (one.shape[0] * (self.turn + ONE),), one.dtype, one.scope)

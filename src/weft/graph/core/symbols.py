@@ -14,10 +14,9 @@ def symbols_in(attribute: object) -> Sequence[Expr]:
         return [e for a in attribute for e in symbols_in(a)]
     if isinstance(attribute, Graph):  # what it makes late sizes of is its own
         own = {late.size for late in attribute.late_sizes}
-        shapes = [s for v in attribute.inputs for s in v.shape]
-        return [v for n in attribute.nodes for v in sizes_of(n) if v not in own] + [
-            v for v in variables_of(shapes) if v not in own
-        ]
+        of_inputs = variables_of([s for v in attribute.inputs for s in v.shape])
+        used = [*[v for n in attribute.nodes for v in sizes_of(n)], *of_inputs]
+        return [v for v in used if v not in own]
     return [attribute] if isinstance(attribute, Expr) and not isinstance(attribute, Const) else []
 
 

@@ -13,10 +13,11 @@ from math import inf, prod
 
 from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
 from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.core.symbols import variables_of
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of, is_rename, view_offset
-from weft.ir import ONE, free_vars
+from weft.ir import ONE
 from weft.ops import OPERATORS
 from weft.te import OpClass
 
@@ -168,19 +169,18 @@ def _with_copied_outputs(graph: Graph) -> Graph:
         root = v
         while root.producer is not None and is_rename(root.producer) and root.producer.inputs[0] is not None:
             root = root.producer.inputs[0]
-        owned = root.producer is not None and view_offset(root.producer) is None and root not in roots
-        owned = owned and not (
-            root.producer is not None and root.producer.operator.has_regions and _is_late(graph, root)
-        )
+        owned = root not in roots and _owns_memory(graph, root)
         roots.add(root)
         made.output(v if owned else _copy(made, v), name)
     return made
 
 
-def _is_late(graph: Graph, v: Value) -> bool:
-    """Tells whether the shape of *v* has a late size."""
-    late = {found.size for found in graph.late_sizes}
-    return any(s in late for e in v.shape for s in free_vars(e))
+def _owns_memory(graph: Graph, v: Value) -> bool:
+    """Tells whether the node of *v* may write it to an output: it is no view, nor in the memory that control flow keeps."""
+    node = v.producer
+    if node is None or view_offset(node) is not None:
+        return False
+    return not node.operator.has_regions or variables_of(v.shape).isdisjoint(late.size for late in graph.late_sizes)
 
 
 def _copy(graph: Graph, v: Value) -> Value:

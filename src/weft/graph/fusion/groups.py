@@ -8,7 +8,7 @@ from functools import cached_property
 
 from weft.graph.core.conditions import LateSize
 from weft.graph.core.graph import Attribute, Constant, Graph, Node, Value, infer
-from weft.graph.core.symbols import symbols_in
+from weft.graph.core.symbols import symbols_in, variables_of
 from weft.graph.core.type_text import attribute_text, type_text
 from weft.ir import ZERO, Expr, Var, const, free_vars, simplify, substitute
 from weft.ops import TensorType
@@ -175,16 +175,12 @@ class FusedGraph:
         """Tells whether *v* is a result of control flow that tells its own late sizes: such a result is in kept memory."""
         step = self._steps.get(v)
         return step is not None and any(
-            known == step for known, late in self.late_sizes if late.size in self._sizes_in(v)
+            known == step for known, late in self.late_sizes if late.size in variables_of(v.shape)
         )
 
     @cached_property
     def _steps(self) -> Mapping[Value, int]:
         return {v: step for step, g in enumerate(self.groups) if g.regions for v in g.outputs}
-
-    @staticmethod
-    def _sizes_in(v: Value) -> set[Var]:
-        return {s for e in v.shape for s in free_vars(e)}
 
     @cached_property
     def where_zero(self) -> Mapping[tuple[Group, Var], Group]:
