@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,15 @@ def test_every_truncation_is_refused(artifact: Path) -> None:
     for size in range(len(whole)):
         with pytest.raises(_rt.LoadError):
             _rt.Artifact(whole[:size], 1)
+
+
+def test_a_late_size_of_an_input_is_refused(flat: FlatImage, tmp_path: Path) -> None:
+    """Only outputs may have one: their data is not looked at before the call."""
+    package = affine(flat).package
+    late = [replace(s, shape=("found",) * len(s.shape), late=True) for s in package.inputs]
+    write_artifact(replace(package, inputs=tuple(late)), tmp_path / "late.weft")
+    with pytest.raises(_rt.LoadError, match="what it says of itself is impossible"):
+        _rt.Artifact(str(tmp_path / "late.weft"), 1)
 
 
 def fuzz(artifact: Path, folder: Path, mutations: int) -> str:

@@ -56,7 +56,7 @@ static int describe(weft_model *m, const prefix *p) {
     for (; ndim > 0; ndim--, dims++, dim += DIM_ROW) {
       dims->size = (int64_t)weft_u64_at(dim);
       dims->name = dims->size >= 0 ? "" : (const char *)m->header + weft_u32_at(dim + 8);
-      if (dims->size < WEFT_LATE || weft_u32_at(dim + 8) >= p->image_at) return 0;
+      if (dims->size < (i < p->inputs ? -1 : WEFT_LATE) || weft_u32_at(dim + 8) >= p->image_at) return 0;
     }
   }
   return dims_left == 0;
