@@ -127,12 +127,12 @@ def test_dot_products_fill_the_widest_vectors_and_the_fastest_is_first(
     features: tuple[str, ...], bits: int, wanted: list[str]
 ) -> None:
     target = cpu("sse4").having(features=features, vector_bits=bits)
-    assert [i.name for i in dot_products(target)] == wanted
-    for i in dot_products(target):
-        assert i.dot is not None
-        _, a, b = (p.dtype for p in i.semantics.params if isinstance(p, Buffer))
-        assert (i.dot.a, i.dot.b) == (a, b)
-        assert [f.extent.value for f in i.loops if isinstance(f.extent, Const)] == [i.dot.lanes, i.dot.group]
+    assert list(dot_products(target)) == wanted
+    for name, shape in dot_products(target).items():
+        instruction = INTRINSICS[name]
+        _, a, b = (p.dtype for p in instruction.semantics.params if isinstance(p, Buffer))
+        assert (shape.a, shape.b) == (a, b)
+        assert [f.extent.value for f in instruction.loops if isinstance(f.extent, Const)] == [shape.lanes, shape.group]
 
 
 def test_arm_has_one_instruction_for_it() -> None:

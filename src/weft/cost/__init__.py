@@ -32,11 +32,11 @@ from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles, plain_cycles,
     unfused_cycles,
 )
-from weft.cost.graph.packing import (
-    PANEL_VECTORS, GroupedOperands, NarrowWeight, Panel, RightOperand, TakenApart, grouped_plans, low_bit_panel_plans,
-    narrow_weight_plans,
-    panel_plans, right_operand_plans, taken_apart_plans,
+from weft.cost.graph.low_precision import (
+    GroupedOperands, NarrowWeight, TakenApart, grouped_plans, low_bit_panel_plans, narrow_weight_plans,
+    taken_apart_plans,
 )
+from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans

@@ -10,9 +10,6 @@ from weft.support.dtypes import DType
 from weft.targets import Target
 from weft.targets.instructions import dot_products
 
-UNFIT = 64.0
-"""Cycles for each vector of sums without an instruction: a loop over single products."""
-
 
 @dataclass(frozen=True)
 class DotInstruction(Decision):
@@ -27,11 +24,10 @@ def dot_plans(
 ) -> Iterator[Candidate[DotInstruction]]:
     """Yields the instructions of *target* for elements of two types summed in a third, *group* terms at a time.
 
-    *columns* stand side by side in a panel, whole vectors of them. The cycles are those of one vector of sums.
+    *columns* stand side by side in a panel, whole vectors of them. The cost is that of one vector of sums in multiply-adds,
+    of which a loop has one for each term of each lane.
     """
-    for i in dot_products(target):
-        shape = i.dot
-        assert shape is not None  # dot_products has no others
+    for name, shape in dot_products(target).items():
         if (shape.a, shape.b, shape.sums) == kinds and shape.group == group and columns % shape.lanes == 0:
-            yield Candidate(DotInstruction(i.name), shape.cycles)
-    yield Candidate(DotInstruction(""), UNFIT)
+            yield Candidate(DotInstruction(name), shape.cycles)
+    yield Candidate(DotInstruction(""), float(target.lanes(kinds[2].bits) * group))

@@ -23,11 +23,8 @@ def intrinsics_of(target: Target) -> tuple[TensorIntrinsic, ...]:
     return tuple([i for i in INTRINSICS.values() if i.is_on(target)])
 
 
-def dot_products(target: Target) -> tuple[TensorIntrinsic, ...]:
-    """Returns the dot products that *target* has on its widest vectors, the fastest first."""
-    found = [(i.dot.cycles, i) for i in intrinsics_of(target) if i.dot is not None and _is_widest(i.dot, target)]
-    return tuple([i for _, i in sorted(found, key=lambda x: x[0])])
-
-
-def _is_widest(shape: DotProduct, target: Target) -> bool:
-    return shape.lanes == target.lanes(shape.sums.bits)
+def dot_products(target: Target) -> dict[str, DotProduct]:
+    """Returns the dot products that *target* has on its widest vectors, by the names of instructions, the fastest first."""
+    shapes = {i.name: i.dot for i in intrinsics_of(target) if i.dot is not None}
+    widest = {n: s for n, s in shapes.items() if s.lanes == target.lanes(s.sums.bits)}
+    return dict(sorted(widest.items(), key=lambda x: x[1].cycles))

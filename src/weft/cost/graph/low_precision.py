@@ -1,0 +1,120 @@
+"""How products of bytes are computed, and where weights of few bits are dequantised (docs/design/0044).
+
+Costs are in multiply-adds of a vector of floats, unless a function says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.cost.graph.arithmetic import multiply_cycles
+from weft.cost.graph.memory import streaming_cycles
+from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.plans.planner import by_cost
+from weft.support.dtypes import f32, i32
+from weft.targets import Target
+from weft.targets.instructions import dot_products
+
+GROUPING_CYCLES: Final = 0.5
+"""The time of packing a byte in groups of neighbours, in a kernel of its own: half a cycle, on one core of a server of Intel's
+Emerald Rapids kind, 2026-11-24. Only matrices that are not constant are packed while a model runs."""
+
+WIDENED_TIME: Final = 2.0
+"""The time of a multiply-add of bytes converted to integers of 32 bits. An estimate: two instructions, where floats have one."""
+
+PANEL_VECTORS_OF_FEW_BITS: Final = 2
+"""The most vectors in a row of a panel of weights of few bits: a wider one, taken apart in floats, would not stay in cache."""
+
+TAKING_APART: Final = 4
+"""Operations that make a vector of floats of weights in bytes, counted: a field's shift and mask, conversions, a scale."""
+
+STORED_AND_LOADED: Final = 2
+"""Operations for each vector of weights that is taken apart beforehand: it is stored, and loaded again."""
+
+
+@dataclass(frozen=True)
+class NarrowWeight(Decision):
+    """Whether a quantised weight of floats is *kept* as it is, and dequantised by the kernel that multiplies by it."""
+
+    question = "the place where a weight is dequantised"
+    kept: bool
+
+
+@dataclass(frozen=True)
+class TakenApart(Decision):
+    """Where weights of few bits are taken apart: by whole panels, before they are multiplied, or where they are multiplied."""
+
+    question = "the place where weights are taken apart"
+    by_panels: bool
+
+
+@dataclass(frozen=True)
+class GroupedOperands(Decision):
+    """The form of a contraction of bytes: the types of its factors, the terms of a *group*, and the columns of a *panel*.
+
+    With a group of 0 it is computed in 32 bits as it is.
+    """
+
+    question = "the form of a product of bytes"
+    left: str = ""
+    right: str = ""
+    group: int = 0
+    panel: int = 0
+
+
+def low_bit_panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
+    """Returns the widths of panels of weights of few bits, the narrow ones of `panel_plans`."""
+    return [c for c in panel_plans(columns, lanes) if c.decision.columns <= PANEL_VECTORS_OF_FEW_BITS * lanes]
+
+
+def narrow_weight_plans(rows: int | None, size: int, target: Target) -> list[Candidate[NarrowWeight]]:
+    """Returns both choices for a product of *rows*, None for many, with *size* weights, by cycles: reading, and computing."""
+    many, tiles = _rows_and_tiles(rows, target)
+    work = multiply_cycles(size, f32.bits, target)
+    kept = streaming_cycles(size, target) + work * (many + tiles * TAKING_APART)
+    folded = streaming_cycles(size * f32.bytes, target) + work * many
+    return by_cost([Candidate(NarrowWeight(kept=False), folded), Candidate(NarrowWeight(kept=True), kept)])
+
+
+def taken_apart_plans(rows: int | None, target: Target) -> list[Candidate[TakenApart]]:
+    """Returns both choices for a product of *rows*, None for many, by the operations for each vector of weights.
+
+    Where weights are multiplied, each tile of rows takes them apart.
+    """
+    _, tiles = _rows_and_tiles(rows, target)
+    return by_cost(
+        [
+            Candidate(TakenApart(by_panels=False), float(tiles * TAKING_APART)),
+            Candidate(TakenApart(by_panels=True), float(TAKING_APART + STORED_AND_LOADED)),
+        ]
+    )
+
+
+def _rows_and_tiles(rows: int | None, target: Target) -> tuple[int, int]:
+    """Returns a number of *rows*, None for many, and how many register tiles they are cut in, of two vectors of columns."""
+    many = MANY_ROWS if rows is None else rows
+    return many, -(-many // (target.isa.vector_registers // PANEL_VECTORS_OF_FEW_BITS))
+
+
+def grouped_plans(
+    rows: int | None, columns: int, target: Target, *, is_packed: bool
+) -> list[Candidate[GroupedOperands]]:
+    """Returns the forms of a contraction of bytes of *rows*, None for many, by the time for each term of all columns.
+
+    Packing counts unless the right factor *is_packed* while compiling.
+    """
+    many = MANY_ROWS if rows is None else rows
+    lanes = target.lanes(i32.bits)
+    found = [Candidate(GroupedOperands(), many * columns * WIDENED_TIME / lanes)]
+    packing = 0.0 if is_packed else GROUPING_CYCLES * columns
+    for shape in dot_products(target).values():
+        if shape.sums is not i32:
+            continue
+        for v, time in VECTOR_TIMES.items():
+            wide = -(-columns // (v * lanes)) * v * lanes
+            each = many * wide * time * shape.cycles / (lanes * shape.group)
+            form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
+            found.append(Candidate(form, each + packing))
+    return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
