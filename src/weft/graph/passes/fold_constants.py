@@ -12,9 +12,10 @@ from math import prod
 
 from weft.cost import LARGEST_FOLDED_GROWTH, SMALLEST_DEFERRED
 from weft.graph.core.evaluator import Evaluator
-from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Value
 from weft.graph.core.symbols import symbols_in
 from weft.graph.fusion.node_facts import is_rename
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 
 
@@ -27,7 +28,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if not all(v is None or (isinstance(v, Constant) and not isinstance(v, Parameter)) for v in inputs):
+        if not all(v is None or is_known(v) for v in inputs):
             return None
         given = [v if isinstance(v, Constant) else None for v in inputs]
         if not _has_known_sizes(node) or _grows(node, given):

@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 
 from weft.cost import SCALED_PIECE
-from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Value
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Add, Binary, Const, Div, Mul, Sub, as_expr
 from weft.te import is_narrow
@@ -65,7 +66,7 @@ def _affine(node: Node, inputs: Inputs) -> Affine | None:
     a, b = inputs
     first = isinstance(a, Constant)
     constant, y = (a, b) if first else (b, a)
-    if not _is_known(constant) or y is None or isinstance(y, Constant):
+    if not is_known(constant) or y is None or isinstance(y, Constant):
         return None
     channel = _per_channel(constant, y)
     if channel is None or (first and arithmetic is Div):
@@ -85,19 +86,15 @@ _OF_ARITHMETIC: Final[dict[type[Binary] | None, Callable[[Array], tuple[Array, A
 
 def _of_batch_norm(node: Node, inputs: Inputs) -> Affine | None:
     y, *statistics = inputs
-    if y is None or not all(_is_known(v) for v in statistics):
+    if y is None or not all(is_known(v) for v in statistics):
         return None
     gamma, beta, mean, variance = [_double(v) for v in statistics]
     scale = gamma / np.sqrt(variance + node.attribute("epsilon"))
     return Affine(y, scale, beta - mean * scale)
 
 
-def _is_known(v: Value | None) -> bool:
-    return isinstance(v, Constant) and not isinstance(v, Parameter)
-
-
 def _double(v: Value | None) -> Array:
-    assert isinstance(v, Constant)  # asked for by _is_known
+    assert isinstance(v, Constant)  # asked for by is_known
     return v.array.astype(np.float64)
 
 
@@ -125,7 +122,7 @@ def _per_channel(constant: Value | None, y: Value) -> Array | None:
 def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value, list[Node]]) -> Value | None:
     """Returns the output of the contraction that makes the value scaled, with *affine* in its weight and bias."""
     made = affine.y.producer
-    if made is None or made.operator.contraction is None or not _is_known(made.inputs[WEIGHT]):
+    if made is None or made.operator.contraction is None or not is_known(made.inputs[WEIGHT]):
         return None
     weight = made.inputs[WEIGHT]
     bias = _bias_of(made)
@@ -159,7 +156,7 @@ def _bias_of(made: Node) -> Array | None:
     bias = made.inputs[BIAS] if len(made.inputs) > BIAS else None
     if bias is None:
         return np.zeros(1)
-    if not isinstance(bias, Constant) or not _is_known(bias) or set(bias.extents[:-1]) - {1}:
+    if not is_known(bias) or set(bias.extents[:-1]) - {1}:
         return None
     return _double(bias).reshape(-1) * (made.attribute("beta") if made.op == "gemm" else 1.0)
 

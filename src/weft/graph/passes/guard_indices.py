@@ -18,9 +18,10 @@ import numpy as np
 
 from weft.cost import MANY_INDICES
 from weft.graph.core.conditions import Guard
-from weft.graph.core.graph import Constant, Graph, Node, Parameter, Value
+from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.core.type_text import dim_text
 from weft.graph.fusion.node_facts import facts_of
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.known_ranges import known_range
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const, all_of, index, prove
@@ -87,7 +88,7 @@ class _Guards:
         under = self._known_conditions(node)
         if v is None or _is_inside(v, found):
             return
-        if isinstance(v, Constant) and not isinstance(v, Parameter) and not under:
+        if is_known(v) and not under:
             _check_known(new, node, v, found)
             return
         watched = facts_of(node).watches

@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from weft.cost import LARGEST_POWER
-from weft.graph.core.graph import Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import is_plain_map, is_rename, keeps_order
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 from weft.ir import Const, Expr
 from weft.support.dtypes import f32
@@ -180,7 +181,7 @@ def _neutral(element: float) -> Simplify:
 
 def _all_equal(v: Value | None) -> float | None:
     """Returns the value of each element of a constant; None where they differ or are not known."""
-    if not isinstance(v, Constant) or isinstance(v, Parameter | Deferred) or v.size == 0:
+    if not is_known(v) or isinstance(v, Deferred) or v.size == 0:
         return None
     first = v.array.flat[0]
     return float(first) if v.size == 1 or bool((v.array == first).all()) else None
@@ -221,7 +222,7 @@ def _division(exact: bool) -> Simplify:
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Value | None:
         x, by = inputs
-        if not isinstance(by, Constant) or isinstance(by, Parameter) or not by.dtype.is_float:
+        if not is_known(by) or not by.dtype.is_float:
             return None
         with np.errstate(divide="ignore", over="ignore"):
             reciprocal = (1.0 / by.array.astype(np.float64)).astype(by.array.dtype)

@@ -9,9 +9,9 @@ either order.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
-from weft.graph.core.graph import Constant, Value
+from weft.graph.core.graph import Constant, Parameter, Value
 
 Pattern: TypeAlias = str | tuple["Pattern", ...]
 
@@ -42,6 +42,11 @@ def match_any(patterns: tuple[Pattern, ...], value: Value | None, bound: dict[st
         if found is not None:
             return found
     return None
+
+
+def is_known(v: Value | None) -> TypeGuard[Constant]:
+    """Tells whether passes may compute with the elements of *v*: it is a constant that training leaves as it is."""
+    return isinstance(v, Constant) and not isinstance(v, Parameter)
 
 
 def _match_all(

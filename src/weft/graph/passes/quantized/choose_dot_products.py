@@ -19,10 +19,11 @@ import numpy as np
 from weft.cost import GroupedOperands, Planner, grouped_plans, subject_of
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.passes.quantized.fold_dequantization import MOST_EXACT, may_sum
-from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, is_known, known
+from weft.graph.passes.quantized.quantized_patterns import Centred, call_of, centred, known, operand_of
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
-from weft.support.dtypes import DType, f32, i8, i32, u8
+from weft.support.dtypes import DType, f32, i8, i32, parse_dtype, u8
 
 SIGN: Final = -i8.int_range[0]
 """The number that flipping the highest bit of a byte adds to or takes from it, as signed and unsigned bytes."""
@@ -66,8 +67,8 @@ class _Grouping:
     def _right_operand(self, v: Value | None) -> Centred | None:
         """Returns the bytes and the zero point of a right factor; a constant that is transposed is one in the new order."""
         found = centred(v)
-        before = None if found is None else next(iter(call_of("transpose", found.q)), None)
-        if found is None or not isinstance(before, Constant) or not is_known(before):
+        before = None if found is None else operand_of("transpose", found.q)
+        if found is None or not is_known(before):
             return found
         if found.q not in self.turned:
             node = found.q.producer
@@ -146,12 +147,12 @@ class _Grouping:
 
     def left(self, new: Graph, x: Centred, sign: str) -> _Factor:
         """Returns a factor in bytes of the kind *sign*."""
-        return self._of_sign(new, x.q, x.zero, _BYTES[sign])
+        return self._of_sign(new, x.q, x.zero, parse_dtype(sign))
 
     def right(self, new: Graph, x: Centred, sign: str) -> _Factor:
         """Returns a factor in bytes of the kind *sign*, without a zero point where it is constant and fits them."""
         whole = centred_bytes(x, sign)
-        return _Factor(whole, None) if whole is not None else self._of_sign(new, x.q, x.zero, _BYTES[sign])
+        return _Factor(whole, None) if whole is not None else self._of_sign(new, x.q, x.zero, parse_dtype(sign))
 
     def _of_sign(self, new: Graph, q: Value, zero: Value | None, dtype: DType) -> _Factor:
         zero = None if known(zero) == 0 else zero
@@ -164,9 +165,6 @@ class _Grouping:
         return _Factor(before if before is not None else self.flipped[q], shifted(new, zero, shift))
 
 
-_BYTES: Final = {"u8": u8, "i8": i8}
-
-
 def flip_sign(new: Graph, q: Value, dtype: DType) -> Value:
     """Returns bytes with their highest bit flipped, as *dtype*: each stands for the number 128 above or below."""
     bits = new.add("bit_cast", [q], dtype=u8) if q.dtype is not u8 else q
@@ -176,7 +174,7 @@ def flip_sign(new: Graph, q: Value, dtype: DType) -> Value:
 
 def _before_flip(q: Value) -> Value | None:
     """Returns the bytes that *q* are with their highest bit flipped; None if they are made otherwise."""
-    bits = (call_of("bit_cast", q) or (q,))[0]
+    bits = operand_of("bit_cast", q) or q
     flipped = call_of("bit_xor", bits)
     is_flip = len(flipped) == 2 and known(flipped[1]) == SIGN and bits is not q
     return flipped[0] if is_flip else None
@@ -190,17 +188,13 @@ def shifted(new: Graph, zero: Value | None, by: int) -> Value:
 
 def centred_bytes(x: Centred, sign: str) -> Constant | None:
     """Returns a constant less its zero point in bytes of the kind *sign*; None where it is not known, or does not fit."""
-    if not isinstance(x.q, Constant) or not is_known(x.q) or (x.zero is not None and not is_known(x.zero)):
+    if not is_known(x.q) or (x.zero is not None and not is_known(x.zero)):
         return None
-    dtype = _BYTES[sign]
-    if x.q.dtype is dtype and (x.zero is None or known(x.zero) == 0):
+    dtype, zero = parse_dtype(sign), np.zeros((), np.int32) if x.zero is None else x.zero.array
+    if x.q.dtype is dtype and not zero.any():
         return x.q
     low, high = dtype.int_range
-    whole = x.q.array.astype(np.int32)
-    if isinstance(x.zero, Constant):
-        if dtype is i8 and x.q.dtype is i8 and not x.zero.array.any():
-            return x.q
-        whole = whole - x.zero.array
+    whole = x.q.array.astype(np.int32) - zero
     fits = whole.size == 0 or (int(whole.min()) >= low and int(whole.max()) <= high)
     return Constant(f"{x.q.name}_centred", whole.astype(dtype.numpy)) if fits else None
 
@@ -209,7 +203,7 @@ def _is_below(v: Value | None, bound: int) -> bool:
     """Tells whether the elements of *v*, if there is one, are known to be less than *bound* on either side of 0."""
     if v is None:
         return True
-    return isinstance(v, Constant) and is_known(v) and bool((np.abs(v.array.astype(np.int64)) < bound).all())
+    return is_known(v) and bool((np.abs(v.array.astype(np.int64)) < bound).all())
 
 
 def _shift(new: Graph, weight: Value, zero: Value | None, bias: Value | None) -> Value | None:

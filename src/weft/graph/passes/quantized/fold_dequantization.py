@@ -17,17 +17,18 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from weft.cost import WHOLE_STEPS
-from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.passes.quantized.quantized_patterns import (
     Dequantized,
     call_of,
     centred,
     dequantize,
     dequantized,
-    is_known,
     known,
+    operand_of,
     quantized_by,
 )
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32, i32, u8
 
@@ -136,11 +137,11 @@ def _scaled(
 def _in_steps(new: Graph, bias: Value, scale: Value) -> Value | None:
     """Returns a constant bias as integers in units of *scale*; None where it is not known, or no whole number of them."""
     factors = call_of("mul", scale)
-    if not isinstance(bias, Constant) or not is_known(bias) or not all(map(is_known, factors)) or bias.rank != 1:
+    constants = [f for f in factors if is_known(f)]
+    if not is_known(bias) or len(constants) < len(factors) or bias.rank != 1:
         return None
     step = np.asarray(1.0)
-    for f in factors:
-        assert isinstance(f, Constant)  # is_known said so
+    for f in constants:
         step = step * f.array.astype(np.float64).reshape(-1)
     steps = bias.array.astype(np.float64) / step
     whole = np.round(steps)
@@ -184,15 +185,15 @@ def _moved(new: Graph, node: Node, inputs: Inputs) -> Value | None:
 def _requantized(new: Graph, node: Node, inputs: Inputs) -> Value | None:
     """Divides the scale of a sum of integers by the one that it is quantised by."""
     x, by = inputs
-    rectified = call_of("relu", x)
-    exact, scale = call_of("mul", rectified[0] if rectified else x) or (None, None)
-    summed = next(iter(call_of("cast", exact)), None)
+    rectified = operand_of("relu", x)
+    exact, scale = call_of("mul", rectified or x) or (None, None)
+    summed = operand_of("cast", exact)
     if exact is None or summed is None or summed.dtype is not i32 or centred(summed) is not None:
         return None
     if exact.dtype is not f32 or by is None or not (known(by) or 0.0) > 0:
         return None
     ratio = new.add("div", [scale, by], source=node.source)
-    if not rectified:
+    if rectified is None:
         return new.add("mul", [exact, ratio], source=node.source, name=node.output.name)
     return new.add("relu", [new.add("mul", [exact, ratio])], source=node.source, name=node.output.name)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.graph.core.graph import Array, Constant, Node, Value
-from weft.graph.passes.quantized.quantized_patterns import BYTES, call_of, is_known
+from weft.graph.passes.quantized.quantized_patterns import BYTES, call_of, operand_of
+from weft.graph.rewriting.call_patterns import is_known
 from weft.support.dtypes import DType, f32, u8
 
 
@@ -47,15 +48,15 @@ class Factors:
 def weight_factors(v: Value | None) -> Factors | None:
     """Returns what the floats *v* are dequantised from, a constant of integers of 8 bits or fewer; None for any other value."""
     whole, scale = call_of("mul", v) or (None, None)
-    wide = next(iter(call_of("cast", whole)), None)
+    wide = operand_of("cast", whole)
     if v is None or v.dtype is not f32 or wide is None or scale is None or scale.dtype is not f32:
         return None
     integers, zero = call_of("sub", wide) or (wide, None)
-    q = next(iter(call_of("cast", integers) or call_of("decode", integers)), None)
+    q = operand_of("cast", integers) or operand_of("decode", integers)
     elements = None if q is None else _elements(q)
-    return (
-        None if q is None or elements is None else Factors(elements, q.dtype, scale, zero, not isinstance(q, Constant))
-    )
+    if q is None or elements is None:
+        return None
+    return Factors(elements, q.dtype, scale, zero, is_packed=not isinstance(q, Constant))
 
 
 def _elements(q: Value) -> Array | None:
@@ -63,8 +64,8 @@ def _elements(q: Value) -> Array | None:
     if isinstance(q, Constant):
         is_whole = q.dtype in BYTES or (q.dtype.is_storage and not q.dtype.holds_floats)
         return q.array.astype(np.int16) if is_known(q) and is_whole else None
-    packed = next(iter(call_of("unpack", q)), None)
-    if not isinstance(packed, Constant) or not is_known(packed) or q.dtype.holds_floats:
+    packed = operand_of("unpack", q)
+    if not is_known(packed) or q.dtype.holds_floats:
         return None
     bits = q.dtype.used_bits
     fields = [packed.array >> np.uint8(bits * n) & np.uint8((1 << bits) - 1) for n in range(u8.bits // bits)]
@@ -107,7 +108,7 @@ def _by_blocks(v: Value | None, shape: tuple[int, ...], depth_axis: int) -> Arra
     blocked = _before_spreading(v, shape, depth_axis)
     if blocked is not None:
         return blocked if depth_axis == 1 else blocked.T
-    if not isinstance(v, Constant) or not is_known(v) or v.rank > 2:
+    if not is_known(v) or v.rank > 2:
         return None
     extents = (1,) * (2 - v.rank) + v.extents
     if extents[depth_axis] != 1 or extents[1 - depth_axis] not in (1, columns):
@@ -130,14 +131,14 @@ def _chain(v: Value, operators: Sequence[str]) -> list[Node] | None:
 def _before_spreading(v: Value, shape: tuple[int, ...], axis: int) -> Array | None:
     """Returns the constant whose elements *v* repeats along *axis*, each for a block; None for any other value."""
     chain = _chain(v, ("slice", "reshape", "expand", "reshape"))
-    v = v if chain is None else chain[-1].inputs[0] or v
-    if chain is None or not isinstance(v, Constant) or not is_known(v) or v.rank != len(shape):
+    spread = None if chain is None else chain[-1].inputs[0]
+    if chain is None or not is_known(spread) or spread.rank != len(shape):
         return None
-    counts = v.extents
+    counts = spread.extents
     size = -(-shape[axis] // counts[axis])
     apart = (*counts[: axis + 1], 1, *counts[axis + 1 :])
     wide = (*counts[: axis + 1], size, *counts[axis + 1 :])
     whole = tuple([n * size if d == axis else n for d, n in enumerate(counts)])
     made = [n.output.static_shape for n in chain]
     from_start = not any(chain[0].attribute("starts")) and set(chain[0].attribute("steps") or (1,)) == {1}
-    return v.array if from_start and whole == shape and made == [shape, whole, wide, apart] else None
+    return spread.array if from_start and whole == shape and made == [shape, whole, wide, apart] else None

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from weft.cost import NarrowWeight, Planner, narrow_weight_plans, subject_of
 from weft.graph.core.graph import Graph, Node, Value
 from weft.graph.passes.quantized.low_bit_weights import Factors, LowBitWeight, low_bit_weight, weight_factors
-from weft.graph.passes.quantized.quantized_patterns import Dequantized, dequantized, is_known, product_rows
+from weft.graph.passes.quantized.quantized_patterns import Dequantized, dequantized, product_rows
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
 

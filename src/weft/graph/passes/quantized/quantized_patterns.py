@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from weft.graph.core.graph import Constant, Deferred, Graph, Node, Parameter, Value
+from weft.graph.core.graph import Deferred, Graph, Node, Value
+from weft.graph.rewriting.call_patterns import is_known
 from weft.ir import Const
 from weft.support.dtypes import DType, f32, i8, i32, u8
 
@@ -46,12 +47,17 @@ def call_of(op: str, v: Value | None) -> tuple[Value | None, ...]:
     return node.inputs if node is not None and node.op == op else ()
 
 
+def operand_of(op: str, v: Value | None) -> Value | None:
+    """Returns the first input of the call of *op* that makes *v*; None where it is made otherwise."""
+    return next(iter(call_of(op, v)), None)
+
+
 def centred(v: Value | None) -> Centred | None:
     """Returns the bytes and the zero point that *v* is the difference of; None for any other value."""
     if v is None or v.dtype is not i32:
         return None
     wide, zero = call_of("sub", v) or (v, None)
-    q = next(iter(call_of("cast", wide)), None)
+    q = operand_of("cast", wide)
     return Centred(v, q, zero) if q is not None and q.dtype in BYTES and q.shape == v.shape else None
 
 
@@ -61,7 +67,7 @@ def dequantized(v: Value | None) -> Dequantized | None:
     if v is None or v.dtype is not f32 or not product:
         return None
     wide, scale = product
-    found = centred(next(iter(call_of("cast", wide)), None))
+    found = centred(operand_of("cast", wide))
     return None if found is None or scale is None or found.value.shape != v.shape else Dequantized(found, scale)
 
 
@@ -71,8 +77,7 @@ def quantized_by(clipped: Value | None, dtype: DType) -> tuple[Value, Value, Val
     if not parts or not _is_range_of(parts, dtype):
         return None
     whole, zero = call_of("add", parts[0]) or (None, None)
-    quotient = call_of("round", whole)
-    x, scale = (call_of("div", quotient[0]) if quotient else ()) or (None, None)
+    x, scale = call_of("div", operand_of("round", whole)) or (None, None)
     return None if x is None or scale is None or zero is None else (x, scale, zero)
 
 
@@ -81,15 +86,11 @@ def _is_range_of(clip: tuple[Value | None, ...], dtype: DType) -> bool:
     return len(clip) == 3 and known(clip[1]) == low and known(clip[2]) == high
 
 
-def is_known(v: Value | None) -> bool:
-    """Tells whether passes may compute with the elements of *v*."""
-    return isinstance(v, Constant) and not isinstance(v, Parameter)
-
-
 def known(v: Value | None) -> float | None:
     """Returns the element of a constant of one element; None for any other value."""
-    small = isinstance(v, Constant) and not isinstance(v, Parameter | Deferred) and v.size == 1
-    return float(v.array.reshape(())) if small and isinstance(v, Constant) else None
+    if not is_known(v) or isinstance(v, Deferred) or v.size != 1:
+        return None
+    return float(v.array.reshape(()))
 
 
 def dequantize(new: Graph, q: Value, like: Dequantized, source: str) -> Value:
