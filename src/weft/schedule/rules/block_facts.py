@@ -74,19 +74,22 @@ def inputs_of(block: Block) -> list[Load]:
 class Contraction:
     """A sum of products: the loads of its two factors, with the one read along the last written axis as *right*.
 
-    Each element of the right factor is made of what is loaded by *conversions* operations.
+    Each element of the right factor is made of what is loaded by *conversions* operations. In a dot product of narrow elements,
+    *group* is the innermost reduction axis, over neighbouring terms: in each group, the right factor's columns stand one after
+    another, each with its terms side by side, as the instructions take them.
     """
 
     left: Load
     right: Load
     conversions: int = 0
+    group: Axis | None = None
 
 
 def contraction_of(block: Block) -> Contraction | None:
     """Returns the factors of a block that is a sum of products of two loads; None for any other.
 
-    In a reduction that was split with a remainder, the added product may be under a condition. The factors of a dot product
-    (`grouped_terms`) are converted to the type of the sum.
+    In a reduction that was split with a remainder, the added product may be under a condition. The factors of a dot product are
+    converted to the type of the sum.
     """
     body, product = block.body, _product(block)
     if product is None or not isinstance(body, Store):
@@ -119,7 +122,7 @@ def _dot_product(block: Block, product: Mul, last: Expr) -> Contraction | None:
     for right, left in (loads, loads[::-1]):
         in_columns = right.indices[-2:] == (last, terms.var) and right.buffer.shape[-1] is terms.extent
         if in_columns and isinstance(last, Var) and not uses_axis(left, last):
-            return Contraction(left, right)
+            return Contraction(left, right, group=terms)
     return None
 
 
@@ -148,17 +151,6 @@ def _operations_on(load: Load, e: Expr) -> int:
         if not isinstance(n, Load) and any(k in made for k in n.children()):
             made.add(n)
     return len(made) - 1
-
-
-def grouped_terms(block: Block) -> Axis | None:
-    """Returns the axis over the terms of a group, where *block* sums products of narrow elements in groups of neighbours.
-
-    Such is the form of a dot-product instruction: in each group, the columns of the right factor stand one after another.
-    """
-    product, body = _product(block), block.body
-    if product is None or not isinstance(body, Store) or not body.indices:
-        return None
-    return None if _dot_product(block, product, body.indices[-1]) is None else reduce_axes(block)[-1]
 
 
 def uses_axis(load: Load, var: Var) -> bool:

@@ -48,7 +48,8 @@ ORDINARY: frozenset[str] = frozenset({"global", "local", "register"})
 class DotProduct:
     """The shape of a dot product: *lanes* sums of *group* products each, of a row's elements *a* and the columns' *b*.
 
-    It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns.
+    It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns. The
+    cycles depend on the core as well as on the instruction: they are estimates, which rank instructions and sizes of tiles.
     """
 
     a: DType

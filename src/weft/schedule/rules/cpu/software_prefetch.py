@@ -41,7 +41,7 @@ from weft.cost import (
 from weft.loop import Load
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.legality.access_region import at_loops
-from weft.schedule.rules.block_facts import block_of, contraction_of, grouped_terms
+from weft.schedule.rules.block_facts import block_of, contraction_of
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
 
@@ -121,12 +121,12 @@ def _stream(
     s: Schedule, ref: BlockRef, loop: LoopRef, inside: int, width: int, cut: Sequence[LoopRef] = ()
 ) -> StreamProblem | None:
     """Returns how the B operand of a sum of products is read, if each step of *loop* reads its next row."""
-    right = _right(s, ref)
-    group = 1 if grouped_terms(block_of(s, ref)) is None or right is None else size_of(right.buffer.shape[-1])
-    row = (
-        0 if right is None else size_of(right.buffer.shape[-1]) * (1 if group == 1 else size_of(right.buffer.shape[-2]))
-    )
-    if right is None or step_along(right.buffer, right.indices, loop.var) != row:
+    found = contraction_of(block_of(s, ref))
+    if found is None:
+        return None
+    right, group = _at_loops(s, ref, found.right), 1 if found.group is None else size_of(found.group.extent)
+    row = prod([size_of(n) for n in right.buffer.shape[-1 if found.group is None else -2 :]])
+    if step_along(right.buffer, right.indices, loop.var) != row:
         return None
     around, within = s.loops(ref)[:inside], s.loops(ref)[inside:]
     moving = _moving(s, ref, around)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from weft.cost import step_along
 from weft.ir import Select, Var
-from weft.loop import Load, Store
+from weft.loop import Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.cursors.tree import alloc_of
 from weft.schedule.legality.access_region import at_loops
@@ -22,12 +22,32 @@ from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
 from weft.schedule.schedule import Schedule
 
 
-def panel_producer(s: Schedule, ref: BlockRef) -> BlockRef | None:
+def compute_panel(
+    s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], lanes: int
+) -> tuple[list[LoopRef], set[BlockRef]]:
+    """Computes the right factor of *ref*, if an element-wise block makes it, in the last loop of *outer* from panel to panel.
+
+    Returns the loops around that block, and the block; *outer* and no block where there is none, or only one panel.
+    """
+    block = block_of(s, ref)
+    producer, found = _producer(s, block), contraction_of(block)
+    if producer is None or found is None:
+        return list(outer), set()
+    indices = [at_loops(block, i) for i in found.right.indices]
+    moving = [n for n, f in enumerate(outer) if step_along(found.right.buffer, indices, f.var)]
+    if not moving:
+        return list(outer), set()
+    inside = moving[-1] + 1
+    s.compute_at(producer, outer[moving[-1]])
+    vectorize_last(s, list(s.loops(producer))[inside:], lanes)
+    return list(outer[:inside]), {producer}
+
+
+def _producer(s: Schedule, block: Block) -> BlockRef | None:
     """Returns the element-wise block that computes the right factor of a sum of products for it alone; None if none does.
 
     A padding moves elements, of which windows share some: it is none.
     """
-    block = block_of(s, ref)
     found = contraction_of(block)
     if found is None or not all(isinstance(i, Var) for i in found.right.indices):
         return None
@@ -38,21 +58,3 @@ def panel_producer(s: Schedule, ref: BlockRef) -> BlockRef | None:
         return None
     moves = isinstance(makers[0].body, Store) and isinstance(makers[0].body.value, Load | Select)
     return None if moves else BlockRef(makers[0].name)
-
-
-def place_panel(s: Schedule, producer: BlockRef, ref: BlockRef, outer: Sequence[LoopRef], lanes: int) -> list[LoopRef]:
-    """Computes the right factor of *ref* in the last of the loops *outer* that go from panel to panel; returns those around it.
-
-    Where there is one panel, and so no such loop, the producer stays as it is.
-    """
-    block = block_of(s, ref)
-    found = contraction_of(block)
-    assert found is not None  # panel_producer said so
-    right = Load(found.right.buffer, tuple([at_loops(block, i) for i in found.right.indices]))
-    moving = [n for n, f in enumerate(outer) if step_along(right.buffer, right.indices, f.var)]
-    if not moving:
-        return []
-    s.compute_at(producer, outer[moving[-1]])
-    own = list(s.loops(producer))[moving[-1] + 1 :]
-    vectorize_last(s, own, lanes)
-    return list(outer[: moving[-1] + 1])

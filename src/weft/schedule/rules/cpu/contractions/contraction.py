@@ -37,7 +37,7 @@ from weft.schedule.rules.block_facts import (
     spatial_axes,
     uses_axis,
 )
-from weft.schedule.rules.cpu.contractions.computed_panel import panel_producer, place_panel
+from weft.schedule.rules.cpu.contractions.computed_panel import compute_panel
 from weft.schedule.rules.cpu.contractions.skip_padding import put_channels_inside, skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
@@ -72,42 +72,37 @@ def tile_nest(
     lanes = p.lanes(block.writes[0].buffer.dtype.bits)
     around = len(s.loops(finish)) - len([f for f in loops if f is not None])
     parts, own = split_parts(s, block, loops)
-    roles = roles_of(block, parts[:-1])
-    near = _is_by_rows(ref, block, parts, roles, p)
-    if near and roles.column is not None and roles.row is not None and roles.column < roles.row:
-        roles = Roles(roles.row, None, roles.outer_row)
+    roles, near = _roles_and_order(ref, block, parts, p)
     tile = _tile(ref, block, parts, roles, p, instruction)
     outer, inner, last = _split_in_tiles(s, own, parts, roles, tile)
     outer = outer if near else _outer_order(outer, parts, roles)
     s.reorder([*outer, *inner, last])
     s.compute_at(ref, outer[-1], align=lanes)
     s.set_scope(ref, "register")
-    columns: LoopRef | None = None
+    column, depth = _column_axis(parts, roles), around + len(outer)
+    one_instruction: LoopRef | None = None
     if instruction:
-        innermost, columns = schedule_dot_tile(s, ref, around + len(outer), _column_axis(parts, roles), lanes)
+        innermost, one_instruction = schedule_dot_tile(s, ref, depth, column, lanes)
     else:
-        innermost = _schedule_tile(s, ref, around + len(outer), parts, roles)
-    for piece in inner:
-        s.unroll(piece)
-    s.vectorize(last)
-    inside = len(s.loops(ref)) - around - len(outer)
+        innermost = _schedule_tile(s, ref, depth, column)
+    unroll_tile(s, [*inner, last])
+    inside = len(s.loops(ref)) - depth
     sums = tile.sums(lanes)
     skipped = skipping(s, ref, outer, sums, p) if share and not near and not instruction else None
     cut, whole = ([], outer) if skipped is None else (skipped.cut, skipped.uncut(outer))
     innermost = innermost if skipped is None else put_channels_inside(s, ref, skipped, innermost)
     whole = fuse_panel_loops(s, ref, whole, innermost, tile.width, p)
-    panel = panel_producer(s, ref) if share else None
-    around_panel = [] if panel is None else place_panel(s, panel, ref, whole, lanes)
-    whole = around_panel or whole
+    panel: set[BlockRef] = set()
     if share:
+        whole, panel = compute_panel(s, ref, whole, lanes)
         parallelize(s, ref, whole, p)
     prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.width, p, cut)
     if skipped is None:
         prefetch_window_steps(s, ref, innermost, len(s.loops(ref)) - inside, sums, p)
-    if columns is not None:
-        s.tensorize(columns, instruction)
+    if one_instruction is not None:
+        s.tensorize(one_instruction, instruction)
     copies = set() if skipped is None else skip_padding(s, ref, skipped)
-    return {ref, finish, *copies, *([panel] if panel is not None and around_panel else [])}
+    return {ref, finish, *copies, *panel}
 
 
 def _split_in_tiles(
@@ -146,6 +141,15 @@ def split_parts(s: Schedule, block: Block, loops: Sequence[LoopRef | None]) -> t
             parts += found
             own += [loop] if len(found) == 1 else s.split(loop, [None, found[-1].size])
     return parts, own
+
+
+def _roles_and_order(ref: BlockRef, block: Block, parts: Sequence[Part], p: Planner) -> tuple[Roles, bool]:
+    """Returns the axes of a tile, and whether tiles go by rows: then none has columns from an axis outside the rows'."""
+    roles = roles_of(block, parts[:-1])
+    by_rows = _is_by_rows(ref, block, parts, roles, p)
+    if by_rows and roles.column is not None and roles.row is not None and roles.column < roles.row:
+        roles = Roles(roles.row, None, roles.outer_row)
+    return roles, by_rows
 
 
 def _is_by_rows(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: Planner) -> bool:
@@ -227,7 +231,7 @@ def _outer_order(outer: Sequence[LoopRef], parts: Sequence[Part], roles: Roles) 
     return order
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], roles: Roles) -> LoopRef:
+def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, column: Var | None) -> LoopRef:
     """Orders the loops of the tile itself: the reduction outside, then rows, columns and the last axis as a vector.
 
     A row's element of the left factor is used for all columns at once, so that only the columns' few vectors of the right factor
@@ -237,7 +241,6 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = [f for f in loops if f not in reduced]
     reduced = reduced or [s.add_unit_loop(ref)]  # a sum of one term
-    column = _column_axis(parts, roles)
     columns = [] if column is None else loops_of_axis(s, ref, spatial[:-1], column)
     spatial = [*[f for f in spatial[:-1] if f not in columns], *columns, *spatial[-1:]]
     s.reorder([*reduced, *spatial])

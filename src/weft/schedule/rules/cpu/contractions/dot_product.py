@@ -13,7 +13,7 @@ from __future__ import annotations
 from weft.cost import DotInstruction, Planner, dot_plans, size_of
 from weft.loop import Block
 from weft.schedule.cursors.state import BlockRef
-from weft.schedule.rules.block_facts import contraction_of, grouped_terms, spatial_axes
+from weft.schedule.rules.block_facts import contraction_of, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import tile_nest
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.schedule import Schedule
@@ -21,11 +21,11 @@ from weft.schedule.schedule import Schedule
 
 def dot_instruction(ref: BlockRef, block: Block, p: Planner) -> str:
     """Returns the name of the instruction to compute *block* by; empty where that is no dot product, or no target has one."""
-    found, terms = contraction_of(block), grouped_terms(block)
-    if found is None or terms is None:
+    found = contraction_of(block)
+    if found is None or found.group is None:
         return ""
     kinds = found.left.buffer.dtype, found.right.buffer.dtype, block.writes[0].buffer.dtype
-    columns, group = size_of(spatial_axes(block)[-1].extent), size_of(terms.extent)
+    columns, group = size_of(spatial_axes(block)[-1].extent), size_of(found.group.extent)
     return p.decide(ref.name, DotInstruction, lambda m: dot_plans(kinds, columns, group, m)).name
 
 
