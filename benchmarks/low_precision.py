@@ -31,6 +31,7 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from own_networks import feed_forward, layer_norm
 
 import weft
 from weft.cli.demo_models import resnet18
@@ -90,19 +91,10 @@ def encoder(layers: int = 12, tokens: int = 128, heads: int = 12, width: int = 7
         scores = g.op("Mul", g.op("MatMul", parts[0], parts[1]), g.scalar(depth**-0.5))
         mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), parts[2])
         joined = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.int64s([1, tokens, width]))
-        x = _norm(g, g.op("Add", x, linear(g, joined, (width, width))), width)
-        y = linear(g, x, (width, 4 * width))
-        y = g.op("Mul", y, g.op("Add", g.op("Erf", g.op("Mul", y, g.scalar(0.5**0.5))), g.scalar(1.0)))
-        y = linear(g, g.op("Mul", y, g.scalar(0.5)), (4 * width, width))
-        x = _norm(g, g.op("Add", x, y), width)
+        x = layer_norm(g, g.op("Add", x, linear(g, joined, (width, width))), width)
+        x = layer_norm(g, g.op("Add", x, feed_forward(g, x, width, 4 * width)), width)
     g.output(x, "y")
     return g.model()
-
-
-def _norm(g: GraphBuilder, x: str, width: int) -> str:
-    return g.op(
-        "LayerNormalization", x, g.uniform((width,), 0.8, 1.2), g.normal((width,), 0.05), axis=-1, epsilon=1e-12
-    )
 
 
 def matmul_integer(size: int) -> onnx.ModelProto:

@@ -46,8 +46,8 @@ def convnext(batch: int = 1, width: int = 96, blocks: int = 3) -> onnx.ModelProt
     x = conv(g, g.input("x", (batch, 3, 224, 224)), (3, width), kernel=4, stride=4, padding=0, bias=True)
     for _ in range(blocks):
         y = conv(g, x, (width, width), kernel=7, groups=width, bias=True)
-        y = _norm(g, g.op("Transpose", y, perm=[0, 2, 3, 1]), width)
-        y = _mlp(g, y, width, 4 * width)
+        y = layer_norm(g, g.op("Transpose", y, perm=[0, 2, 3, 1]), width)
+        y = feed_forward(g, y, width, 4 * width)
         y = g.op("Mul", y, g.uniform((width,), 0.5, 1.0))
         x = g.op("Add", x, g.op("Transpose", y, perm=[0, 3, 1, 2]))
     x = g.op("Flatten", g.op("GlobalAveragePool", x), axis=1)
@@ -61,10 +61,10 @@ def mlp_mixer(batch: int = 1, width: int = 256, layers: int = 4) -> onnx.ModelPr
     x = g.op("Reshape", x, g.int64s((batch, width, 64)))
     x = g.op("Transpose", x, perm=[0, 2, 1])
     for _ in range(layers):
-        y = g.op("Transpose", _norm(g, x, width), perm=[0, 2, 1])
-        x = g.op("Add", x, g.op("Transpose", _mlp(g, y, 64, 128), perm=[0, 2, 1]))
-        x = g.op("Add", x, _mlp(g, _norm(g, x, width), width, 4 * width))
-    g.output(gemm(g, g.op("ReduceMean", _norm(g, x, width), axes=[1], keepdims=0), (width, 100)), "y")
+        y = g.op("Transpose", layer_norm(g, x, width), perm=[0, 2, 1])
+        x = g.op("Add", x, g.op("Transpose", feed_forward(g, y, 64, 128), perm=[0, 2, 1]))
+        x = g.op("Add", x, feed_forward(g, layer_norm(g, x, width), width, 4 * width))
+    g.output(gemm(g, g.op("ReduceMean", layer_norm(g, x, width), axes=[1], keepdims=0), (width, 100)), "y")
     return g.model()
 
 
@@ -82,11 +82,11 @@ def _halved(g: GraphBuilder, x: str) -> str:
     return g.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
 
 
-def _norm(g: GraphBuilder, x: str, width: int) -> str:
+def layer_norm(g: GraphBuilder, x: str, width: int) -> str:
     return g.op("LayerNormalization", x, g.uniform((width,), 0.8, 1.2), g.normal((width,), 0.05), axis=-1, epsilon=1e-6)
 
 
-def _mlp(g: GraphBuilder, x: str, width: int, inner: int) -> str:
+def feed_forward(g: GraphBuilder, x: str, width: int, inner: int) -> str:
     return linear(g, _gelu(g, linear(g, x, (width, inner))), (inner, width))
 
 

@@ -209,9 +209,8 @@ def _data(nest: LoopNest, target: Target) -> tuple[float, float]:
     accesses = [a for a in (nest.written, *nest.read) if not a.buffer.in_registers]
     distinct = list({(a.buffer, a.indices): a for a in accesses}.values())
     line = target.caches.line
-    moving = cache(
-        lambda outside: ranges_of(nest.levels[outside:])
-    )  # accesses share indices, whose ranges it remembers
+    # accesses share indices, whose ranges are remembered with those of the loops
+    moving = cache(lambda outside: ranges_of(nest.levels[outside:]))
     inside = cache(lambda a, outside: a.nbytes(moving(outside), line))
     fits = [
         _innermost_misfit(distinct, len(nest.levels), c, inside)

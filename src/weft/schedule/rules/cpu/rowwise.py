@@ -104,8 +104,8 @@ def _row_loops(s: Schedule, refs: list[BlockRef], final: BlockRef) -> list[LoopR
     depth = min([depth, *[_of_own_row(b, x, depth) for b in blocks for x in inputs_of(b) if x.buffer in made]])
     if is_reduction(last):
         depth = min(depth, len(spatial_axes(last)))
-    if any(is_tileable(s, r) for r in refs):  # the last axis is for vectors
-        depth = min([depth, *[len(spatial_axes(block_of(s, r))) - 1 for r in refs if is_tileable(s, r)]])
+    # the last axis of those is for vectors
+    depth = min([depth, *[len(spatial_axes(b)) - 1 for r, b in zip(refs, blocks, strict=True) if is_tileable(s, r)]])
     return list(s.loops(final))[:depth]
 
 
