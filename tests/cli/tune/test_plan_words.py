@@ -31,6 +31,7 @@ matmul: ReduceTile(sizes=(1, 8), unroll=True)
 matmul: OuterOrder(axes=(1, 0))
 matmul: Prefetch(panels=True, distance=16)
 matmul: Parallel(loops=1)
+pad: PadInput(inline=False, by_tile=True)
 """
 )
 
@@ -52,6 +53,10 @@ def test_the_decisions_that_differ() -> None:
         (
             "matmul",
             "the prefetch of the B operand: the next panel and 16 rows ahead, where the rules have no such choice",
+        ),
+        (
+            "pad",
+            "how a sketch pads its input: copied for each cache tile, where the rules have no such choice",
         ),
         ("matmul", "the blocks of the reduction: no such choice any more; axis 0, blocks 2 before"),
     ]

@@ -15,10 +15,11 @@ from tests.schedule.fuzz.choices import all_loops
 from tests.schedule.running import same_results
 from tests.support.jit import load
 
-from weft.cost import Candidate, Choosing, RegisterTile, Rule, cheapest, size_of
+from weft.cost import Candidate, Choosing, Decision, PadInput, RegisterTile, Rule, SkipPadding, cheapest, size_of
 from weft.loop import LoopKind, Program
 from weft.lower import lower
 from weft.ops import OPERATORS
+from weft.ops.convolutions.conv import conv2d_blocked
 from weft.schedule import apply_plan, carry_out
 from weft.support.dtypes import f32
 from weft.te import placeholder, to_program
@@ -29,6 +30,11 @@ SERVER = MACHINES["avx512"]
 def program_of(op: str, *shapes: tuple[int, ...], **attributes: Any) -> Program:
     inputs = [placeholder(shape, f32, name) for shape, name in zip(shapes, "abc", strict=False)]
     return to_program(inputs, OPERATORS[op](inputs, attributes))
+
+
+def blocked_conv2d(image: tuple[int, ...], weights: tuple[int, ...]) -> Program:
+    x, w = placeholder(image, f32, "x"), placeholder(weights, f32, "w")
+    return to_program([x, w], [conv2d_blocked(x, w, pads=(1, 1, 1, 1))], "conv")
 
 
 PROGRAMS = {
@@ -44,6 +50,7 @@ PROGRAMS = {
     "depthwise": program_of(
         "conv2d", (1, 4, 7, 18), (4, 1, 3, 3), strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1), group=4
     ),
+    "blocked conv2d": blocked_conv2d((1, 2, 7, 7, 16), (2, 2, 3, 3, 16, 16)),
     "reduce_sum": program_of("reduce_sum", (6, 5, 33), axes=(1,), keepdims=False),
 }
 
@@ -84,6 +91,27 @@ def test_compiled_sketches_compute_what_the_rules_do(name: str, seed: int) -> No
         load(lower(scheduled, HERE, verify=True), HERE)[1](*arrays)
         results.append(arrays[-1].copy())
     np.testing.assert_array_equal(results[1], results[0])
+
+
+WAYS = {
+    "depthwise": [PadInput(True, False), PadInput(False, True), PadInput(False, False)],
+    "blocked conv2d": [SkipPadding(True), SkipPadding(False)],
+}
+
+
+@pytest.mark.parametrize(("name", "way"), [(name, way) for name, ways in WAYS.items() for way in ways])
+def test_padding_is_inlined_copied_or_skipped(name: str, way: Decision) -> None:
+    def choose(candidates: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        tiles = RegisterTile((1, 2, 3, 16)), RegisterTile((1, 1, 7, 1, 16))
+        wanted = [c for c in candidates if c.decision in (Rule("sketch"), *tiles, way)]
+        return wanted[0] if wanted else cheapest(candidates)
+
+    program = PROGRAMS[name]
+    s = carry_out(program, planner := Choosing(SERVER, choose))
+    assert way in [q.chosen.decision for q in planner.questions]
+    same_results(program, s.program)
+    copies = [b for b in s.blocks() if b.name.startswith("pad")]
+    assert len(copies) == (0 if way in (PadInput(True, False), SkipPadding(True)) else 1)
 
 
 def test_a_tile_narrower_than_a_vector_computes_no_more_than_itself() -> None:

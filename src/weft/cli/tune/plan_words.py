@@ -21,6 +21,7 @@ from weft.cost import (
     OnePass,
     Order,
     OuterOrder,
+    PadInput,
     Parallel,
     Plan,
     Prefetch,
@@ -137,6 +138,13 @@ def _cache_tile(decision: CacheTile) -> str:
 @words_of.register
 def _reduce_tile(decision: ReduceTile) -> str:
     return f"{_times(*decision.sizes)} steps, {'unrolled' if decision.unroll else 'in a loop'}"
+
+
+@words_of.register
+def _pad_input(decision: PadInput) -> str:
+    return (
+        "inlined" if decision.inline else f"copied {'for each cache tile' if decision.by_tile else 'before all tiles'}"
+    )
 
 
 @words_of.register(OuterOrder)

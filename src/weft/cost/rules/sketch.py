@@ -97,6 +97,16 @@ class ReduceOrder(Decision):
 
 
 @dataclass(frozen=True)
+class PadInput(Decision):
+    """How a sketch pads an input: inline, without a copy, or by a copy, made before all tiles or for each cache tile."""
+
+    question = "how a sketch pads its input"
+    is_free = True
+    inline: bool
+    by_tile: bool
+
+
+@dataclass(frozen=True)
 class SketchProblem:
     """A reduction of *depth* terms: the sizes of its spatial axes, of which the last is written contiguously.
 
@@ -229,6 +239,13 @@ def _orders(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:
     fixed = [a for a in range(len(extents)) if a not in moved]
     for order in permutations(moved):
         yield (*fixed, *order)
+
+
+def pad_input_plans() -> Iterator[Candidate[PadInput]]:
+    """Yields the ways to pad an input; all are taken to cost the same."""
+    yield Candidate(PadInput(inline=False, by_tile=False), 0.0)
+    yield Candidate(PadInput(inline=False, by_tile=True), 0.0)
+    yield Candidate(PadInput(inline=True, by_tile=False), 0.0)
 
 
 SKETCHED = inf

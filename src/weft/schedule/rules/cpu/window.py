@@ -94,19 +94,27 @@ def _inline_borders(s: Schedule, ref: BlockRef, problem: WindowProblem, tile: Wi
 
     A border that is not inlined is copied, with its padding, before its windows are computed.
     """
-    read = {x.buffer for x in inputs_of(block_of(s, ref))}
     left: list[BlockRef] = []
-    for other in s.blocks():
-        made = block_of(s, other)
-        if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]:
-            try:
-                if p.decide(other.name, Borders, lambda m: border_plans(problem, tile, m)).inline:
-                    s.compute_inline(other)
-                    continue
-            except ScheduleError:  # not of the form that can be inlined
-                pass
-            left.append(other)
+    for border in borders_of(s, ref):
+        try:
+            if p.decide(border.name, Borders, lambda m: border_plans(problem, tile, m)).inline:
+                s.compute_inline(border)
+                continue
+        except ScheduleError:  # not of the form that can be inlined
+            pass
+        left.append(border)
     return left
+
+
+def borders_of(s: Schedule, ref: BlockRef) -> list[BlockRef]:
+    """Returns the blocks that make padded copies of the inputs of a reduction, and of no other's."""
+    read = {x.buffer for x in inputs_of(block_of(s, ref))}
+    makers = [(x, block_of(s, x)) for x in s.blocks()]
+    return [
+        x
+        for x, made in makers
+        if made.writes[0].buffer in read and _is_border(s, made) and readers(s.function, made) == [block_of(s, ref)]
+    ]
 
 
 def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], p: Planner) -> None:

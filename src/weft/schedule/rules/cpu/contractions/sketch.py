@@ -7,6 +7,8 @@
                     a register tile       unrolled, its last axis in vectors
             the epilogue of the tile
 
+The padding of an input is inlined, skipped (`skip_padding`), or copied before or for each cache tile.
+
 Where the rules know nothing of an operator, a search over these sizes finds a schedule; where they do, it checks them. The
 structure is that of Ansor's sketches (Zheng et al., 2020, section 4.1).
 """
@@ -21,6 +23,7 @@ from weft.cost import (
     CacheTile,
     InnerOrder,
     OuterOrder,
+    PadInput,
     Planner,
     ReduceOrder,
     ReduceTile,
@@ -31,6 +34,7 @@ from weft.cost import (
     inner_order_plans,
     may_unroll,
     outer_order_plans,
+    pad_input_plans,
     reduce_order_plans,
     reduce_tile_plans,
     register_tile_plans,
@@ -41,10 +45,13 @@ from weft.loop import AxisKind, Block
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts, unroll_tile
+from weft.schedule.rules.cpu.contractions.skip_padding import skip_padding, skipping
 from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import prefetch_streams
+from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
+from weft.schedule.rules.cpu.window import borders_of
 from weft.schedule.schedule import Schedule
 
 
@@ -70,12 +77,38 @@ def schedule_sketch(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     s.compute_at(ref, around[-1], align=min(lanes, tile.sizes[-1]))
     s.set_scope(ref, "register")
     depth = len(s.loops(finish)) - len([x for x in levels if x.inner is not None])
-    innermost = _schedule_tile(s, ref, depth, parts, sums, p)
+    innermost, unrolled = _schedule_tile(s, ref, depth, parts, sums, p)
     unroll_tile(s, [x.inner for x in levels if x.inner is not None])
     inside = len(s.loops(ref)) - depth
-    parallelize(s, ref, outer, p)
-    prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.sizes[-1], p)
-    return {ref, finish}
+    skipped = skipping(s, ref, around, sums, p)
+    for loop in unrolled:
+        if skipped is None or loop not in skipped.unrolled:
+            s.unroll(loop)
+    placed = _pad_inputs(s, ref, outer, p) if skipped is None else set()
+    cut, shared = ([], outer) if skipped is None else (skipped.cut, [f for f in skipped.uncut(around) if f in outer])
+    parallelize(s, ref, shared, p)
+    prefetch_streams(s, ref, innermost, len(s.loops(ref)) - inside, tile.sizes[-1], p, cut)
+    placed |= set() if skipped is None else skip_padding(s, ref, skipped)
+    return {ref, finish, *placed}
+
+
+def _pad_inputs(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], p: Planner) -> set[BlockRef]:
+    """Inlines the padded copies of the inputs, or computes each at the loops over cache tiles; returns those that are placed.
+
+    The others are computed before, as blocks of their own.
+    """
+    placed: set[BlockRef] = set()
+    for border in borders_of(s, ref):
+        how = p.decide(border.name, PadInput, lambda _: pad_input_plans())
+        if how.inline:
+            s.compute_inline(border)
+        elif how.by_tile:
+            s.compute_at(border, outer[-1])
+            lanes = p.lanes(block_of(s, border).writes[0].buffer.dtype.bits)
+            own = list(s.loops(border))
+            vectorize_last(s, own[own.index(outer[-1]) + 1 :], lanes)
+            placed.add(border)
+    return placed
 
 
 def _problem(block: Block, parts: Sequence[Part], digits: Container[Var]) -> SketchProblem:
@@ -119,8 +152,13 @@ def _split(s: Schedule, own: Sequence[LoopRef], tile: Sequence[int], cache: Sequ
     return made
 
 
-def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], sums: int, p: Planner) -> LoopRef:
-    """Splits and orders the reduction around a register tile of so many *sums*; returns its innermost loop."""
+def _schedule_tile(
+    s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part], sums: int, p: Planner
+) -> tuple[LoopRef, Sequence[LoopRef]]:
+    """Splits and orders the reduction around a register tile of so many *sums*.
+
+    Returns its innermost loop, and those that are to be unrolled.
+    """
     loops = list(s.loops(ref))[depth:]
     reduced = loops_of(s, ref, loops, AxisKind.REDUCE)
     spatial = _columns_last(s, ref, [f for f in loops if f not in reduced], parts)
@@ -138,10 +176,8 @@ def _schedule_tile(s: Schedule, ref: BlockRef, depth: int, parts: Sequence[Part]
     start = s.decompose_reduction(ref, ordered[0])
     unroll_tile(s, list(s.loops(start))[depth:])
     unroll_tile(s, spatial)
-    unrolled = inner.unroll and may_unroll(prod(inner.sizes), sums)
-    for f in inside if unrolled else []:
-        s.unroll(f)
-    return ordered[-1] if unrolled or not inside else inside[-1]
+    unrolled = inside if inner.unroll and may_unroll(prod(inner.sizes), sums) else []
+    return ordered[-1] if unrolled or not inside else inside[-1], unrolled
 
 
 def _columns_last(s: Schedule, ref: BlockRef, spatial: Sequence[LoopRef], parts: Sequence[Part]) -> list[LoopRef]:
