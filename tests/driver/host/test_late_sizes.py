@@ -218,6 +218,13 @@ def test_sizes_whose_bytes_overflow_are_refused(shape: tuple[int, int], is_kerne
             m(ints(*shape))
 
 
+def test_a_range_of_more_elements_than_memory_has_is_refused() -> None:
+    nodes, inputs, outputs, constants, _ = CASES["range"]
+    m = Model(build(model(nodes, inputs, outputs, constants)).package)
+    with pytest.raises(RuntimeFailure, match=r"Range y: .* for which no memory is large enough"):
+        m(np.array(0), np.array(2**63 - 1), np.array(1))
+
+
 def test_an_empty_input_is_refused_where_only_a_run_tells() -> None:
     made = Model(build(model([node("NonZero", ["x"], ["y"])], [("x", F32, ["n", 3])], [("y", I64, [2, None])])).package)
     with pytest.raises(InputError, match="where n is 0, the output y can't be computed"):
