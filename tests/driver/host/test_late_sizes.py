@@ -15,7 +15,7 @@ from weft.driver.build import build
 from weft.driver.host_model import replay_model
 from weft.graph import print_graph
 from weft.runtime import Model, load
-from weft.support.errors import InputError, RuntimeFailure
+from weft.support.errors import InputError, ModelError, RuntimeFailure
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 ROW = np.array([[1, 0, 2], [0, 0, 3]], np.float32)
@@ -216,6 +216,13 @@ def test_sizes_whose_bytes_overflow_are_refused(shape: tuple[int, int], is_kerne
     for m in (Model(made.package), Model(replay_model(made))):
         with pytest.raises(RuntimeFailure, match=r"ConstantOfShape [oy]: .* for which no memory is large enough"):
             m(ints(*shape))
+
+
+def test_more_sizes_than_a_tensor_has_are_refused() -> None:
+    """A vector of a billion sizes is not walked through."""
+    nodes, _, outputs, constants, _ = CASES["constant_of_shape"]
+    with pytest.raises(ModelError, match=r"ConstantOfShape y: a size of the shape is one of 1000000000; a tensor has"):
+        build(model(nodes, [("s", I64, [10**9])], outputs, constants))
 
 
 def test_a_range_of_more_elements_than_memory_has_is_refused() -> None:

@@ -13,7 +13,7 @@ from weft.graph.builder.element_source import element_source
 from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.graph import Value
 from weft.ir import Expr, ExprLike
-from weft.ops import NotFoldable, normalize_axis
+from weft.ops import MOST_DIMENSIONS, NotFoldable, normalize_axis
 from weft.support.dtypes import DType, f32
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
@@ -76,14 +76,20 @@ class Builder:
     def late_sizes(self, x: Operand, name: str, what: str) -> list[int | Expr]:
         """Returns the elements of *x*, a vector or a number, as sizes: those that only a run computes are late sizes.
 
-        New ones are called *name*; they are *what* in messages. Raises `ModelError` for a vector of a symbolic size.
+        New ones are called *name*; they are *what* in messages. Raises `ModelError` for a vector of a symbolic size, or of more
+        sizes than a tensor has.
         """
         if isinstance(x, CompileTimeConstant):
             return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
         if x.rank > 1 or x.static_shape is None:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
+        count = math.prod(x.static_shape)
+        if count > MOST_DIMENSIONS:
+            self.fail(
+                f"{what} is one of {count}; a tensor has at most {MOST_DIMENSIONS} dimensions", "export the model again"
+            )
         graph, made = self.evaluator.graph, list[int | Expr]()
-        for k in range(math.prod(x.static_shape)):
+        for k in range(count):
             found = element_source(x, k)
             if isinstance(found, tuple):
                 found = graph.late_size(*found, name=name, what=what, source=self.source)
