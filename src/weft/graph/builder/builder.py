@@ -96,6 +96,13 @@ class Builder:
             made.append(found)
         return made
 
+    def late_number(self, x: Operand, name: str, what: str) -> int | Expr:
+        """Returns the one element of *x* as a size, as `late_sizes` does; raises `ModelError` where it has not one element."""
+        found = self.late_sizes(x, name, what)
+        if len(found) != 1:
+            self.fail(f"{what} should be one number: {x!r}")
+        return found[0]
+
     def known_size(self, x: Operand) -> Expr | None:
         """Returns the size that the number *x* is known to be: a late size, or one of the model's; None if it is no such."""
         found = element_source(x, 0) if isinstance(x, Value) else x.array.reshape(-1)[0]

@@ -76,7 +76,7 @@ def loop(
     limit = None if most is None else b.add("maximum", b.cast(b.reshape(most, ()), i64), b.scalar(0, i64))
     trips: Expr = fresh_size(b.evaluator.graph, "trips")
     if counted and limit is not None:
-        trips = as_expr(b.late_sizes(limit, "trips", "the number of iterations")[0], INDEX)
+        trips = as_expr(b.late_number(limit, "trips", "the number of iterations"), INDEX)
     start = None if condition is None or _is_true(condition) else b.evaluator.value(b.reshape(condition, ()), b.source)
     bound = None if limit is None else b.evaluator.value(limit, b.source)
     return _loop_node(b, body, [bound, start], trips, counted=counted)

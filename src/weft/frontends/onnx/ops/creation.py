@@ -105,5 +105,5 @@ def eye_like(c: Call) -> Results:
 def one_hot(c: Call) -> Results:
     """A new dimension with one value at the index given, another elsewhere."""
     indices: Operand = c.cast(c.input(0), i64)
-    depth = c.late_sizes(c.input(1), "depth", "the depth")[0]
+    depth = c.late_number(c.input(1), "depth", "the depth")
     return c.add("one_hot", indices, c.input(2), depth=depth, axis=c.axis(-1, indices.rank + 1))

@@ -111,7 +111,7 @@ def top_k(c: Call) -> Results:
     """The K largest (or smallest) elements along an axis, sorted, and where they are."""
     x = c.input(0)
     axis = c.axis(-1, x.rank)
-    k = c.integer("k", 1) if c.opset < 10 else c.late_sizes(c.input(1), "k", "K")[0]
+    k = c.integer("k", 1) if c.opset < 10 else c.late_number(c.input(1), "k", "K")
     if isinstance(k, Expr):
         c.require(k <= x.shape[axis], f"takes {{0}} elements of dimension {axis}, which has {{1}}", k, x.shape[axis])
     return ordering.top_k(c, x, k, axis, largest=c.flag("largest", True))
