@@ -31,12 +31,13 @@ _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that w
 def _at_least_one(sizes: frozenset[Var]) -> Bounds:
     bounds = Bounds()
     for v in sorted(sizes, key=lambda v: v.serial):
-        bounds = bounds.bind(v, 1, None)
+        low, high = v.limits or (1, None)
+        bounds = bounds.bind(v, max(low, 1), None if high is None else max(high, 1))
     return bounds
 
 
 def size_bounds(*sizes: Expr) -> Bounds:
-    """Returns what is known of the variables in *sizes*: a symbolic size is at least one."""
+    """Returns what is known of the variables in *sizes*: a symbolic size is at least one, and in its limits if it has such."""
     return _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
 
 

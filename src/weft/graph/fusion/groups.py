@@ -61,6 +61,7 @@ class Group:
         names = {v: f"p{i}" for i, v in enumerate(self.inputs)}
         sizes = {v: f"s{i}" for i, v in enumerate(self.sizes)}
         lines = [f"({', '.join(f'{names[v]}: {type_text(v.type, sizes)}' for v in self.inputs)})"]
+        lines += [f"{name} in {v.limits}" for v, name in sizes.items() if v.limits is not None]
         for k, n in enumerate(self.nodes):
             names.update((v, f"t{k}.{v.index}") for v in n.outputs)
             args = ["-" if v is None else names[v] if v in names else _literal_text(v) for v in n.inputs]
