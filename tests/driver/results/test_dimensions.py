@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_the_text_of_a_range_reads_back(text: str) -> None:
 
 
 def test_ranges_that_are_none() -> None:
-    for make, wanted in [
+    cases: list[tuple[Callable[[], Dim], str]] = [
         (lambda: Dim(-1), "a Dim has low=-1\n  hint: give a whole number, 0 or more"),
         (lambda: Dim(1, 2, 0), "a Dim has multiple=0\n  hint: give a whole number, 1 or more"),
         (
@@ -45,7 +46,8 @@ def test_ranges_that_are_none() -> None:
             "'1-4' is no range of sizes\n"
             "  hint: write LOW..HIGH, LOW.. or LOW..HIGH:MULTIPLE, such as 1..64, 1.. or 8..512:8",
         ),
-    ]:
+    ]
+    for make, wanted in cases:
         with pytest.raises(InputError) as told:
             make()
         assert str(told.value) == wanted
