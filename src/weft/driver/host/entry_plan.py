@@ -37,9 +37,11 @@ from weft.ir import (
     index,
     map_nodes,
     maximum,
+    prove,
     select,
 )
 from weft.loop import Assert, Buffer, Entry, Function, Let, Load, Stmt, Store, seq
+from weft.ops import size_bounds
 from weft.support.errors import ModelError
 
 NOTHING_TO_RUN = -1
@@ -115,7 +117,8 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     outs = [Buffer(f"out{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.outputs)]
     needed = Buffer("arena_needed", (index(1),), INDEX)
     sources = size_sources(graph)
-    used = [var for var in sources if var in _sizes_of_kernels(fused) and (var.limits or (0, None))[0] == 0]
+    kernels = _sizes_of_kernels(fused)
+    used = [var for var in sources if var in kernels and (var.limits or (0, None))[0] == 0]
     steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
     shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
     told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
@@ -146,6 +149,11 @@ def _checks(
     for n, v in enumerate(graph.inputs):
         yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if (n, d) not in direct]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
+    for size, (v, d) in _computed_sizes(fused).items():
+        if not prove(size >= ZERO, size_bounds(size)):
+            where = v.producer.source if v.producer is not None and v.producer.source else v.name
+            message = f"{plain(where)}: dimension {d} of its result is {{0}}, which is no size"
+            yield Assert(defined(size) >= ZERO, message, (defined(size),))
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
             yield _check_empty(v, name, used, is_late=bool(fused.stage(*v.shape)))
@@ -172,6 +180,25 @@ def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
     values = [v for g in groups for v in (*g.inputs, *g.outputs)]
     shown = {var for v in (*values, *fused.graph.outputs) for s in v.shape for var in free_vars(s)}
     return shown | {var for g in groups for s in g.sizes for var in free_vars(s)}
+
+
+def _computed_sizes(fused: FusedGraph) -> dict[Expr, tuple[Value, int]]:
+    """Returns the sizes that the model computes of others and that may be negative, each with a value's dimension that has it.
+
+    A convolution of n - 4 rows is one: where n is 3, no memory is to be planned, and no kernel may run.
+    """
+    found: dict[Expr, tuple[Value, int]] = {}
+    for v in [v for g in fused.groups for n in g.nodes for v in n.outputs]:
+        for d, s in enumerate(v.shape):
+            if not isinstance(s, Const | Var) and s not in found and not fused.stage(s):
+                if not prove(s >= ZERO, size_bounds(s)):
+                    found[s] = v, d
+    return found
+
+
+def plain(source: str) -> str:
+    """Returns the name of a node for a message that is a format."""
+    return source.replace("{", "{{").replace("}", "}}")
 
 
 def _are_positive(sizes: Sequence[Var]) -> Expr:
