@@ -9,7 +9,8 @@ def plan(in0_shape, out0_shape, arena_needed):
     arena_needed[0] = batch * 256 if 0 < batch else -1
 
 Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
-is what an arena of -1 bytes says; outputs that have elements all the same are refused.
+is what an arena of -1 bytes says; outputs that have elements all the same are refused. Of a size that was declared to begin at
+zero, `main` looks at each kernel instead (`HostBody.unless_zero`).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     needed = Buffer("arena_needed", (index(1),), INDEX)
     sources = size_sources(graph)
     kernels = _sizes_of_kernels(fused)
-    used = [var for var in sources if var in kernels and (var.limits or (0, None))[0] == 0]
+    used = [var for var in sources if var in kernels and var.limits is None]
     steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
     shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
     told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
@@ -150,10 +151,9 @@ def _checks(
         yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if (n, d) not in direct]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
     for size, (v, d) in _computed_sizes(fused).items():
-        if not prove(size >= ZERO, size_bounds(size)):
-            where = v.producer.source if v.producer is not None and v.producer.source else v.name
-            message = f"{plain(where)}: dimension {d} of its result is {{0}}, which is no size"
-            yield Assert(defined(size) >= ZERO, message, (defined(size),))
+        where = v.producer.source if v.producer is not None and v.producer.source else v.name
+        message = f"{plain(where)}: dimension {d} of its result is {{0}}, which is no size"
+        yield Assert(defined(size) >= ZERO, message, (defined(size),))
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
             yield _check_empty(v, name, used, is_late=bool(fused.stage(*v.shape)))
@@ -190,10 +190,17 @@ def _computed_sizes(fused: FusedGraph) -> dict[Expr, tuple[Value, int]]:
     found: dict[Expr, tuple[Value, int]] = {}
     for v in [v for g in fused.groups for n in g.nodes for v in n.outputs]:
         for d, s in enumerate(v.shape):
-            if not isinstance(s, Const | Var) and s not in found and not fused.stage(s):
-                if not prove(s >= ZERO, size_bounds(s)):
-                    found[s] = v, d
+            if not isinstance(s, Const | Var) and s not in found and not fused.stage(s) and _may_be_negative(s):
+                found[s] = v, d
     return found
+
+
+def _may_be_negative(size: Expr) -> bool:
+    bounds = size_bounds(size)
+    for v in free_vars(size):
+        if v.limits is not None:
+            bounds = bounds.bind(v, *v.limits)
+    return not prove(size >= ZERO, bounds)
 
 
 def plain(source: str) -> str:
