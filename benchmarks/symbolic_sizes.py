@@ -66,12 +66,21 @@ def encoder() -> ModelProto:
         nodes += [node("MatMul", f"x w{name}", f"{name}0"), node("Reshape", f"{name}0 split", f"{name}1")]
         nodes.append(node("Transpose", f"{name}1", name, perm=perm))
     nodes += [
-        node("MatMul", "q k", "s0"), node("Mul", "s0 scale", "s1"), node("Softmax", "s1", "s", axis=-1),
-        node("MatMul", "s v", "a0"), node("Transpose", "a0", "a1", perm=[0, 2, 1, 3]), node("Reshape", "a1 join", "a2"),
-        node("MatMul", "a2 wo", "a"), node("Add", "x a", "h0"), node("LayerNormalization", "h0 one nil", "h"),
-        node("MatMul", "h w1", "f0"), node("Relu", "f0", "f1"), node("MatMul", "f1 w2", "f"), node("Add", "h f", "g"),
+        node("MatMul", "q k", "s0"),
+        node("Mul", "s0 scale", "s1"),
+        node("Softmax", "s1", "s", axis=-1),
+        node("MatMul", "s v", "a0"),
+        node("Transpose", "a0", "a1", perm=[0, 2, 1, 3]),
+        node("Reshape", "a1 join", "a2"),
+        node("MatMul", "a2 wo", "a"),
+        node("Add", "x a", "h0"),
+        node("LayerNormalization", "h0 one nil", "h"),
+        node("MatMul", "h w1", "f0"),
+        node("Relu", "f0", "f1"),
+        node("MatMul", "f1 w2", "f"),
+        node("Add", "h f", "g"),
         node("LayerNormalization", "g one nil"),
-    ]  # fmt: skip
+    ]
     return model(nodes, {"x": ("b", "s", WIDTH)}, weights)
 
 
