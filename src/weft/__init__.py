@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
     from weft.runtime.session_providers import get_available_providers as get_available_providers
     from weft.runtime.session_providers import get_device as get_device
     from weft.runtime.session_values import OrtValue as OrtValue
+    from weft.support.dim import Dim as Dim
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
     from weft.support.errors import DeviceError as DeviceError
@@ -46,6 +47,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ArtifactError": (_ERRORS, "ArtifactError"),
     "CacheError": (_ERRORS, "CacheError"),
     "DeviceError": (_ERRORS, "DeviceError"),
+    "Dim": ("weft.support.dim", "Dim"),
     "ExecutionMode": (_OPTIONS, "ExecutionMode"),
     "GraphOptimizationLevel": (_OPTIONS, "GraphOptimizationLevel"),
     "InferenceSession": ("weft.integrations.inference_session", "InferenceSession"),

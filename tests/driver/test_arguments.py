@@ -12,7 +12,7 @@ from tests.models import mlp
 import weft
 
 THREADS = "use 1 or more, or None for all processors"
-SHAPES = 'give sizes by name, such as shapes={"batch": 4} or {"image": (1, 3, 224, 224)}'
+SHAPES = 'give sizes by name, such as shapes={"batch": 4}, {"batch": weft.Dim(1, 64)} or {"image": (1, 3, 224, 224)}'
 KNOBS = "use fusion, layout, winograd, prepacking, memory, parallel, pretuned"
 
 COMPILING: list[tuple[dict[str, Any], str]] = [

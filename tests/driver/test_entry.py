@@ -81,6 +81,32 @@ def test_a_size_has_one_value() -> None:
         plan(program, {"in0_shape": np.array([5]), "in1_shape": np.array([4])})
 
 
+def test_a_size_may_show_in_a_linear_formula_of_it() -> None:
+    graph = Graph()
+    n = graph.dim("n")
+    graph.output(graph.add("relu", [graph.input("x", (n * 2 + 1,), f32)]), "y")
+    program = entry_of(graph)
+    verify(program)
+    assert plan(program, {"in0_shape": np.array([7])})["out0_shape"] == [7]
+    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 0 is 8, but the model takes 7"):
+        plan(program, {"in0_shape": np.array([8])})
+    with pytest.raises(weft.RuntimeFailure, match="input x: dimension 0 is -1, which is no size"):
+        plan(program, {"in0_shape": np.array([-1])})
+
+
+def test_plan_checks_the_range_of_a_dimension() -> None:
+    graph = Graph()
+    n = graph.bounded_dim("seq", weft.Dim(8, 32, 8))
+    graph.output(graph.add("relu", [graph.input("x", (n,), f32)]), "y")
+    program = entry_of(graph)
+    verify(program)
+    assert plan(program, {"in0_shape": np.array([24])})["out0_shape"] == [24]
+    for size in (0, 12, 40):
+        wanted = f"input x: dimension 0, seq, is {size}, but the model was compiled for 8 to 32, a multiple of 8"
+        with pytest.raises(weft.RuntimeFailure, match=wanted):
+            plan(program, {"in0_shape": np.array([size])})
+
+
 def test_main_calls_every_group_in_order() -> None:
     fused = fuse(to_graph(lstm_step()))
     calls = [s.callee for s in statements(entry_of(to_graph(lstm_step()))["main"].body) if isinstance(s, Call)]
@@ -103,8 +129,8 @@ def test_kernels_are_given_their_workspaces_in_the_arena() -> None:
 
 def test_a_size_that_no_input_shows_is_refused() -> None:
     graph = Graph()
-    n = graph.dim("n")
-    graph.output(graph.add("relu", [graph.input("x", (n * 2,), f32)]), "y")
+    n, m = graph.dim("n"), graph.dim("m")
+    graph.output(graph.add("relu", [graph.input("x", (n * m,), f32)]), "y")
     with pytest.raises(weft.ModelError) as told:
         size_sources(graph)
     assert str(told.value) == (

@@ -185,6 +185,7 @@ def _movements() -> dict[str, list[Sample]]:
         "nonzero_positions": ([np.array([[1.0, 0.0, -2.0], [0.0, np.nan, -0.0]])], {}),
         "unravel_index": ([ints(0, 5, 23)], {"shape": (2, 3, 4)}),
         "reshape_checked": ([x], {"shape": (3, 8)}),
+        "tie_shape": ([x], {"shape": (4, 6)}),
         "order_rows": ([np.array([[2.0, 1.0], [1.0, 5.0], [2.0, 0.5], [1.0, 5.0]])], {}),
         "element_at": ([x, np.array(2)], {"axis": 1}),
         "nms_selection": (

@@ -41,6 +41,7 @@ from weft.driver.cache.code_cache import Cache, default_cache
 from weft.driver.calibrate import STAGE, target_here
 from weft.driver.options import CompileOptions, check_options
 from weft.runtime.artifact import is_artifact
+from weft.support.dim import Dim
 from weft.support.errors import InputError
 from weft.targets import Target as Machine
 
@@ -87,8 +88,8 @@ class CommandOptions(CompileFlags):
         )
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes of symbolic dimensions; raises a usage error for a text that is not `name=size`."""
+    def sizes(self) -> dict[str, int | Dim]:
+        """The sizes of symbolic dimensions, or their ranges; raises a usage error for a text that is not `name=size`."""
         return parse_shapes(self.shape)
 
     def cache(self) -> Cache | None:

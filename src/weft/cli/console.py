@@ -18,6 +18,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from weft.driver.options import PRECISIONS
+from weft.support.dim import RANGE, Dim, parse_dim
+from weft.support.errors import InputError
 from weft.support.knobs import KNOBS
 from weft.support.text import printable, printable_line
 from weft.targets import LEVELS
@@ -69,7 +71,9 @@ Threads = Annotated[
 ]
 Shape = Annotated[
     list[str] | None,
-    typer.Option("--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension, such as batch=4; repeatable."),
+    typer.Option(
+        "--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension (batch=4) or give its range (1..64); repeatable."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Target = Annotated[
@@ -235,17 +239,36 @@ SHOWN = 40
 """Characters of an option that a message repeats."""
 
 
-def parse_shapes(given: list[str] | None) -> dict[str, int]:
-    """Reads `name=size` options; raises a usage error for any other form."""
-    sizes: dict[str, int] = {}
+def parse_shapes(given: list[str] | None) -> dict[str, int | Dim]:
+    """Reads `name=size` options, where a size may be a range (`parse_dim`); raises a usage error for any other form."""
+    sizes: dict[str, int | Dim] = {}
     for text in given or []:
         name, _, size = text.partition("=")
         if not name or "=" not in text:
             raise typer.BadParameter(f"{text!r} is not of the form NAME=SIZE", param_hint="--shape")
+        if RANGE in size:
+            sizes[name] = _parse_range(size)
+            continue
         if not size.isdecimal() or len(size) > MOST_DIGITS:
             raise typer.BadParameter(f"the size in {text[:SHOWN]!r} is not a number, 0 or more", param_hint="--shape")
         sizes[name] = int(size)
     return sizes
+
+
+def parse_numbers(given: list[str] | None) -> dict[str, int]:
+    """Reads `name=size` options of which each is a number: a measurement is of one size."""
+    sizes = parse_shapes(given)
+    for name, size in sizes.items():
+        if isinstance(size, Dim):
+            raise typer.BadParameter(f"{name} has a range, and a measurement is of one size", param_hint="--shape")
+    return {name: size for name, size in sizes.items() if isinstance(size, int)}
+
+
+def _parse_range(text: str) -> Dim:
+    try:
+        return parse_dim(text)
+    except InputError as error:
+        raise typer.BadParameter(f"{error.message}: {error.hint}", param_hint="--shape") from None
 
 
 def human_bytes(count: int) -> str:

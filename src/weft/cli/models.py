@@ -16,6 +16,7 @@ from weft.driver.progress import Progress
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model, load
 from weft.runtime.package import TensorSpec
+from weft.support.dim import Dim
 from weft.support.errors import InputError
 
 
@@ -58,7 +59,7 @@ def open_model(path: Path, asked: CommandOptions, threads: int | None, progress:
     return Opened(model, perf_counter() - start)
 
 
-def check_sizes(path: Path, specs: Sequence[TensorSpec], sizes: Mapping[str, int], *, random: bool) -> None:
+def check_sizes(path: Path, specs: Sequence[TensorSpec], sizes: Mapping[str, int | Dim], *, random: bool) -> None:
     """Raises `InputError` for *sizes* that say nothing of a saved model: they are those of inputs made up at *random*."""
     if not random:
         raise InputError(

@@ -20,13 +20,13 @@ from weft.driver.build import read_model
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.measure.chrome_trace import chrome_trace
 from weft.driver.measure.profile import Profiler, Timing
-from weft.driver.measure.random_inputs import SYMBOLIC_SIZE
+from weft.driver.measure.random_inputs import example_sizes
 from weft.driver.measure.roofline import work_of
 from weft.driver.progress import Span
-from weft.ir import free_vars
 from weft.native import _rt
 from weft.runtime.artifact import is_artifact
 from weft.runtime.model import Model
+from weft.support.dim import Dim
 from weft.support.errors import InputError
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
@@ -80,18 +80,17 @@ class Profiled(Opened):
     def __init__(
         self, path: Path, asked: CommandOptions, threads: int | None, arrays: Arrays, wish: ProfileOptions
     ) -> None:
-        """Compiles a model for the inputs in *arrays*; dynamic dimensions then have size 1, as with `--random`."""
+        """Compiles a model for the inputs in *arrays*; dynamic dimensions then have sizes as with `--random`."""
         if is_artifact(path):
             raise InputError(
                 f"{path} is compiled: its kernels can't be told apart", hint="profile the model it was made from"
             )
         start = perf_counter()
         given: dict[str, object] = {**asked.sizes, **{name: a.shape for name, a in arrays.items()}}
-        shapes: Shapes = {n: s for n, s in given.items() if isinstance(s, int | tuple)}
+        shapes: Shapes = {n: s for n, s in given.items() if isinstance(s, int | tuple | Dim)}
         with asked.progress() as progress:
             graph, _ = read_model(str(path), shapes)
-            still = {v.name: SYMBOLIC_SIZE for x in graph.inputs for s in x.shape for v in free_vars(s)}
-            fixed: Shapes = {**still, **shapes}
+            fixed: Shapes = {**shapes, **example_sizes(graph, asked.sizes)}
             self.made = weft.build(str(path), asked.machine(), asked.options, fixed, asked.cache(), progress)
         super().__init__(Model(self.made.package, threads=threads), perf_counter() - start)
         self.asked, self.wish, self.path = asked, wish, path

@@ -42,7 +42,6 @@ from weft.graph import (
     Graph,
     MemoryPlan,
     Value,
-    dim_text,
     find_in_place,
     fuse,
     fuse_regions,
@@ -51,6 +50,7 @@ from weft.graph import (
     place_concats,
     plan_memory,
     put_checks_last,
+    size_text,
     verify_graph,
 )
 from weft.loop import Program, definitions, verify_host
@@ -385,8 +385,12 @@ def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Targ
 
 
 def _specs(values: Iterable[tuple[str, Value]], fused: FusedGraph) -> tuple[TensorSpec, ...]:
+    dimensions = fused.graph.dimensions.values()
+    named = {d.name: d.sizes for d in dimensions}
+
     def spec(name: str, v: Value) -> TensorSpec:
-        sizes = tuple([int(t) if (t := dim_text(s)).isdigit() else t for s in v.shape])
-        return TensorSpec(name, v.dtype, sizes, late=bool(fused.stage(*v.shape)))
+        sizes = tuple([int(t) if (t := size_text(s, dimensions)).isdigit() else t for s in v.shape])
+        ranges = {str(s): named[str(s)] for s in sizes if s in named}
+        return TensorSpec(name, v.dtype, sizes, late=bool(fused.stage(*v.shape)), ranges=ranges)
 
     return tuple([spec(name, v) for name, v in values])

@@ -11,13 +11,16 @@ from typing import Final, SupportsIndex
 
 from weft.runtime.package import Denormals, check_denormals
 from weft.support.arguments import check_bool, check_many, check_mapping
+from weft.support.dim import RANGE, Dim, parse_dim
 from weft.support.errors import InputError
 from weft.support.knobs import MEMORY, Switches, check_knobs
 from weft.support.pass_options import check_form
 
 PRECISIONS = ("model", "strict")
 
-SHAPES: Final = 'give sizes by name, such as shapes={"batch": 4} or {"image": (1, 3, 224, 224)}'
+SHAPES: Final = (
+    'give sizes by name, such as shapes={"batch": 4}, {"batch": weft.Dim(1, 64)} or {"image": (1, 3, 224, 224)}'
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,11 @@ def check_records(records: object) -> str | None:
     return path
 
 
-def check_shapes(shapes: object) -> dict[str, int | tuple[int | str, ...]] | None:
-    """Returns sizes by the name of a symbolic dimension, and whole shapes by that of an input; raises `InputError` for others."""
+def check_shapes(shapes: object) -> dict[str, int | Dim | tuple[int | str | Dim, ...]] | None:
+    """Returns sizes by the name of a symbolic dimension, and whole shapes by that of an input; raises `InputError` for others.
+
+    A size may be a range; the range of a dimension may be text.
+    """
     if shapes is None:
         return None
     return {_name(key): _shape(key, value) for key, value in check_mapping("shapes", shapes, SHAPES).items()}
@@ -88,24 +94,26 @@ def _name(key: object) -> str:
     return key
 
 
-def _shape(key: object, value: object) -> int | tuple[int | str, ...]:
+def _shape(key: object, value: object) -> int | Dim | tuple[int | str | Dim, ...]:
     """Returns the size of a dimension, or the shape of an input, whose sizes may be names."""
-    size = _size(value)
+    size = parse_dim(value) if isinstance(value, str) and RANGE in value else _size(value)
     if size is not None:
         return size
     sizes = check_many(f"the shape of {key!r}", value, SHAPES)
     return tuple([_size_or_name(key, size) for size in sizes])
 
 
-def _size_or_name(key: object, value: object) -> int | str:
+def _size_or_name(key: object, value: object) -> int | str | Dim:
     size = value if isinstance(value, str) else _size(value)
     if size is None:
         raise InputError(f"the shape of {key!r} has the size {value!r}", hint=SHAPES)
     return size
 
 
-def _size(value: object) -> int | None:
-    """Returns a whole number, Python's or NumPy's, as an int; None for anything else."""
+def _size(value: object) -> int | Dim | None:
+    """Returns a whole number, Python's or NumPy's, as an int, and a range as it is; None for anything else."""
+    if isinstance(value, Dim):
+        return value
     with suppress(TypeError):
         if isinstance(value, SupportsIndex) and not isinstance(value, bool):
             return index(value)

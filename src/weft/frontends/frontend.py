@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from weft.graph import Graph
+from weft.support.dim import Dim
 
-Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
-"""Sizes for symbolic dimensions by name, or whole shapes for inputs, in which a string keeps a dimension symbolic."""
+Shapes: TypeAlias = Mapping[str, int | Dim | Sequence[int | str | Dim]]
+"""Sizes, or their ranges, for symbolic dimensions by name, or whole shapes for inputs, in which a string keeps one symbolic."""
 
 
 class Claims(Protocol):

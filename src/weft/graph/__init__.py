@@ -1,5 +1,6 @@
 """The graph: operator calls on tensors, the passes that make them fast, fusion into kernels, and the memory plan."""
 
+from weft.graph.core.dimension import Dimension, size_text
 from weft.graph.core.evaluator import Evaluator, Fill
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Node, Parameter, Value
@@ -36,6 +37,7 @@ __all__ = [
     "Array",
     "Attribute",
     "Constant",
+    "Dimension",
     "Evaluator",
     "Fill",
     "FusedGraph",
@@ -75,6 +77,7 @@ __all__ = [
     "reproduce_graph",
     "rewrite_graph",
     "simplify_calls",
+    "size_text",
     "type_text",
     "verify_graph",
 ]

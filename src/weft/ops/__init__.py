@@ -11,8 +11,8 @@ from weft.ops.precision import commutes_with_rounding, rounds
 from weft.ops.registry import OPERATORS, Operator, TensorType, operator
 from weft.ops.resample import COORDINATES
 from weft.ops.shapes import (
-    MOST_DIMENSIONS, check_bytes, check_distances, check_rank, is_tractable, normalize_axis, product, same_size,
-    show_shape, simplify_size, size_bounds, sized,
+    MOST_DIMENSIONS, bounds_of_existing, check_bytes, check_distances, check_rank, is_tractable, least_sizes, normalize_axis,
+    possibly_equal_sizes, product, same_size, show_shape, simplify_size, size_bounds, sized,
 )
 from weft.ops.storage_types import ROUNDINGS
 from weft.support.lazy_import import import_all
@@ -21,9 +21,10 @@ import_all(__path__, __name__)
 OPERATORS.seal()
 
 __all__ = [
-    "COORDINATES", "LARGEST_FOLD", "MOST_DIMENSIONS", "OPERATORS", "ROUNDINGS", "IndexRange", "Limits", "Fold",
-    "NotFoldable", "Operator", "TensorType", "check_attributes", "check_bytes", "check_distances", "check_rank",
-    "commutes_with_rounding", "cut_in_tiles", "index_range", "is_certain", "is_rename", "is_tractable",
-    "keeps_finite", "map_tensors", "matrices", "mixed_sizes", "normalize_axis", "operator", "points_of", "product",
-    "rounds", "same_size", "settled", "show_shape", "simplify_size", "size_bounds", "sized",
+    "COORDINATES", "LARGEST_FOLD", "MOST_DIMENSIONS", "OPERATORS", "ROUNDINGS", "Fold", "IndexRange", "Limits",
+    "NotFoldable", "Operator", "TensorType", "bounds_of_existing", "check_attributes", "check_bytes", "check_distances",
+    "check_rank", "commutes_with_rounding", "cut_in_tiles", "index_range", "is_certain", "is_rename", "is_tractable",
+    "keeps_finite", "least_sizes", "map_tensors", "matrices", "mixed_sizes", "normalize_axis", "operator", "points_of",
+    "possibly_equal_sizes", "product", "rounds", "same_size", "settled", "show_shape", "simplify_size", "size_bounds",
+    "sized",
 ]

@@ -8,7 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir import INDEX, ZERO, Expr, ExprLike, apply, as_expr, cast, const, eq, maximum, minimum, prove, select
+from weft.ir import (
+    INDEX,
+    ZERO,
+    Bounds,
+    Expr,
+    ExprLike,
+    apply,
+    as_expr,
+    cast,
+    const,
+    eq,
+    free_vars,
+    maximum,
+    minimum,
+    prove,
+    select,
+    simplify,
+)
 from weft.ops.cases import piecewise
 from weft.ops.convolutions.conv import pad_spatial
 from weft.ops.folding import Array, Fold, NotFoldable, check_count, integers, settled, static_sizes
@@ -16,6 +33,7 @@ from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.registry import operator
 from weft.ops.shapes import (
     at_broadcast,
+    bounds_of_existing,
     broadcast_shapes,
     check_shape,
     flatten_index,
@@ -151,13 +169,14 @@ def _range_inside(start: ExprLike, end: ExprLike, step: int) -> tuple[Expr, Expr
 def _slice_range(size: Expr, start: ExprLike, end: ExprLike, step: int) -> tuple[Expr, Expr]:
     """Returns the first index and the number of elements of a slice of a dimension."""
     low, high = (ZERO, size) if step > 0 else (as_expr(-1), size - 1)
-    first, last = (_clamped(v, size, low, high) for v in (start, end))
+    known = bounds_of_existing(size, *[v for p in (start, end) if isinstance(p, Expr) for v in free_vars(p)])
+    first, last = (_clamped(v, size, low, high, known) for v in (start, end))
     span = last - first if step > 0 else first - last
     count = maximum((span + (abs(step) - 1)) // abs(step), 0)
-    return simplify_size(first), simplify_size(count)
+    return simplify(first, known), simplify(count, known)
 
 
-def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr) -> Expr:
+def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr, known: Bounds) -> Expr:
     """Returns *position*, counted from the end if negative, kept between *low* and *high*."""
     if not isinstance(position, Expr) and abs(position) >= 1 << 31:
         return high if position > 0 else low
@@ -166,7 +185,7 @@ def _clamped(position: ExprLike, size: Expr, low: Expr, high: Expr) -> Expr:
         at = at + size
     elif not prove(at >= 0, size_bounds(at)):
         at = select(at < 0, at + size, at)
-    return simplify_size(minimum(maximum(at, low), high))
+    return simplify(minimum(maximum(at, low), high), known)
 
 
 def _fold_split(a: Array, *, axis: int, sizes: Sizes) -> list[Array]:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from math import prod
 from typing import Final
 
-from weft.ir import INDEX, ONE, ZERO, Bounds, Const, Expr, ExprLike, Var, as_expr, free_vars, is_small, simplify
+from weft.ir import (
+    INDEX,
+    ONE,
+    ZERO,
+    Add,
+    Bounds,
+    Const,
+    Expr,
+    ExprLike,
+    FloorDiv,
+    Mul,
+    Sub,
+    Var,
+    as_expr,
+    assume,
+    free_vars,
+    is_small,
+    prove,
+    simplify,
+)
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor
@@ -31,13 +52,31 @@ _TOO_LARGE: Final = "make it smaller: look for a size that is damaged, or that w
 def _at_least_one(sizes: frozenset[Var]) -> Bounds:
     bounds = Bounds()
     for v in sorted(sizes, key=lambda v: v.serial):
-        bounds = bounds.bind(v, 1, None)
+        low, high = v.limits or (1, None)
+        bounds = bounds.bind(v, max(low, 1), None if high is None else max(high, 1))
     return bounds
 
 
+_LEAST: Final[ContextVar[Mapping[Var, int]]] = ContextVar("least sizes")
+
+
+@contextmanager
+def least_sizes(known: Mapping[Var, int]) -> Iterator[None]:
+    """While it lasts, `size_bounds` knows that variables are at least the numbers *known*: there are tensors of such sizes."""
+    token = _LEAST.set(known)
+    try:
+        yield
+    finally:
+        _LEAST.reset(token)
+
+
 def size_bounds(*sizes: Expr) -> Bounds:
-    """Returns what is known of the variables in *sizes*: a symbolic size is at least one."""
-    return _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
+    """Returns what is known of the variables in *sizes*: a symbolic size is at least one, and in its limits if it has such."""
+    bounds = _at_least_one(frozenset(v for s in sizes for v in free_vars(s)))
+    for v, least in _LEAST.get({}).items():
+        if v in bounds.ranges:
+            bounds = bounds.with_range(v, as_expr(least, INDEX), bounds.ranges[v][1])
+    return bounds
 
 
 def simplify_size(e: Expr) -> Expr:
@@ -45,9 +84,55 @@ def simplify_size(e: Expr) -> Expr:
     return e if isinstance(e, Const) else simplify(e, size_bounds(e))
 
 
-def same_size(a: Expr, b: Expr) -> bool:
-    """Tells whether two sizes are the same expression, once simplified."""
-    return a is b or simplify_size(a - b) is ZERO
+_POSSIBLY_EQUAL: Final[ContextVar[list[tuple[Expr, Expr, bool]] | None]] = ContextVar("possibly equal", default=None)
+
+
+@contextmanager
+def possibly_equal_sizes() -> Iterator[list[tuple[Expr, Expr, bool]]]:
+    """While it lasts, sizes that may be equal are the same for `same_size`; tells the pairs, and whether one may be 1 instead."""
+    found: list[tuple[Expr, Expr, bool]] = []
+    token = _POSSIBLY_EQUAL.set(found)
+    try:
+        yield found
+    finally:
+        _POSSIBLY_EQUAL.reset(token)
+
+
+def same_size(a: Expr, b: Expr, *, may_be_one: bool = False) -> bool:
+    """Tells whether two sizes are the same expression, once simplified; if one *may be one*, a tensor is repeated along it."""
+    if a is b:
+        return True
+    difference = simplify_size(a - b)
+    taken = _POSSIBLY_EQUAL.get()
+    if taken is None or difference is ZERO:
+        return difference is ZERO
+    if not size_bounds(difference).of(difference).holds(0):
+        return False
+    taken.append((a, b, may_be_one))
+    return True
+
+
+def bounds_of_existing(*sizes: Expr, least: int = 1) -> Bounds:
+    """Returns what is known of the variables in *sizes*, given that a tensor has these: they are at least *least*.
+
+    A convolution's output of `(n + 240) // 320 - 1` rows tells that n is at least 400. Of formulas of several variables, what the
+    simplifier learns of one is known.
+    """
+    bounds = size_bounds(*sizes)
+    for s in sizes:
+        part, end = s, least
+        while isinstance(part, Add | Sub | Mul | FloorDiv) and isinstance(part.b, Const):
+            k = int(part.b.value)
+            if isinstance(part, Mul | FloorDiv) and k <= 0:
+                break
+            if isinstance(part, Mul):
+                end = -(-end // k)
+            else:
+                end = end * k if isinstance(part, FloorDiv) else end + k if isinstance(part, Sub) else end - k
+            part = part.a
+        if not prove(part >= end, bounds):
+            bounds = assume(part >= end, bounds)
+    return bounds
 
 
 def show_shape(shape: Iterable[Expr]) -> str:
@@ -119,7 +204,7 @@ def broadcast_shapes(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
     for d in range(rank):
         sizes = [s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0]
         wide = [s for s in sizes if s is not ONE]
-        if any(not same_size(s, wide[0]) for s in wide[1:]):
+        if any(not same_size(wide[0], s, may_be_one=True) for s in wide[1:]):
             raise TypeMismatch(f"the shapes {' and '.join(show_shape(s) for s in shapes)} do not broadcast together")
         result.append(wide[0] if wide else ONE)
     return tuple(result)

@@ -145,8 +145,20 @@ def check_shape(array: Array, spec: TensorSpec, sizes: dict[str, tuple[int, str]
         if isinstance(wanted, int):
             check_size(array, spec, axis, wanted, "")
             continue
+        if wanted in spec.ranges:
+            check_range(actual, spec, axis, wanted)
         size, first = sizes.setdefault(wanted, (actual, f"dimension {axis} of '{spec.name}'"))
         check_size(array, spec, axis, size, f" ({wanted} is {size} by {first})")
+
+
+def check_range(size: int, spec: TensorSpec, axis: int, name: str) -> None:
+    """Raises `InputError` unless the *size* of the dimension called *name* is one that the model was compiled for."""
+    sizes = spec.ranges[name]
+    if not sizes.holds(size):
+        raise InputError(
+            f"input '{spec.name}': dimension {axis}, {name}, is {size}, and the model was compiled for {sizes.words}",
+            hint=f'give such a size, or compile the model for others: shapes={{"{name}": weft.Dim(...)}}',
+        )
 
 
 def check_size(array: Array, spec: TensorSpec, axis: int, wanted: int, why: str) -> None:

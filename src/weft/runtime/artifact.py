@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from weft.native import _rt
 from weft.runtime.package import Package, TensorSpec
+from weft.support.dim import Dim, parse_dim
 from weft.support.dtypes import SCALARS
 from weft.support.errors import ArtifactError, DeviceError, InputError
 from weft.support.files import write_pieces
@@ -32,6 +33,8 @@ _FLUSH: Final = 1
 _BYTES: Final = "the bytes given"
 _OPEN: Final = -1
 """The size of a dimension that is known in a call only."""
+_RANGE: Final = "range/"
+"""What the keys of notes begin with that tell the range of a dimension."""
 _START: Final = struct.Struct("<4sIQQ")
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
@@ -82,7 +85,8 @@ def _page(size: int) -> int:
 
 
 def _notes(package: Package) -> Mapping[str, str]:
-    return {"target": package.target, "machine": package.machine, **package.notes}
+    ranges = {f"{_RANGE}{name}": str(sizes) for s in package.inputs for name, sizes in s.ranges.items()}
+    return {"target": package.target, "machine": package.machine, **ranges, **package.notes}
 
 
 @dataclass
@@ -135,12 +139,13 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
             "there is no memory left to load the model", where=where, hint="stop what else runs"
         ) from None
     notes = dict(found.notes)
+    ranges = {key.removeprefix(_RANGE): parse_dim(notes.pop(key)) for key in found.notes if key.startswith(_RANGE)}
     return Package(
         image=found.image,
         plan=found.plan,
         main=found.main,
         constants=found.constants,
-        inputs=_specs(found.inputs),
+        inputs=tuple([_with_ranges(s, ranges) for s in _specs(found.inputs)]),
         outputs=_specs(found.outputs),
         asserts=found.checks,
         readonly=found.readonly,
@@ -194,6 +199,10 @@ def is_artifact(path: str | os.PathLike[str]) -> bool:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
+
+
+def _with_ranges(spec: TensorSpec, ranges: Mapping[str, Dim]) -> TensorSpec:
+    return replace(spec, ranges={str(s): ranges[str(s)] for s in spec.shape if s in ranges})
 
 
 def _specs(rows: Iterable[tuple[str, int, tuple[Any, ...], bool]]) -> tuple[TensorSpec, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from weft.native import _rt
+from weft.support.dim import Dim
 from weft.support.dtypes import DType
 from weft.support.errors import InputError
 from weft.support.text import printable_line
@@ -30,13 +31,15 @@ def check_denormals(value: object) -> Denormals:
 class TensorSpec:
     """An input or output: its name, element type, and dimensions, a string for one that is known only in a call.
 
-    Those of an output that is `late` are known only when the call has run: they depend on the values of inputs.
+    Those of an output that is `late` are known only when the call has run: they depend on the values of inputs. `ranges` are the
+    sizes that named dimensions of an input may have, by name, where the model was compiled for a range of them.
     """
 
     name: str
     dtype: DType
     shape: tuple[int | str, ...]
     late: bool = False
+    ranges: Mapping[str, Dim] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return printable_line(f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]")

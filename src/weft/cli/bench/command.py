@@ -13,7 +13,7 @@ from weft.cli.bench.engines import check_engine, engine
 from weft.cli.bench.measure import DIFFERS, TOLERANCE, machine, measure, memory_text, row
 from weft.cli.bench.peak import bench_peak
 from weft.cli.bench.roofline import bench_roofline
-from weft.cli.console import Quiet, Records, Shape, parse_shapes, print_table, progress_bar
+from weft.cli.console import Quiet, Records, Shape, parse_numbers, print_table, progress_bar
 from weft.cli.output_files import check_result, write_json
 from weft.runtime.artifact import is_artifact
 from weft.support.errors import InputError, RuntimeFailure
@@ -72,11 +72,11 @@ def bench(
         return
     if ablate is not None:
         check_model(ablate, "--ablate")
-        bench_ablate(ablate, threads, seconds, parse_shapes(shape), json_file, quiet, records)
+        bench_ablate(ablate, threads, seconds, parse_numbers(shape), json_file, quiet, records)
         return
     if roofline is not None:
         check_model(roofline, "--roofline")
-        bench_roofline(roofline, seconds, parse_shapes(shape), json_file, picture, quiet, records)
+        bench_roofline(roofline, seconds, parse_numbers(shape), json_file, picture, quiet, records)
         return
     if picture is not None:
         raise typer.BadParameter("only --roofline has a picture", param_hint="--picture")
@@ -89,7 +89,7 @@ def bench(
     for path in models:
         check_saved(path, names)
         check_no_records(path, records)
-    _compare(models, names, threads, seconds, parse_shapes(shape), json_file, quiet, records)
+    _compare(models, names, threads, seconds, parse_numbers(shape), json_file, quiet, records)
 
 
 def _compare(

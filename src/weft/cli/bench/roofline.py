@@ -14,10 +14,10 @@ from weft.cli.console import print_table, print_text, progress_bar
 from weft.cli.output_files import check_result, write_json
 from weft.driver.build import read_model
 from weft.driver.cache.code_cache import default_cache
-from weft.driver.measure.random_inputs import SYMBOLIC_SIZE, random_inputs
+from weft.driver.measure.random_inputs import example_sizes, random_inputs
 from weft.driver.measure.roofline import Roofs, Standing, measure_roofs, place_kernels
 from weft.driver.options import check_options
-from weft.ir import free_vars
+from weft.support.dim import Dim
 from weft.support.errors import ToolchainError
 from weft.support.lazy_import import resolve
 
@@ -66,11 +66,10 @@ def _drawing() -> Drawing:
     return drawing
 
 
-def all_sizes(path: Path, given: Mapping[str, int]) -> dict[str, int]:
-    """Returns a size for every symbolic dimension of the inputs: the one that is given, else `SYMBOLIC_SIZE`."""
+def all_sizes(path: Path, given: Mapping[str, int | Dim]) -> dict[str, int]:
+    """Returns a size for every symbolic dimension of the inputs: the one that is given, else one of `example_sizes`."""
     graph, _ = read_model(str(path), given)
-    open_sizes = {v.name: SYMBOLIC_SIZE for x in graph.inputs for s in x.shape for v in free_vars(s)}
-    return {**open_sizes, **given}
+    return example_sizes(graph, given)
 
 
 def _show(found: Sequence[Standing], roofs: Roofs) -> None:

@@ -19,10 +19,11 @@ from weft.driver.cache.code_cache import Cache
 from weft.driver.cache.source_hash import source_hash
 from weft.driver.options import CompileOptions
 from weft.support.digest import digest
+from weft.support.dim import Dim
 from weft.support.registry import added_names
 from weft.targets import Target
 
-Shapes: TypeAlias = Mapping[str, int | Sequence[int | str]]
+Shapes: TypeAlias = Mapping[str, int | Dim | Sequence[int | str | Dim]]
 
 
 def compiler_facts(target: Target) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
 from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
 from weft.graph import Array, FusedGraph, MemoryPlan, Value
-from weft.ir import ZERO
-from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Param, Program, Stmt, View
-from weft.support.dtypes import u8
+from weft.ir import INDEX, ZERO, Expr, Var, substitute
+from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Let, Param, Program, Stmt, View
+from weft.support.dtypes import DType, u8
 
 
 def place_constants(fused: FusedGraph) -> Constants:
@@ -56,11 +56,17 @@ def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, ker
 def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Function:
     """Builds the function that runs the model over the arena."""
     graph = fused.graph
-    arena, weights = Buffer("arena", (plan.size,), u8), Buffer("constants", (constants.size,), u8)
-    ins = [Buffer(f"in{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.inputs)]
-    outs = [Buffer(f"out{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.outputs)]
-    given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     sizes = size_sources(graph)
+    shown = {s: var if s.is_direct else Var(f"in{s.number}_{s.dimension}", INDEX) for var, s in sizes.items()}
+    told = {var: s.size(shown[s]) for var, s in sizes.items() if not s.is_direct}
+
+    def param(name: str, size: Expr, dtype: DType) -> Buffer:
+        return Buffer(name, (substitute(size, told) if told else size,), dtype)
+
+    arena, weights = param("arena", plan.size, u8), Buffer("constants", (constants.size,), u8)
+    ins = [param(f"in{n}", elements_of(v), v.dtype) for n, v in enumerate(graph.inputs)]
+    outs = [param(f"out{n}", elements_of(v), v.dtype) for n, v in enumerate(graph.outputs)]
+    given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     arenas, kept = arenas_of(plan, arena), kept_buffers(fused, plan)
     memory = HostMemory(fused, plan, constants, weights, ins, outs, arenas, itertools.count(), kept)
 
@@ -71,7 +77,9 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
 
     body = HostBody(memory, kernels, ask, control_flow).statements()
     context = [arena, weights, *([OUTSIDE] if any(f.on_demand for f in fused.all_graphs) else [])]
-    params: tuple[Param, ...] = (*ins, *given, *context, *sizes)
+    for var, size in told.items():
+        body = Let(var, size, body)
+    params: tuple[Param, ...] = (*ins, *given, *context, *shown.values())
     words = [b.name for b in (*ins, *given, *context)]
-    words += [f"in{n}.{d}" for n, d in sizes.values()]
+    words += [f"in{s.number}.{s.dimension}" for s in shown]
     return Function("main", params, body, (Entry("main", tuple(words)),))

@@ -9,23 +9,28 @@ def plan(in0_shape, out0_shape, arena_needed):
     arena_needed[0] = batch * 256 if 0 < batch else -1
 
 Kernels compute with sizes of at least one. A call with a size of zero has no need of them where all that it makes is empty, which
-is what an arena of -1 bytes says; outputs that have elements all the same are refused.
+is what an arena of -1 bytes says; outputs that have elements all the same are refused. Of a size that was declared to begin at
+zero, `main` looks at each kernel instead (`HostBody.unless_zero`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from weft.graph import FusedGraph, Graph, MemoryPlan, Requirement, Value
+from weft.graph import Dimension, FusedGraph, Graph, MemoryPlan, Requirement, Value
 from weft.ir import (
     INDEX,
     ONE,
     ZERO,
+    Add,
     Const,
     Expr,
     FloorDiv,
     FloorMod,
+    Mul,
     Node,
+    Sub,
     Var,
     all_of,
     eq,
@@ -33,9 +38,11 @@ from weft.ir import (
     index,
     map_nodes,
     maximum,
+    prove,
     select,
 )
 from weft.loop import Assert, Buffer, Entry, Function, Let, Load, Stmt, Store, seq
+from weft.ops import size_bounds
 from weft.support.errors import ModelError
 
 NOTHING_TO_RUN = -1
@@ -48,17 +55,40 @@ MOST_VALUES = 4
 """Values that the message of a check may name."""
 
 
-def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
-    """Returns, for each symbolic size, an input and the dimension of it that tells the size.
+@dataclass(frozen=True)
+class SizeSource:
+    """Where a call shows a symbolic size: dimension *dimension* of input *number* is *factor* times it, plus *offset*."""
 
-    Late sizes have no such place. Raises `ModelError` for a size that no input shows as it is.
+    number: int
+    dimension: int
+    factor: int = 1
+    offset: int = 0
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the dimension is the size itself."""
+        return self.factor == 1 and self.offset == 0
+
+    def size(self, given: Expr) -> Expr:
+        """Returns the symbolic size where the dimension is *given*."""
+        return given if self.is_direct else (given - self.offset) // self.factor
+
+
+def size_sources(graph: Graph) -> dict[Var, SizeSource]:
+    """Returns the source of each symbolic size: a dimension that is the size itself, if one is, else one that it is a part of.
+
+    Late sizes have none. Raises `ModelError` for a size that no input shows.
     """
     late = {found.size for found in graph.late_sizes}
-    found: dict[Var, tuple[int, int]] = {}
-    for n, v in enumerate(graph.inputs):
-        for d, s in enumerate(v.shape):
-            if isinstance(s, Var):
-                found.setdefault(s, (n, d))
+    shown = [(s, n, d) for n, v in enumerate(graph.inputs) for d, s in enumerate(v.shape)]
+    found: dict[Var, SizeSource] = {}
+    for s, n, d in shown:
+        if isinstance(s, Var):
+            found.setdefault(s, SizeSource(n, d))
+    for s, n, d in shown:
+        unit, factor, offset = _linear(s)
+        if isinstance(unit, Var) and factor > 0:
+            found.setdefault(unit, SizeSource(n, d, factor, offset))
     for v in (*graph.inputs, *graph.outputs):
         for s in v.shape:
             for var in free_vars(s):
@@ -70,6 +100,17 @@ def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
     return found
 
 
+def _linear(size: Expr) -> tuple[Expr, int, int]:
+    """Returns an expression, a factor and an offset that make *size*."""
+    factor, offset = 1, 0
+    if isinstance(size, Add | Sub) and isinstance(size.b, Const):
+        offset = int(size.b.value) * (1 if isinstance(size, Add) else -1)
+        size = size.a
+    if isinstance(size, Mul) and isinstance(size.b, Const):
+        factor, size = int(size.b.value), size.a
+    return size, factor, offset
+
+
 def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     """Builds the function that checks a call's sizes, and tells those of its outputs and of the arena that it needs."""
     graph = fused.graph
@@ -77,7 +118,8 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     outs = [Buffer(f"out{n}_shape", (v.rank,), INDEX) for n, v in enumerate(graph.outputs)]
     needed = Buffer("arena_needed", (index(1),), INDEX)
     sources = size_sources(graph)
-    used = [var for var in sources if var in _sizes_of_kernels(fused)]
+    kernels = _sizes_of_kernels(fused)
+    used = [var for var in sources if var in kernels and var.limits is None]
     steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
     shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
     told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
@@ -85,22 +127,33 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     arena = select(_are_positive(used), defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
     steps.append(Store(needed, (ZERO,), arena, None))
     body = seq(*steps)
-    for var, (n, d) in reversed(sources.items()):
-        body = Let(var, Load(ins[n], (index(d),)), body)
+    for var, source in reversed(sources.items()):
+        body = Let(var, source.size(Load(ins[source.number], (index(source.dimension),))), body)
     words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
     return Function("plan", (*ins, *outs, needed), body, (Entry("plan", (*words, "arena_needed")),))
 
 
 def _checks(
-    fused: FusedGraph, sources: Mapping[Var, tuple[int, int]], ins: Sequence[Buffer], used: Sequence[Var]
+    fused: FusedGraph, sources: Mapping[Var, SizeSource], ins: Sequence[Buffer], used: Sequence[Var]
 ) -> Iterator[Assert]:
     """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
     graph = fused.graph
-    for n, d in sources.values():
-        yield _check_size(graph.inputs[n], d, ins[n])
+    ranges = {d.unit: d for d in graph.dimensions.values()}
+    for var, source in sources.items():
+        v, shape = graph.inputs[source.number], ins[source.number]
+        dimension = ranges.get(var)
+        if dimension is not None and v.shape[source.dimension] is dimension.size:
+            yield _check_range(v, source.dimension, dimension, shape)
+        else:
+            yield _check_size(var, v, source, shape)
+    direct = {(s.number, s.dimension) for s in sources.values() if s.is_direct}
     for n, v in enumerate(graph.inputs):
-        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
+        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if (n, d) not in direct]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
+    for size, (v, d) in _computed_sizes(fused).items():
+        where = v.producer.source if v.producer is not None and v.producer.source else v.name
+        message = f"{plain(where)}: dimension {d} of its result is {{0}}, which is no size"
+        yield Assert(defined(size) >= ZERO, message, (defined(size),))
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
             yield _check_empty(v, name, used, is_late=bool(fused.stage(*v.shape)))
@@ -129,6 +182,32 @@ def _sizes_of_kernels(fused: FusedGraph) -> set[Var]:
     return shown | {var for g in groups for s in g.sizes for var in free_vars(s)}
 
 
+def _computed_sizes(fused: FusedGraph) -> dict[Expr, tuple[Value, int]]:
+    """Returns the sizes that the model computes of others and that may be negative, each with a value's dimension that has it.
+
+    A convolution of n - 4 rows is one: where n is 3, no memory is to be planned, and no kernel may run.
+    """
+    found: dict[Expr, tuple[Value, int]] = {}
+    for v in [v for g in fused.groups for n in g.nodes for v in n.outputs]:
+        for d, s in enumerate(v.shape):
+            if not isinstance(s, Const | Var) and s not in found and not fused.stage(s) and _may_be_negative(s):
+                found[s] = v, d
+    return found
+
+
+def _may_be_negative(size: Expr) -> bool:
+    bounds = size_bounds(size)
+    for v in free_vars(size):
+        if v.limits is not None:
+            bounds = bounds.bind(v, *v.limits)
+    return not prove(size >= ZERO, bounds)
+
+
+def plain(source: str) -> str:
+    """Returns the name of a node for a message that is a format."""
+    return source.replace("{", "{{").replace("}", "}}")
+
+
 def _are_positive(sizes: Sequence[Var]) -> Expr:
     return all_of(var > ZERO for var in sizes)
 
@@ -144,10 +223,6 @@ def defined(e: Expr) -> Expr:
     return map_nodes(e, guarded)
 
 
-def _var(e: Expr) -> Var:
-    return e if isinstance(e, Var) else Var("none")
-
-
 def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
     """Checks one size against the model's."""
     given = Load(shape, (index(d),))
@@ -156,9 +231,21 @@ def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
     return Assert(eq(given, defined(expected)), message, (given, defined(expected)))
 
 
-def _check_size(v: Value, d: int, shape: Buffer) -> Assert:
-    given = Load(shape, (index(d),))
-    return Assert(index(0) <= given, f"input {v.name}: dimension {d} is {{0}}, which is no size", (given,))
+def _check_size(var: Var, v: Value, source: SizeSource, shape: Buffer) -> Assert:
+    """Checks that a symbolic size is one: in its limits, if it has such, else not negative."""
+    given = Load(shape, (index(source.dimension),))
+    size, (low, high) = source.size(given), var.limits or (0, None)
+    message = f"input {v.name}: dimension {source.dimension} is {{0}}, which is no size"
+    return Assert(all_of([low <= size, *([] if high is None else [size <= high])]), message, (given,))
+
+
+def _check_range(v: Value, d: int, dimension: Dimension, shape: Buffer) -> Assert:
+    """Checks that a dimension is of one of the sizes that the model is compiled for."""
+    given, sizes = Load(shape, (index(d),)), dimension.sizes
+    held = [sizes.low <= given, *([] if sizes.high is None else [given <= sizes.high])]
+    held += [] if sizes.multiple == 1 else [eq(given % sizes.multiple, ZERO)]
+    message = f"input {v.name}: dimension {d}, {dimension.name}, is {{0}}, but the model was compiled for {sizes.words}"
+    return Assert(all_of(held), message, (given,))
 
 
 def _check_empty(v: Value, name: str, used: Sequence[Var], *, is_late: bool) -> Assert:

@@ -77,15 +77,15 @@ class HostBody:
         return views.around(self.unless_zero(group, call, len(workspaces)))
 
     def unless_zero(self, group: Group, call: Call, workspaces: int) -> Stmt:
-        """Returns the call of a kernel, if none of its late sizes is zero: kernels compute with sizes of at least one.
+        """Returns the call of a kernel, if none of its sizes is zero: kernels compute with sizes of at least one.
 
         Where one is, its outputs are empty, or another kernel computes them, or they are refused.
         """
         fused = self.memory.fused
-        sizes = fused.late_sizes_of(group)
+        sizes = fused.zero_sizes_of(group)
         if not sizes:
             return call
-        follows = all(any(s is v for s in o.shape) for o in group.outputs for v in sizes)
+        follows = all(map(group.is_empty_where_zero, sizes))
         other: Stmt | None = None if follows else cannot_compute(group, sizes)
         addresses = call.args[: len(call.args) - workspaces - len(group.sizes)]
         for v in reversed(sizes):

@@ -22,6 +22,7 @@ from weft.graph import Array, Graph, Value
 from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, round_once, rounded, widened
 from weft.graph.builder.round_once import outputs_of
 from weft.ir import free_vars
+from weft.support.dim import Dim
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, UnknownValues, WeftError
 from weft.support.text import printable_line
@@ -37,14 +38,14 @@ Scope: TypeAlias = dict[str, Operand | None]
 
 def from_onnx(
     model: str | Path | bytes | ModelProto,
-    shapes: Mapping[str, int | Sequence[Size]] | None = None,
+    shapes: Mapping[str, int | Dim | Sequence[Size]] | None = None,
     values: Mapping[str, Array] | None = None,
 ) -> Graph:
     """Imports an ONNX model: a path, the bytes of a file, or a `ModelProto`.
 
-    *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`) or whole shapes to inputs (`{"x": (1, 3, 224, 224)}`,
-    where a string keeps a dimension symbolic). *values* fixes inputs to arrays: they are no longer inputs of the graph, and may
-    decide shapes. Dimensions without a number or a name get one from their input.
+    *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`), or ranges (`{"batch": Dim(1, 64)}`), or whole shapes to
+    inputs (`{"x": (1, 3, 224, 224)}`, where a string keeps a dimension symbolic). *values* fixes inputs to arrays: they are no
+    longer inputs of the graph, and may decide shapes. Dimensions without a number or a name get one from their input.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported feature, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.

@@ -12,9 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from weft.graph.builder.constants import CompileTimeConstant, is_packable, packed_bytes, sizes_array
+from weft.graph.builder.equal_sizes import add_tied
 from weft.graph.core.graph import Array, Graph, Value
-from weft.ops import LARGEST_FOLD, OPERATORS, Fold, NotFoldable
+from weft.ir import Const, Var
+from weft.ops import LARGEST_FOLD, OPERATORS, Fold, NotFoldable, bounds_of_existing, least_sizes
 from weft.support.dtypes import DType, i64
+from weft.support.errors import ModelError
 from weft.te import is_narrow
 
 Operand: TypeAlias = Value | CompileTimeConstant
@@ -29,6 +32,7 @@ class PartialEvaluator:
     def __init__(self, graph: Graph, around: PartialEvaluator | None = None) -> None:
         self.graph = graph
         self.around = around
+        self.least: dict[Var, int] = {} if around is None else dict(around.least)
         self._values: dict[int, tuple[CompileTimeConstant, Value]] = {}
 
     def value(self, operand: Operand, source: str = "") -> Value:
@@ -53,15 +57,42 @@ class PartialEvaluator:
         return made if constant.dtype is i64 else self.graph.add("cast", [made], dtype=constant.dtype, source=source)
 
     def add(self, op: str, inputs: Sequence[Operand | None], attributes: dict[str, Any], source: str) -> list[Operand]:
-        """Evaluates *op* if all its inputs are compile-time constants, else adds it to the graph; returns its outputs."""
+        """Evaluates *op* if all its inputs are compile-time constants, else adds it to the graph; returns its outputs.
+
+        Where symbolic sizes have to be equal and are not known to be, calls check it.
+        """
         constants = [v for v in inputs if isinstance(v, CompileTimeConstant)]
         if len(constants) == len(inputs):
             try:
-                return list(fold(op, constants, attributes))
+                with least_sizes(self.least):
+                    return list(fold(op, constants, attributes))
             except NotFoldable:
                 pass
         values = [None if v is None else self.value(v, source) for v in inputs]
-        return list(self.graph.add_many(op, values, source=source, **attributes))
+        made = self._added(op, values, attributes, source)
+        self._learn(made)
+        return list(made)
+
+    def _added(
+        self, op: str, values: Sequence[Value | None], attributes: dict[str, Any], source: str
+    ) -> tuple[Value, ...]:
+        try:
+            return self.graph.add_many(op, values, source=source, **attributes)
+        except ModelError:
+            made = add_tied(self.graph, op, values, attributes, source)
+            if made is None:
+                raise
+            return made
+
+    def _learn(self, values: Sequence[Value]) -> None:
+        """Notes what sizes are at least so that tensors of the shapes of *values* exist: calls of others are refused."""
+        late = {known.size for known in self.graph.late_sizes}
+        for s in [s for v in values for s in v.shape if not isinstance(s, Const | Var)]:
+            bounds = bounds_of_existing(s, least=0)
+            for var in set(bounds.ranges) - late:
+                least = bounds.of(var).lo
+                if least is not None and least > max(1, self.least.get(var, 1)):
+                    self.least[var] = least
 
 
 def fold(op: str, inputs: Sequence[CompileTimeConstant], attributes: dict[str, Any]) -> list[CompileTimeConstant]:

@@ -23,11 +23,13 @@ from typing import Any, Final, TypeAlias, Union
 import numpy as np
 
 from weft.graph.core.conditions import Guard, LateSize, Requirement
+from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
 from weft.graph.core.type_text import value_text
 from weft.ir import INDEX, Const, Expr, ExprLike, Var, as_expr
 from weft.ops import OPERATORS, Operator, TensorType, check_attributes, check_bytes
 from weft.runtime.metadata import ModelMetadata
+from weft.support.dim import Dim
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
 
@@ -210,7 +212,7 @@ class Node:
 
 
 class Graph:
-    """A function of operator calls: `nodes` are in topological order, `dims` are the symbolic sizes by name.
+    """A function of operator calls: `nodes` are in topological order, `dims` the sizes by name, `dimensions` those with ranges.
 
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
     values are known, so the values of guards are roots, live like outputs. So are those of `late_sizes`: sizes that are known
@@ -226,6 +228,7 @@ class Graph:
         self.output_names: list[str] = []
         self.nodes: list[Node] = []
         self.dims: dict[str, Var] = {}
+        self.dimensions: dict[str, Dimension] = {}
         self.requirements: list[Requirement] = []
         self.guards: list[Guard] = []
         self.late_sizes: list[LateSize] = []
@@ -237,6 +240,10 @@ class Graph:
     def dim(self, name: str) -> Var:
         """Returns the symbolic size called *name*, the same variable each time."""
         return self.dims.setdefault(name, Var(name, INDEX))
+
+    def bounded_dim(self, name: str, sizes: Dim) -> Expr:
+        """Returns the symbolic size called *name*, of which *sizes* are known; see `Dimension`."""
+        return bounded_dimension(name, sizes, self.dims, self.dimensions).size
 
     def late_size(self, value: Value, element: int = 0, *, name: str, what: str, source: str = "") -> Var:
         """Returns the size that element *element* of the integer tensor *value* is, once that is known.
@@ -316,14 +323,15 @@ class Graph:
     def empty_copy(self) -> Graph:
         """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards, late sizes and outputs yet."""
         made = Graph(self.name)
-        made.dims, made.inputs, made._names = self.dims, list(self.inputs), dict(self._names)
-        made.requirements, made.fold_budget = self.requirements, self.fold_budget
+        made.dims, made.dimensions, made.inputs = self.dims, self.dimensions, list(self.inputs)
+        made.requirements, made.fold_budget, made._names = self.requirements, self.fold_budget, dict(self._names)
         return made
 
     def region(self, name: str) -> Graph:
         """Returns an empty graph inside of this one: sizes, names and the budget are common to both."""
         made = Graph(name)
-        made.dims, made._names, made.fold_budget = self.dims, self._names, self.fold_budget
+        made.dims, made.dimensions = self.dims, self.dimensions
+        made._names, made.fold_budget = self._names, self.fold_budget
         return made
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.graph.core.conditions import Guard, LateSize
+from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Constant, Graph, Node, Parameter, Value
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.support.text import printable_line
@@ -24,6 +25,7 @@ def print_graph(graph: Graph) -> str:
     names = unique_names(graph)
     given = ", ".join(f"{names[v]}: {type_text(v.type)}" for v in graph.inputs)
     lines = [printable_line(f"graph {graph.name}({given}) -> ({', '.join(graph.output_names)}):")]
+    lines += [f"  {_dimension_text(d)}" for d in graph.dimensions.values()]
     lines += [f"  {names[c]} = {_constant_text(c)}" for c in graph.constants()]
     lines += [f"  {_node_text(n, names)}" for n in graph.nodes]
     lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
@@ -53,6 +55,11 @@ def unique_names(graph: Graph) -> dict[Value, str]:
         taken.add(name)
         names[v] = name
     return names
+
+
+def _dimension_text(d: Dimension) -> str:
+    unit = "" if d.size is d.unit else f" = {dim_text(d.size)}"
+    return printable_line(f"size {d.name}{unit} in {d.sizes}")
 
 
 def _guard_text(g: Guard, names: dict[Value, str]) -> str:

@@ -15,10 +15,12 @@ import numpy as np
 
 from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.conditions import Guard, LateSize, Requirement
+from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Attribute, Constant, Graph, Node, Parameter, Value
 from weft.graph.regions.region_operators import REGION_OPERATORS
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
+from weft.support.dim import parse_dim
 from weft.support.dtypes import DType, parse_dtype
 from weft.support.errors import ParseError
 
@@ -74,6 +76,7 @@ class _Writer:
         return {
             "name": graph.name,
             "dims": {name: [self.expr(v), str(v.dtype)] for name, v in graph.dims.items()},
+            **self.dimensions(graph),
             "inputs": [[v.name, self.type(v.type)] for v in graph.inputs],
             "constants": [self.constant(c) for c in graph.constants()],
             "nodes": [self.node(n, numbers) for n in graph.nodes],
@@ -88,6 +91,11 @@ class _Writer:
             "outputs": [[name, numbers[v]] for name, v in zip(graph.output_names, graph.outputs, strict=True)],
             "extended": graph.is_extended,
         }
+
+    def dimensions(self, graph: Graph) -> dict[str, Any]:
+        """Returns the ranges of dimensions; nothing for a graph without, so that its text is of any version of Weft."""
+        found = {d.name: [self.expr(d.unit), str(d.sizes)] for d in graph.dimensions.values()}
+        return {"dimensions": found} if found else {}
 
     def constant(self, c: Constant) -> list[Any]:
         key = None
@@ -138,10 +146,15 @@ class _Reader:
 
     def graph(self, read: Mapping[str, Any]) -> Graph:
         made = Graph(read["name"])
+        ranges = {unit: (name, parse_dim(sizes)) for name, (unit, sizes) in read.get("dimensions", {}).items()}
         for name, (size, dtype) in read["dims"].items():
-            v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype)))
+            limits = ranges[size][1].units if size in ranges else None
+            v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype), limits))
             assert isinstance(v, Var)
             made.dims[name] = v
+            if size in ranges:
+                called, sizes = ranges[size]
+                made.dimensions[called] = Dimension(called, v, sizes)
         made.inputs = [Value(name, self.type(t)) for name, t in read["inputs"]]
         values: list[Value] = [*made.inputs, *[self.constant(*c) for c in read["constants"]]]
         for n in read["nodes"]:

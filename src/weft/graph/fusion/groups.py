@@ -61,6 +61,7 @@ class Group:
         names = {v: f"p{i}" for i, v in enumerate(self.inputs)}
         sizes = {v: f"s{i}" for i, v in enumerate(self.sizes)}
         lines = [f"({', '.join(f'{names[v]}: {type_text(v.type, sizes)}' for v in self.inputs)})"]
+        lines += [f"{name} in {v.limits}" for v, name in sizes.items() if v.limits is not None]
         for k, n in enumerate(self.nodes):
             names.update((v, f"t{k}.{v.index}") for v in n.outputs)
             args = ["-" if v is None else names[v] if v in names else _literal_text(v) for v in n.inputs]
@@ -75,6 +76,11 @@ class Group:
             given = [None if v is None else made[v] if v in made else _literal_tensor(v) for v in n.inputs]
             made.update(zip(n.outputs, n.operator(given, n.keywords), strict=True))
         return tuple([made[v] for v in self.inputs]), tuple([made[v] for v in self.outputs])
+
+    def is_empty_where_zero(self, size: Var) -> bool:
+        """Tells whether all outputs are empty where *size* is zero."""
+        zero = {size: ZERO}
+        return all(any(simplify(substitute(s, zero)) is ZERO for s in v.shape) for v in self.outputs)
 
     def where_zero(self, size: Var) -> Group | None:
         """Returns the same computation where *size* is zero: of other types, of the same values in order; None if there is none.
@@ -166,10 +172,13 @@ class FusedGraph:
         """Returns how many late sizes are known as soon as all of *sizes* are: 0 where none of them is late."""
         return max([self._stages.get(v, 0) for s in sizes for v in free_vars(s)], default=0) if self._stages else 0
 
-    def late_sizes_of(self, group: Group) -> tuple[Var, ...]:
-        """Returns the late sizes in the shapes of a group's inputs and outputs: if one is zero, its kernel can't run."""
-        shapes = [s for v in (*group.inputs, *group.outputs) for s in v.shape] if self._stages else []
-        return tuple([v for v in dict.fromkeys(v for s in shapes for v in free_vars(s)) if v in self._stages])
+    def zero_sizes_of(self, group: Group) -> tuple[Var, ...]:
+        """Returns those sizes in the shapes of a group's inputs and outputs that may be zero: if one is, its kernel can't run.
+
+        They are the late ones, and those of dimensions that were declared to begin at zero.
+        """
+        shown = dict.fromkeys(v for t in (*group.inputs, *group.outputs) for s in t.shape for v in free_vars(s))
+        return tuple([v for v in shown if v in self._stages or (v.limits is not None and v.limits[0] == 0)])
 
     def is_kept(self, v: Value) -> bool:
         """Tells whether *v* is a result of control flow that tells its own late sizes: such a result is in kept memory."""
@@ -184,11 +193,11 @@ class FusedGraph:
 
     @cached_property
     def where_zero(self) -> Mapping[tuple[Group, Var], Group]:
-        """The groups that compute, where a late size is zero, outputs that have elements all the same."""
+        """The groups that compute, where a size is zero that may be, outputs that have elements all the same."""
         found = {}
         for g in self.groups:
-            for v in () if g.regions else self.late_sizes_of(g):
-                if not all(any(s is v for s in o.shape) for o in g.outputs) and (made := g.where_zero(v)) is not None:
+            for v in () if g.regions else self.zero_sizes_of(g):
+                if not g.is_empty_where_zero(v) and (made := g.where_zero(v)) is not None:
                     found[g, v] = made
         return found
 

@@ -118,17 +118,22 @@ _SERIAL = itertools.count()
 
 
 class Var(Expr):
-    """A variable, known by identity: two variables of one name are different variables."""
+    """A variable, known by identity: two variables of one name are different variables.
+
+    One that is a symbolic size may have `limits`, the range that it was declared to have, with None for no greatest.
+    """
 
     __leaf__ = "identity"
-    __slots__ = ("dtype", "name", "serial")
+    __slots__ = ("dtype", "limits", "name", "serial")
     __match_args__ = ("name", "dtype")
     name: str
+    limits: tuple[int, int | None] | None
     serial: int  # order of creation, which makes sorted forms deterministic
 
-    def __init__(self, name: str, dtype: DType = INDEX) -> None:
+    def __init__(self, name: str, dtype: DType = INDEX, limits: tuple[int, int | None] | None = None) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "limits", limits)
         object.__setattr__(self, "serial", next(_SERIAL))
 
     def children(self) -> tuple[Node, ...]:
