@@ -11,7 +11,7 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
-from weft.ir import Expr, maximum, minimum
+from weft.ir import INDEX, Expr, as_expr, maximum, minimum
 from weft.ops import simplify_size
 from weft.support.dtypes import f32, i64
 
@@ -102,7 +102,9 @@ def non_max_suppression(
         b.fail(f"boxes should be [images, boxes, 4], scores [images, classes, boxes]: {boxes!r}, {scores!r}")
     room: Expr = scores.shape[2]
     if isinstance(most, CompileTimeConstant) and not most.symbolic:
-        room = simplify_size(minimum(room, maximum(b.late_number(most, "most", "the number of boxes"), 0)))
+        room = simplify_size(
+            minimum(room, maximum(as_expr(b.late_number(most, "most", "the number of boxes"), INDEX), 0))
+        )
     lowest = b.scalar(-np.inf, f32) if threshold is None else threshold
     given = [b.reshape(v, (1,)) for v in (most, overlap if overlap is not None else b.scalar(0, f32), lowest)]
     rows, count = b.add_many("nms_selection", boxes, scores, *given, room=room, centered=centered)
