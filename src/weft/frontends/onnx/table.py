@@ -23,6 +23,8 @@ _TITLES: Final = {
     "normalization": "Normalisation",
     "quantization": "Quantisation",
     "recurrent": "Recurrent networks",
+    "spectral": "Spectra",
+    "training": "Optimizers",
     "reduction": "Reductions",
     "resize": "Resampling",
     "movement": "Shapes and movement",
