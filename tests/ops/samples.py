@@ -105,6 +105,7 @@ INFINITE: Final = np.array([[np.inf, 1, -np.inf], [-np.inf] * 3, [-np.inf, 2, 3]
 
 ROW: Final = {"axes": (1,), "keepdims": False}
 IMAGE: Final = [numbers(1, 4, 6, 6), same(3000, 1, 4, 6, 6), numbers(1, 4, 6, 6, scale=1e-5)]
+UNPADDED: Final = {"pads": (0, 0, 0, 0), "dilations": (1, 1)}
 WINDOW: Final = {"kernel": (3, 3), "strides": (1, 1), "pads": (1, 1, 1, 1)}
 
 
@@ -265,6 +266,28 @@ def _sums() -> dict[str, list[Sample]]:
             Sample([x, between(-1.2, 1.2, 1, 3, 5, 2)], {"mode": mode}, magnitude=6 * float(np.abs(x).max()))
             for x, mode in product(IMAGE, ("nearest", "linear", "cubic"))
         ],
+        "col2im": [
+            Sample(
+                [numbers(1, 8, 9)], {"image": (4, 4), "block": (2, 2), "strides": (1, 1), **UNPADDED}, magnitude=10.0
+            )
+        ],
+        "deform_columns": [
+            Sample(
+                [x, between(-1.2, 1.2, 1, 8, 5, 5), between(0, 1, 1, 4, 5, 5)],
+                {"kernel": (2, 2), "strides": (1, 1), **UNPADDED},
+                magnitude=4 * float(np.abs(x).max()),
+            )
+            for x in IMAGE
+        ],
+        "roi_align": [
+            Sample(
+                [x, np.array([[0.5, 1, 4.25, 5], [-2, 0, 1, 9]]), ints(0, 0)],
+                {"height": 2, "width": 2, "samples": 2},
+                magnitude=4 * float(np.abs(x).max()),
+            )
+            for x in IMAGE
+        ],
+        "det": [Sample([numbers(2, 5, 5) + 4 * np.eye(5)], magnitude=4000.0)],
     }
     return made
 
