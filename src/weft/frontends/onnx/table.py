@@ -25,6 +25,7 @@ _TITLES: Final = {
     "recurrent": "Recurrent networks",
     "spectral": "Spectra",
     "training": "Optimizers",
+    "sequence": "Sequences and optional values",
     "reduction": "Reductions",
     "resize": "Resampling",
     "movement": "Shapes and movement",
