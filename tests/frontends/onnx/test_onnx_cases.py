@@ -18,7 +18,7 @@ from tests.support.reference import run_graph
 
 from weft.frontends.onnx.importer import from_onnx
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.sequences import part_name
+from weft.frontends.onnx.held import part_name
 from weft.graph import Graph
 from weft.support.errors import ModelError, UnknownValues
 

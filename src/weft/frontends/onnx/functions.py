@@ -15,7 +15,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.sequences import Absent, Held, TensorSequence
+from weft.frontends.onnx.held import Absent, Held, TensorSequence
 from weft.ir import Const
 from weft.support.dtypes import DType
 

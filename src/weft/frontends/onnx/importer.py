@@ -18,7 +18,7 @@ from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.sequences import (
+from weft.frontends.onnx.held import (
     Absent,
     Given,
     Held,
@@ -53,7 +53,7 @@ def from_onnx(
 
     *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`) or whole shapes to inputs (`{"x": (1, 3, 224, 224)}`,
     where a string keeps a dimension symbolic), to sequences the shapes of their tensors, and None to optional inputs that are
-    absent; see `weft.frontends.onnx.sequences`. *values* fixes inputs to arrays: they are no longer inputs of the graph, and may
+    absent; see `weft.frontends.onnx.held`. *values* fixes inputs to arrays: they are no longer inputs of the graph, and may
     decide shapes. Dimensions without a number or a name get one from their input.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported feature, naming the node, and `UnsupportedOperators`
