@@ -199,6 +199,7 @@ def _movements() -> dict[str, list[Sample]]:
         "reverse_sequence": ([x, ints(2, 4, 1, 6)], {"batch_axis": 0, "time_axis": 1}),
         "extremes": ([x, numbers(4, 6, seed=1)], {"axes": (1,)}),
         "argsort": ([x], {}),
+        "find_sorted": ([np.array([2.0, 0.5, np.nan, -1.0]), np.array([-1.0, 0.0, 2.0, np.nan])], {}),
         "top_k": ([x], {"k": 2}),
         "argmax": ([x], {"axis": 1}),
         "argmin": ([x], {"axis": 1, "last": True}),
@@ -286,6 +287,21 @@ def _sums() -> dict[str, list[Sample]]:
                 magnitude=4 * float(np.abs(x).max()),
             )
             for x in IMAGE
+        ],
+        "tree_ensemble": [
+            Sample(
+                [
+                    *[np.array([[0.0, 2.0], [1.0, np.nan], [3.0, 1.0]]), np.array([1.0, 1.5])],
+                    *[np.array([[0, 1, 1, -1], [1, 12, -2, -3]], np.int32), np.array([0, 1], np.int32)],
+                    *[
+                        np.array([0, 1, 2, 4], np.int32),
+                        np.array([0, 1, 0, 1], np.int32),
+                        np.array([0.25, 1.5, -2.0, 0.5]),
+                    ],
+                ],
+                {"count": 2, "reduce": r},
+            )
+            for r in ("sum", "min", "max")
         ],
         "det": [Sample([numbers(2, 5, 5) + 4 * np.eye(5)], magnitude=4000.0)],
     }

@@ -14,8 +14,8 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from weft.driver.build import build
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.options import check_options
-from weft.frontends.onnx.importer import from_onnx
 from weft.frontends.onnx.held import kind_of, part_name
+from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Graph
 from weft.runtime.arrays import Array
 from weft.runtime.model import Model

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from weft.frontends.onnx.model_node import attributes_of
 from weft.frontends.onnx.held import Absent, Held, TensorSequence
+from weft.frontends.onnx.model_node import attributes_of
 from weft.graph import UNFIT, Array
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
 from weft.ir import Expr

@@ -13,9 +13,9 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
+from weft.frontends.onnx.held import Absent, Held, TensorSequence
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.registry import TABLE
-from weft.frontends.onnx.held import Absent, Held, TensorSequence
 from weft.ir import Const
 from weft.support.dtypes import DType
 

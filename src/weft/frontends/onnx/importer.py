@@ -16,8 +16,6 @@ from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
-from weft.frontends.onnx.registry import TABLE
 from weft.frontends.onnx.held import (
     Absent,
     Given,
@@ -28,6 +26,8 @@ from weft.frontends.onnx.held import (
     shapes_of_parts,
     tensors_of,
 )
+from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
+from weft.frontends.onnx.registry import TABLE
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import CompileTimeConstant, Inputs, PartialEvaluator, Results, round_once, rounded, widened
 from weft.ir import free_vars

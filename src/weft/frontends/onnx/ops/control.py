@@ -10,8 +10,8 @@ from onnx import GraphProto
 
 from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
-from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.held import Absent, TensorSequence, tensors_of
+from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
 from weft.graph.composites import branches_and_loops

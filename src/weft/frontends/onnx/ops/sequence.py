@@ -6,8 +6,8 @@ from typing import Final
 
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand
 from weft.frontends.onnx.file.tensors import element_type
-from weft.frontends.onnx.registry import translates
 from weft.frontends.onnx.held import ABSENT, Absent, TensorSequence, kind_of
+from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
 from weft.graph.composites.sequences import concat, element, stack, steps_of
