@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.frontends.onnx.nodes import Array, check_like_runtime, floats, imported, model_of, node
 
@@ -137,3 +137,29 @@ def test_refusals() -> None:
         "LabelEncoder", X, keys_strings=["a"], values_floats=[1.0]
     )
     assert "its attribute 'norm' is 'L3'" in refusal("Normalizer", X, norm="L3")
+
+
+POOL: Final[dict[str, Any]] = {
+    "pool_int64s": [2, 3, 5, 3, 5, 2, 2, 7, 1, 3, 2, 5, 5, 1],
+    "ngram_counts": [0, 2, 8],
+    "ngram_indexes": [0, 3, 1, 4, 2, 6, 5],
+    "weights": [0.5, 2.0, 1.0, 3.0, 0.25, 1.5, 4.0],
+}
+"""Two tokens, three pairs and two triples."""
+
+
+def ngrams(shape: tuple[int | str, ...], mode: str, least: int, most: int, skips: int) -> ModelProto:
+    spans: dict[str, Any] = {"min_gram_length": least, "max_gram_length": most, "max_skip_count": skips}
+    return model_of([node("TfIdfVectorizer", "x", mode=mode, **spans, **POOL)], {"x": (TensorProto.INT64, shape)})
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize(("least", "most", "skips"), [(1, 1, 3), (1, 3, 0), (2, 3, 2), (3, 3, 1)])
+def test_counts_of_ngrams(mode: str, least: int, most: int, skips: int) -> None:
+    feeds = {"x": np.array([[5, 3, 5, 2, 7, 2, 1, 3], [2, 2, 5, 5, 1, 1, 9, 2]], np.int64)}
+    check_like_runtime(ngrams((2, 8), mode, least, most, skips), feeds)
+
+
+def test_sequences_of_tokens_have_a_known_length() -> None:
+    with pytest.raises(ModelError, match="TfIdfVectorizer /y: the length of its sequences is symbolic"):
+        from_onnx(ngrams((1, "length"), "TF", 1, 1, 0))

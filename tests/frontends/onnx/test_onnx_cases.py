@@ -26,7 +26,7 @@ SMALL: Final = 8
 """Elements up to which an input of floats is taken for scales or bounds that decide shapes."""
 
 NOT_SUPPORTED: Final = {
-    "elements of other types": r"string|complex",
+    "elements of other types": r"string|complex|label_encoder_tensor",
     "empty tensors that are read": r"empty_set|_zero_size|zero_dim|_empty$",
     "training": r"training_dropout(?!_zero_ratio)",
     "Scan of operator set 8": r"test_scan_sum$",
