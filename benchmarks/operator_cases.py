@@ -18,7 +18,11 @@ MICROSOFT: Final = "com.microsoft"
 OPSETS: Final = (22, 24, 18, 13, 9)
 """Versions of the operators, the first that a runtime takes is used."""
 
-WITHOUT_TIME: Final = frozenset({"Constant", "If", "Loop", "Scan", "Identity", "Shape", "Size", "Dropout", "BitCast"})
+WITHOUT_TIME: Final = frozenset({
+    "Constant", "If", "Loop", "Scan", "Identity", "Shape", "Size", "Dropout", "BitCast", "MelWeightMatrix", "Optional",
+    "OptionalHasElement", "OptionalGetElement", "SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase",
+    "SequenceAt", "SequenceLength", "SplitToSequence", "ConcatFromSequence",
+})  # fmt: skip
 """Operators that compute nothing by themselves, or whose work is that of the nodes in them."""
 
 
@@ -272,6 +276,27 @@ def _resize(s: int) -> dict[str, Any]:
 
 plain("Upsample", lambda s: [f(*IMAGES[s]), SCALES], "b")
 plain("GridSample", lambda s: [f(*IMAGES[s]), f(IMAGES[s][0], *((7, 7), (56, 56), (17, 23))[s], 2)])
+SIGNALS: Final = (64, 16384, 1337)
+plain("DFT", lambda s: [f(4, SIGNALS[s], 1)])
+plain("STFT", lambda s: [f(1, (400, 32000, 9001)[s], 1), i64((64, 160, 100)[s]), f((64, 400, 301)[s])], "bc")
+COVERED: Final = (8, 56, 37)  # windows of 3 * 3 over images so large
+ROIS: Final = (4, 100, 37)
+plain("Col2Im", lambda s: [f(1, 9 * 16, (COVERED[s] - 2) ** 2), i64(COVERED[s], COVERED[s]), i64(3, 3)], "bc")
+plain("DeformConv", lambda s: [f(1, 16, *[COVERED[s]] * 2), f(8, 16, 3, 3), f(1, 18, *[COVERED[s] - 2] * 2)], "b")
+plain(
+    "RoiAlign",
+    lambda s: [f(1, 16, *[COVERED[s]] * 2), np.tile(np.float32([1, 1, 6, 7]), (ROIS[s], 1)), i64(*[0] * ROIS[s])],
+    output_height=7,
+    output_width=7,
+    sampling_ratio=2,
+)
+NGRAMS: Final = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0], "mode": "TF"}
+plain(
+    "TfIdfVectorizer",
+    lambda s: [np.random.default_rng(0).integers(0, 500, ((4, 64), (64, 1000), (7, 337))[s])],
+    **{**NGRAMS, "ngram_indexes": list(range(400)), "pool_int64s": list(range(50, 450))},
+)
+plain("Det", lambda s: [f(*((4, 8, 8), (64, 64, 64), (3, 97, 97))[s])])
 plain("QuantizeLinear", lambda s: [f(*FLAT[s]), np.float32(0.1), np.uint8(128)], "bc")
 plain("DequantizeLinear", lambda s: [bytes_(*FLAT[s]), np.float32(0.1), np.uint8(128)], "bc")
 PRODUCTS: Final = (((16, 16), (16, 16)), ((128, 512), (512, 512)), ((61, 131), (131, 97)))

@@ -21,7 +21,7 @@ from onnx.backend.base import Backend
 from onnx.backend.test.case import node as node_cases
 from onnx.backend.test.case.test_case import TestCase
 from tests import models
-from tests.frontends.onnx.test_onnx_cases import NOT_SUPPORTED, arrays
+from tests.frontends.onnx.test_onnx_cases import NOT_SUPPORTED, arrays, tensors
 
 import weft
 import weft.backend
@@ -36,7 +36,12 @@ SLICE: Final = {
 
 CASES_EACH: Final = 2
 
-REFUSED: Final = {**NOT_SUPPORTED, "loops whose count is computed from floats": r"test_range_\w+_expanded"}
+REFUSED: Final = {
+    **NOT_SUPPORTED,
+    "loops whose count is computed from floats": r"test_range_\w+_expanded",
+    "sequences of scalars, whose elements ONNX's own comparison takes for sequences": r"test_loop16_seq_none$",
+    "errors of float32 that are expected where the exact result is zero": r"test_dft_inverse$",
+}
 """Cases that are refused, by what their names say, and why."""
 
 ROUNDED_OTHERWISE: Final = "test_attention_4d_causal_fp16_expanded"
@@ -65,7 +70,8 @@ def op_of(case: TestCase) -> str:
 def check(rep: Any, inputs: list[Any], outputs: list[Any], rtol: float, atol: float) -> None:
     made = rep.run(inputs)
     assert len(made) == len(outputs)
-    for a, b in zip(made, outputs, strict=True):
+    flat = [[a for value in values for _, a in tensors("", value)] for values in (made, outputs)]
+    for a, b in zip(*flat, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_allclose(a, b, rtol, max(atol, 1e-6))
 
@@ -110,11 +116,11 @@ def test_models_from_files(name: str) -> None:
     folder = DATA / "pytorch-converted" / name
     model = onnx.load(folder / "model.onnx")
 
-    def tensors(side: str) -> list[Any]:
+    def stored(side: str) -> list[Any]:
         paths = sorted((folder / "test_data_set_0").glob(f"{side}_*.pb"))
         return [numpy_helper.to_array(TensorProto.FromString(p.read_bytes())) for p in paths]
 
-    check(weft.backend.prepare(model), tensors("input"), tensors("output"), 1e-3, 1e-7)
+    check(weft.backend.prepare(model), stored("input"), stored("output"), 1e-3, 1e-7)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -132,7 +138,7 @@ def test_the_places_of_maxima(stride: int, order: int) -> None:
     np.testing.assert_array_equal(stored.reshape(-1)[i], y)
 
 
-LEAST: Final = {"NodeModel": 1300, "SimpleModel": 7, "PyTorchConvertedModel": 80, "PyTorchOperatorModel": 35}
+LEAST: Final = {"NodeModel": 1400, "SimpleModel": 15, "PyTorchConvertedModel": 80, "PyTorchOperatorModel": 35}
 """How many cases of each kind are run at least: ONNX's runner skips those with operators that a backend lacks."""
 
 

@@ -105,6 +105,7 @@ INFINITE: Final = np.array([[np.inf, 1, -np.inf], [-np.inf] * 3, [-np.inf, 2, 3]
 
 ROW: Final = {"axes": (1,), "keepdims": False}
 IMAGE: Final = [numbers(1, 4, 6, 6), same(3000, 1, 4, 6, 6), numbers(1, 4, 6, 6, scale=1e-5)]
+UNPADDED: Final = {"pads": (0, 0, 0, 0), "dilations": (1, 1)}
 WINDOW: Final = {"kernel": (3, 3), "strides": (1, 1), "pads": (1, 1, 1, 1)}
 
 
@@ -199,6 +200,7 @@ def _movements() -> dict[str, list[Sample]]:
         "reverse_sequence": ([x, ints(2, 4, 1, 6)], {"batch_axis": 0, "time_axis": 1}),
         "extremes": ([x, numbers(4, 6, seed=1)], {"axes": (1,)}),
         "argsort": ([x], {}),
+        "find_sorted": ([np.array([2.0, 0.5, np.nan, -1.0]), np.array([-1.0, 0.0, 2.0, np.nan])], {}),
         "top_k": ([x], {"k": 2}),
         "argmax": ([x], {"axis": 1}),
         "argmin": ([x], {"axis": 1, "last": True}),
@@ -266,6 +268,43 @@ def _sums() -> dict[str, list[Sample]]:
             Sample([x, between(-1.2, 1.2, 1, 3, 5, 2)], {"mode": mode}, magnitude=6 * float(np.abs(x).max()))
             for x, mode in product(IMAGE, ("nearest", "linear", "cubic"))
         ],
+        "col2im": [
+            Sample(
+                [numbers(1, 8, 9)], {"image": (4, 4), "block": (2, 2), "strides": (1, 1), **UNPADDED}, magnitude=10.0
+            )
+        ],
+        "deform_columns": [
+            Sample(
+                [x, between(-1.2, 1.2, 1, 8, 5, 5), between(0, 1, 1, 4, 5, 5)],
+                {"kernel": (2, 2), "strides": (1, 1), **UNPADDED},
+                magnitude=4 * float(np.abs(x).max()),
+            )
+            for x in IMAGE
+        ],
+        "roi_align": [
+            Sample(
+                [x, np.array([[0.5, 1, 4.25, 5], [-2, 0, 1, 9]]), ints(0, 0)],
+                {"height": 2, "width": 2, "samples": 2},
+                magnitude=4 * float(np.abs(x).max()),
+            )
+            for x in IMAGE
+        ],
+        "tree_ensemble": [
+            Sample(
+                [
+                    *[np.array([[0.0, 2.0], [1.0, np.nan], [3.0, 1.0]]), np.array([1.0, 1.5])],
+                    *[np.array([[0, 1, 1, -1], [1, 12, -2, -3]], np.int32), np.array([0, 1], np.int32)],
+                    *[
+                        np.array([0, 1, 2, 4], np.int32),
+                        np.array([0, 1, 0, 1], np.int32),
+                        np.array([0.25, 1.5, -2.0, 0.5]),
+                    ],
+                ],
+                {"count": 2, "reduce": r},
+            )
+            for r in ("sum", "min", "max")
+        ],
+        "det": [Sample([numbers(2, 5, 5) + 4 * np.eye(5)], magnitude=4000.0)],
     }
     return made
 

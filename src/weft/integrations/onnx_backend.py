@@ -14,6 +14,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from weft.driver.build import build
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.options import check_options
+from weft.frontends.onnx.held import kind_of, part_name
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Graph
 from weft.runtime.arrays import Array
@@ -41,6 +42,7 @@ class WeftRep(BackendRep):
         """Compiles the model; raises `ModelError` if that is not possible for any values."""
         weights = {t.name for t in proto.graph.initializer} | {t.values.name for t in proto.graph.sparse_initializer}
         self.names = [i.name for i in proto.graph.input if i.name not in weights]
+        self._sequences = {i.name for i in (*proto.graph.input, *proto.graph.output) if _is_sequence(i)}
         self._outputs = namedtupledict("Outputs", [o.name for o in proto.graph.output])
         self._proto = proto
         self._threads = threads
@@ -60,8 +62,19 @@ class WeftRep(BackendRep):
         _check_nothing_left(kwargs)
         feed = self._by_name(inputs)
         model = self._model or self._for_values(feed)
-        made: tuple[Any, ...] = self._outputs(*model.run([feed[s.name] for s in model.inputs]))
+        tensors = {name: v for name, held in feed.items() for name, v in _tensors(name, held)}
+        found = dict(
+            zip([s.name for s in model.outputs], model.run([tensors[s.name] for s in model.inputs]), strict=True)
+        )
+        made: tuple[Any, ...] = self._outputs(*[self._output(o.name, found) for o in self._proto.graph.output])
         return made
+
+    def _output(self, name: str, found: Mapping[str, Array]) -> Any:
+        """Returns an output: an array, a list of them for a sequence, or None for an optional value that is absent."""
+        if name in found:
+            return found[name]
+        parts = [p for k in range(len(found)) if (p := part_name(name, k)) in found]
+        return [found[p] for p in parts] if parts or name in self._sequences else None
 
     def _by_name(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -77,16 +90,20 @@ class WeftRep(BackendRep):
         missing = [name for name in self.names if name not in given]
         if missing:
             raise InputError(f"missing inputs: {', '.join(missing)}", hint=f"give {', '.join(self.names)}")
-        return {
-            name: np.asarray(v) if isinstance(v, int | float | list | np.generic) else v for name, v in given.items()
-        }
+        return {name: self._converted(name, v) for name, v in given.items()}
+
+    def _converted(self, name: str, value: Any) -> Any:
+        """Returns numbers, and lists of them, as arrays; a sequence as a list of arrays."""
+        if name in self._sequences:
+            return value if value is None else [np.asarray(v) for v in value]
+        return np.asarray(value) if isinstance(value, int | float | list | np.generic) else value
 
     def _for_values(self, feed: Mapping[str, Any]) -> Model:
         """Returns the model for the values of inputs that may decide shapes; raises the error of `__init__` if there are none."""
         fixed: dict[str, Array] = {n: a for n, a in feed.items() if isinstance(a, np.ndarray) and _may_decide_shapes(a)}
-        if not fixed:
+        shapes = {name: _shape(a) for name, a in feed.items() if name not in fixed}
+        if not fixed and not any(v is None or isinstance(v, list) for v in feed.values()):
             raise self._reason
-        shapes = {name: tuple(np.shape(a)) for name, a in feed.items() if name not in fixed}
         key = (*[(n, a.dtype.str, a.shape, a.tobytes()) for n, a in fixed.items()], *shapes.items())
         if key not in self._by_values:
             self._by_values[key] = self._compiled(from_onnx(self._proto, shapes, fixed))
@@ -94,6 +111,24 @@ class WeftRep(BackendRep):
         if len(self._by_values) > MOST_KEPT:
             self._by_values.popitem(last=False)
         return self._by_values[key]
+
+
+def _is_sequence(info: ValueInfoProto) -> bool:
+    return kind_of(info.type)[0] == "sequence_type"
+
+
+def _tensors(name: str, held: Any) -> list[tuple[str, Any]]:
+    """Returns the tensors of an input by the names that the compiled model has for them."""
+    if isinstance(held, list):
+        return [(part_name(name, k), v) for k, v in enumerate(held)]
+    return [] if held is None else [(name, held)]
+
+
+def _shape(held: Any) -> Any:
+    """Returns the shape of an array, the shapes of a sequence, or None for an optional input that is absent."""
+    if isinstance(held, list):
+        return tuple([tuple(np.shape(v)) for v in held])
+    return None if held is None else tuple(np.shape(held))
 
 
 def _may_decide_shapes(array: Array) -> bool:

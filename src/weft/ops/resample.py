@@ -101,6 +101,14 @@ def _term(x: Tensor, i: Sequence[Expr], corner: Sequence[tuple[Expr, Expr]], pad
     return select(all_of(inside), x[(*i[:2], *where)], const(0, x.dtype)) * weight
 
 
+def interpolated(x: Tensor, lead: Sequence[Expr], places: Sequence[Expr]) -> Expr:
+    """Returns x[lead] between its elements at *places*, one of each of the last dimensions, linearly; outside are zeros."""
+    sizes = x.shape[len(lead) :]
+    near = [_padded(p, cast(s, x.dtype), "zeros", False) for p, s in zip(places, sizes, strict=True)]
+    corners = itertools.product(*[_taps(p, "linear") for p in near])
+    return reduce(lambda a, b: a + b, [_term(x, lead, corner, "zeros", False) for corner in corners])
+
+
 @operator("resize")
 def resize(
     x: Tensor,

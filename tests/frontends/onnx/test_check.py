@@ -307,12 +307,13 @@ def test_missing_input() -> None:
     )
 
 
-def test_sequence_input() -> None:
+def test_map_input() -> None:
     model = model_of([node("Identity", "x")], {})
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, (2,))
-    model.graph.input.append(helper.make_value_info("x", helper.make_sequence_type_proto(tensor)))
+    model.graph.input.append(helper.make_value_info("x", helper.make_map_type_proto(TensorProto.INT64, tensor)))
     assert message(model) == (
-        "the input 'x' is a sequence; only tensors are supported\n  hint: export the model with tensors for inputs"
+        "the input 'x' is a map; only tensors, sequences of them and optional ones are supported\n"
+        "  hint: export the model with tensors for inputs"
     )
 
 

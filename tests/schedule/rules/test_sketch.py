@@ -93,7 +93,7 @@ def test_compiled_sketches_compute_what_the_rules_do(name: str, seed: int) -> No
     np.testing.assert_array_equal(results[1], results[0])
 
 
-WAYS = {
+WAYS: dict[str, list[Decision]] = {
     "depthwise": [PadInput(True, False), PadInput(False, True), PadInput(False, False)],
     "blocked conv2d": [SkipPadding(True), SkipPadding(False)],
 }

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
+from weft.frontends.onnx.held import Absent, Held, TensorSequence
 from weft.frontends.onnx.model_node import attributes_of
 from weft.graph import UNFIT, Array
-from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, static_sizes
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
 from weft.ir import Expr
 from weft.support.errors import UnknownValues
 
-__all__ = ["Call", "Operand", "Results", "Subgraph"]
+__all__ = ["Call", "Held", "HeldResults", "Operand", "Results", "Subgraph"]
+
+HeldResults: TypeAlias = Held | tuple[Held | None, ...]
+"""What a node makes, sequences and optional values among them."""
 
 
 class Subgraph(Protocol):
     """Imports a nested graph, with operands for the names that it is *given*: into the graph around, or that of an evaluator."""
 
     def __call__(
-        self, inner: GraphProto, given: Mapping[str, Operand], evaluator: PartialEvaluator | None = None
-    ) -> list[Operand]:
+        self, inner: GraphProto, given: Mapping[str, Held], evaluator: PartialEvaluator | None = None
+    ) -> list[Held]:
         """Returns its outputs."""
 
 
@@ -33,7 +37,7 @@ class Call(Builder):
     def __init__(
         self,
         node: NodeProto,
-        inputs: Inputs,
+        inputs: Sequence[Held | None],
         opset: int,
         evaluator: PartialEvaluator,
         subgraph: Subgraph,
@@ -42,7 +46,8 @@ class Call(Builder):
     ) -> None:
         super().__init__(evaluator, source)
         self.node = node
-        self.inputs = list(inputs)
+        self.held = list(inputs)
+        self.inputs = [None if isinstance(v, TensorSequence | Absent) else v for v in inputs]
         self.opset = opset
         self.subgraph = subgraph
         self._makers = makers
@@ -122,6 +127,13 @@ class Call(Builder):
     def ints_at(self, i: int, what: str) -> list[int]:
         """Returns the integers of the vector or scalar input *i*."""
         return [int(e) for e in self.numbers(i, what).flat]
+
+    def sequence(self, i: int) -> TensorSequence:
+        """Returns input *i*, a sequence; raises `ModelError` where it is none."""
+        found = self.held[i] if i < len(self.held) else None
+        if not isinstance(found, TensorSequence):
+            self.fail(f"its input {i} should be a sequence: {found!r}", UNFIT)
+        return found
 
     # Attributes
 

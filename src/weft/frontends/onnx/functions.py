@@ -6,7 +6,6 @@ They are expanded where they are called, when the types of their inputs are know
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import onnx
 import onnx.defs
@@ -14,13 +13,11 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
+from weft.frontends.onnx.held import Absent, Held, TensorSequence
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.ir import Const
 from weft.support.dtypes import DType
-
-if TYPE_CHECKING:
-    from weft.frontends.onnx.call import Operand
 
 Key = tuple[str, str, str]
 
@@ -37,7 +34,7 @@ class Functions:
             return True
         return (domain_of(node), node.op_type) not in TABLE and self._schema(node, opset) is not None
 
-    def body(self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]) -> FunctionProto:
+    def body(self, node: NodeProto, opset: int, inputs: Sequence[Held | None]) -> FunctionProto:
         """Returns the function that *node* calls, with the node's attributes filled in."""
         function = self.local.get((domain_of(node), node.op_type, node.overload))
         if function is not None:
@@ -51,7 +48,7 @@ class Functions:
         return _filled(function, given)
 
     def output_types(
-        self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]
+        self, node: NodeProto, opset: int, inputs: Sequence[Held | None]
     ) -> tuple[DType | None, ...] | None:
         """Returns the types of outputs that are those of inputs, of an operator that ONNX defines; None for other functions.
 
@@ -60,10 +57,13 @@ class Functions:
         schema = self._schema(node, opset)
         if schema is None or (domain_of(node), node.op_type, node.overload) in self.local:
             return None
-        given = zip([i.type_str for i in schema.inputs], inputs, strict=False)
+        tensors = [None if v is None or isinstance(v, TensorSequence | Absent) else v for v in inputs]
+        if any(v is not None and t is None for v, t in zip(inputs, tensors, strict=True)):
+            return None  # an operator on sequences computes nothing itself
+        given = zip([i.type_str for i in schema.inputs], tensors, strict=False)
         bound = {name: v.dtype for name, v in given if v is not None}
-        if inputs and inputs[0] is not None:
-            usual = inputs[0].dtype
+        if tensors and tensors[0] is not None:
+            usual = tensors[0].dtype
             free = {i.type_str for i in schema.inputs} - bound.keys()
             allowed = {t.type_param_str: t.allowed_type_strs for t in schema.type_constraints}
             known_as = f"tensor({TensorProto.DataType.Name(ELEMENT_CODES[usual]).lower()})"
@@ -100,7 +100,7 @@ def _domain(function: FunctionProto) -> str:
     return "" if function.domain == "ai.onnx" else function.domain
 
 
-def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Operand | None]) -> FunctionProto:
+def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Held | None]) -> FunctionProto:
     """Returns the body that ONNX gives an operator."""
     if _has(schema, "has_function"):
         return schema.function_body
@@ -110,9 +110,12 @@ def _standard(schema: onnx.defs.OpSchema, node: NodeProto, inputs: Sequence[Oper
     return made
 
 
-def _type_of(v: Operand | None) -> TypeProto:
-    if v is None:
+def _type_of(v: Held | None) -> TypeProto:
+    if v is None or isinstance(v, Absent):
         return TypeProto()
+    if isinstance(v, TensorSequence):
+        element = onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], None)
+        return onnx.helper.make_sequence_type_proto(element)
     sizes = [int(s.value) if isinstance(s, Const) else None for s in v.shape]
     return onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], sizes)
 

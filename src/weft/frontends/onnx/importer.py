@@ -8,21 +8,29 @@ from typing import Final, TypeAlias
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from weft.frontends.input_shapes import Declared, InputShapes, Size
+from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
-from weft.frontends.onnx.call import Call
+from weft.frontends.onnx.call import Call, HeldResults
 from weft.frontends.onnx.check import check_operators, check_outputs, in_order, opsets_of, subgraphs
 from weft.frontends.onnx.expansion import MOST_NODES, check_expansion
 from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
-from weft.frontends.onnx.model_node import check_count, domain_of, source_of
+from weft.frontends.onnx.held import (
+    Absent,
+    Given,
+    Held,
+    TensorSequence,
+    input_parts,
+    part_name,
+    shapes_of_parts,
+    tensors_of,
+)
+from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
 from weft.frontends.onnx.registry import TABLE
 from weft.graph import Array, Graph, Value
-from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, round_once, rounded, widened
-from weft.graph.builder.round_once import outputs_of
+from weft.graph.builder import CompileTimeConstant, Inputs, PartialEvaluator, Results, round_once, rounded, widened
 from weft.ir import free_vars
-from weft.support.dim import Dim
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, UnknownValues, WeftError
 from weft.support.text import printable_line
@@ -33,29 +41,30 @@ LATE_HINT: Final = (
 )
 """The hint of errors about shapes of which a part is known only when the model runs."""
 
-Scope: TypeAlias = dict[str, Operand | None]
+Scope: TypeAlias = dict[str, Held | None]
 
 
 def from_onnx(
     model: str | Path | bytes | ModelProto,
-    shapes: Mapping[str, int | Dim | Sequence[Size]] | None = None,
+    shapes: Mapping[str, Given] | None = None,
     values: Mapping[str, Array] | None = None,
 ) -> Graph:
     """Imports an ONNX model: a path, the bytes of a file, or a `ModelProto`.
 
-    *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`), or ranges (`{"batch": Dim(1, 64)}`), or whole shapes to
-    inputs (`{"x": (1, 3, 224, 224)}`, where a string keeps a dimension symbolic). *values* fixes inputs to arrays: they are no
-    longer inputs of the graph, and may decide shapes. Dimensions without a number or a name get one from their input.
+    *shapes* gives sizes to symbolic dimensions by name (`{"batch": 4}`), or ranges (`{"batch": Dim(1, 64)}`), whole shapes to
+    inputs (`{"x": (1, 3, 224, 224)}`, where a string keeps a dimension symbolic), to sequences the shapes of their tensors, and
+    None to optional inputs that are absent; see `weft.frontends.onnx.held`. *values* fixes inputs to arrays: they are no longer
+    inputs of the graph, and may decide shapes. Dimensions without a number or a name get one from their input.
 
     Raises `ModelError` for a model that is damaged or uses an unsupported feature, naming the node, and `UnsupportedOperators`
     listing every operator that Weft does not have.
     """
     source = read_model(model)
-    return _Importer(source, InputShapes(shapes or {})).run(values or {})
+    return _Importer(source, shapes or {}).run(values or {})
 
 
 class _Importer:
-    def __init__(self, source: Source, shapes: InputShapes) -> None:
+    def __init__(self, source: Source, shapes: Mapping[str, Given]) -> None:
         self.source = source
         self.proto = source.proto.graph
         self.opsets = opsets_of(source.proto)
@@ -83,7 +92,11 @@ class _Importer:
         self._nodes(self.proto, scope)
         check_outputs(self.proto, scope)
         for out in self.proto.output:
-            self.graph.output(self.evaluator.value(_made(scope, out.name), f"output {out.name}"), out.name)
+            made = _made(scope, out.name)
+            is_sequence = isinstance(made, TensorSequence)
+            for k, v in enumerate(tensors_of(made)):
+                name = part_name(out.name, k) if is_sequence else out.name
+                self.graph.output(self.evaluator.value(v, f"output {name}"), name)
         return self.graph
 
     def _weights(self) -> Scope:
@@ -94,13 +107,16 @@ class _Importer:
 
     def _inputs(self, scope: Scope, values: Mapping[str, Array]) -> None:
         """Declares the inputs; one that is also a weight, or among *values*, is a constant."""
-        declared = [i for i in self.proto.input if i.name not in scope]
+        own = [i for i in self.proto.input if i.name not in scope]
+        parts = [input_parts(i, self.shapes, values) for i in own]
+        declared = [t for p in parts for t in p.tensors]
         unknown = sorted(set(values) - {i.name for i in declared})
         if unknown:
             names = printable_line(", ".join(i.name for i in declared)) or "none"
             raise ModelError(f"the model has no input {unknown[0]!r}", hint=f"its inputs are: {names}")
         fixed = {name: CompileTimeConstant(array, name, _type_of(array, name)) for name, array in values.items()}
-        types = self.shapes.resolve({i.name: _declared_shape(i) for i in declared if i.name not in fixed}, self.graph)
+        shapes = InputShapes(shapes_of_parts(parts, self.shapes))
+        types = shapes.resolve({i.name: _declared_shape(i) for i in declared if i.name not in fixed}, self.graph)
         for i in declared:
             dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
             if i.name not in fixed:
@@ -112,6 +128,7 @@ class _Importer:
                     hint="export the model again, with one type for both",
                 )
             scope[i.name] = fixed[i.name]
+        scope.update([(p.name, p.held(scope)) for p in parts])
 
     def _nodes(self, graph: GraphProto | FunctionProto, scope: Scope) -> None:
         """Imports the nodes of *graph* in order, binding their outputs in *scope*."""
@@ -122,7 +139,7 @@ class _Importer:
                     self.makers[name] = self._source(node)
             self._check_made(node, scope)
 
-    def _node(self, node: NodeProto, scope: Scope) -> Sequence[Operand | None]:
+    def _node(self, node: NodeProto, scope: Scope) -> Sequence[Held | None]:
         self.left -= 1
         if self.left < 0:
             raise ModelError(
@@ -137,8 +154,8 @@ class _Importer:
             return self._function(node, opset, inputs)
 
         def subgraph(
-            inner: GraphProto, given: Mapping[str, Operand], evaluator: PartialEvaluator | None = None
-        ) -> list[Operand]:
+            inner: GraphProto, given: Mapping[str, Held], evaluator: PartialEvaluator | None = None
+        ) -> list[Held]:
             outer = self.graph, self.evaluator
             if evaluator is not None:
                 self.graph, self.evaluator = evaluator.graph, evaluator
@@ -147,7 +164,7 @@ class _Importer:
             finally:
                 self.graph, self.evaluator = outer
 
-        def call(evaluator: PartialEvaluator, given: Inputs) -> Call:
+        def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
             return Call(node, given, opset, evaluator, subgraph, self.makers, source)
 
         before, source = len(self.graph.nodes), self._source(node)
@@ -155,10 +172,15 @@ class _Importer:
         entry = TABLE[domain, node.op_type]
         self.graph.is_extended |= TABLE.is_foreign((domain, node.op_type))
         try:
-            if any(True for _ in subgraphs(node)):  # control flow: each node in it rounds for itself
-                results = outputs_of(entry.translate(call(self.evaluator, inputs)))
+            results: Sequence[Held | None]
+            if entry.holds or any(True for _ in subgraphs(node)):  # control flow: each node in it rounds for itself
+                made = entry.translate(call(self.evaluator, inputs))
+                results = made if isinstance(made, tuple) else (made,)
             else:
-                results = round_once(lambda *given: entry.translate(call(*given)), self.evaluator, inputs, source)
+                tensors = _tensors(inputs, source)
+                results = round_once(
+                    lambda *given: _tensor_results(entry.translate(call(*given))), self.evaluator, tensors, source
+                )
         except UnknownValues:
             raise
         except ModelError as error:
@@ -172,21 +194,25 @@ class _Importer:
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
 
-    def _has_late_sizes(self, inputs: Sequence[Operand | None]) -> bool:
+    def _has_late_sizes(self, inputs: Sequence[Held | None]) -> bool:
         """Tells whether the shape of an input has a size of which only a run tells whether it fits others."""
         late = {found.size for found in self.graph.late_sizes}
-        return bool(late) and any(v in late for x in inputs if x is not None for s in x.shape for v in free_vars(s))
+        return bool(late) and any(
+            v in late for h in inputs if h is not None for x in tensors_of(h) for s in x.shape for v in free_vars(s)
+        )
 
     def _source(self, node: NodeProto) -> str:
         return self.inside or source_of(node)
 
-    def _function(self, node: NodeProto, opset: int, inputs: Sequence[Operand | None]) -> Sequence[Operand | None]:
+    def _function(self, node: NodeProto, opset: int, inputs: Sequence[Held | None]) -> Sequence[Held | None]:
         """Imports the body of the function that *node* calls; messages name the node.
 
         An operator that ONNX defines as a function rounds once, as one operator; a function of the model's, at each node.
         """
         dtypes = self.functions.output_types(node, opset, inputs)
-        given = inputs if dtypes is None else widened(self.evaluator, inputs, self._source(node))
+        given: Sequence[Held | None] = inputs
+        if dtypes is not None:
+            given = widened(self.evaluator, _tensors(inputs, self._source(node)), self._source(node))
         body = self.functions.body(node, opset, given)
         scope: Scope = dict.fromkeys(body.input)
         scope.update(zip(body.input, given, strict=False))
@@ -199,9 +225,11 @@ class _Importer:
         finally:
             self.opsets, self.inside = outer
         made = [scope.get(name) for name in body.output]
-        return made if dtypes is None else rounded(self.evaluator, made, dtypes, self._source(node))
+        if dtypes is None:
+            return made
+        return rounded(self.evaluator, _tensors(made, self._source(node)), dtypes, self._source(node))
 
-    def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Operand]:
+    def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Held]:
         """Imports a nested graph in place and returns its outputs."""
         scope.update(
             (t.name, CompileTimeConstant(to_array(t, folder=self.source.folder), t.name)) for t in inner.initializer
@@ -220,7 +248,7 @@ class _Importer:
 
 def _unfitting(call: Call, error: Exception) -> ModelError:
     """Describes a node whose inputs and attributes its translation can't handle."""
-    given = ", ".join("-" if v is None else repr(v) for v in call.inputs)
+    given = ", ".join("-" if v is None else repr(v) for v in call.held)
     attributes = ", ".join(f"{k}={v!r}" for k, v in call.attributes.items())
     return ModelError(
         f"its inputs and attributes do not fit together ({type(error).__name__}: {error}); given {given}; {attributes}",
@@ -231,13 +259,6 @@ def _unfitting(call: Call, error: Exception) -> ModelError:
 
 def _declared_shape(info: ValueInfoProto) -> Declared | None:
     """Returns the sizes that the model declares of an input: numbers, names or None; None for an unknown number of them."""
-    kind = info.type.WhichOneof("value")
-    if kind != "tensor_type":
-        what = "a value without a type" if kind is None else f"a {kind.removesuffix('_type')}"
-        raise ModelError(
-            f"the input {info.name!r} is {what}; only tensors are supported",
-            hint="export the model with tensors for inputs",
-        )
     if not info.type.tensor_type.HasField("shape"):
         return None
     dims = info.type.tensor_type.shape.dim
@@ -254,7 +275,7 @@ def _type_of(array: Array, name: str) -> DType:
         ) from error
 
 
-def _made(scope: Scope, name: str) -> Operand:
+def _made(scope: Scope, name: str) -> Held:
     """Returns the value of a name; raises `ModelError` for one that stands for an absent optional value."""
     found = scope[name]
     if found is None:
@@ -262,7 +283,22 @@ def _made(scope: Scope, name: str) -> Operand:
     return found
 
 
-def _name(node: NodeProto, results: Sequence[Operand | None], made: set[Value]) -> None:
+def _tensors(held: Sequence[Held | None], source: str) -> Inputs:
+    """Returns the inputs of an operator on tensors; raises `ModelError` for one that is a sequence, or that is absent."""
+    for i, v in enumerate(held):
+        if isinstance(v, TensorSequence | Absent):
+            raise ModelError(f"its input {i} is {v!r}, and it takes tensors", where=source, hint=DAMAGED)
+    return [v for v in held if not isinstance(v, TensorSequence | Absent)]
+
+
+def _tensor_results(made: HeldResults) -> Results:
+    """Returns what an operator on tensors makes."""
+    results = made if isinstance(made, tuple) else (made,)
+    assert not any(isinstance(v, TensorSequence | Absent) for v in results)  # it says so (`Entry.holds`)
+    return tuple([v for v in results if not isinstance(v, TensorSequence | Absent)])
+
+
+def _name(node: NodeProto, results: Sequence[Held | None], made: set[Value]) -> None:
     """Gives the values that a node has *made* the names that the model has for them."""
     for name, value in zip(node.output, results, strict=False):
         if name and isinstance(value, Value) and value in made:

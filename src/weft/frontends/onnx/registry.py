@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
-from weft.frontends.onnx.call import Call, Results
+from weft.frontends.onnx.call import Call, HeldResults, Results
 from weft.support.registry import Registry
 
 OLDEST_OPSET: Final = 1
@@ -19,32 +19,39 @@ NEWEST_OPSET: Final = 28
 DEFAULT_DOMAIN: Final = ""
 
 Translation: TypeAlias = Callable[[Call], Results]
-F = TypeVar("F", bound=Translation)
+HeldTranslation: TypeAlias = Callable[[Call], HeldResults]
+"""A translation that may take, or make, sequences and optional values."""
+
+F = TypeVar("F", bound=HeldTranslation)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How one ONNX operator becomes Weft operators; `limits` names its unsupported cases in words."""
+    """How one ONNX operator becomes Weft operators; `limits` names its unsupported cases in words.
+
+    With `holds` it takes, or makes, sequences and optional values, too.
+    """
 
     name: str
-    translate: Translation
+    translate: HeldTranslation
     limits: str = ""
     family: str = ""
+    holds: bool = False
 
 
 TABLE: Final = Registry[tuple[str, str], Entry]("ONNX operator")
 """Entries by domain and operator."""
 
 
-def translates(*names: str, limits: str = "", domain: str = DEFAULT_DOMAIN) -> Callable[[F], F]:
-    """Enters the decorated function as the translation of the operators *names*."""
+def translates(*names: str, limits: str = "", domain: str = DEFAULT_DOMAIN, holds: bool = False) -> Callable[[F], F]:
+    """Enters the decorated function as the translation of the operators *names*; the others are fields of `Entry`."""
 
     def enter(translate: F) -> F:
         family = translate.__module__.rpartition(".")[2]
         for name in names:
             if (domain, name) in TABLE:
                 raise ValueError(f"{name} has two translations")
-            TABLE[domain, name] = Entry(name, translate, limits, family)
+            TABLE[domain, name] = Entry(name, translate, limits, family, holds)
         return translate
 
     return enter

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from onnx import GraphProto
 
-from weft.cost import MOST_UNROLLED_STEPS
-from weft.frontends.onnx.call import Call, Operand, Results
+from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
+from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
+from weft.frontends.onnx.held import Absent, TensorSequence, tensors_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
@@ -19,20 +20,70 @@ from weft.support.dtypes import bool_
 from weft.support.errors import UnknownValues
 
 
-@translates("If", limits="branches whose outputs differ in type or rank, where the condition is not constant")
-def if_(c: Call) -> Results:
+@translates(
+    "If",
+    limits="branches whose outputs differ in type, rank, or the length of sequences, where the condition is not constant",
+    holds=True,
+)
+def if_(c: Call) -> HeldResults:
     """One branch where the condition is known; else the one that is taken when the model runs."""
     then, other = c.attributes["then_branch"], c.attributes["else_branch"]
     condition = c.input(0)
     if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
         return tuple(c.subgraph(then if condition.array.all() else other, {}))
-    made = branches_and_loops.branch(
-        c, condition, lambda r: c.subgraph(then, {}, r.evaluator), lambda r: c.subgraph(other, {}, r.evaluator)
-    )
+    forms: list[list[Held]] = []
+
+    def tensors(branch: GraphProto, r: Builder) -> list[Operand]:
+        forms.append(c.subgraph(branch, {}, r.evaluator))
+        for a, b in zip(forms[0], forms[-1], strict=False):
+            if _form(a) != _form(b):
+                c.fail(
+                    f"its branches give {a!r} and {b!r}: which of them is not known before the model runs",
+                    kind=UnknownValues,
+                )
+        return [t for held in forms[-1] for t in tensors_of(held)]
+
+    made = branches_and_loops.branch(c, condition, lambda r: tensors(then, r), lambda r: tensors(other, r))
+    return _held_like(forms[0], made)
+
+
+_NO_TENSOR: Final = TensorSequence | Absent
+
+
+def _form(held: Held) -> tuple[type | None, int]:
+    """Returns the kind of a sequence or of an absent value, None for a tensor, and the number of tensors."""
+    return type(held) if isinstance(held, _NO_TENSOR) else None, _count(held)
+
+
+def _count(held: Held) -> int:
+    return len(tensors_of(held))
+
+
+def _held_like(forms: Sequence[Held], tensors: Sequence[Operand]) -> tuple[Held, ...]:
+    """Returns values of the same kinds as *forms*, made of other *tensors*."""
+    rest, made = list(tensors), list[Held]()
+    for form in forms:
+        own, rest = rest[: _count(form)], rest[_count(form) :]
+        if isinstance(form, TensorSequence):
+            made.append(TensorSequence(tuple(own), form.dtype))
+        else:
+            made.append(form if isinstance(form, Absent) else own[0])
     return tuple(made)
 
 
-def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
+def _tensors(c: Call, held: Sequence[Held | None], what: str) -> list[Operand]:
+    """Returns values that are tensors, all of them; raises `UnknownValues` for others: they are known in what is written out."""
+    for v in held:
+        if v is None or isinstance(v, _NO_TENSOR):
+            c.fail(
+                f"{what} is {v!r}, but how often the loop runs is not known before the model does",
+                f"Weft writes out loops over sequences, of up to {MOST_SEQUENCE_STEPS} iterations: make their number a constant",
+                UnknownValues,
+            )
+    return [v for v in held if v is not None and not isinstance(v, TensorSequence | Absent)]
+
+
+def _is_true(c: Call, condition: Held | None, what: str) -> bool:
     """Tells whether a loop goes on; raises `UnknownValues` where that is known only when the model runs."""
     if condition is None:
         return True
@@ -41,19 +92,27 @@ def _is_true(c: Call, condition: Operand | None, what: str) -> bool:
     return bool(condition.array.all())
 
 
-def _bound(c: Call, names: list[str], given: Sequence[Operand]) -> dict[str, Operand]:
+def _bound(c: Call, names: list[str], given: Sequence[Held]) -> dict[str, Held]:
     """Returns the operands *given* to a loop's body by its inputs' *names*."""
     if len(names) != len(given):
         c.fail(f"its body takes {len(names)} inputs, and is given {len(given)}", UNFIT)
     return dict(zip(names, given, strict=True))
 
 
-@translates("Loop", limits="states whose type or rank changes, and rows of several shapes")
-def loop(c: Call) -> Results:
+@translates(
+    "Loop",
+    limits="states whose type or rank changes, and rows of several shapes; "
+    "sequences, where the number of iterations is not constant",
+    holds=True,
+)
+def loop(c: Call) -> HeldResults:
     """A loop: written out if it is short."""
     known = c.optional(0)
     is_number = isinstance(known, CompileTimeConstant) and not known.symbolic
     limit = int(c.numbers(0, "the number of iterations")) if c.has(0) and is_number else None
+    given = c.held[2:]
+    if limit is not None and limit <= MOST_SEQUENCE_STEPS and any(isinstance(s, _NO_TENSOR) for s in given):
+        return _written_out(c, limit)
     if limit is not None and limit <= MOST_UNROLLED_STEPS:
         try:
             return _written_out(c, limit)
@@ -61,12 +120,12 @@ def loop(c: Call) -> Results:
             pass
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
-    states = [c.input(i) for i in range(2, len(c.inputs))]
+    states = _tensors(c, given, "a state")
     _check_outputs(c, body, 1 + len(states))
 
     def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
         given = [number, c.scalar(True, bool_), *now]
-        go_on, *made = c.subgraph(body, _bound(c, names, given), r.evaluator)
+        go_on, *made = _tensors(c, c.subgraph(body, _bound(c, names, given), r.evaluator), "a result of its body")
         return go_on, made[: len(states)], made[len(states) :]
 
     last, rows = branches_and_loops.loop(c, c.optional(0), c.optional(1), states, step)
@@ -79,19 +138,19 @@ def _check_outputs(c: Call, body: GraphProto, least: int) -> None:
         c.fail(f"its body has {len(body.output)} outputs, and {least} are needed", UNFIT)
 
 
-def _written_out(c: Call, limit: int) -> Results:
+def _written_out(c: Call, limit: int) -> HeldResults:
     """Returns the results of a loop of at most *limit* iterations, each of them for itself."""
     body: GraphProto = c.attributes["body"]
     names = [i.name for i in body.input]
-    states: list[Operand] = [c.input(i) for i in range(2, len(c.inputs))]
+    states = [c.input(i) if v is None else v for i, v in enumerate(c.held[2:], 2)]
     go_on = _is_true(c, c.optional(1), "its condition")
     rows: list[list[Operand]] = []
     step = 0
     while go_on and step < limit:
-        given = [CompileTimeConstant(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
+        given: list[Held] = [CompileTimeConstant(np.asarray(step, np.int64)), c.scalar(True, bool_), *states]
         condition, *made = c.subgraph(body, _bound(c, names, given))
         states = made[: len(states)]
-        rows.append(made[len(states) :])
+        rows.append(_tensors(c, made[len(states) :], "a row"))
         step += 1
         go_on = step >= limit or _is_true(c, condition, "when it ends")
     scans = len(body.output) - 1 - len(states)
@@ -135,7 +194,7 @@ def _scan_written_out(
     for t in range(steps):
         where = [steps - 1 - t if back else t for back in turned]
         elements = [element(c, x, a, k) for x, a, k in zip(sequences, axes, where, strict=True)]
-        made = c.subgraph(body, _bound(c, names, [*states, *elements]))
+        made = _tensors(c, c.subgraph(body, _bound(c, names, [*states, *elements])), "a result of its body")
         states = made[: len(states)]
         rows.append(made[len(states) :])
     count = len(rows[0])
@@ -158,7 +217,7 @@ def _scan_loop(
         last = r.add("sub", r.size(length), r.size(1))
         places = [r.add("sub", last, number) if back else number for back in turned]
         elements = [r.add("element_at", x, p, axis=a) for x, p, a in zip(sequences, places, axes, strict=True)]
-        made = c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator)
+        made = _tensors(c, c.subgraph(body, _bound(c, names, [*now, *elements]), r.evaluator), "a result of its body")
         return r.scalar(True, bool_), made[: len(states)], made[len(states) :]
 
     last, rows = branches_and_loops.loop(c, c.size(length), None, states, step)

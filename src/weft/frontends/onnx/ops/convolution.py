@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
-from weft.graph.builder import static_sizes
+from weft.graph.builder import static_sizes, total
 from weft.graph.composites import pixel_shuffle, pooling
 from weft.graph.composites.windows import Window, same_pads, transposed_pads
 from weft.ir import Expr
@@ -186,3 +186,35 @@ def space_to_depth(c: Call) -> Results:
     """Moves blocks of places to the outer part (DCR) or the inner part (CRD) of the channels."""
     x, b = _in_blocks(c)
     return pixel_shuffle.space_to_depth(c, x, b, outer=c.text("mode", "DCR") == "DCR")
+
+
+@translates("DeformConv", limits="symbolic sizes of kernels")
+def deform_conv(c: Call) -> Results:
+    """A convolution whose windows' elements are moved by offsets, and scaled."""
+    x, weight, bias = c.input(0), c.input(1), c.optional(3)
+    kernel = _kernel(c, weight)
+    w = window_of(c, kernel, x.shape[2:])
+    groups, moved = c.integer("group", 1), c.integer("offset_group", 1)
+    columns = c.add("deform_columns", x, c.input(2), c.optional(4), groups=moved, **w.attributes)
+    sizes, places = columns.shape[2:], total(columns.shape[2:])
+    terms, filters = columns.shape[1] // groups, weight.shape[0] // groups
+    by_group = c.reshape(columns, (x.shape[0], groups, terms, places))
+    y = c.add("matmul", c.reshape(weight, (groups, filters, terms)), by_group)
+    y = c.reshape(y, (x.shape[0], weight.shape[0], *sizes))
+    return y if bias is None else c.add("add", y, c.reshape(bias, (weight.shape[0], *[1] * len(kernel))))
+
+
+@translates("Col2Im")
+def col2im(c: Call) -> Results:
+    """Adds up overlapping windows to the images that they cover."""
+    image, block = c.ints_at(1, "the size of the images"), c.ints_at(2, "the size of the windows")
+    n = len(image)
+    return c.add(
+        "col2im",
+        c.ranked(0, 3, "the windows"),
+        image=tuple(image),
+        block=tuple(block),
+        strides=tuple(c.ints_for("strides", n, 1)),
+        pads=tuple(c.ints_for("pads", 2 * n, 0)),
+        dilations=tuple(c.ints_for("dilations", n, 1)),
+    )

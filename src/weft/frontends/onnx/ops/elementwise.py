@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Final
 
-from weft.frontends.onnx.call import Call, Operand, Results
+from weft.frontends.onnx.call import Call, HeldResults, Operand, Results
 from weft.frontends.onnx.file.tensors import element_type
 from weft.frontends.onnx.registry import Translation, translates
 from weft.ops import ROUNDINGS
@@ -142,7 +142,8 @@ def _converted(c: Call, dtype: DType) -> Operand:
     return c.cast(c.input(0), dtype, saturate=c.flag("saturate", True), rounding=rounding)
 
 
-@translates("Identity")
-def identity(c: Call) -> Results:
-    """The tensor itself."""
-    return c.input(0)
+@translates("Identity", holds=True)
+def identity(c: Call) -> HeldResults:
+    """The value itself, whatever it is."""
+    found = c.held[0]
+    return c.input(0) if found is None else found

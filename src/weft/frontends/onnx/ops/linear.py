@@ -32,3 +32,9 @@ def gemm(c: Call) -> Results:
 def einsum(c: Call) -> Results:
     """A sum of products by named dimensions."""
     return composites.einsum(c, [c.input(i) for i in range(len(c.inputs))], c.text("equation", ""))
+
+
+@translates("Det")
+def det(c: Call) -> Results:
+    """The determinants of square matrices."""
+    return c.add("det", c.input(0))

@@ -1,4 +1,4 @@
-"""Resampling: Resize and Upsample, one axis after another."""
+"""Resampling: Resize and Upsample, one axis after another; regions of images."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from weft.graph import UNFIT
 from weft.graph.composites.resize import WHOLE, resample_axis, scaled_size
 from weft.graph.composites.sampling import NEAREST, Filter
 from weft.ir import Const, Expr, ExprLike, as_expr
+from weft.support.dtypes import i64
+
+HALF_PIXELS: Final = 16
+"""The operator set since which the regions of RoiAlign are moved by half an element, unless it says otherwise."""
 
 
 @translates("Upsample")
@@ -106,4 +110,25 @@ def grid_sample(c: Call) -> Results:
         mode=_MODES.get(mode, mode),
         padding=c.text("padding_mode", "zeros"),
         align_corners=c.flag("align_corners", False),
+    )
+
+
+@translates("RoiAlign")
+def roi_align(c: Call) -> Results:
+    """Regions of images, each sampled on a grid of its own."""
+    mode, coordinates = c.text("mode", "avg"), "half_pixel" if c.opset >= HALF_PIXELS else "output_half_pixel"
+    coordinates = c.text("coordinate_transformation_mode", coordinates)
+    if mode not in ("avg", "max") or coordinates not in ("half_pixel", "output_half_pixel"):
+        c.fail(f"its attributes are mode={mode!r} and coordinate_transformation_mode={coordinates!r}", UNFIT)
+    return c.add(
+        "roi_align",
+        c.ranked(0, 4, "the images"),
+        c.ranked(1, 2, "the regions"),
+        c.cast(c.input(2), i64),
+        height=c.integer("output_height", 1),
+        width=c.integer("output_width", 1),
+        samples=c.integer("sampling_ratio", 0),
+        scale=c.number("spatial_scale", 1.0),
+        half_pixel=coordinates == "half_pixel",
+        largest=mode == "max",
     )

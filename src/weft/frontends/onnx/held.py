@@ -1,0 +1,145 @@
+"""Sequences of tensors and optional values: what they hold is known while a model is imported, so that a graph has tensors alone.
+
+    seq = SequenceConstruct(a, b); y = SequenceAt(seq, 1)     becomes     y = b
+
+An input that is a sequence becomes an input for each of its tensors, `seq[0]`, `seq[1]` and so on, and so does an output. The
+caller says how many they are: `shapes={"seq": [(2, 3), (4,)]}`, or None for an optional input that is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from onnx import TypeProto, ValueInfoProto
+
+from weft.frontends.input_shapes import Size
+from weft.frontends.onnx.file.tensors import element_type
+from weft.graph.builder import Operand
+from weft.support.dim import Dim
+from weft.support.dtypes import DType
+from weft.support.errors import ModelError, UnknownValues
+
+Shape: TypeAlias = Sequence[Size]
+Given: TypeAlias = int | Dim | Shape | Sequence[Shape] | None
+"""What a caller says of an input or a dimension: a size, its range, a shape, those of a sequence's tensors, or that it is absent."""
+
+
+@dataclass(frozen=True)
+class TensorSequence:
+    """A sequence of tensors of one type of elements."""
+
+    elements: tuple[Operand, ...]
+    dtype: DType
+
+    def __repr__(self) -> str:
+        return f"a sequence of {len(self.elements)} tensors of {self.dtype}"
+
+
+class Absent:
+    """An optional value that holds nothing."""
+
+    def __repr__(self) -> str:
+        return "an optional value that is absent"
+
+
+ABSENT: Final = Absent()
+
+Held: TypeAlias = Operand | TensorSequence | Absent
+"""What a name of a model stands for."""
+
+
+def tensors_of(held: Held) -> tuple[Operand, ...]:
+    """Returns the tensors that a value is made of."""
+    if isinstance(held, TensorSequence):
+        return held.elements
+    return () if isinstance(held, Absent) else (held,)
+
+
+def part_name(name: str, k: int) -> str:
+    """Returns the name of an input or output that is tensor *k* of the sequence *name*."""
+    return f"{name}[{k}]"
+
+
+def kind_of(type_: TypeProto) -> tuple[str, TypeProto, bool]:
+    """Returns the kind of a type (`tensor_type`, `sequence_type` ...), the type of its tensors, and whether it is optional."""
+    kind, optional = type_.WhichOneof("value"), False
+    if kind == "optional_type":
+        type_, optional = type_.optional_type.elem_type, True
+        kind = type_.WhichOneof("value")
+    if kind == "sequence_type":
+        return kind, type_.sequence_type.elem_type, optional
+    return kind or "", type_, optional
+
+
+@dataclass(frozen=True)
+class InputParts:
+    """The tensors of one input of a model; they are its inputs in its place. *sequence* is the type of a sequence's elements."""
+
+    name: str
+    tensors: tuple[ValueInfoProto, ...]
+    sequence: DType | None
+
+    def held(self, made: Mapping[str, Held | None]) -> Held:
+        """Returns what the input stands for, where its tensors are those of *made*."""
+        found = [made[t.name] for t in self.tensors]
+        elements = tuple([t for f in found if f is not None for t in tensors_of(f)])
+        if self.sequence is not None:
+            return TensorSequence(elements, self.sequence)
+        return elements[0] if elements else ABSENT
+
+
+def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping[str, object]) -> InputParts:
+    """Returns the tensors of an input, of the shapes *given*; those that are *fixed* are there, too.
+
+    Raises `ModelError` for an input of another kind, and `UnknownValues` for one of which nobody says what it holds.
+    """
+    kind, tensor, optional = kind_of(info.type)
+    if kind not in ("tensor_type", "sequence_type") or tensor.WhichOneof("value") != "tensor_type":
+        what = "a value without a type" if not kind else f"a {kind.removesuffix('_type')}"
+        raise ModelError(
+            f"the input {info.name!r} is {what}; only tensors, sequences of them and optional ones are supported",
+            hint="export the model with tensors for inputs",
+        )
+    if kind == "tensor_type" and not optional:
+        return InputParts(info.name, (info,), None)
+    sequence = element_type(tensor.tensor_type.elem_type, f"input {info.name}") if kind == "sequence_type" else None
+    if info.name not in given and info.name not in fixed:
+        what, example = ("a sequence", "[(2, 3), (4,)]") if sequence is not None else ("optional", "(2, 3)")
+        raise UnknownValues(
+            f"the input {info.name!r} is {what}, and what it holds is not known before the model runs",
+            hint=f'give the shapes of its tensors: shapes={{"{info.name}": {example}}}'
+            + (", or None where it is absent" if optional else ""),
+        )
+    found = given.get(info.name, ())
+    if info.name in given and found is None:
+        if not optional:
+            raise ModelError(f"shapes gives None for the input {info.name!r}, which is not optional")
+        return InputParts(info.name, (), None)
+    if sequence is None:
+        return InputParts(info.name, (ValueInfoProto(name=info.name, type=tensor),), None)
+    count = len(found) if isinstance(found, Sequence) else 0
+    parts = [ValueInfoProto(name=part_name(info.name, k), type=_unnamed(tensor)) for k in range(count)]
+    return InputParts(info.name, tuple(parts), sequence)
+
+
+def _unnamed(tensor: TypeProto) -> TypeProto:
+    """Returns the type without names of sizes: tensors of a sequence may differ in them."""
+    made = TypeProto()
+    made.CopyFrom(tensor)
+    for d in made.tensor_type.shape.dim:
+        d.ClearField("dim_param")
+    return made
+
+
+def shapes_of_parts(parts: Sequence[InputParts], given: Mapping[str, Given]) -> dict[str, int | Dim | Shape]:
+    """Returns the shapes and sizes *given*, those of sequences by the names of their tensors."""
+    made = {}
+    sequences = {p.name: p for p in parts if p.sequence is not None or not p.tensors}
+    for name, shape in given.items():
+        if name not in sequences:
+            made[name] = shape
+        elif isinstance(shape, Sequence):
+            made |= {t.name: s for t, s in zip(sequences[name].tensors, shape, strict=True)}
+    return made  # type: ignore[return-value] # what is left is shapes and sizes

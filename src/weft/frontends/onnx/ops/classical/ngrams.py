@@ -1,0 +1,145 @@
+"""Counts of n-grams: sequences of tokens that are in a pool, with any number of tokens between each two of them up to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from weft.frontends.onnx.call import Call, Operand, Results
+from weft.frontends.onnx.registry import translates
+from weft.graph import UNFIT
+from weft.graph.builder import CompileTimeConstant, static_sizes
+from weft.graph.composites.sequences import concat
+from weft.support.dtypes import f32, i64
+
+Gram: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """N-grams with the columns of the result that count them; *tokens* are all that are in them, in ascending order."""
+
+    tokens: tuple[int, ...]
+    columns: Mapping[Gram, int]
+
+    @property
+    def radix(self) -> int:
+        """What a prefix is multiplied by, to be one number with the token behind it: one more than there are tokens."""
+        return len(self.tokens) + 1
+
+
+@translates("TfIdfVectorizer", limits="strings, and sequences of symbolic length")
+def tfidf_vectorizer(c: Call) -> Results:
+    """How often each n-gram of a pool is in each row, times a weight: a trie whose levels are sorted vectors of keys."""
+    x, mode = c.input(0), c.text("mode", "TF")
+    if c.attributes.get("pool_strings"):
+        c.fail("tokens that are strings are not supported", "export the model with integers for tokens")
+    if mode not in ("TF", "IDF", "TFIDF") or x.rank not in (1, 2):
+        c.fail(
+            f"its attribute 'mode' is {mode!r}, and its input {x!r}", "use 'TF', 'IDF' or 'TFIDF' on a vector or rows"
+        )
+    rows = x if x.rank == 2 else c.reshape(x, (1, *x.shape))
+    pool = _pool(c)
+    size = max(c.ints("ngram_indexes") or [0]) + 1
+    found = concat(c, [*_columns(c, pool, c.cast(rows, i64), size), _none(c, rows, size)], 1)
+    zeros = c.add("full", shape=(rows.shape[0], size + 1), value=0, dtype=f32)
+    ones = c.add("full", shape=found.shape, value=1, dtype=f32)
+    counts = c.add("scatter_elements", zeros, found, ones, axis=1, reduction="add")
+    counts = c.add(
+        "slice", counts, starts=(0,), ends=(size,), axes=(1,), steps=(1,)
+    )  # the last column counts what is in none
+    y = _weighted(c, counts, mode, size)
+    return y if x.rank == 2 else c.reshape(y, (size,))
+
+
+def _pool(c: Call) -> Pool:
+    """Returns the n-grams of the sizes that are counted; raises `ModelError` for a pool that its counts do not fit."""
+    items, begins, columns = (c.ints(k) or [] for k in ("pool_int64s", "ngram_counts", "ngram_indexes"))
+    least, most = c.integer("min_gram_length", 1), c.integer("max_gram_length", 1)
+    grams, place = dict[Gram, int](), 0
+    for n, (begin, end) in enumerate(zip(begins, [*begins[1:], len(items)], strict=True), 1):
+        if not 0 <= begin <= end or (end - begin) % n or place + (end - begin) // n > len(columns):
+            c.fail(
+                f"its pool has elements {begin} to {end} for n-grams of {n}, and {len(columns)} ngram_indexes", UNFIT
+            )
+        for k in range(begin, end, n):
+            if least <= n <= most:
+                grams[tuple(items[k : k + n])] = columns[place]
+            place += 1
+    return Pool(tuple(sorted({t for g in grams for t in g})), grams)
+
+
+def _none(c: Call, rows: Operand, size: int) -> Operand:
+    """Returns a column of what no n-gram is counted in, so that there is one at least."""
+    return c.add("full", shape=(rows.shape[0], 1), value=size, dtype=i64)
+
+
+def _columns(c: Call, pool: Pool, rows: Operand, size: int) -> list[Operand]:
+    """Returns the columns in which windows of *rows* are counted, *size* for those that are no n-gram of the pool."""
+    known = static_sizes(rows.shape[1:])
+    if known is None:
+        c.fail("the length of its sequences is symbolic", 'give it a number: shapes={"x": (1, 16)}')
+    least, most = c.integer("min_gram_length", 1), c.integer("max_gram_length", 1)
+    if not pool.tokens:
+        return []
+    number = {t: k for k, t in enumerate(pool.tokens)}
+    grams = {tuple([number[t] for t in g]): column for g, column in pool.columns.items()}
+    tokens = _find(c, rows, pool.tokens)
+    made: list[Operand] = []
+    for step in range(1, c.integer("max_skip_count", 0) + 2):
+        prefix, ids = tokens, dict[Gram, int]([((k,), k) for k in range(len(pool.tokens))])
+        for n in range(1, most + 1):
+            width = known[0] - (n - 1) * step
+            if width < 1:
+                break
+            if n > 1:
+                prefix, ids = _longer(c, pool, grams, (prefix, ids), _part(c, tokens, (n - 1) * step, width))
+            if n >= least and (n > 1 or step == 1):  # n-grams of one token have none between
+                table = np.full(len(ids) + 1, size, np.int64)
+                for gram, k in ids.items():
+                    table[k] = grams.get(gram, size)
+                made.append(c.add("gather", CompileTimeConstant(table), prefix, axis=0))
+    return made
+
+
+def _longer(
+    c: Call, pool: Pool, grams: Mapping[Gram, int], shorter: tuple[Operand, Mapping[Gram, int]], token: Operand
+) -> tuple[Operand, dict[Gram, int]]:
+    """Returns the numbers of prefixes that are one token longer, among those of n-grams, and which prefix each number is."""
+    prefix, ids = shorter
+    n = len(next(iter(ids), ())) + 1 if ids else 0
+    keys = {g[:n]: ids[g[: n - 1]] * pool.radix + g[n - 1] for g in grams if len(g) >= n > 1}
+    if not keys:  # no n-gram is that long: nothing is found
+        none = c.add("mul", token, c.scalar(0, i64))
+        return none, {}
+    start = _part(c, prefix, 0, int(getattr(token.shape[1], "value", 0)))
+    key = c.add("add", c.add("mul", start, c.scalar(pool.radix, i64)), token)
+    order = sorted(keys, key=lambda g: keys[g])
+    return _find(c, key, [keys[g] for g in order]), {g: k for k, g in enumerate(order)}
+
+
+def _find(c: Call, x: Operand, keys: Sequence[int]) -> Operand:
+    return c.add("find_sorted", x, CompileTimeConstant(np.asarray(keys, np.int64)))
+
+
+def _part(c: Call, x: Operand, begin: int, width: int) -> Operand:
+    return c.add("slice", x, starts=(begin,), ends=(begin + width,), axes=(1,), steps=(1,))
+
+
+def _weighted(c: Call, counts: Operand, mode: str, size: int) -> Operand:
+    """Returns the counts (TF), the weights of what is there (IDF), or their product (TFIDF)."""
+    columns = c.ints("ngram_indexes") or []
+    weights = c.attributes.get("weights") or [1.0] * len(columns)
+    if len(weights) != len(columns):
+        c.fail(f"it has {len(weights)} weights for {len(columns)} n-grams", UNFIT)
+    of_columns = np.ones(size, np.float32)
+    of_columns[columns] = weights
+    factors = CompileTimeConstant(of_columns)
+    if mode == "TF":
+        return counts
+    if mode == "TFIDF":
+        return c.add("mul", counts, factors)
+    return c.add("where", c.add("less", c.scalar(0, f32), counts), factors, c.scalar(0, f32))

@@ -1,0 +1,122 @@
+"""Fourier transforms of signals, and the weights of mel filters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from weft.frontends.onnx.call import Call, Operand, Results
+from weft.frontends.onnx.file.tensors import element_type
+from weft.frontends.onnx.registry import translates
+from weft.graph import UNFIT
+from weft.graph.builder import CompileTimeConstant, static_sizes
+from weft.graph.composites.fourier import Complex, fourier, inverse_to_real, resized_signal
+from weft.graph.composites.sequences import element, stack
+from weft.ir import Expr
+
+AXIS_IS_INPUT: Final = 20
+"""The operator set since which the axis of a DFT is an input."""
+
+
+@translates("DFT", limits="symbolic lengths")
+def dft(c: Call) -> Results:
+    """The discrete Fourier transform along an axis; the last dimension holds real parts, or real and imaginary parts."""
+    x = c.input(0)
+    if c.opset < AXIS_IS_INPUT:
+        axis = c.axis(1, x.rank)
+    else:
+        axis = c.axis_of(int(c.number_at(2, "the axis")) if c.has(2) else -2, x.rank)
+    if axis == x.rank - 1:
+        c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
+    inverse, onesided = c.flag("inverse", False), c.flag("onesided", False)
+    parts = _parts(c, x)
+    order = [d for d in range(x.rank - 1) if d != axis] + [axis]
+    back = [order.index(d) for d in range(x.rank - 1)]
+    size = _length(c, x.shape[axis], "of its axis")
+    n = _given_length(c, 1, "the length", 2 * (size - 1) if inverse and onesided else size)
+    needed = n // 2 + 1 if onesided and inverse else n
+    real, imaginary = (None if p is None else c.transpose(p, order) for p in parts)
+    assert real is not None
+    signal = resized_signal(c, (real, imaginary), needed)
+    if onesided and inverse:
+        return stack(c, [c.transpose(inverse_to_real(c, signal, n), back)], x.rank - 1)
+    made = fourier(c, signal, n, inverse=inverse, kept=n // 2 + 1 if onesided else n)
+    return _joined(c, made, back)
+
+
+@translates("STFT", limits="symbolic lengths of signals and frames")
+def stft(c: Call) -> Results:
+    """The Fourier transforms of a signal's frames, times a window: [batch, frames, frequencies, 2]."""
+    x = c.ranked(0, 3, "the signal")
+    size = _length(c, x.shape[1], "of the signal")
+    step = int(c.number_at(1, "the frames' distance"))
+    width = c.count_of(2, "the window") if c.has(2) else size
+    n = _given_length(c, 3, "the frames' length", width)
+    if step < 1 or n > size:
+        c.fail(f"frames of {n} elements, {step} apart, do not fit a signal of {size}", UNFIT)
+    count = (size - n) // step + 1
+    at = CompileTimeConstant(np.add.outer(np.arange(count) * step, np.arange(n)).astype(np.int64))
+
+    def framed(p: Operand) -> Operand:
+        frames = c.add("gather", p, at, axis=1)
+        return c.add("mul", frames, c.input(2)) if c.has(2) else frames
+
+    real, imaginary = _parts(c, x)
+    frames = framed(real), None if imaginary is None else framed(imaginary)
+    return _joined(c, fourier(c, frames, n, kept=n // 2 + 1 if c.flag("onesided", True) else n), [0, 1, 2])
+
+
+def _parts(c: Call, x: Operand) -> Complex:
+    """Returns the real and the imaginary part of a signal; None for imaginary parts that are left out."""
+    sizes = static_sizes(x.shape[-1:])
+    if sizes not in ([1], [2]):
+        c.fail(f"the last dimension of its input should be 1 (real) or 2 (real and imaginary): {x!r}", UNFIT)
+    if sizes == [1]:
+        return c.reshape(x, x.shape[:-1]), None
+    return element(c, x, x.rank - 1, 0), element(c, x, x.rank - 1, 1)
+
+
+def _joined(c: Call, x: Complex, order: list[int]) -> Operand:
+    """Returns both parts, their dimensions in another *order*, with a last dimension of two."""
+    real, imaginary = x
+    if imaginary is None:
+        imaginary = c.add("full", shape=real.shape, value=0, dtype=real.dtype)
+    return stack(c, [c.transpose(p, order) for p in (real, imaginary)], len(order))
+
+
+def _length(c: Call, size: Expr, what: str) -> int:
+    sizes = static_sizes([size])
+    if sizes is None:
+        c.fail(f"the length {what} is symbolic", 'give it a number: shapes={"x": (1, 16000, 1)}')
+    return sizes[0]
+
+
+def _given_length(c: Call, i: int, what: str, default: int) -> int:
+    """Returns the length that input *i* is, or *default*; raises `ModelError` for one of no elements."""
+    n = int(c.number_at(i, what)) if c.has(i) else default
+    if n < 1:
+        c.fail(f"{what} is {n}", UNFIT)
+    return n
+
+
+@translates("MelWeightMatrix")
+def mel_weight_matrix(c: Call) -> Results:
+    """Triangular filters [frequencies, bins] that are equally wide on the mel scale (O'Shaughnessy, 1987)."""
+    names = ("the number of bins", "the transform's length", "the sample rate", "the lower edge", "the upper edge")
+    bins, length, rate, low, high = (c.number_at(i, what) for i, what in enumerate(names))
+    edges = 2595 * np.log10(1 + np.array([low, high]) / 700)
+    mels = edges[0] + np.arange(int(bins) + 2) * (edges[1] - edges[0]) / (int(bins) + 2)
+    corners = ((length + 1) * 700 * (10 ** (mels / 2595) - 1) // rate).astype(np.int64)
+    left, centre, right = corners[:-2], corners[1:-1], corners[2:]
+    if not 0 <= corners.min() <= corners.max() <= length // 2:
+        c.fail(
+            f"its filters reach from {corners.min()} to {corners.max()}, beyond {int(length) // 2 + 1} frequencies",
+            UNFIT,
+        )
+    k = np.arange(int(length) // 2 + 1)[:, None]
+    rising = np.where((left <= k) & (k <= centre), (k - left) / np.maximum(centre - left, 1), 0)
+    falling = np.where((centre <= k) & (k < right), (right - k) / np.maximum(right - centre, 1), 0)
+    weights = np.where(k < centre, rising, np.where(k == centre, 1.0, falling))
+    dtype = element_type(c.integer("output_datatype", 1), c.source)
+    return CompileTimeConstant(weights.astype(dtype.numpy), c.node.output[0])

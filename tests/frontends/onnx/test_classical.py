@@ -1,0 +1,165 @@
+"""Operators of classical machine learning against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+from tests.frontends.onnx.nodes import Array, check_like_runtime, floats, imported, model_of, node
+
+from weft.frontends.onnx.importer import from_onnx
+from weft.support.errors import ModelError
+
+X: Final = {"x": floats(9, 4)}
+
+
+def classical(
+    op: str, feeds: Mapping[str, Array], outputs: str = "y", version: int = 3, **attributes: Any
+) -> ModelProto:
+    made = node(op, " ".join(feeds), outputs, **attributes)
+    made.domain = "ai.onnx.ml"
+    kinds = {n: (helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()}
+    model = model_of([made], kinds, outputs.split())
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", version))
+    return model
+
+
+FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
+    ("Binarizer", X, {"threshold": 0.25}),
+    ("Scaler", X, {"offset": [0.5, -1.0, 0.0, 2.0], "scale": [2.0, 0.5, 1.0, -1.0]}),
+    ("Scaler", {"x": np.arange(8, dtype=np.int64).reshape(2, 4)}, {"offset": [0.5], "scale": [2.0]}),
+    ("Normalizer", X, {"norm": "L1"}),
+    ("Normalizer", X, {"norm": "L2"}),
+    ("Normalizer", {"x": np.abs(X["x"])}, {"norm": "MAX"}),
+    ("Imputer", {"x": np.array([[1, np.nan], [np.nan, 4]], np.float32)},
+     {"imputed_value_floats": [7.0, 8.0], "replaced_value_float": np.nan}),
+    ("Imputer", {"x": np.array([[1, 2], [2, 3]])}, {"imputed_value_int64s": [9], "replaced_value_int64": 2}),
+    ("ArrayFeatureExtractor", {**X, "at": np.array([[2, 0, 3]])}, {}),
+    ("FeatureVectorizer", {**X, "z": floats(9, 2, seed=1)}, {"inputdimensions": [4, 2]}),
+    ("OneHotEncoder", {"x": np.array([3, 1, 7, 3])}, {"cats_int64s": [1, 3, 5]}),
+    ("LabelEncoder", {"x": np.array([[4, 2], [9, 4]])},
+     {"keys_int64s": [9, 4, 1], "values_floats": [0.5, 1.5, 2.5], "default_float": -7.0}),
+    ("LabelEncoder", {"x": np.array([0.5, np.nan, 3, -0.0], np.float32)},
+     {"keys_floats": [np.nan, 0.0, 0.5], "values_int64s": [1, 2, 3], "version": 4}),
+    ("LinearRegressor", X, {"coefficients": floats(8, seed=2).tolist(), "intercepts": [0.5, -1.0], "targets": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "feeds", "attributes"), FEATURES)
+def test_features(op: str, feeds: Mapping[str, Array], attributes: dict[str, Any]) -> None:
+    check_like_runtime(classical(op, feeds, **attributes), feeds)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_classifier(transform: str, classes: int) -> None:
+    attributes = {
+        "coefficients": floats(4 * classes, seed=3).tolist(),
+        "intercepts": floats(classes, seed=4).tolist(),
+        "classlabels_ints": [5, -2, 11][:classes],
+        "post_transform": transform,
+    }
+    check_like_runtime(classical("LinearClassifier", X, "label scores", **attributes), X, atol=1e-5)
+
+
+def trees(side: str, targets: int, mode: str = "BRANCH_LEQ", *, least: float = -1.0) -> dict[str, Any]:
+    """Two trees of three tests each, over four features, and a tree that is a leaf."""
+    rng = np.random.default_rng(targets)
+    node_ids, tree_ids = [*range(7), *range(7), 0], [0] * 7 + [1] * 7 + [2]
+    modes = [*[mode] * 3, *["LEAF"] * 4] * 2 + ["LEAF"]
+    inner = zip(tree_ids, node_ids, modes, strict=True)
+    leaves = [(t, n) for t, n, m in inner if m == "LEAF" for _ in range(targets)]
+    return {
+        "nodes_treeids": tree_ids,
+        "nodes_nodeids": node_ids,
+        "nodes_modes": modes,
+        "nodes_featureids": [0, 1, 2, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0],
+        "nodes_values": rng.uniform(-1, 1, 15).astype(np.float32).tolist(),
+        "nodes_truenodeids": [1, 3, 5, *[0] * 4, 1, 3, 5, *[0] * 5],
+        "nodes_falsenodeids": [2, 4, 6, *[0] * 4, 2, 4, 6, *[0] * 5],
+        "nodes_missing_value_tracks_true": [1, 0, 1, *[0] * 4, 0, 1, 1, *[0] * 5],
+        f"{side}_treeids": [t for t, _ in leaves],
+        f"{side}_nodeids": [n for _, n in leaves],
+        f"{side}_ids": [k % targets for k in range(len(leaves))],
+        f"{side}_weights": rng.uniform(least, 1, len(leaves)).astype(np.float32).tolist(),
+    }
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"])
+def test_trees_that_regress(aggregate: str, mode: str) -> None:
+    x = {"x": np.where(np.arange(36).reshape(9, 4) % 7 == 3, np.nan, X["x"]).astype(np.float32)}
+    attributes = trees("target", 2, mode) | {"n_targets": 2, "aggregate_function": aggregate}
+    attributes["base_values"] = [0.5, -0.5]
+    graph = check_like_runtime(classical("TreeEnsembleRegressor", x, **attributes), x)
+    assert graph.nodes[0].op == "tree_ensemble"
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+def test_trees_that_classify(transform: str) -> None:
+    attributes = trees("class", 3) | {"classlabels_int64s": [4, 7, 1], "post_transform": transform}
+    check_like_runtime(classical("TreeEnsembleClassifier", X, "label scores", **attributes), X)
+
+
+def test_two_classes_with_weights_of_their_own() -> None:
+    """ONNX Runtime gives the labels 0 and 1 here, whatever the classes are called; ONNX's reference evaluator their own."""
+    attributes = trees("class", 2) | {"classlabels_int64s": [4, 7], "post_transform": "SOFTMAX"}
+    model = classical("TreeEnsembleClassifier", X, "label scores", **attributes)
+    for a, b in zip(imported(model, X)[1], ReferenceEvaluator(model).run(None, X), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC"])
+@pytest.mark.parametrize("least", [-1.0, 0.0])
+def test_trees_whose_weights_are_of_one_class_of_two(transform: str, least: float) -> None:
+    attributes = trees("class", 1, least=least) | {"classlabels_int64s": [4, 7], "post_transform": transform}
+    check_like_runtime(classical("TreeEnsembleClassifier", X, "label scores", **attributes), X)
+
+
+def refusal(op: str, feeds: Mapping[str, Array], **attributes: Any) -> str:
+    with pytest.raises(ModelError) as caught:
+        from_onnx(classical(op, feeds, "label scores" if op.endswith("Classifier") else "y", **attributes))
+    return str(caught.value)
+
+
+def test_refusals() -> None:
+    circle = trees("target", 1) | {"nodes_truenodeids": [0, 3, 5, *[0] * 4, 1, 3, 5, *[0] * 5]}
+    assert "its nodes are no trees: one is missing, or reached twice" in refusal("TreeEnsembleRegressor", X, **circle)
+    far = trees("target", 1) | {"nodes_featureids": [4, *[0] * 14]}
+    assert "its trees test feature 4 of" in refusal("TreeEnsembleRegressor", X, **far)
+    named = trees("class", 2) | {"classlabels_strings": ["a", "b"]}
+    assert "labels that are strings are not supported" in refusal("TreeEnsembleClassifier", X, **named)
+    assert "keys that are strings are not supported" in refusal(
+        "LabelEncoder", X, keys_strings=["a"], values_floats=[1.0]
+    )
+    assert "its attribute 'norm' is 'L3'" in refusal("Normalizer", X, norm="L3")
+
+
+POOL: Final[dict[str, Any]] = {
+    "pool_int64s": [2, 3, 5, 3, 5, 2, 2, 7, 1, 3, 2, 5, 5, 1],
+    "ngram_counts": [0, 2, 8],
+    "ngram_indexes": [0, 3, 1, 4, 2, 6, 5],
+    "weights": [0.5, 2.0, 1.0, 3.0, 0.25, 1.5, 4.0],
+}
+"""Two tokens, three pairs and two triples."""
+
+
+def ngrams(shape: tuple[int | str, ...], mode: str, least: int, most: int, skips: int) -> ModelProto:
+    spans: dict[str, Any] = {"min_gram_length": least, "max_gram_length": most, "max_skip_count": skips}
+    return model_of([node("TfIdfVectorizer", "x", mode=mode, **spans, **POOL)], {"x": (TensorProto.INT64, shape)})
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize(("least", "most", "skips"), [(1, 1, 3), (1, 3, 0), (2, 3, 2), (3, 3, 1)])
+def test_counts_of_ngrams(mode: str, least: int, most: int, skips: int) -> None:
+    feeds = {"x": np.array([[5, 3, 5, 2, 7, 2, 1, 3], [2, 2, 5, 5, 1, 1, 9, 2]], np.int64)}
+    check_like_runtime(ngrams((2, 8), mode, least, most, skips), feeds)
+
+
+def test_sequences_of_tokens_have_a_known_length() -> None:
+    with pytest.raises(ModelError, match="TfIdfVectorizer /y: the length of its sequences is symbolic"):
+        from_onnx(ngrams((1, "length"), "TF", 1, 1, 0))

@@ -1,0 +1,82 @@
+"""Fourier transforms of every kind of length against NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from tests.frontends.onnx.nodes import Array, floats, imported, model_of, node, single
+
+from weft.frontends.onnx.importer import from_onnx
+from weft.support.errors import ModelError
+
+LENGTHS = [1, 2, 7, 96, 360, 1009, 1031]
+"""One product; two of them; a prime of one product; a prime that is a convolution."""
+
+
+def transformed(x: Array, weights: dict[str, Array] | None = None, **attributes: Any) -> Array:
+    """Returns the transform along axis 1, as complex numbers; two inputs are the length and the axis."""
+    model = single("DFT", {"x": x}, {"n": np.array(0), "axis": np.array(1)} | (weights or {}), 20, **attributes)
+    if not weights:
+        model.graph.node[0].input[1] = ""
+    (made,) = imported(model, {"x": x})[1]
+    assert made.dtype == x.dtype
+    return np.asarray(made[..., 0] + 1j * made[..., 1] if made.shape[-1] == 2 else made[..., 0])
+
+
+def complexes(x: Array) -> Array:
+    return np.asarray(x[..., 0] + 1j * x[..., 1])
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lengths(n: int) -> None:
+    x = floats(2, n, 2)
+    wanted, off = complexes(x.astype(np.float64)), 2e-6 * n
+    np.testing.assert_allclose(transformed(x), np.fft.fft(wanted, axis=1), rtol=1e-3, atol=off)
+    np.testing.assert_allclose(transformed(x, inverse=1), np.fft.ifft(wanted, axis=1), rtol=1e-3, atol=2e-6)
+    half = transformed(x[..., :1], onesided=1)
+    np.testing.assert_allclose(half, np.fft.rfft(x[..., 0], axis=1), rtol=1e-3, atol=off)
+
+
+@pytest.mark.parametrize("n", [6, 7, 360])
+def test_real_signals_come_back(n: int) -> None:
+    x = floats(3, n, 1, seed=1)
+    spectrum = np.fft.rfft(x[..., 0], axis=1)
+    given = np.stack([spectrum.real, spectrum.imag], 2).astype(np.float32)
+    back = transformed(given, {"n": np.array(n)}, inverse=1, onesided=1)
+    np.testing.assert_allclose(back, x[..., 0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [5, 12])
+def test_cut_and_filled_signals_of_doubles(n: int) -> None:
+    x = floats(2, 9, 2, seed=2).astype(np.float64)
+    np.testing.assert_allclose(transformed(x, {"n": np.array(n)}), np.fft.fft(complexes(x), n, axis=1), atol=1e-12)
+
+
+def test_products_are_of_short_transforms() -> None:
+    x = floats(1, 4096, 1)
+    graph = imported(single("DFT", {"x": x}, None, 17), {"x": x})[0]
+    tables = [v.shape for n in graph.nodes if n.op == "matmul" for v in n.inputs[1:] if v is not None]
+    assert {tuple(int(getattr(s, "value", 0)) for s in shape) for shape in tables} == {(64, 64)}
+
+
+def test_frames_of_complex_signals() -> None:
+    x, window = floats(2, 50, 2), np.hanning(16).astype(np.float32)
+    weights = {"step": np.array(5), "w": window, "n": np.array(16)}
+    (made,) = imported(single("STFT", {"x": x}, weights, onesided=0), {"x": x})[1]
+    frames = np.stack([complexes(x)[:, k : k + 16] * window for k in range(0, 35, 5)], 1)
+    np.testing.assert_allclose(complexes(made), np.fft.fft(frames), rtol=1e-3, atol=1e-5)
+
+
+def test_lengths_have_to_be_known() -> None:
+    model = model_of([node("DFT", "x")], {"x": (TensorProto.FLOAT, [1, "samples", 1])}, opset=17)
+    with pytest.raises(ModelError, match=r"DFT /y: the length of its axis is symbolic\n  hint: give it a number"):
+        from_onnx(model)
+    wide = single("DFT", {"x": floats(1, 4, 3)}, None, 17)
+    with pytest.raises(ModelError, match="the last dimension of its input should be 1"):
+        from_onnx(wide)
+    short = single("STFT", {"x": floats(1, 4, 1)}, {"step": np.array(1), "w": floats(8)})
+    with pytest.raises(ModelError, match="frames of 8 elements, 1 apart, do not fit a signal of 4"):
+        from_onnx(short)
