@@ -23,6 +23,7 @@ from weft.cost.rules.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
 )
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
+from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
@@ -90,7 +91,8 @@ __all__ = [
     "Accumulators", "Address", "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing",
     "CodeBudget", "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction",
     "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer",
-    "Layout", "LoopNest", "MergeAxes", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel",
+    "Layout", "LoopNest", "MatrixTile",
+    "MatrixTileProblem", "MergeAxes", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel",
     "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step",
     "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
@@ -99,7 +101,8 @@ __all__ = [
     "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
     "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "grouped_plans",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "l2_cycles",
-    "l3_cycles", "load_cycles", "low_bit_panel_plans", "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
+    "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans",
+    "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
     "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
     "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans",
