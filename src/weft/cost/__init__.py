@@ -1,6 +1,7 @@
 """The cost model: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
 
-Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches, ports and latencies that is no fact
+Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches,
+    ports and latencies that is no fact
 of one machine.
 """
 
@@ -30,11 +31,13 @@ from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
-    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles, plain_cycles,
+    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
+    plain_cycles,
     unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    GroupedOperands, NarrowWeight, TakenApart, grouped_plans, low_bit_panel_plans, narrow_weight_plans,
+    FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, TakenApart, grouped_plans, low_bit_panel_plans,
+    narrow_factor_plans, narrow_weight_plans,
     taken_apart_plans,
 )
 from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
@@ -90,9 +93,11 @@ __all__ = [
     "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept",
     "Accumulators", "Address", "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing",
     "CodeBudget", "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction",
-    "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer",
+    "FloatProduct", "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder",
+    "KBlocks", "Layer",
     "Layout", "LoopNest", "MatrixTile",
-    "MatrixTileProblem", "MergeAxes", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "Panel", "Parallel",
+    "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder",
+    "Panel", "Parallel",
     "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
     "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step",
     "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
@@ -103,7 +108,8 @@ __all__ = [
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "l2_cycles",
     "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans",
     "may_unroll", "memory_cycles", "merge_plans", "multiply_cycles",
-    "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans",
+    "narrow_factor_plans", "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans",
+    "outer_order_plans",
     "output_block", "packing_cycles", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans",
     "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans",
     "recomputation_plans", "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans",

@@ -55,6 +55,10 @@ def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
     return choose_layouts(graph, context.planner, by_winograd=WINOGRAD_PASS.is_on(context.switches))
 
 
+def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
+    return pack_matrices(graph, context.planner, narrow=context.switches.narrow)
+
+
 def _fold_packed_constants(graph: Graph, context: GraphContext) -> Graph:
     return fold_constants(graph, context.evaluator, defer=True)
 
@@ -103,7 +107,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep
-    Pass("pack_matrices", with_planner(pack_matrices), 2),
+    Pass("pack_matrices", _pack_matrices, 2),
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
