@@ -18,6 +18,7 @@ from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dila
 from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.convolutions.lower_volume_convolutions import lower_volume_convolutions
+from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.graph.passes.convolutions.trim_dead_taps import trim_dead_taps
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
@@ -53,6 +54,10 @@ def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph
 
 def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
     return choose_layouts(graph, context.planner, by_winograd=WINOGRAD_PASS.is_on(context.switches))
+
+
+def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
+    return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow)
 
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
@@ -97,6 +102,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
     # all convolutions are there: one layout for each chain of them
     Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
+    # in blocks, and before they become others of float32
+    Pass("narrow_convolutions", _narrow_convolutions, 1),
     # 1x1 convolutions that are in no channel blocks
     Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
     # of convolutions in channel blocks
