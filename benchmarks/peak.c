@@ -109,6 +109,46 @@ static double vnni_zmm(size_t unused) {
 #undef SUM
 }
 
+// 2 x 2 products of tiles that stay in their registers; 0 where the compiler or the system gives none.
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int configure_tiles(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18, TILES = 8 };
+  struct {
+    unsigned char palette, start, reserved[14];
+    unsigned short bytes[16];
+    unsigned char rows[16];
+  } shape = {.palette = 1};
+  if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA)) return 0;
+  for (int i = 0; i < TILES; i++) shape.bytes[i] = 64, shape.rows[i] = 16;
+  __asm__ volatile("" ::"r"(&shape) : "memory"); // gcc takes the instruction to read eight bytes
+  _tile_loadconfig(&shape);
+  return 1;
+}
+
+#define TILE_STEPS (STEPS / 20)
+#define TILE_RATE(NAME, PRODUCT, TERMS)                                     \
+  static double NAME(size_t unused) {                                       \
+    (void)unused;                                                           \
+    if (!configure_tiles()) return 0;                                       \
+    double start = now();                                                   \
+    for (long k = 0; k < TILE_STEPS; k++) {                                 \
+      PRODUCT(0, 4, 6); PRODUCT(1, 4, 7); PRODUCT(2, 5, 6); PRODUCT(3, 5, 7); \
+      BARRIER();                                                            \
+    }                                                                       \
+    double seconds = now() - start;                                         \
+    _tile_release();                                                        \
+    return 2.0 * 4 * 16 * 16 * (TERMS) * TILE_STEPS / seconds / 1e9;        \
+  }
+TILE_RATE(bf16_amx, _tile_dpbf16ps, 32)
+TILE_RATE(int8_amx, _tile_dpbusd, 64)
+#else
+static double bf16_amx(size_t unused) { return (void)unused, 0; }
+static double int8_amx(size_t unused) { return (void)unused, 0; }
+#endif
+
 static void read_once(const char *bytes, size_t size, __m512i sums[4]) {
   __m512i s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
   for (size_t i = 0; i < size; i += 256) {
@@ -195,6 +235,8 @@ int main(void) {
       {"fp32 fma ymm GFLOP/s", fma_ymm},
       {"bf16 dpbf16 zmm GFLOP/s", bf16_zmm},
       {"int8 vnni zmm GOP/s", vnni_zmm},
+      {"bf16 amx GFLOP/s", bf16_amx},
+      {"int8 amx GOP/s", int8_amx},
   };
   const size_t kib[] = {16, 24, 256, 768, 4 << 10, 8 << 10, 16 << 10, 512 << 10};
   for (size_t i = 0; i < sizeof arithmetic / sizeof *arithmetic; i++) {

@@ -15,10 +15,11 @@ from weft.ir import Const
 from weft.loop import Buffer, Function, Program, parse_program
 from weft.lower import lower
 from weft.support.errors import LoweringError, VerifyError
-from weft.targets import Target, can_run, cpu, host
-from weft.targets.instructions import TensorIntrinsic
+from weft.targets import TILE, Target, can_run, cpu, host
+from weft.targets.instructions import TILE_OPERATIONS, TensorIntrinsic
 from weft.targets.instructions.gemm_unit import GEMM_UNIT_TARGET
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
+from weft.targets.scopes import CPU_SCOPES
 
 ARM = cpu("sse4").having(
     name="arm",
@@ -30,6 +31,11 @@ ARM = cpu("sse4").having(
 )
 
 Arrays = list[Any]
+
+SOME_ROWS = (3, 16)
+"""Heights of matrix tiles that are tested: the declarations of all are made alike."""
+
+TESTED = sorted(n for n in INTRINSICS if n not in TILE_OPERATIONS or TILE_OPERATIONS[n].rows in SOME_ROWS)
 
 
 def arguments(f: Function, seed: int, scale: float = 1.0) -> Arrays:
@@ -57,7 +63,7 @@ def interpreted(f: Function, values: Arrays) -> Arrays:
     return given
 
 
-@pytest.mark.parametrize("name", sorted(INTRINSICS))
+@pytest.mark.parametrize("name", TESTED)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_implementation_does_what_the_semantics_say(name: str, seed: int) -> None:
     i = INTRINSICS[name]
@@ -69,7 +75,9 @@ def test_the_implementation_does_what_the_semantics_say(name: str, seed: int) ->
 
 
 @pytest.mark.sampled(8)
-@pytest.mark.parametrize("name", [n for n in sorted(INTRINSICS) if INTRINSICS[n] in intrinsics_of(host())])
+@pytest.mark.parametrize(
+    "name", [n for n in TESTED if n not in TILE_OPERATIONS and INTRINSICS[n] in intrinsics_of(host())]
+)
 @pytest.mark.parametrize("level", [None, "avx2"])
 def test_machine_code_does_what_the_interpreter_does(name: str, level: str | None) -> None:
     i, target = INTRINSICS[name], cpu(level)
@@ -106,7 +114,10 @@ def test_targets_have_what_their_features_say() -> None:
 
     features = ("+avx2", "+avx512bf16", "+avx512bw", "+avx512vl", "+avx512vnni", "+avxvnni")
     everything = cpu("avx512").having(features=features)
-    assert names(everything) == {n for n in INTRINSICS if n.startswith("x86")}
+    assert names(everything) == {n for n in INTRINSICS if n.startswith("x86.dot")}
+    tiles = everything.having(features=("+amx-bf16", "+amx-int8", "+amx-tile"), scopes=(*CPU_SCOPES, TILE))
+    assert names(tiles) == set(TILE_OPERATIONS)
+    assert names(tiles.having(scopes=CPU_SCOPES)) == set()
     assert names(cpu("avx2").having(features=("+avx2",))) == {"x86.dot_u8i8_8x4", "x86.dot_bf16_8x2"}
     assert names(ARM) == {"arm.dot_i8i8_4x4"}
     assert names(GEMM_UNIT_TARGET) == {n for n in INTRINSICS if n.startswith("gemm_unit")}

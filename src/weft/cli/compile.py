@@ -115,6 +115,8 @@ def compile_command(
     if asked.as_json:
         print_json(figures)
     elif not asked.quiet:
+        if options.narrow:
+            out.print("factors of products are rounded to bf16 where that is faster; sums are float32", markup=False)
         out.print(
             f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}",
             markup=False,

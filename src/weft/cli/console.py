@@ -87,8 +87,8 @@ Precision = Annotated[
     str,
     typer.Option(
         "--precision",
-        help="model, or strict: round only as the model does.",
-        metavar="model|strict",
+        help="model; strict: round only as the model does; bf16: round factors of products to bf16 where that is faster.",
+        metavar="model|strict|bf16",
         autocompletion=lambda: list(PRECISIONS),
     ),
 ]

@@ -1,6 +1,7 @@
 """The cost model: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
 
-Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches, ports and latencies that is no fact
+Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches,
+    ports and latencies that is no fact
 of one machine.
 """
 
@@ -23,17 +24,21 @@ from weft.cost.rules.contraction import (
     Order, OrderProblem, Tile, TileProblem, order_plans, tile_cycles, tile_plans,
 )
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
+from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
-    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles, plain_cycles,
+    Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
+    plain_cycles,
     unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    GroupedOperands, NarrowWeight, TakenApart, grouped_plans, low_bit_panel_plans, narrow_weight_plans,
+    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, TakenApart, grouped_plans,
+    low_bit_panel_plans,
+    narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
     taken_apart_plans,
 )
 from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
@@ -84,28 +89,29 @@ __all__ = [
     "GAIN", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_POWER",
     "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LOOP_CYCLES", "MANY_INDICES",
     "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS", "MOST_UNROLLED_CHOICES",
-    "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS",
-    "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS",
-    "SCALED_PIECE", "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED",
-    "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept",
-    "Accumulators", "Address", "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing",
+    "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "NARROW_BLOCK", "ORDER_BEAMS", "ORDER_STEPS",
+    "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH",
+    "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHUFFLED_STRIDE", "SHUFFLES",
+    "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS",
+    "Accept", "Accumulators", "Address", "Answering", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing",
     "CodeBudget", "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction",
-    "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer",
-    "Layout", "LoopNest", "MergeAxes", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel",
-    "Parallel", "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile",
-    "RegisterTile", "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide",
-    "SolveJointly", "Step", "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases",
-    "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans",
-    "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
-    "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
-    "enough_tasks", "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
-    "grouped_plans", "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
-    "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "may_unroll", "memory_cycles", "merge_plans",
-    "multiply_cycles", "narrow_weight_plans", "nest_cycles", "nests", "one_pass_plans", "operations_of", "order_plans",
-    "outer_order_plans", "output_block", "packing_cycles", "pad_input_plans", "padding_plans", "panel_plans",
-    "parallel_plans", "parse_plan", "patch_plans", "plain_cycles", "predict_cycles", "prefetch_plans", "prefetch_step_plans",
-    "ranges_of", "rearrangement_plans", "recomputation_plans", "reduce_order_plans", "reduce_tile_plans",
-    "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans", "size_of", "step_along", "subject_of",
-    "taken_apart_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "window_tile_plans",
-    "winograd_cycles", "winograd_panel", "write_out_plans",
+    "FloatConvolution", "FloatProduct", "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem",
+    "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes",
+    "NarrowFactors", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel",
+    "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile",
+    "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step",
+    "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
+    "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans", "by_cost", "bytes_of",
+    "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans", "depthwise_cycles",
+    "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements", "enough_tasks",
+    "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles", "grouped_plans",
+    "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans", "l2_cycles",
+    "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "memory_cycles", "merge_plans",
+    "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles", "nests",
+    "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
+    "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
+    "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
+    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
+    "size_of", "step_along", "subject_of", "taken_apart_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
+    "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
 ]

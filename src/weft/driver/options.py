@@ -16,7 +16,7 @@ from weft.support.errors import InputError
 from weft.support.knobs import MEMORY, Switches, check_knobs
 from weft.support.pass_options import check_form
 
-PRECISIONS = ("model", "strict")
+PRECISIONS = ("model", "strict", "bf16")
 
 SHAPES: Final = (
     'give sizes by name, such as shapes={"batch": 4}, {"batch": weft.Dim(1, 64)} or {"image": (1, 3, 224, 224)}'
@@ -56,7 +56,7 @@ def check_options(
     if type(opt_level) is not int or opt_level not in range(4):
         raise InputError(f"opt_level is {opt_level!r}", hint="use 0, 1, 2 or 3")
     if precision not in PRECISIONS:
-        raise InputError(f"precision is {precision!r}", hint='use "model" or "strict"')
+        raise InputError(f"precision is {precision!r}", hint='use "model", "strict" or "bf16"')
     return CompileOptions(
         opt_level,
         precision,

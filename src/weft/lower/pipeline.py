@@ -35,6 +35,7 @@ from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.lower.loops.vectorize import vectorize
 from weft.lower.manager import ProgramPass, ProgramReport, run_passes
 from weft.lower.math.expand_math import expand_math
+from weft.lower.units.configure_tiles import configure_tiles
 from weft.lower.units.inject_tokens import inject_tokens
 from weft.lower.units.inject_virtual_threads import inject_virtual_threads
 from weft.support.knobs import Switches
@@ -88,6 +89,8 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("outline_tasks", alone(outline_tasks)),
     # to the top of a task, which is a function by now
     Pass("hoist_allocations", alone(hoist_allocations)),
+    # around loops that no pass moves any more, in the function of a thread
+    Pass("configure_tiles", alone(configure_tiles)),
     # the units' instructions are in their final order
     Pass("inject_tokens", inject_tokens),
     # writes loops out, which all before keep short

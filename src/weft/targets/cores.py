@@ -26,7 +26,8 @@ _SPEEDS: Final = "Zen 4 virtual machine, 2026-11-21, weft bench --peak (docs/des
 _PORTS: Final = "Agner Fog, Instruction tables and The microarchitecture of Intel, AMD and VIA CPUs, 2025"
 _ZEN4_SOURCE: Final = f"speeds: {_SPEEDS}; ports and latencies: {_PORTS}"
 _MESH_SOURCE: Final = (
-    f"Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025); ports and latencies: {_PORTS}"
+    "Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025), bf16 2026-11-24 (benchmarks/peak.c);"
+    f" ports and latencies: {_PORTS}"
 )
 _PORTS_ALONE: Final = f"ports and latencies: {_PORTS}; speeds not measured on this core, those of: {_SPEEDS}"
 
@@ -51,6 +52,7 @@ class KnownCore:
     issue_width: int = 6
     decoded_instructions: int = 4000
     decode_rate: float = 2.0
+    bf16_dot_cycles: float = 1.0
     l2_speed: float = 48.0
     l3_speed: float = 24.0
     memory_speed: float = 8.0
@@ -74,6 +76,7 @@ class KnownCore:
             decode_rate=self.decode_rate,
             half_rate_wide=wide and self.wide_fma_per_cycle < self.fma_per_cycle,
             broadcast_slowdown=self.wide_broadcast_slowdown if wide else 1.0,
+            bf16_dot_cycles=self.bf16_dot_cycles,
             read_ahead=self.read_ahead,
             read_ahead_uses=self.read_ahead_uses,
             fork_cycles=self.fork_cycles,
@@ -130,7 +133,9 @@ _AMD_BY_FLAG: Final[_Newest] = [
     ("avx", "bdver1"),
     ("", "barcelona"),
 ]
-_MESH: Final = KnownCore("", _MESH_SOURCE, l3_speed=10.0, memory_speed=4.5, read_ahead_uses=1, l3_share=64 << 20)
+_MESH: Final = KnownCore(
+    "", _MESH_SOURCE, bf16_dot_cycles=4.0, l3_speed=10.0, memory_speed=4.5, read_ahead_uses=1, l3_share=64 << 20
+)
 """Intel's servers: a third level spread over a mesh, far from each core, so that reads must be under way early."""
 
 _INTEL_SERVERS: Final = {

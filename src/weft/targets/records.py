@@ -49,6 +49,9 @@ class Core:
     `broadcast_slowdown` is how many times as long multiply-adds take of which each reads an element of its own, broadcast to a
     vector: more than one where loads are then as many as the core can do.
 
+    `bf16_dot_cycles` are the multiply-adds of vectors that a dot product of pairs of bf16 takes as long as, where the core has
+    an instruction for it.
+
     `read_ahead` is the prefetch distance in bytes for a long sequential read, 0 where the machine needs no software prefetch;
     `read_ahead_uses` is how often the data must be used for that to pay. `fork_cycles` are those that a parallel
     loop costs the core that begins it, beside its iterations, and `wake_cycles` those before another core takes part in it.
@@ -64,6 +67,7 @@ class Core:
     decode_rate: float = 2.0
     half_rate_wide: bool = False
     broadcast_slowdown: float = 1.0
+    bf16_dot_cycles: float = 1.0
     read_ahead: int = 0
     read_ahead_uses: int = 1
     fork_cycles: int = 2048

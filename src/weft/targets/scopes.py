@@ -32,6 +32,9 @@ WARP: Final = Scope("warp", Sight.WARP)
 LOCAL: Final = Scope("local", Sight.THREAD)
 REGISTER: Final = Scope("register", Sight.THREAD)
 
+TILE: Final = Scope("tile", Sight.THREAD)
+"""Matrix registers of a core, which tensor instructions alone read and write."""
+
 CPU_SCOPES: Final = (GLOBAL, LOCAL, REGISTER)
 
 SIGHTS: Final = {s.name: s.sight for s in (GLOBAL, SHARED, WARP, LOCAL, REGISTER)}

@@ -13,6 +13,7 @@ from typing import Final
 from weft.support.errors import InputError
 from weft.targets.cores import core_of
 from weft.targets.records import Isa
+from weft.targets.scopes import CPU_SCOPES, TILE
 from weft.targets.target import PORTABLE, ROUNDING, Target
 from weft.targets.this_machine import cache_sizes, cpuinfo, host_flags, usable_cores
 
@@ -59,6 +60,9 @@ _OPTIONAL: Final = {
     "avx512ifma": "avx512ifma",
     "avx512_fp16": "avx512fp16",
     "avx_vnni": "avxvnni",
+    "amx_tile": "amx-tile",
+    "amx_bf16": "amx-bf16",
+    "amx_int8": "amx-int8",
 }
 """Linux's and LLVM's names of features that go beyond the levels."""
 _NEEDS: Final = {"avxvnni": "avx2"}  # the others need avx512
@@ -85,6 +89,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         raise InputError(f"there is no CPU level {name!r}", hint=f"use one of {', '.join(LEVELS)}")
     chosen = LEVELS[name]
     known = core_of(cpuinfo() if has_level(chosen, flags) else {"flags": " ".join(flags_of(chosen))})
+    features = tuple(sorted({*chosen.features, *_extra_features(name, flags)}))
     return Target(
         name="cpu" if level is None else f"cpu -mattr={name}",
         kind="cpu",
@@ -92,7 +97,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         isa=Isa(
             triple=TRIPLE,
             cpu=chosen.cpu,
-            features=tuple(sorted({*chosen.features, *_extra_features(name, flags)})),
+            features=features,
             vector_bits=chosen.vector_bits,
             vector_registers=chosen.vector_registers,
             fma=chosen.fma,
@@ -103,6 +108,7 @@ def cpu(level: str | None = None, cores: int | None = None) -> Target:
         core=known.core(chosen.vector_bits, fma=chosen.fma),
         caches=known.caches(cache_sizes()),
         cores=cores or usable_cores(),
+        scopes=(*CPU_SCOPES, TILE) if "+amx-tile" in features else CPU_SCOPES,
     )
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from weft.cost.demand import fma_cycles
 from weft.cost.graph.arithmetic import multiply_cycles
+from weft.cost.graph.layout import packing_cycles
 from weft.cost.graph.memory import streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
-from weft.support.dtypes import f32, i32
+from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
+from weft.support.dtypes import DType, bf16, f32, i32
 from weft.targets import Target
 from weft.targets.instructions import dot_products
 
@@ -30,6 +33,18 @@ PANEL_VECTORS_OF_FEW_BITS: Final = 2
 
 TAKING_APART: Final = 4
 """Operations that make a vector of floats of weights in bytes, such as conversions and a scale: counted, not measured."""
+
+NARROW_BLOCK: Final = 32
+"""Channels of bf16 in a block: those of a row of a tile."""
+
+WINOGRAD_PART: Final = 0.4
+"""The part of its products that a convolution of 3 x 3 taps is taken to have by Winograd's method, transforms included."""
+
+BF16_GROUP: Final = 2
+"""Terms of bf16 that an instruction sums side by side."""
+
+ROUNDED: Final = 2
+"""Operations for each element that is rounded to bf16: it is converted, and stored beside its float32: counted, not measured."""
 
 STORED_AND_LOADED: Final = 2
 """Operations for each vector of weights that is taken apart beforehand: it is stored, and loaded again."""
@@ -49,6 +64,14 @@ class TakenApart(Decision):
 
     question = "the place where weights are taken apart"
     by_panels: bool
+
+
+@dataclass(frozen=True)
+class NarrowFactors(Decision):
+    """The form of a contraction of floats whose factors may be rounded to bf16: the columns of a *panel*, 0 to keep float32."""
+
+    question = "the form of a product whose factors may be bf16"
+    panel: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,3 +142,82 @@ def grouped_plans(
             form = GroupedOperands(str(shape.a), str(shape.b), shape.group, v * lanes)
             found.append(Candidate(form, each + packing))
     return list({c.decision: c for c in reversed(by_cost(found))}.values())[::-1]
+
+
+@dataclass(frozen=True)
+class FloatProduct:
+    """A product of float32: *rows*, None for many, of *depth* terms, by so many *columns*.
+
+    Where the right factor *is_packed* while compiling, it is read from memory for each call, else packed in each.
+    """
+
+    rows: int | None
+    depth: int
+    columns: int
+    is_packed: bool = True
+
+
+def narrow_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[NarrowFactors]]:
+    """Returns the forms of a product whose factors may be rounded to bf16, by cycles on one core, those of rounding included."""
+    many, size = MANY_ROWS if p.rows is None else p.rows, p.depth * p.columns
+    wide = max(multiply_cycles(many * size, f32.bits, target), _reading(p, f32, target))
+    found = [Candidate(NarrowFactors(), wide)]
+    if p.depth % BF16_GROUP:
+        return found
+    rounding = multiply_cycles(many * p.depth * ROUNDED, f32.bits, target)
+    packing = 0.0 if p.is_packed else GROUPING_CYCLES * bf16.bytes * size
+    for v in VECTOR_TIMES:
+        panel = v * target.lanes(f32.bits)
+        work = _narrow_cycles(p, many, panel, target)
+        if work is not None:
+            found.append(Candidate(NarrowFactors(panel), max(work, _reading(p, bf16, target)) + rounding + packing))
+    return by_cost(found)
+
+
+def _reading(p: FloatProduct, dtype: DType, target: Target) -> float:
+    """Returns the cycles of reading the right factor as *dtype*; those of other layers have been read since the last call."""
+    return streaming_cycles(p.depth * p.columns * dtype.bytes, target, others=target.caches.l3) if p.is_packed else 0.0
+
+
+def _narrow_cycles(p: FloatProduct, rows: int, panel: int, target: Target) -> float | None:
+    """Returns the cycles of products of bf16 in panels, by vectors or in matrix registers; None where the machine has neither."""
+    kinds, groups, panels = (bf16, bf16, f32), p.depth // BF16_GROUP, -(-p.columns // panel)
+    vectors = [s for s in dot_products(target).values() if (s.a, s.b, s.sums) == kinds]
+    tiles = MatrixTileProblem(*kinds, rows, panels, panel, groups, groups, 1, p.depth * bf16.bytes)
+    found = [c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows]
+    lanes = target.lanes(f32.bits)
+    time = VECTOR_TIMES[panel // lanes]
+    found += [fma_cycles(rows * groups * panels * panel // lanes * s.cycles * time, target) for s in vectors]
+    return min(found, default=None)
+
+
+@dataclass(frozen=True)
+class FloatConvolution:
+    """A convolution on channels in blocks: *width* places in each of so many *lines*, of *read* channels to *made* in a *window*.
+
+    It reads *image* elements. Where *by_winograd*, float32 may have fewer products.
+    """
+
+    lines: int
+    width: int
+    read: int
+    made: int
+    window: int
+    image: int
+    by_winograd: bool
+
+
+def narrow_convolution_plans(p: FloatConvolution, target: Target) -> list[Candidate[NarrowFactors]]:
+    """Returns the forms of a convolution whose factors may be rounded to bf16, by cycles; bf16 is in matrix registers."""
+    lanes, groups = target.lanes(f32.bits), p.read // BF16_GROUP
+    products = float(p.lines * p.width * p.read * p.made * p.window)
+    wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
+    found = [Candidate(NarrowFactors(), wide)]
+    tiles = MatrixTileProblem(
+        bf16, bf16, f32, p.width, -(-p.made // lanes), lanes, groups * p.window, min(groups, NARROW_BLOCK // 2), p.lines
+    )
+    work = min([c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows], default=None)
+    if work is not None:
+        moving = packing_cycles(p.image, f32.bits, target)
+        found.append(Candidate(NarrowFactors(lanes), work + moving))
+    return by_cost(found)

@@ -21,22 +21,27 @@ import numpy as np
 from weft.cost import Panel, Planner, RightOperand, panel_plans, right_operand_plans, subject_of
 from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
+from weft.graph.passes.narrowed_factors import NarrowedFactors
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
 from weft.support.dtypes import f32
 from weft.te import is_narrow
 
 
-def pack_matrices(graph: Graph, planner: Planner) -> Graph:
-    """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough."""
-    return rewrite_graph(graph, _Packing(graph, planner).rewrite)
+def pack_matrices(graph: Graph, planner: Planner, *, narrow: bool = False) -> Graph:
+    """Returns *graph* with its matrix products on packed right-hand sides, where these are constant or used often enough.
+
+    Where *narrow*, factors of float32 are rounded to bf16 if their products are faster then.
+    """
+    return rewrite_graph(graph, _Packing(graph, planner, narrow=narrow).rewrite)
 
 
 class _Packing:
     """The panels of each matrix, made once for all of its users."""
 
-    def __init__(self, graph: Graph, planner: Planner) -> None:
+    def __init__(self, graph: Graph, planner: Planner, *, narrow: bool) -> None:
         self.planner = planner
+        self.narrow = NarrowedFactors(planner) if narrow else None
         self.panels: dict[tuple[Value, bool], Value] = {}
         self.packed = {
             n.inputs[1]: _is_transposed(n) for n in graph.nodes if isinstance(_right(n), Constant) and _has_panels(n)
@@ -65,6 +70,13 @@ class _Packing:
         if node.op == "gemm" and node.attribute("trans_a"):
             a = new.add("transpose", [a], perm=(1, 0))
         alpha, beta, c = _terms(node, rest)
+        if self.narrow is not None and (made := self.narrow.product(new, node, a, b, _is_transposed(node))) is not None:
+            y = _scaled(new, made, alpha)
+            return (
+                y
+                if c is None
+                else new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
+            )
         simple = c is not None and _is_bias(node, alpha, beta, c)
         panels = self._panels(new, b, _is_transposed(node))
         columns = _known(node.output.shape[-1])

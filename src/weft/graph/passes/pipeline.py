@@ -18,6 +18,7 @@ from weft.graph.passes.convolutions.lower_dilated_convolutions import lower_dila
 from weft.graph.passes.convolutions.lower_pointwise_convolutions import lower_pointwise_convolutions
 from weft.graph.passes.convolutions.lower_transposed_convolutions import lower_transposed_convolutions
 from weft.graph.passes.convolutions.lower_volume_convolutions import lower_volume_convolutions
+from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.graph.passes.convolutions.trim_dead_taps import trim_dead_taps
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
@@ -53,6 +54,14 @@ def _lower_transposed_convolutions(graph: Graph, context: GraphContext) -> Graph
 
 def _choose_layouts(graph: Graph, context: GraphContext) -> Graph:
     return choose_layouts(graph, context.planner, by_winograd=WINOGRAD_PASS.is_on(context.switches))
+
+
+def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
+    return narrow_convolutions(graph, context.planner, narrow=context.switches.narrow)
+
+
+def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
+    return pack_matrices(graph, context.planner, narrow=context.switches.narrow)
 
 
 def _fold_packed_constants(graph: Graph, context: GraphContext) -> Graph:
@@ -93,6 +102,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("lower_transposed_convolutions", _lower_transposed_convolutions, 1),
     # all convolutions are there: one layout for each chain of them
     Pass("choose_layouts", _choose_layouts, 1, (LAYOUT,)),
+    # in blocks, and before they become others of float32
+    Pass("narrow_convolutions", _narrow_convolutions, 1),
     # 1x1 convolutions that are in no channel blocks
     Pass("lower_pointwise_convolutions", alone(lower_pointwise_convolutions), 1),
     # of convolutions in channel blocks
@@ -103,7 +114,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     # all products are there; one matrix of all rows is to be packed for
     Pass("flatten_matmul_rows", alone(flatten_matmul_rows), 1),
     # right-hand sides in panels, of the shape that they keep
-    Pass("pack_matrices", with_planner(pack_matrices), 2),
+    Pass("pack_matrices", _pack_matrices, 2),
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),

@@ -15,7 +15,7 @@ element are dropped. Boxes are computed from blocks, whose regions and predicate
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.ir import ADDRESSES, ONE, ZERO, Bounds, Const, Ends, Expr, Var, free_vars, hull, index, nodes_with, simplify
@@ -66,19 +66,29 @@ def _plan(buffer: Buffer, uses: Uses) -> Plan | None:
     shape = [ranges[d][1] for d, _ in kept] or [ONE]
     strides = None if buffer.strides is None or not kept else [buffer.strides[d] for d, _ in kept]
     made = Buffer(buffer.name, shape, buffer.dtype, buffer.scope, strides)
-    return None if _moves(buffer, made, kept) and _is_passed(buffer, mine) else Plan(made, kept)
+    passed = _passed_along(buffer, mine)
+    return None if _moves(buffer, made, [(k, d) for k, (d, _) in enumerate(kept) if d in passed]) else Plan(made, kept)
 
 
-def _is_passed(buffer: Buffer, uses: list[Use]) -> bool:
-    """Tells whether an address in *buffer* is passed to a callee, which may rely on the strides."""
-    stmts = dict.fromkeys(u.place.stmt for u in uses if isinstance(u.place.stmt, Block | Call))
-    return any(isinstance(n, Address) and n.buffer is buffer for s in stmts for n in nodes_with(ADDRESSES, s))
+def _passed_along(buffer: Buffer, uses: list[Use]) -> set[int]:
+    """Returns the dimensions along which a callee may rely on the strides of *buffer*, of which it is passed an address.
+
+    An instruction relies on those of the region that its block declares; a dimension of one element has none.
+    """
+    found: set[int] = set()
+    for u in uses:
+        s = u.place.stmt
+        if isinstance(s, Block | Call) and any(
+            isinstance(n, Address) and n.buffer is buffer for n in nodes_with(ADDRESSES, s)
+        ):
+            found |= {d for d, (a, b) in enumerate(u.box) if isinstance(s, Call) or a is not b}
+    return found
 
 
-def _moves(old: Buffer, new: Buffer, kept: tuple[tuple[int, Expr], ...]) -> bool:
-    """Tells whether the strides of the smaller buffer differ from those of the old one."""
+def _moves(old: Buffer, new: Buffer, kept: Sequence[tuple[int, int]]) -> bool:
+    """Tells whether strides of the smaller buffer differ from those of the old one, in its dimensions *kept*, by number."""
     before, after = old.row_major_strides(), new.row_major_strides()
-    return any(simplify(after[k] - before[d]) is not ZERO for k, (d, _) in enumerate(kept))
+    return any(simplify(after[k] - before[d]) is not ZERO for k, d in kept)
 
 
 def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> list[tuple[Expr, Expr]]:

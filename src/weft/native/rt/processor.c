@@ -1,6 +1,6 @@
 /* What the processor can do, asked of itself: CPUID on x86, which needs no system and can't be hidden as /proc can; on Arm the
- * system's answer, AT_HWCAP. A feature whose registers the system does not save (XCR0) is one that programs do not have. Where
- * nothing can be asked, nothing is there. */
+ * system's answer, AT_HWCAP. A feature whose registers the system does not save (XCR0), or refuses to this process, is one that
+ * programs do not have. Where nothing can be asked, nothing is there. */
 #include <stddef.h>
 
 #include "internal.h"
@@ -71,7 +71,25 @@ static void ask(weft_processor *p) {
   if (w[C1] >> 27 & 1) p->states = saved_states(); /* OSXSAVE: the system lets programs ask */
 }
 
-static int lets(const weft_processor *p, const feature *f) { return (p->states & STATES[f->needs]) == STATES[f->needs]; }
+/* Linux gives the registers of tiles to a process that asks for them, for all of its threads; elsewhere nobody has them. */
+#if defined(__x86_64__) && defined(__linux__)
+static int gives_tiles(void) {
+  enum { ARCH_PRCTL = 158, ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+  long status;
+  __asm__ volatile("syscall"
+                   : "=a"(status)
+                   : "a"((long)ARCH_PRCTL), "D"((long)ARCH_REQ_XCOMP_PERM), "S"((long)XTILEDATA)
+                   : "rcx", "r11", "memory");
+  return status == 0;
+}
+#else
+static int gives_tiles(void) { return 0; }
+#endif
+
+static int lets(const weft_processor *p, const feature *f) {
+  if ((p->states & STATES[f->needs]) != STATES[f->needs]) return 0;
+  return f->needs != TILE || gives_tiles();
+}
 
 #elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__) && !defined(WEFT_FREESTANDING)
 

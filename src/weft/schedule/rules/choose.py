@@ -27,6 +27,7 @@ from weft.schedule.rules.cpu.contractions.contraction import schedule_tiled
 from weft.schedule.rules.cpu.contractions.dot_product import dot_instruction, schedule_dot
 from weft.schedule.rules.cpu.contractions.gemv import gemv_matrix, schedule_gemv
 from weft.schedule.rules.cpu.contractions.k_blocking import depth_problem, schedule_k_blocked
+from weft.schedule.rules.cpu.contractions.matrix_registers import matrix_tile, schedule_matrix_tiles
 from weft.schedule.rules.cpu.contractions.sketch import schedule_sketch
 from weft.schedule.rules.cpu.elementwise import schedule_elementwise
 from weft.schedule.rules.cpu.inline import inline_blocks
@@ -67,7 +68,9 @@ def carry_out(program: Program, p: Planner) -> Schedule:
         block = block_of(s, ref)
         if ref in placed or one_pass or not is_reduction(block):
             continue
-        if instruction := dot_instruction(ref, block, p):
+        if (tile := matrix_tile(ref, block, p)).rows:
+            placed |= schedule_matrix_tiles(s, ref, p, tile)
+        elif instruction := dot_instruction(ref, block, p):
             placed |= schedule_dot(s, ref, p, instruction)
         elif is_tileable(s, ref):
             placed |= RULES[_rule(s, ref, p)](s, ref, p)

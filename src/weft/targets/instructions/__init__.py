@@ -1,6 +1,37 @@
 """Tensor instructions: how they are declared, and those of each machine."""
 
+from weft.targets.instructions.amx import (
+    CONFIGURE,
+    GROUPS,
+    LEFT_TILES,
+    MOST_ROWS,
+    RELEASE,
+    RIGHT_TILES,
+    ROW_BYTES,
+    SUM_TILES,
+    TILE_LANES,
+    TILE_OPERATIONS,
+    TileOperation,
+)
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
 from weft.targets.instructions.tensor_intrinsic import ORDINARY, DotProduct, TensorIntrinsic
 
-__all__ = ["INTRINSICS", "ORDINARY", "DotProduct", "TensorIntrinsic", "dot_products", "intrinsics_of"]
+__all__ = [
+    "CONFIGURE",
+    "GROUPS",
+    "INTRINSICS",
+    "LEFT_TILES",
+    "MOST_ROWS",
+    "ORDINARY",
+    "RELEASE",
+    "RIGHT_TILES",
+    "ROW_BYTES",
+    "SUM_TILES",
+    "TILE_LANES",
+    "TILE_OPERATIONS",
+    "DotProduct",
+    "TensorIntrinsic",
+    "TileOperation",
+    "dot_products",
+    "intrinsics_of",
+]

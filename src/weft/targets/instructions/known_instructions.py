@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from weft.loop import declare_effects
+from weft.loop import Effects, declare_effects
+from weft.targets.instructions.amx import AMX, CONFIGURE, RELEASE
 from weft.targets.instructions.arm import ARM
 from weft.targets.instructions.gemm_unit import GEMM_UNIT
 from weft.targets.instructions.interleaving import PORTABLE
@@ -12,10 +14,12 @@ from weft.targets.instructions.tensor_intrinsic import DotProduct, TensorIntrins
 from weft.targets.instructions.x86 import X86
 from weft.targets.target import Target
 
-INTRINSICS: Final = {i.name: i for i in (*X86, *ARM, *GEMM_UNIT, *PORTABLE)}
+INTRINSICS: Final = {i.name: i for i in (*X86, *AMX, *ARM, *GEMM_UNIT, *PORTABLE)}
 
 for _known in INTRINSICS.values():
     declare_effects(_known.name, _known.effects)
+for _name in (CONFIGURE, RELEASE):
+    declare_effects(_name, Effects)
 
 
 def intrinsics_of(target: Target) -> tuple[TensorIntrinsic, ...]:
@@ -23,8 +27,13 @@ def intrinsics_of(target: Target) -> tuple[TensorIntrinsic, ...]:
     return tuple([i for i in INTRINSICS.values() if i.is_on(target)])
 
 
+def _on_core(i: TensorIntrinsic, shape: DotProduct, target: Target) -> DotProduct:
+    """Returns the shape of a dot product with the time that it takes on the target's core, where that is a fact of it."""
+    return replace(shape, cycles=target.core.bf16_dot_cycles) if "avx512bf16" in i.features else shape
+
+
 def dot_products(target: Target) -> dict[str, DotProduct]:
     """Returns the dot products that *target* has on its widest vectors, by the names of instructions, the fastest first."""
-    shapes = {i.name: i.dot for i in intrinsics_of(target) if i.dot is not None}
+    shapes = {i.name: _on_core(i, i.dot, target) for i in intrinsics_of(target) if i.dot is not None}
     widest = {n: s for n, s in shapes.items() if s.lanes == target.lanes(s.sums.bits)}
     return dict(sorted(widest.items(), key=lambda x: x[1].cycles))

@@ -49,7 +49,7 @@ class DotProduct:
     """The shape of a dot product: *lanes* sums of *group* products each, of a row's elements *a* and the columns' *b*.
 
     It takes as long as *cycles* multiply-adds of a vector, and *temporaries* registers beside the sums and the columns. The
-    cycles depend on the core as well as on the instruction: they are estimates, which rank instructions and sizes of tiles.
+    cycles are estimates, which rank instructions and sizes of tiles; `dot_products` has those of a core in their place.
     """
 
     a: DType

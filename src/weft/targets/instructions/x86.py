@@ -77,7 +77,6 @@ X86: Final = (
     _dot(_BYTES_IN_PAIRS, ("avx2",), _bytes(8, PAIRS_CYCLES, PAIRS_TEMPORARIES)),
     _dot(_NATIVE, ("avxvnni",), _bytes(8), "_vnni"),
     _dot(_BYTES_IN_PAIRS, ("avx512bw",), _bytes(16, PAIRS_CYCLES, PAIRS_TEMPORARIES), "_pairs"),
-    # four multiply-adds on an Intel server (docs/design/0044), not one as given here; no rule lowers floats to it
     _dot(_NATIVE, ("avx512bf16", "avx512vl"), DotProduct(bf16, bf16, f32, 16, 2)),
     _dot(_HALVES_WIDENED, ("avx2",), DotProduct(bf16, bf16, f32, 8, 2, 4.0, 5)),
 )

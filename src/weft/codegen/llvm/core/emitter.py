@@ -93,6 +93,7 @@ class Emitter:
         self.mask: str | None = None  # of the vector lanes whose guarded loads may run
         self.mask_lanes = 1
         self.shuffle_levels: dict[str, int] = {}  # how many shuffles a value comes from since the last fence
+        self.tiles: dict[int, str] = {}  # the load that tile registers of factors hold, the one used last at the end
         self.globals: dict[str, str] = {}  # declarations and constants the function needs, by symbol
         self.asserts: set[tuple[int, str]] = set()
         self.frame_bytes = 0

@@ -15,6 +15,7 @@ from weft.codegen.llvm.core.emitter import Emitter, Signature
 from weft.codegen.llvm.core.ir_types import memory_type, register_type
 from weft.codegen.llvm.memory.addresses import from_memory, to_memory
 from weft.codegen.llvm.statements.exits import context_function, leave, unless
+from weft.codegen.llvm.statements.tile_calls import is_tile_call, tile_call
 from weft.ir import Const
 from weft.loop import PREFETCH, Buffer, Call, Function, Param, Task, find_note
 from weft.support.dtypes import DType, handle
@@ -44,6 +45,9 @@ def call(f: Emitter, s: Call) -> None:
     """Emits a call, and leaves with the callee's status unless it is zero."""
     if s.callee == PREFETCH:
         _prefetch(f, s)
+        return
+    if is_tile_call(s):
+        tile_call(f, s)
         return
     with f.scope():
         args = [(register_type(a.dtype), f.text(a)) for a in s.args]

@@ -40,6 +40,7 @@ from weft.loop import (
     statements,
     stores,
 )
+from weft.targets import TILE
 
 FRAME_BYTES: Final = 64 << 10
 """Bytes of buffers of constant size that may live in a function's frame; the context allocates all beyond."""
@@ -218,6 +219,9 @@ def _alloc(f: Emitter, s: Alloc) -> None:
         return
     if s.buffer.rank != 1:
         raise f.error(f"{s.buffer.name} has {s.buffer.rank} dimensions", hint="flatten buffers before this")
+    if s.buffer.scope == TILE.name:
+        emit(f, s.body)  # its places are numbers of registers
+        return
     with f.scope():
         size = f.index(s.buffer.shape[0])
     total = size.times(s.buffer.dtype.bytes)

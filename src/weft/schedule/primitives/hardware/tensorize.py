@@ -7,6 +7,8 @@ for i in range(0, 16):
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from weft.loop import Block, For, Function, Stmt, TensorInstruction, with_note
 from weft.schedule.cursors.primitive import primitive
 from weft.schedule.cursors.state import BlockRef, Change, LoopRef, refuse
@@ -26,7 +28,8 @@ def tensorize(fn: Function, target: BlockRef | LoopRef, intrinsic: str) -> tuple
     """
     wanted = INTRINSICS.get(intrinsic)
     if wanted is None:
-        refuse(f"there is no tensor instruction {intrinsic!r}", hint=f"there are: {', '.join(INTRINSICS)}")
+        near = get_close_matches(intrinsic, INTRINSICS, n=6, cutoff=0)
+        refuse(f"there is no tensor instruction {intrinsic!r}", hint=f"there are {', '.join(near)}, and others")
     name = None
     if isinstance(target, LoopRef):
         fn, outer = enclose(fn, target)

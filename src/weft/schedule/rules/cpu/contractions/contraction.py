@@ -8,6 +8,7 @@ high-performance matrix multiplication", 2008, with the tile sizes of `tiles`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from weft.cost import (
@@ -44,7 +45,8 @@ from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import fuse_panel_loops, prefetch_streams, prefetch_window_steps
 from weft.schedule.schedule import Schedule
-from weft.targets.instructions import INTRINSICS
+from weft.targets import Target
+from weft.targets.instructions import INTRINSICS, dot_products
 
 
 def schedule_tiled(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
@@ -210,7 +212,13 @@ def _tile(ref: BlockRef, block: Block, parts: Sequence[Part], roles: Roles, p: P
         cycles=1.0 if shape is None else shape.cycles,
         temporaries=1 if shape is None else shape.temporaries,
     )
-    return p.decide(ref.name, Tile, lambda m: tile_plans(problem, m))
+    return p.decide(ref.name, Tile, lambda m: tile_plans(_on_machine(problem, instruction, m), m))
+
+
+def _on_machine(problem: TileProblem, instruction: str, machine: Target) -> TileProblem:
+    """Returns *problem* with the time that the *instruction* of a dot product, if there is one, takes on *machine*."""
+    known = dot_products(machine).get(instruction)
+    return problem if known is None else replace(problem, cycles=known.cycles)
 
 
 def _stride(load: Load, axis: Var) -> int:

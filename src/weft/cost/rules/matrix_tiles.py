@@ -1,0 +1,147 @@
+"""The tiles of a product by matrix registers (AMX), by how long their products and loads take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from weft.cost.demand import fma_cycles, l2_cycles
+from weft.cost.plans.plan import Candidate, Decision
+from weft.cost.rules.dot_product import dot_plans
+from weft.support.dtypes import DType
+from weft.targets import Target
+from weft.targets.instructions import (
+    GROUPS,
+    MOST_ROWS,
+    ROW_BYTES,
+    SUM_TILES,
+    TILE_LANES,
+    TileOperation,
+    intrinsics_of,
+)
+
+PRODUCT_CYCLES: Final = 1.0
+"""Cycles for each row of a product of tiles. On an Emerald Rapids virtual machine, 2026-11-24, 2 x 2 products of bf16 in
+registers ran at 3853 x 10^9 operations a second, 16 cycles a product, of bytes at 7762 (`benchmarks/peak.c`)."""
+
+LOAD_CYCLES: Final = 8.0
+"""Cycles of a load of a tile from the first level of cache: two rows of 64 bytes in each."""
+
+STORE_CYCLES: Final = 16.0
+"""Cycles of storing a tile: a row in each."""
+
+GROUP_BYTES: Final = 4
+"""Bytes of a group of terms."""
+
+STRIDED_TIMES: Final = 4.0
+"""How many times as long the rows of a tile take to read that are far apart: hardware prefetchers follow few streams. A product
+of 1024 x 1024 x 1024 in bf16 ran at 584 x 10^9 operations a second so, and at 1022 packed (docs/design/0050)."""
+
+NEAR_LINES: Final = 8
+"""Cache lines between rows up to which they are read as fast as side by side: 256 cubed, with rows 512 bytes apart, ran at 1782
+as they lay and at 1373 packed."""
+
+BLOCK_SHARE: Final = 0.5
+"""The part of the second level of cache that a block of rows may fill."""
+
+SHORT_PRODUCT: Final = 4
+"""Rows that a product takes as long as at least."""
+
+
+@dataclass(frozen=True)
+class MatrixTile(Decision):
+    """The tiles of a product: tiles of *rows*, *row_tiles* x *columns* panels of the right factor of them at once.
+
+    Without *rows* the product is computed in vectors. Where *packed*, the left factor is copied first, with the rows of a tile
+    side by side. Blocks of *row_block* times as many rows, if not 0, are multiplied by all panels before the next.
+    """
+
+    question = "the tiles of a product in matrix registers"
+    rows: int = 0
+    row_tiles: int = 1
+    columns: int = 1
+    packed: bool = False
+    row_block: int = 0
+
+
+@dataclass(frozen=True)
+class MatrixTileProblem:
+    """A product of elements of the types *a* and *b*, summed in *sums*.
+
+    It has *rows*, which are known, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
+    of which has *inner* of them, and *others* results for each of a row and a column. Rows of the left factor are *left_stride*
+    bytes apart, 0 where they cannot be packed.
+    """
+
+    a: DType
+    b: DType
+    sums: DType
+    rows: int
+    columns: int
+    width: int
+    groups: int
+    inner: int
+    others: int
+    left_stride: int = 0
+
+    @property
+    def kinds(self) -> tuple[DType, DType, DType]:
+        """The types of the factors and of the sums."""
+        return self.a, self.b, self.sums
+
+
+def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[MatrixTile]]:
+    """Yields the tiles of the target's matrix registers that divide the product, and vectors, by cycles."""
+    group = 32 // p.a.bits
+    yield Candidate(MatrixTile(), _vector_cycles(p, group, target))
+    if p.width % TILE_LANES or p.inner % GROUPS:
+        return
+    known = {i.name for i in intrinsics_of(target)}
+    for rows in [r for r in range(2, MOST_ROWS + 1) if p.rows % r == 0]:
+        if TileOperation("multiply", rows, p.sums, p.a, p.b).name not in known:
+            continue
+        for row_tiles, columns in _arrangements(p.rows // rows, p.columns, p.width // TILE_LANES):
+            for packed in (False, True) if p.left_stride > ROW_BYTES else (False,):
+                block = _row_block(p, rows * row_tiles, target) if packed else 0
+                tile = MatrixTile(rows, row_tiles, columns, packed, block)
+                yield Candidate(tile, _cycles(p, tile, target))
+
+
+def _vector_cycles(p: MatrixTileProblem, group: int, target: Target) -> float:
+    """Returns the cycles in vectors, by the fastest dot product there is."""
+    vectors = p.others * p.rows * p.columns * -(-p.width // target.lanes(p.sums.bits)) * p.groups
+    return min([fma_cycles(vectors * c.cycles, target) for c in dot_plans(p.kinds, p.width, group, target)])
+
+
+def _arrangements(row_tiles: int, columns: int, wide: int) -> Iterator[tuple[int, int]]:
+    """Yields how many tiles of rows and how many panels, *wide* tiles each, are held at once: whole divisors of both."""
+    most = len(SUM_TILES)
+    for r in range(1, most + 1):
+        for c in range(1, most + 1):
+            if row_tiles % r == 0 and columns % c == 0 and r * c * wide <= most:
+                yield r, c
+
+
+def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
+    """Returns the blocks of *rows* of the left factor that stay in the second level of cache; 0 where all of them do."""
+    count, each = p.rows // rows, rows * p.groups * GROUP_BYTES
+    if count * each <= BLOCK_SHARE * target.caches.l2:
+        return 0
+    return max(
+        b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b * each <= BLOCK_SHARE * target.caches.l2)
+    )
+
+
+def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:
+    """Returns the cycles of all products in tiles; loads, from the second level of cache, are under way at the same time."""
+    wide = tile.columns * p.width // TILE_LANES
+    sums = tile.row_tiles * wide
+    loads = wide + tile.row_tiles * tile.rows / MOST_ROWS
+    right, left = wide * MOST_ROWS * ROW_BYTES, tile.row_tiles * tile.rows * ROW_BYTES
+    apart = 1.0 if tile.packed or p.left_stride <= NEAR_LINES * target.caches.line else STRIDED_TIMES
+    reading = max(loads * LOAD_CYCLES, l2_cycles(right + left * apart, target))
+    step = max(sums * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES, reading)
+    count = p.others * (p.rows // tile.rows // tile.row_tiles) * (p.columns // tile.columns)
+    packing = 2 * l2_cycles(p.others * p.rows * p.groups * GROUP_BYTES, target) if tile.packed else 0.0
+    return packing + count * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)

@@ -1,0 +1,91 @@
+"""Convolutions of float32 in channel blocks on factors rounded to bf16, where matrix registers make them faster.
+
+    y = conv2d_blocked(x, pack_conv_weight(w), b)
+                                   becomes
+    y = conv2d_grouped(cast(x in blocks of 32, bf16), pack_conv_weight_groups(cast(w, bf16))) + b
+
+The places of a row of the image are the rows of a tile, and 32 channels of a place are 64 bytes of it: nothing is copied but in
+other blocks, while it is rounded (docs/design/0050).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from weft.cost import NARROW_BLOCK, FloatConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ONE
+from weft.support.dtypes import bf16, f32
+
+GROUP = 2
+"""The terms of bf16 that an instruction sums side by side."""
+
+
+def narrow_convolutions(graph: Graph, planner: Planner, *, narrow: bool) -> Graph:
+    """Returns *graph*, where *narrow*, with convolutions of one group on rounded factors, where these are faster."""
+    return rewrite_graph(graph, _Narrowing(planner).rewrite) if narrow else graph
+
+
+class _Narrowing:
+    """The rounded twin of each image, made once for all of its users."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.rounded: dict[Value, Value] = {}
+
+    def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        """Returns the convolution on rounded factors; None for any other node."""
+        if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
+            return None
+        x, packed, bias = (*inputs, None)[:3]
+        weight = packed.producer.inputs[0] if packed is not None and packed.producer is not None else None
+        if x is None or not isinstance(weight, Constant) or not self._is_faster(node, x, weight):
+            return None
+        lanes = _sizes(node.output)[4]
+        name, narrow = f"{weight.name}_packed", new.add("cast", [weight], dtype=bf16, name=f"{weight.name}_bf16")
+        panels = new.add(
+            "pack_conv_weight_groups", [narrow], name=name, in_block=NARROW_BLOCK, out_block=lanes, group=GROUP
+        )
+        window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
+        made = new.add(
+            "conv2d_grouped", [self._round(new, x), panels], source=node.source, name=node.output.name, **window
+        )
+        if bias is None:
+            return [made]
+        wide = new.add("reshape", [bias], shape=(bias.shape[0], ONE, ONE, bias.shape[1]))
+        return [new.add("add", [made, wide], source=node.source)]
+
+    def _is_faster(self, node: Node, x: Value, weight: Constant) -> bool:
+        """Decides on the form of a convolution whose sizes are known and whose channels fill blocks."""
+        if x.static_shape is None or node.output.static_shape is None or weight.extents[1] % NARROW_BLOCK:
+            return False
+        places, window = _sizes(node.output), weight.extents[2:]
+        problem = FloatConvolution(
+            lines=places[0] * places[2],
+            width=places[3],
+            read=weight.extents[1],
+            made=weight.extents[0],
+            window=prod(window),
+            image=prod(_sizes(x)),
+            by_winograd=window == (3, 3) and set(node.attribute("strides")) == {1},
+        )
+        subject = subject_of(node.output.name)
+        return self.planner.decide(subject, NarrowFactors, lambda m: narrow_convolution_plans(problem, m)).panel > 0
+
+    def _round(self, new: Graph, x: Value) -> Value:
+        """Returns *x* [N, C/b, H, W, b] rounded to bf16 in blocks of `NARROW_BLOCK` channels."""
+        if x not in self.rounded:
+            n, blocks, height, width, block = _sizes(x)
+            parts = NARROW_BLOCK // block
+            apart = new.add("reshape", [x], shape=(n, blocks // parts, parts, height, width, block))
+            turned = new.add("transpose", [apart], perm=(0, 1, 3, 4, 2, 5))
+            whole = new.add("reshape", [turned], shape=(n, blocks // parts, height, width, NARROW_BLOCK))
+            self.rounded[x] = new.add("cast", [whole], dtype=bf16, name=f"{x.name}_bf16")
+        return self.rounded[x]
+
+
+def _sizes(v: Value) -> tuple[int, ...]:
+    """Returns the shape of a value whose sizes _is_faster has found to be known."""
+    return v.static_shape or ()

@@ -1,0 +1,51 @@
+"""Products of float32 on factors rounded to bf16, which are summed in float32: for `precision="bf16"`.
+
+    y = matmul(x, W)     becomes     y = matmul_grouped(cast(x, bf16), pack_matrix_groups(cast(W, bf16)))
+
+Weights are rounded while compiling; activations once for all products that read them, in the kernel that makes them where it
+makes nothing else. bf16 has the range of float32 and 8 significant bits: nothing needs a scale.
+"""
+
+from __future__ import annotations
+
+from weft.cost import FloatProduct, NarrowFactors, Planner, narrow_factor_plans, subject_of
+from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.ir import ONE, Const
+from weft.support.dtypes import bf16, f32
+
+GROUP = 2
+"""The terms of bf16 that an instruction sums side by side."""
+
+
+class NarrowedFactors:
+    """The rounded twin of each value, and the panels of each matrix, made once for all of their users."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.rounded: dict[Value, Value] = {}
+        self.panels: dict[tuple[Value, bool, int], Value] = {}
+
+    def product(self, new: Graph, node: Node, a: Value, b: Value, trans: bool) -> Value | None:
+        """Returns the product of *a* and *b* on rounded factors; None where float32 is faster, or sizes are not known."""
+        depth, columns = a.shape[-1], node.output.shape[-1]
+        if a.dtype is not f32 or not isinstance(depth, Const) or not isinstance(columns, Const):
+            return None
+        rows = node.output.shape[-2] if a.rank > 1 else ONE
+        known = int(rows.value) if isinstance(rows, Const) else None
+        problem = FloatProduct(known, int(depth.value), int(columns.value), isinstance(b, Constant))
+        subject = subject_of(node.output.name)
+        panel = self.planner.decide(subject, NarrowFactors, lambda m: narrow_factor_plans(problem, m)).panel
+        if not panel:
+            return None
+        key = b, trans, panel
+        if key not in self.panels:
+            packed, name = self.round(new, b), f"{b.name}_packed"
+            self.panels[key] = new.add("pack_matrix_groups", [packed], name=name, block=panel, group=GROUP, trans=trans)
+        operands = [self.round(new, a), self.panels[key]]
+        return new.add("matmul_grouped", operands, columns=problem.columns, source=node.source)
+
+    def round(self, new: Graph, v: Value) -> Value:
+        """Returns *v* rounded to bf16."""
+        if v not in self.rounded:
+            self.rounded[v] = new.add("cast", [v], dtype=bf16, name=f"{v.name}_bf16")
+        return self.rounded[v]

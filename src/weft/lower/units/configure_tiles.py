@@ -1,0 +1,52 @@
+"""Sets the shape of the tile registers before each nest that uses them, and gives them up after it.
+
+    C = alloc("tile", f32[1024])              C = alloc("tile", f32[1024])
+    for i in range(0, 8):            ->       call("x86.amx_configure", 16)
+        ... instructions on C                 for i in range(0, 8):
+                                                  ... instructions on C
+                                              call("x86.amx_release")
+
+A configuration takes as long as some products of tiles: it goes around the outermost statement all of whose tiles have as many
+rows, in the function that a thread runs. Tiles lose their contents with it.
+"""
+
+from __future__ import annotations
+
+from weft.ir import const
+from weft.loop import Address, Alloc, Buffer, Call, Program, Stmt, seq, statements
+from weft.lower.stmt_rewriter import StmtRewriter, Visited, map_functions
+from weft.support.dtypes import i64
+from weft.support.errors import LoweringError
+from weft.targets import TILE
+from weft.targets.instructions import CONFIGURE, RELEASE, TILE_OPERATIONS
+
+
+def configure_tiles(program: Program) -> Program:
+    """Returns *program* with the tile registers set around the nests that use them.
+
+    Raises `LoweringError` for a nest that has two buffers of tiles, which would share the registers, or tiles of several heights.
+    """
+    return map_functions(program, lambda f: _Configure().rewrite(f.body))
+
+
+class _Configure(StmtRewriter):
+    """Goes into statements until all tiles inside have as many rows."""
+
+    def visit(self, s: Stmt) -> Visited:
+        calls = [c for c in statements(s) if isinstance(c, Call) and c.callee in TILE_OPERATIONS]
+        rows = {TILE_OPERATIONS[c.callee].rows for c in calls}
+        buffers = {b for c in calls for b in _tiles(c)}
+        if not calls:
+            return s
+        if isinstance(s, Alloc) or len(buffers) > 1:
+            return super().visit(s)
+        if len(rows) > 1:
+            raise LoweringError(
+                f"tiles of {buffers.pop().name} have {sorted(rows)} rows", hint="give all of them as many"
+            )
+        return seq(Call(CONFIGURE, (const(rows.pop(), i64),)), s, Call(RELEASE, ()))
+
+
+def _tiles(c: Call) -> list[Buffer]:
+    """Returns the buffers of tiles that an instruction is given."""
+    return [a.buffer for a in c.args if isinstance(a, Address) and a.buffer.scope == TILE.name]

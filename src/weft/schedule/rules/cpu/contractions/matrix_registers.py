@@ -1,0 +1,230 @@
+"""The rule for products in matrix registers (AMX): sums stay in tiles during the whole reduction.
+
+    for panel in ...:
+        for m in blocks of rows:
+            sums = 0                                          2 x 2 tiles of 16 x 16 sums
+            for k in range(0, K / 32):
+                for i, j in 2 x 2: sums[i, j] += A[m, i, k] * B[panel, k, j]      an instruction each
+            stored = sums
+            epilogue of the block, in vectors
+
+B is packed in groups of neighbouring terms, as for dot products; a row of A has 64 bytes of them side by side, of a row of a
+matrix or of the channels of a place. So a convolution is computed as it lies: places of a row of its result are the rows of A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from weft.cost import MatrixTile, MatrixTileProblem, Planner, elements, matrix_tile_plans, size_of, step_along
+from weft.ir import Const, Var, linear_terms
+from weft.loop import Axis, AxisKind, Block, Load
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, reduce_axes, spatial_axes
+from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts
+from weft.schedule.rules.cpu.contractions.tile_roles import Part, Roles, parts_of, roles_of
+from weft.schedule.rules.cpu.epilogue import epilogue_block
+from weft.schedule.rules.cpu.parallel import parallelize
+from weft.schedule.schedule import Schedule
+from weft.targets import TILE
+from weft.targets.instructions import GROUPS, ROW_BYTES, TILE_LANES, TileOperation
+
+
+def matrix_tile(ref: BlockRef, block: Block, p: Planner) -> MatrixTile:
+    """Returns the tiles to compute *block* by, without rows where it is to be computed in vectors."""
+    problem = _problem(block)
+    return MatrixTile() if problem is None else p.decide(ref.name, MatrixTile, lambda m: matrix_tile_plans(problem, m))
+
+
+def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTile) -> set[BlockRef]:
+    """Schedules a product with its epilogue block in matrix registers; returns the blocks that are now placed."""
+    finish, loops = epilogue_block(s, ref)
+    block, around = block_of(s, ref), len(s.loops(finish)) - len(loops)
+    parts, own = split_parts(s, block, loops)
+    roles = roles_of(block, parts[:-1])
+    product = _product(block, tile)
+    places = [n for n in (roles.row, roles.column, len(parts) - 1) if n is not None]
+    if tile.packed:
+        _pack_left(s, ref, block, parts[places[0]].axis.var, tile.rows)
+    stored = s.cache_write(ref, TILE.name)
+    outer, inner = _split_in_blocks(s, own, roles, tile)
+    outer = outer or [s.add_unit_loop(finish)]  # all results are one block
+    s.reorder([*outer, *inner])
+    for moved in (stored, ref):
+        s.compute_at(moved, outer[-1])
+    s.set_scope(stored, "local")
+    for moved in (ref, stored):
+        written = block_of(s, moved).writes[0].buffer
+        s.transform_layout(moved, written.name, _tile_major(len(parts), roles.row, tile.rows))
+    depth = around + len(outer)
+    _schedule_products(s, ref, depth, places, tile, product)
+    tiles, row, lane = _tile_loops(s, stored, depth, places, tile)
+    s.reorder([*tiles, row, lane])
+    for loop in tiles:
+        s.unroll(loop)
+    s.tensorize(row, TileOperation("store", tile.rows, product.operation.sums).name)
+    for n, size in ((0, tile.rows), (-1, TILE_LANES)):  # loops over whole tiles read their elements side by side
+        if s.extent(inner[n]) != size:
+            inner[n] = s.split(inner[n], [None, size])[1]
+    s.vectorize(inner[-1])
+    parallelize(s, ref, outer, p)
+    return {ref, stored, finish}
+
+
+def _problem(block: Block) -> MatrixTileProblem | None:
+    """Returns the sizes of a product that tiles may compute; None for any other block, and where rows are not known."""
+    found, parts = contraction_of(block), [Part(a, a.extent) for a in spatial_axes(block)]
+    if found is None or found.group is None or any(len(parts_of(a, block)) > 1 for a in spatial_axes(block)):
+        return None
+    roles, inner = roles_of(block, parts[:-1]), _inner_axis(block)
+    if roles.row is None or inner is None or not all(isinstance(x.extent, Const) for x in parts):
+        return None
+    columns = 1 if roles.column is None else parts[roles.column].size
+    width = parts[-1].size
+    rows = parts[roles.row].size
+    return MatrixTileProblem(
+        a=found.left.buffer.dtype,
+        b=found.right.buffer.dtype,
+        sums=block.writes[0].buffer.dtype,
+        rows=rows,
+        columns=columns,
+        width=width,
+        groups=elements(reduce_axes(block)) // size_of(found.group.extent),
+        inner=size_of(inner.extent),
+        left_stride=_row_stride(found.left, parts[roles.row].axis.var),
+        others=prod([x.size for x in parts]) // (rows * columns * width),
+    )
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The instruction of a product, and the axes of its reduction that it covers: groups of terms, and the terms of a group."""
+
+    operation: TileOperation
+    groups: Var
+    terms: Var
+
+
+def _product(block: Block, tile: MatrixTile) -> _Product:
+    """Returns the instruction for a block that _problem has found to be a product."""
+    found, inner = contraction_of(block), _inner_axis(block)
+    assert found is not None
+    assert found.group is not None
+    assert inner is not None
+    factors = found.left.buffer.dtype, found.right.buffer.dtype
+    operation = TileOperation("multiply", tile.rows, block.writes[0].buffer.dtype, *factors)
+    return _Product(operation, inner.var, found.group.var)
+
+
+def _row_stride(left: Load, row: Var) -> int:
+    """Returns the bytes between rows of the left factor; 0 where an index computes with the row."""
+    if row not in left.indices:
+        return 0
+    return abs(step_along(left.buffer, left.indices, row)) * left.buffer.dtype.bytes
+
+
+def _inner_axis(block: Block) -> Axis | None:
+    """Returns the axis of a reduction over groups that lie side by side in a row of the left factor."""
+    found = contraction_of(block)
+    if found is None or found.group is None:
+        return None
+    group = size_of(found.group.extent)
+    variables = [a.var for a in reduce_axes(block)]
+    terms = linear_terms(found.left.indices[-1], variables)
+    steps = {} if terms is None else {v: c.value for v, c in terms[0].items() if isinstance(c, Const)}
+    inner = [a for a in reduce_axes(block) if steps.get(a.var) == group and a is not found.group]
+    is_next = bool(inner) and len(found.right.indices) > 2 and found.right.indices[-3] is inner[0].var
+    return inner[0] if is_next and isinstance(inner[0].extent, Const) else None
+
+
+def _split_in_blocks(
+    s: Schedule, own: Sequence[LoopRef], roles: Roles, tile: MatrixTile
+) -> tuple[list[LoopRef], list[LoopRef]]:
+    """Splits the loops of the results; returns those around the tiles that are held at once, and those inside.
+
+    Outside are blocks of rows that stay in cache, then panels, for each of which the rows are gone through.
+    """
+    sizes = {roles.row: tile.rows * tile.row_tiles, roles.column: tile.columns}
+    blocks: list[LoopRef] = []
+    panels: list[LoopRef] = []
+    others: list[LoopRef] = []
+    inner: list[LoopRef] = []
+    for n, loop in enumerate(own[:-1]):
+        size, rest = sizes.get(n, 1), loop
+        if size > 1 and size == s.extent(loop):
+            inner.append(loop)
+            continue
+        if size > 1:
+            rest, piece = s.split(loop, [None, size])
+            inner.append(piece)
+        if n == roles.row and tile.row_block:
+            block, rest = s.split(rest, [None, tile.row_block])
+            blocks.append(block)
+        (panels if n == roles.column else others).append(rest)
+    return [*blocks, *panels, *others], [*inner, own[-1]]
+
+
+def _pack_left(s: Schedule, ref: BlockRef, block: Block, row: Var, rows: int) -> None:
+    """Copies the left factor with the rows of each tile side by side: tiles are then one sequential stream."""
+    found = contraction_of(block)
+    assert found is not None  # _problem said so
+    left = found.left
+    across = left.indices.index(row)
+    copy = s.cache_read(ref, left.buffer.name, "global")
+    names = [f"x{n}" for n in range(left.buffer.rank)]
+    sizes = {across: rows, len(names) - 1: ROW_BYTES // left.buffer.dtype.bytes}
+    tiles = [f"{x} // {sizes[n]}" if n in sizes else x for n, x in enumerate(names)]
+    inside = [f"{names[n]} % {size}" for n, size in sizes.items()]
+    s.transform_layout(
+        copy, block_of(s, copy).writes[0].buffer.name, f"{', '.join(names)} -> {', '.join([*tiles, *inside])}"
+    )
+
+
+def _schedule_products(
+    s: Schedule, ref: BlockRef, depth: int, places: Sequence[int], tile: MatrixTile, product: _Product
+) -> None:
+    """Orders the loops of the products: the reduction in steps of a tile outside, then tiles, which are unrolled."""
+    reduced = loops_of(s, ref, list(s.loops(ref))[depth:], AxisKind.REDUCE)
+    terms = loops_of_axis(s, ref, reduced, product.terms)
+    groups = loops_of_axis(s, ref, reduced, product.groups)
+    steps, group = s.split(groups[0], [None, GROUPS])
+    others = [f for f in reduced if f not in terms and f not in groups]
+    tiles, row, lane = _tile_loops(s, ref, depth, places, tile)
+    s.reorder([*others, steps, *tiles, row, lane, group, *terms])
+    start = s.decompose_reduction(ref, others[0] if others else steps)
+    own = list(s.loops(start))[depth:]
+    for loop in (*own[: len(tiles)], *tiles):
+        s.unroll(loop)
+    s.tensorize(own[len(tiles)], TileOperation("zero", tile.rows, product.operation.sums).name)
+    s.tensorize(row, product.operation.name)
+
+
+def _tile_major(rank: int, row: int | None, rows: int) -> str:
+    """Returns the layout of sums with the elements of a tile of *rows* side by side; columns are the last axis."""
+    names = [f"x{n}" for n in range(rank)]
+    sizes = {row: rows, rank - 1: TILE_LANES}
+    tiles = [f"{x} // {sizes[n]}" if n in sizes else x for n, x in enumerate(names)]
+    return f"{', '.join(names)} -> {', '.join(tiles)}, x{row} % {rows}, x{rank - 1} % {TILE_LANES}"
+
+
+def _tile_loops(
+    s: Schedule, ref: BlockRef, depth: int, places: Sequence[int], tile: MatrixTile
+) -> tuple[list[LoopRef], LoopRef, LoopRef]:
+    """Splits the loops over the results in a block; returns those over tiles, that over a tile's rows, and that over its lanes.
+
+    *places* are the numbers of the axes of rows, of panels, if there are any, and of the columns of a panel.
+    """
+    axes, loops = spatial_axes(block_of(s, ref)), list(s.loops(ref))[depth:]
+    found = [loops_of_axis(s, ref, loops, axes[n].var) for n in places]
+    rows, columns, lanes = found[0], [f for x in found[1:-1] for f in x], found[-1]
+    tiles, row = ([], rows[0]) if tile.row_tiles == 1 else _halves(s, rows[0], tile.rows)
+    wide, lane = ([], lanes[0]) if s.extent(lanes[0]) == TILE_LANES else _halves(s, lanes[0], TILE_LANES)
+    return [*tiles, *columns, *wide], row, lane
+
+
+def _halves(s: Schedule, loop: LoopRef, size: int) -> tuple[list[LoopRef], LoopRef]:
+    """Splits a loop in steps of *size*; returns the loop over the steps, in a list, and that inside a step."""
+    outer, inner = s.split(loop, [None, size])
+    return [outer], inner

@@ -1,0 +1,82 @@
+"""Products on factors rounded to bf16: their results, what is left in float32, and when they are chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.graph.checks import ops, random_inputs
+from tests.graph.oracle import run_graph
+
+import weft
+from weft.cli.onnx_builder import GraphBuilder, gemm
+from weft.cost import Choosing, FloatProduct, narrow_factor_plans
+from weft.graph import Graph, verify_graph
+from weft.graph.passes.pack_matrices import pack_matrices
+from weft.support.dtypes import bf16, f32
+from weft.targets import Target, cpu
+from weft.targets.scopes import CPU_SCOPES
+
+BF16_EPS = 2.0**-8
+"""The most that rounding to bf16 changes a number by, as a part of it."""
+
+FAST = cpu("avx512").having(features=tuple(sorted({*cpu("avx512").isa.features, "+avx512bf16"})), bf16_dot_cycles=1.0)
+FAST = FAST.having(scopes=CPU_SCOPES)
+
+
+def values(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def product(depth: int = 64, *, bias: bool = False, rows: int = 48) -> Graph:
+    g = Graph()
+    w, b = g.constant(values(depth, 40), "w"), g.constant(values(40, seed=1), "b") if bias else None
+    g.output(g.add("gemm", [g.input("x", (rows, depth), f32), w, b]), "y")
+    return g
+
+
+def narrowed(g: Graph, machine: Target = FAST) -> Graph:
+    return pack_matrices(g, Choosing(machine), narrow=True)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_factors_are_rounded_and_sums_are_not(bias: bool) -> None:
+    made = narrowed(product(bias=bias))
+    assert sorted(ops(made)) == [*["add"] * bias, "cast", "cast", "matmul_grouped", "pack_matrix_groups"]
+    assert made.outputs[0].dtype is f32
+    assert {n.output.dtype for n in made.nodes if n.op == "cast"} == {bf16}
+
+
+def test_results_are_those_of_float32_within_the_rounding_of_factors() -> None:
+    before = product(bias=True)
+    made, given = narrowed(before), random_inputs(before)
+    verify_graph(made)
+    (wanted,), (got,) = run_graph(before, given), run_graph(made, given)
+    np.testing.assert_allclose(got, wanted, atol=4 * BF16_EPS * np.abs(wanted).max())
+    assert np.abs(got - wanted).max() > 0, "factors are rounded"
+
+
+def test_float32_stays_where_nothing_is_gained() -> None:
+    odd = narrowed(product(depth=63))
+    assert "matmul_grouped" not in ops(odd), "pairs of terms have no odd one"
+    slow = FAST.having(bf16_dot_cycles=8.0)
+    assert "matmul_grouped" not in ops(narrowed(product(), slow))
+    assert "matmul_grouped" not in ops(narrowed(product(), cpu("sse4")))
+    assert "matmul_grouped" not in ops(pack_matrices(product(), Choosing(FAST)))
+
+
+def test_a_row_is_narrowed_for_what_it_reads() -> None:
+    problem = FloatProduct(1, 4096, 4096)
+    slow = FAST.having(bf16_dot_cycles=4.0)
+    assert narrow_factor_plans(problem, slow)[0].decision.panel > 0, "half the bytes are read"
+
+
+def test_a_model_in_bf16() -> None:
+    g = GraphBuilder("mlp")
+    x = g.input("x", (32, 64))
+    for _ in range(2):
+        x = g.op("Relu", gemm(g, x, (64, 64)))
+    g.output(g.op("Softmax", x, axis=-1), "y")
+    model, given = g.model(), values(32, 64)
+    wanted = np.asarray(weft.compile(model)(given))
+    got = np.asarray(weft.compile(model, precision="bf16")(given))
+    np.testing.assert_allclose(got, wanted, atol=4 * BF16_EPS * np.abs(wanted).max())

@@ -1,0 +1,127 @@
+"""Products in matrix registers: tiles that divide the rows, remainders of columns, convolutions, and vectors elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.schedule.compiling import HERE
+from tests.schedule.running import same_results
+from tests.support.jit import load
+
+from weft.cost import Candidate, Choosing, MatrixTile, MatrixTileProblem, matrix_tile_plans
+from weft.loop import Program
+from weft.lower import lower
+from weft.ops import OPERATORS
+from weft.schedule import schedule_program
+from weft.schedule.rules import apply_plan, carry_out
+from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
+from weft.targets import TILE, Target, cpu
+from weft.targets.scopes import CPU_SCOPES
+from weft.te import compute, placeholder, to_program
+
+AMX = cpu("avx512").having(
+    features=tuple(sorted({*cpu("avx512").isa.features, "+amx-bf16", "+amx-int8", "+amx-tile"})),
+    scopes=(*CPU_SCOPES, TILE),
+)
+KINDS = [(bf16, bf16), (u8, i8), (i8, i8)]
+has_tiles = pytest.mark.skipif(not HERE.has("amx-tile"), reason="this machine has no matrix registers")
+
+
+def product(sizes: Sequence[int], kinds: tuple[DType, DType]) -> Program:
+    """A product with an epilogue that adds to each column: of rows, steps of a tile, panels of a width, and columns."""
+    rows, steps, panels, block, columns = sizes
+    group = 32 // kinds[0].bits
+    a = placeholder((rows, steps * 16 * group), kinds[0], "a")
+    b = placeholder((panels, steps * 16, block, group), kinds[1], "b")
+    (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": columns})
+    c = placeholder((columns,), y.dtype, "c")
+    return to_program([a, b, c], [compute((rows, columns), lambda i, j: y[i, j] + c[j], "z")], "product")
+
+
+def convolution(size: int, kernel: int, stride: int, kind: DType = bf16) -> Program:
+    """A convolution of 64 channels of which 32 stand side by side, padded."""
+    x, w = placeholder((1, 2, size, size, 32), kind, "x"), placeholder((2, 2, kernel, kernel, 16, 32, 2), kind, "w")
+    pads = (kernel // 2,) * 4
+    (y,) = OPERATORS["conv2d_grouped"]([x, w], {"strides": (stride, stride), "pads": pads})
+    return to_program([x, w], [compute(y.shape, lambda *i: y[i] * 2, "z")], "convolution")
+
+
+def in_tiles(program: Program, machine: Target = AMX) -> Program:
+    """Schedules *program* in tiles, even where so few products would be faster in vectors."""
+
+    def choose(found: Sequence[Candidate[Any]]) -> Candidate[Any]:
+        tiled = [c for c in found if isinstance(c.decision, MatrixTile) and c.decision.rows]
+        return min(tiled or found, key=lambda c: c.cycles)
+
+    made = schedule_program(program, machine, choose).program
+    assert "x86.amx" in str(made)
+    return made
+
+
+def arrays(program: Program) -> list[Any]:
+    """Small whole numbers, whose sums are exact in any order."""
+    rng, found = np.random.default_rng(0), []
+    for p in program.functions[0].params:
+        low = 0 if p.dtype is u8 else -8
+        found.append(rng.integers(low, 9, [int(str(s)) for s in p.shape]).astype(p.dtype.numpy))  # type: ignore[union-attr]
+    return found
+
+
+def wanted(a: Any, b: Any, c: Any) -> Any:
+    panels, groups, block, group = b.shape
+    matrix = b.transpose(1, 3, 0, 2).reshape(groups * group, panels * block)[:, : len(c)]
+    return a.astype(np.int32) @ matrix.astype(np.int32) + c
+
+
+SIZES = [(32, 2, 2, 32, 64), (7, 1, 1, 16, 16), (14, 2, 3, 32, 90), (48, 1, 2, 16, 27)]
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("sizes", SIZES[1:3])
+def test_the_schedule_computes_what_the_formula_says(sizes: tuple[int, ...], kinds: tuple[DType, DType]) -> None:
+    program = product(sizes, kinds)
+    same_results(program, in_tiles(program))
+
+
+@has_tiles
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("sizes", SIZES)
+def test_machine_code_multiplies_tiles(sizes: tuple[int, ...], kinds: tuple[DType, DType]) -> None:
+    program = product(sizes, kinds)
+    given, target = arrays(program), cpu("avx512")
+    load(lower(in_tiles(program, target), target, verify=True), target)[1](*given)
+    np.testing.assert_array_equal(given[3], wanted(*given[:3]))
+
+
+@has_tiles
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(14, 1, 1), (7, 3, 1), (14, 3, 2), (16, 1, 2)])
+def test_convolutions_are_products_of_the_places_of_a_row(size: int, kernel: int, stride: int) -> None:
+    program, target = convolution(size, kernel, stride), cpu("avx512")
+    by_tiles, by_vectors = arrays(program), arrays(program)
+    vectors = target.having(scopes=CPU_SCOPES)
+    load(lower(in_tiles(program, target), target, verify=True), target)[1](*by_tiles)
+    load(lower(schedule_program(program, vectors).program, vectors), vectors)[1](*by_vectors)
+    np.testing.assert_array_equal(by_tiles[-1], by_vectors[-1])
+
+
+def test_tiles_are_a_decision() -> None:
+    program, planner = product((32, 4, 2, 32, 64), (bf16, bf16)), Choosing(AMX)
+    s = carry_out(program, planner)
+    (asked,) = [q for q in planner.questions if isinstance(q.chosen.decision, MatrixTile)]
+    assert asked.chosen.decision == MatrixTile(16, 2, 1)
+    assert len(asked.candidates) > 5, "tiles are open to a search"
+    assert str(apply_plan(program, planner.plan).program) == str(s.program)
+
+
+@pytest.mark.parametrize(("width", "inner"), [(24, 16), (32, 8)])
+def test_what_does_not_fill_tiles_is_computed_in_vectors(width: int, inner: int) -> None:
+    problem = MatrixTileProblem(bf16, bf16, f32, rows=32, columns=2, width=width, groups=inner, inner=inner, others=1)
+    assert [c.decision.rows for c in matrix_tile_plans(problem, AMX)] == [0]
+
+
+def test_other_machines_have_vectors_alone() -> None:
+    problem = MatrixTileProblem(u8, i8, i32, rows=32, columns=2, width=32, groups=32, inner=32, others=1)
+    assert [c.decision.rows for c in matrix_tile_plans(problem, cpu("avx2"))] == [0]
