@@ -17,12 +17,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from weft.driver.host.entry_plan import plan_function, size_sources
+from weft.driver.host.entry_plan import plan_function, size_sources, with_bound_lengths
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
 from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
-from weft.graph import Array, FusedGraph, MemoryPlan, Value
-from weft.ir import ZERO
+from weft.graph import Array, FusedGraph, MemoryPlan, Value, bound_lengths
+from weft.ir import ZERO, Expr, substitute
 from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Param, Program, Stmt, View
 from weft.support.dtypes import u8
 
@@ -56,9 +56,15 @@ def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, ker
 def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Function:
     """Builds the function that runs the model over the arena."""
     graph = fused.graph
-    arena, weights = Buffer("arena", (plan.size,), u8), Buffer("constants", (constants.size,), u8)
-    ins = [Buffer(f"in{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.inputs)]
-    outs = [Buffer(f"out{n}", (elements_of(v),), v.dtype) for n, v in enumerate(graph.outputs)]
+    lengths = bound_lengths(graph)
+
+    def given_by_caller(size: Expr) -> Expr:
+        return substitute(size, lengths) if lengths else size
+
+    arena = Buffer("arena", (given_by_caller(plan.size),), u8)
+    weights = Buffer("constants", (constants.size,), u8)
+    ins = [Buffer(f"in{n}", (given_by_caller(elements_of(v)),), v.dtype) for n, v in enumerate(graph.inputs)]
+    outs = [Buffer(f"out{n}", (given_by_caller(elements_of(v)),), v.dtype) for n, v in enumerate(graph.outputs)]
     given = [b for b, v in zip(outs, graph.outputs, strict=True) if not fused.stage(*v.shape)]
     sizes = size_sources(graph)
     arenas, kept = arenas_of(plan, arena), kept_buffers(fused, plan)
@@ -74,4 +80,4 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
     params: tuple[Param, ...] = (*ins, *given, *context, *sizes)
     words = [b.name for b in (*ins, *given, *context)]
     words += [f"in{n}.{d}" for n, d in sizes.values()]
-    return Function("main", params, body, (Entry("main", tuple(words)),))
+    return Function("main", params, with_bound_lengths(graph, body), (Entry("main", tuple(words)),))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from weft.graph import FusedGraph, Graph, MemoryPlan, Requirement, Value
+from weft.graph import FusedGraph, Graph, MemoryPlan, Requirement, Value, bound_lengths, state_pairs
 from weft.ir import (
     INDEX,
     ONE,
@@ -55,19 +55,33 @@ def size_sources(graph: Graph) -> dict[Var, tuple[int, int]]:
     """
     late = {found.size for found in graph.late_sizes}
     found: dict[Var, tuple[int, int]] = {}
-    for n, v in enumerate(graph.inputs):
-        for d, s in enumerate(v.shape):
+    known = {*late, *bound_lengths(graph)}
+    for n, shape in enumerate(called_shapes(graph)):
+        for d, s in enumerate(shape):
             if isinstance(s, Var):
                 found.setdefault(s, (n, d))
     for v in (*graph.inputs, *graph.outputs):
         for s in v.shape:
             for var in free_vars(s):
-                if var not in found and var not in late:
+                if var not in found and var not in known:
                     raise ModelError(
                         f"the size {var.name} of {v.name} is not a dimension of any input",
                         hint=f'give it a number: shapes={{"{var.name}": 1}}',
                     )
     return found
+
+
+def called_shapes(graph: Graph) -> list[tuple[Expr, ...]]:
+    """Returns the shapes with which a call is given the inputs: those of states that grow are as long as they are by now."""
+    own = {p.input: p.called_shape for p in state_pairs(graph)}
+    return [own.get(n, v.shape) for n, v in enumerate(graph.inputs)]
+
+
+def with_bound_lengths(graph: Graph, body: Stmt) -> Stmt:
+    """Returns *body* in the scope of the symbols that the graph has for the lengths of states."""
+    for var, value in bound_lengths(graph).items():
+        body = Let(var, value, body)
+    return body
 
 
 def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
@@ -79,12 +93,13 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     sources = size_sources(graph)
     used = [var for var in sources if var in _sizes_of_kernels(fused)]
     steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
-    shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
+    left = {p.output: p.left_shape for p in state_pairs(graph)}
+    shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(left.get(n, v.shape))]
     told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
     steps += [Store(out, (index(d),), s, None) for out, d, s in told]
     arena = select(_are_positive(used), defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
     steps.append(Store(needed, (ZERO,), arena, None))
-    body = seq(*steps)
+    body = with_bound_lengths(graph, seq(*steps))
     for var, (n, d) in reversed(sources.items()):
         body = Let(var, Load(ins[n], (index(d),)), body)
     words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
@@ -98,8 +113,8 @@ def _checks(
     graph = fused.graph
     for n, d in sources.values():
         yield _check_size(graph.inputs[n], d, ins[n])
-    for n, v in enumerate(graph.inputs):
-        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if sources.get(_var(s)) != (n, d)]
+    for n, (v, shape) in enumerate(zip(graph.inputs, called_shapes(graph), strict=True)):
+        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(shape) if sources.get(_var(s)) != (n, d)]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
