@@ -50,7 +50,7 @@ def declare_states(graph: Graph, patterns: Mapping[str, str], capacity: Mapping[
         if made is not None:
             growing[n] = made
     _check_capacities(graph, capacity, growing)
-    bounds = {g.length: _bound(graph, g.length) for g in growing.values()}
+    bounds = {length: _bound(graph, length) for length in dict.fromkeys(g.length for g in growing.values())}
     return _Declaring(graph, found, growing, bounds).graph()
 
 
