@@ -319,6 +319,10 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([large, same(100, 700, 5), None], {"alpha": 0.001}),
         ],
         "einsum": [Sample([a, b], {"equation": "ij,jk->ki"}, magnitude=700.0)],
+        "matmul_rows": [
+            Sample([a, numbers(720, 5)], {"rows": 700}, magnitude=700.0),
+            Sample([a, numbers(9, 700)], {"rows": 6, "transposed": True}, magnitude=700.0),
+        ],
         "matmul_packed": [Sample([a, numbers(2, 700, 4), numbers(6)], {"columns": 6}, magnitude=700.0)],
     }
     rows, matrix = few(3, 16, unsigned=True), few(16, 20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,6 +35,7 @@ from weft.driver.recorded_plans import (
     with_recorded_plan,
 )
 from weft.driver.runnable import with_image
+from weft.driver.states import state_specs, with_states
 from weft.frontends import files_of, to_graph
 from weft.graph import (
     GRAPH_PASSES,
@@ -51,6 +52,7 @@ from weft.graph import (
     plan_memory,
     put_checks_last,
     size_text,
+    states_in_place,
     verify_graph,
 )
 from weft.loop import Program, definitions, verify_host
@@ -129,13 +131,14 @@ def build(
     ):
         clock.begin("read")
         source, files = read_model(model, shapes)
+        source = with_states(source, chosen)
         hashes = pool.submit(hash_files, files)
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
         fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         in_place = values_in_place(fused, chosen)
-        requests = kernel_requests(fused, chosen, in_place, choose)
+        requests = kernel_requests(fused, chosen, {*in_place, *[p.left for p in states_in_place(fused)]}, choose)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
@@ -286,7 +289,7 @@ def plan_calls(
 
 
 def kernel_requests(
-    fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
+    fused: FusedGraph, options: CompileOptions, in_place: Collection[Value], choose: Choose = cheapest
 ) -> dict[str, KernelRequest]:
     """Returns the request for each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
     shared = {g.key for g in fused.kernel_groups if any(v in in_place for v in g.outputs)}
@@ -377,6 +380,7 @@ def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Targ
         inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True), fused),
         outputs=_specs(zip(graph.output_names, graph.outputs, strict=True), fused),
         asserts=code.messages,
+        states=state_specs(fused),
         target=target.name,
         machine=target.isa.machine,
         features=() if target.isa.language else needed_flags(target),

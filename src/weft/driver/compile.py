@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -56,6 +56,8 @@ def compile(
     denormals: Denormals = "keep",
     spinning: bool = True,
     passes: Sequence[str] = (),
+    state: Mapping[str, str] | None = None,
+    capacity: Mapping[str, int] | None = None,
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
@@ -83,10 +85,14 @@ def compile(
     compiling keep them in any case. Without *spinning*, threads that have no work sleep at once: calls are slower, and leave
     the processors to others.
 
+    *state* makes inputs, with the outputs that they become, values that live across calls, each in a `State` of the model's
+    `new_state()`: `state={"past_*": "present_*"}`, where each * stands for any text. Those to which a call adds rows need a
+    *capacity*, the most that there may ever be: `capacity={"past_*": 1024}`.
+
     Raises `ModelError` for a model that can't be compiled, `InputError` for arguments that don't fit, `RecordsError` where
     the records can't be read.
     """
-    options = check_options(opt_level, precision, verify, records, without, denormals, passes)
+    options = check_options(opt_level, precision, verify, records, without, denormals, passes, state, capacity)
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
         raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")

@@ -18,6 +18,8 @@ from weft.support.pass_options import check_form
 
 PRECISIONS = ("model", "strict", "bf16")
 
+STATES: Final = 'give names of inputs with those of the outputs that they become: state={"past_*": "present_*"}'
+CAPACITY: Final = 'give states, by their inputs, the most rows that they may ever have: capacity={"past_*": 1024}'
 SHAPES: Final = (
     'give sizes by name, such as shapes={"batch": 4}, {"batch": weft.Dim(1, 64)} or {"image": (1, 3, 224, 224)}'
 )
@@ -30,12 +32,15 @@ class CompileOptions(Switches):
     `verify` checks every graph and every program between the passes, and takes no kernel from the cache.
     `denormals` are kept in calls, or flushed to zero; constants are always computed with those that there are.
     `records` is the path of a database of tuning records to follow; keys that are made of the options' text are made of the
-    plans that it has instead.
+    plans that it has instead. `states` are patterns of inputs' names, with those of the outputs that they become, and
+    `capacity` has the most rows of those that grow.
     """
 
     verify: bool = False
     denormals: Denormals = "keep"
     records: str | None = field(default=None, repr=False)
+    states: tuple[tuple[str, str], ...] = ()
+    capacity: tuple[tuple[str, int], ...] = ()
 
     @property
     def shares_memory(self) -> bool:
@@ -51,6 +56,8 @@ def check_options(
     without: Iterable[str] = (),
     denormals: object = "keep",
     passes: Iterable[str] = (),
+    state: object = None,
+    capacity: object = None,
 ) -> CompileOptions:
     """Returns the options; raises `InputError` for values that there are not."""
     if type(opt_level) is not int or opt_level not in range(4):
@@ -65,6 +72,8 @@ def check_options(
         check_bool("verify", verify),
         check_denormals(denormals),
         check_records(records),
+        check_states(state),
+        check_capacity(capacity),
     )
 
 
@@ -76,6 +85,27 @@ def check_records(records: object) -> str | None:
             f"records is {records!r}", hint='give the path of a database of tuning records, such as "tune.db"'
         )
     return path
+
+
+def check_states(states: object) -> tuple[tuple[str, str], ...]:
+    """Returns names of inputs with those of outputs; raises `InputError` for others."""
+    made: list[tuple[str, str]] = []
+    for taken, left in check_mapping("state", states, STATES).items() if states is not None else ():
+        if not isinstance(taken, str) or not isinstance(left, str):
+            raise InputError(f"state has {taken!r}: {left!r}, which are no names", hint=STATES)
+        made.append((taken, left))
+    return tuple(made)
+
+
+def check_capacity(capacity: object) -> tuple[tuple[str, int], ...]:
+    """Returns the most rows of states by name; raises `InputError` for what is none."""
+    made: list[tuple[str, int]] = []
+    for name, given in check_mapping("capacity", capacity, CAPACITY).items() if capacity is not None else ():
+        rows = _size(given)
+        if not isinstance(name, str) or not isinstance(rows, int) or rows < 1:
+            raise InputError(f"capacity has {name!r}: {given!r}", hint=CAPACITY)
+        made.append((name, rows))
+    return tuple(made)
 
 
 def check_shapes(shapes: object) -> dict[str, int | Dim | tuple[int | str | Dim, ...]] | None:

@@ -6,6 +6,7 @@ from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Node, Parameter, Value
 from weft.graph.core.printer import print_graph
 from weft.graph.core.saved_graph import graph_text
+from weft.graph.core.state_pairs import Growth, Pair, State, bound_lengths, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
 from weft.graph.fusion.fuse_operators import fuse
@@ -28,6 +29,8 @@ from weft.graph.passes.simplify_calls import simplify_calls
 from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.graph.states.declare_states import declare_states
+from weft.graph.states.written_in_place import states_in_place
 
 __all__ = [
     "GRAPH_PASSES",
@@ -44,19 +47,24 @@ __all__ = [
     "Graph",
     "GraphReport",
     "Group",
+    "Growth",
     "Guard",
     "Inputs",
     "LateSize",
     "Location",
     "MemoryPlan",
     "Node",
+    "Pair",
     "Parameter",
     "Place",
     "Requirement",
     "SavedPass",
+    "State",
     "Value",
     "attribute_text",
+    "bound_lengths",
     "computes_with_rounded",
+    "declare_states",
     "dim_text",
     "eliminate_dead_code",
     "facts_of",
@@ -78,6 +86,8 @@ __all__ = [
     "rewrite_graph",
     "simplify_calls",
     "size_text",
+    "state_pairs",
+    "states_in_place",
     "type_text",
     "verify_graph",
 ]

@@ -22,6 +22,9 @@ OTHER_MACHINE: Final[int]
 ALIGN: Final[int]
 FAILED_ASSERT: Final[int]
 NO_MEMORY: Final[int]
+BUSY: Final[int]
+SPOILT: Final[int]
+BAD_INPUT: Final[int]
 STOPPED: Final[int]
 """The status of a call that its flag stopped."""
 DTYPES: Final[dict[str, int]]
@@ -123,6 +126,17 @@ class Model:
         flush: bool = False,
         spin: bool = True,
     ) -> None: ...
+    def set_states(self, states: Sequence[tuple[int, bool]]) -> None:
+        """Makes the last inputs and outputs states: the axis along which each grows, or -1, and whether it is in place."""
+    def new_state(self, sizes: Sequence[int]) -> State:
+        """Returns a state; the sizes are those of all states, one after another, with the capacities of those that grow."""
+    def run_with(
+        self, inputs: Sequence[Buffer], state: State, outputs: Sequence[Buffer | None] | None, stop: Buffer | None
+    ) -> list[np.ndarray[Any, Any]]:
+        """Does as `run_into`, with the states of `state`, which it replaces by what the call leaves.
+
+        Raises `Failed` of status `BUSY` where another thread uses the state, `SPOILT` where a call has failed while it wrote it.
+        """
     def run(self, inputs: Sequence[Buffer]) -> list[np.ndarray[Any, Any]]:
         """Runs on C-contiguous buffers of the model's dtypes and ranks (bfloat16 as plain bytes, `view("V2")`).
 
@@ -137,6 +151,21 @@ class Model:
         Outputs may overlap inputs, or one another: what a run reads is what was there before it. Contents are undefined
         after a failure. Once the first byte of `stop` is not 0, the call ends with `Failed` of status `STOPPED`.
         """
+
+class State:
+    """What the calls of a model leave for the next ones: zeros, or no rows, at first. It keeps its model alive.
+
+    All raise `Failed` while another thread uses the state, MemoryError where there is none.
+    """
+
+    def reset(self) -> None: ...
+    def copy(self) -> State: ...
+    def shape(self, number: int) -> tuple[int, ...]:
+        """Returns the shape of a state as it is now."""
+    def read(self, number: int) -> np.ndarray[Any, Any]:
+        """Returns a copy of a state."""
+    def write(self, number: int, data: Buffer, rows: int) -> None:
+        """Replaces a state; one that grows has so many rows then."""
 
 def pack(constants: Block | Buffer | Iterable[tuple[int, Buffer]]) -> Block:
     """Returns constants as one block: itself, a copy of one buffer, or parts copied to their 64-byte aligned offsets."""

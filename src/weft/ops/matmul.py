@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from weft.ir import ONE, ZERO, Expr, cast, const
+from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, as_expr, cast, const
 from weft.ops.blocked_layouts import columns_of_panels
 from weft.ops.output_channels import Contraction, along, line_up_along
 from weft.ops.registry import operator
@@ -32,6 +32,30 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         return sum_(a[left] * b[right], [k])
 
     return compute((*batch, *rows, *columns), contraction, "matmul", dtype=a.dtype)
+
+
+@operator("matmul_rows")
+def matmul_rows(a: Tensor, b: Tensor, *, rows: ExprLike, transposed: bool = False) -> Tensor:
+    """[*B, M, rows] times the first *rows* of b [*B, capacity, K]; *transposed*, [*B, M, K] times the transpose of those.
+
+    What lies behind these rows is not read. Batch dimensions broadcast.
+    """
+    if min(a.rank, b.rank) < 2:
+        raise TypeMismatch("matmul_rows takes matrices")
+    count = as_expr(rows, INDEX)
+    depth, columns = (b.shape[-1], count) if transposed else (count, b.shape[-1])
+    if not same_size(a.shape[-1], depth):
+        raise TypeMismatch(f"matmul_rows: the inner sizes of {show_shape(a.shape)} and {show_shape((depth,))} differ")
+    k = reduce_axis(depth, "k")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+
+    def contraction(*i: Expr) -> object:
+        *lead, m, j = i
+        left = (*broadcast_index(a.shape[:-2], lead, batch), m, k)
+        right = broadcast_index(b.shape[:-2], lead, batch)
+        return sum_(a[left] * b[(*right, j, k) if transposed else (*right, k, j)], [k])
+
+    return compute((*batch, a.shape[-2], columns), contraction, "matmul_rows", dtype=a.dtype)
 
 
 @operator(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from weft.native import _rt
-from weft.runtime.package import Package, TensorSpec
+from weft.runtime.package import Package, StateSpec, TensorSpec
 from weft.support.dim import Dim, parse_dim
 from weft.support.dtypes import SCALARS
 from weft.support.errors import ArtifactError, DeviceError, InputError
@@ -36,6 +36,9 @@ _OPEN: Final = -1
 _RANGE: Final = "range/"
 """What the keys of notes begin with that tell the range of a dimension."""
 _START: Final = struct.Struct("<4sIQQ")
+_STATES: Final = "states"
+"""The note that tells the states."""
+_NEEDS_STATES: Final = "weft.state"
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
     _rt.UNREADABLE: "check the path",
@@ -74,7 +77,7 @@ def artifact_header(package: Package, image: memoryview, constants: memoryview) 
         _rt.checksum(image), _rt.checksum(constants), header, len(image), readonly, package.plan, package.main,
         constants_at, len(constants), -1 if package.arena is None else package.arena, _rt.ABI,
         len(package.inputs), len(package.outputs), sum(len(s.shape) for s in tensors), len(package.asserts),
-        len(package.features), len(_notes(package)), _FLUSH if package.denormals == "flush" else 0,
+        len(_features(package)), len(_notes(package)), _FLUSH if package.denormals == "flush" else 0,
     )  # fmt: skip
     summed = (summed + body).ljust(header - _START.size, b"\0")
     return _START.pack(MAGIC, _rt.FORMAT, constants_at + len(constants), _rt.checksum(summed)) + summed
@@ -85,8 +88,23 @@ def _page(size: int) -> int:
 
 
 def _notes(package: Package) -> Mapping[str, str]:
+    """Returns the notes of a package, with that of its states: '0' and the axis, or '.', and '=' (in place) or '2' for each."""
+    states = [
+        f"{'.' if s.axis is None else chr(ord('0') + s.axis)}{'=' if s.in_place else '2'}" for s in package.states
+    ]
+    told = {_STATES: "".join(states)} if states else {}
     ranges = {f"{_RANGE}{name}": str(sizes) for s in package.inputs for name, sizes in s.ranges.items()}
-    return {"target": package.target, "machine": package.machine, **ranges, **package.notes}
+    return {"target": package.target, "machine": package.machine, **ranges, **told, **package.notes}
+
+
+def _features(package: Package) -> tuple[str, ...]:
+    """Returns what a package needs of the processor, and of Weft: one that has no states refuses the file by that name."""
+    return (*package.features, *([_NEEDS_STATES] if package.states else []))
+
+
+def _states_of(note: str) -> tuple[StateSpec, ...]:
+    rows = zip(note[::2], note[1::2], strict=True)  # the loader has checked it
+    return tuple([StateSpec(None if axis == "." else ord(axis) - ord("0"), in_place == "=") for axis, in_place in rows])
 
 
 @dataclass
@@ -101,7 +119,7 @@ class _Texts:
         """Returns the tables of a package, then the texts."""
         tensors = (*package.inputs, *package.outputs)
         size = 12 * len(tensors) + 12 * sum(len(s.shape) for s in tensors)
-        self.begin += size + 8 * (len(package.asserts) + len(_notes(package))) + 4 * len(package.features)
+        self.begin += size + 8 * (len(package.asserts) + len(_notes(package))) + 4 * len(_features(package))
         rows = [struct.pack("<III", self.place(s.name), s.dtype.code, len(s.shape)) for s in tensors]
         for late, size_or_name in [(s.late, d) for s in tensors for d in s.shape]:
             is_open = isinstance(size_or_name, str)
@@ -109,7 +127,7 @@ class _Texts:
             open_size = _rt.LATE if late else _OPEN
             rows.append(struct.pack("<qI", open_size if is_open else size_or_name, name))
         rows += [struct.pack("<II", number, self.place(text)) for number, text in sorted(package.asserts.items())]
-        rows += [struct.pack("<I", self.place(f)) for f in package.features]
+        rows += [struct.pack("<I", self.place(f)) for f in _features(package)]
         rows += [struct.pack("<II", self.place(key), self.place(text)) for key, text in _notes(package).items()]
         return b"".join(rows) + bytes(self.blob)
 
@@ -140,6 +158,7 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
         ) from None
     notes = dict(found.notes)
     ranges = {key.removeprefix(_RANGE): parse_dim(notes.pop(key)) for key in found.notes if key.startswith(_RANGE)}
+    states = _states_of(notes.pop(_STATES, ""))
     return Package(
         image=found.image,
         plan=found.plan,
@@ -151,10 +170,11 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
         readonly=found.readonly,
         target=notes.pop("target", ""),
         machine=notes.pop("machine", ""),
-        features=tuple(found.features),
+        features=tuple([f for f in found.features if f != _NEEDS_STATES]),
         arena=None if found.arena_bytes < 0 else found.arena_bytes,
         denormals="flush" if found.flush else "keep",
         notes=notes,
+        states=states,
     )
 
 

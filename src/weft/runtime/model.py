@@ -12,6 +12,7 @@ from weft.native import _rt
 from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
 from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
 from weft.runtime.file_names import check_saved_name
+from weft.runtime.model_state import State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
@@ -28,7 +29,7 @@ class Model:
     values that break what the model assumes. A symbolic size may be 0 where all outputs are then empty.
     Ctrl-C ends a long call between two of its kernels, with `KeyboardInterrupt`.
 
-    `threads` is the most threads that a call uses.
+    `threads` is the most threads that a call uses. `states` are the values that live across calls, in a `State`: `run` takes it.
     """
 
     def __init__(self, package: Package, *, threads: int | None = None, spinning: bool = True) -> None:
@@ -38,13 +39,15 @@ class Model:
         """
         threads = check_threads(threads)
         self.package = replace(package, constants=_rt.pack(package.constants))
-        self.inputs = package.inputs
-        self.outputs = package.outputs
+        count = len(package.states)
+        self.inputs = package.inputs[: len(package.inputs) - count]
+        self.outputs = package.outputs[: len(package.outputs) - count]
+        self.states = package.inputs[len(self.inputs) :]
         self.threads = _rt.threads(threads or 0)
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
-        self._has_late_outputs = any(spec.late for spec in package.outputs)
-        self._names = tuple([spec.name for spec in package.inputs])
+        self._has_late_outputs = any(spec.late for spec in self.outputs)
+        self._names = tuple([spec.name for spec in self.inputs])
         self._native = _load(self.package, self.threads, check_bool("spinning", spinning))
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
@@ -62,7 +65,11 @@ class Model:
         return tuple(order_inputs(args, named, self.inputs))
 
     def run(
-        self, inputs: Sequence[object], out: Sequence[object] | None = None, stop: _rt.Buffer | None = None
+        self,
+        inputs: Sequence[object],
+        out: Sequence[object] | None = None,
+        stop: _rt.Buffer | None = None,
+        state: State | None = None,
     ) -> list[Array]:
         """Runs the model on all of its inputs in order, and returns all of its outputs in order.
 
@@ -71,37 +78,45 @@ class Model:
         another. It may be an input's. A late output is copied to its array, which must have the shape that the call finds.
         *stop* is a buffer of one byte: when it is no longer 0, the call ends before its next kernel. After an error, what is in
         *out* is undefined.
+        *state*, of `new_state`, has what a model with state takes from the call before, and gets what the next one takes.
 
         Raises `InputError` for arrays that do not fit, `RuntimeFailure` for values that break what the model assumes, and
         when it was stopped.
         """
         if out is not None and self._has_late_outputs:  # which are copied to where they are to be
-            return self._run_into(fit_inputs(inputs, self.inputs), inputs, out, stop)
+            return self._run_into(fit_inputs(inputs, self.inputs), inputs, out, stop, state)
         try:
-            return self._run(inputs, inputs, out, stop)  # arrays that fit as they are need no look from here
+            return self._run(inputs, inputs, out, stop, state)  # arrays that fit as they are need no look from here
         except WeftError:
             raise
         except (TypeError, ValueError, BufferError):
             if _rt.handler_raised():
                 raise
         fitting = fit_inputs(inputs, self.inputs)
-        return self._run(fitting, inputs, None, stop) if out is None else self._run_into(fitting, inputs, out, stop)
+        if out is None:
+            return self._run(fitting, inputs, None, stop, state)
+        return self._run_into(fitting, inputs, out, stop, state)
 
     def _run_into(
-        self, fitting: list[Array], given: Sequence[object], out: Sequence[object], stop: _rt.Buffer | None
+        self,
+        fitting: list[Array],
+        given: Sequence[object],
+        out: Sequence[object],
+        stop: _rt.Buffer | None,
+        state: State | None,
     ) -> list[Array]:
         """Runs the model; those outputs that can't be written where they are to be are copied there."""
         arrays = fit_outputs(out, self.outputs)
         fit = zip(arrays, self.outputs, strict=True)
         direct = [None if a is None or s.late or not a.flags.c_contiguous else bits(a) for a, s in fit]
         try:
-            made = self._run(fitting, given, direct, stop)
+            made = self._run(fitting, given, direct, stop, state)
         except WeftError:
             raise
         except (TypeError, ValueError):
             if _rt.handler_raised():
                 raise
-            made = self._run(fitting, given, None, stop)  # some array has a wrong shape: the right ones name it
+            made = self._run(fitting, given, None, stop, state)  # some array has a wrong shape: the right ones name it
         for k, (array, spec) in enumerate(zip(arrays, self.outputs, strict=True)):
             if array is None:
                 continue
@@ -117,9 +132,12 @@ class Model:
         given: Sequence[object],
         out: Sequence[object] | None,
         stop: _rt.Buffer | None,
+        state: State | None,
     ) -> list[Array]:
         """Runs the native model on *arrays*, made of what was *given*."""
         try:
+            if state is not None:
+                return self._native.run_with(arrays, state.native, out, stop)  # type: ignore[arg-type]
             if out is None and stop is None:
                 return self._native.run(arrays)  # type: ignore[arg-type] # it refuses what is no buffer
             return self._native.run_into(arrays, out, stop)  # type: ignore[arg-type]
@@ -133,6 +151,10 @@ class Model:
         status, entry, index, detail = failed.args
         if status == _rt.NO_MEMORY:
             return DeviceError("there is no memory left to run the model in", hint=LESS)
+        if status == _rt.BUSY or status == _rt.SPOILT:
+            return state_error(status)
+        if status == _rt.BAD_INPUT:
+            return self._other_state()
         if status == _rt.STOPPED:
             return RuntimeFailure("the call was stopped by its caller", hint="its outputs were not computed")
         if entry == "plan":
@@ -144,6 +166,28 @@ class Model:
         if entry == "plan":
             return InputError(message, hint=f"the model takes ({signature})")
         return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
+
+    def _other_state(self) -> InputError:
+        """Returns the error of a call without the state that it needs, or with another model's."""
+        names = ", ".join(spec.name for spec in self.states)
+        if not names:
+            return InputError("the model has no state", hint="run it without one")
+        return InputError(
+            f"the call needs a state of this model, for {names}", hint="run(inputs, state=model.new_state())"
+        )
+
+    def new_state(self, **sizes: int) -> State:
+        """Returns what the calls of one conversation take and leave; *sizes* gives the states' symbolic sizes by name.
+
+        Raises `InputError` for a model without state, and where a size is missing.
+        """
+        return new_state(self._native, self.package, sizes)
+
+    def load_state(self, path: str | os.PathLike[str], **sizes: int) -> State:
+        """Returns the state in a file that `State.save` wrote; raises `ArtifactError` for any other file."""
+        made = self.new_state(**sizes)
+        made.restore(path)
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model as one file that `weft.load` reads, here or on any machine of the same target.
@@ -169,9 +213,18 @@ def _load(package: Package, threads: int, spinning: bool) -> _rt.Model:
     flush = package.denormals == "flush"
     if package.replay is not None:
         program, callees = package.replay.program, package.replay.callees
-        return _rt.Model(program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning)
+        made = _rt.Model(program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning)
+        return _with_states(made, package)
     image = package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly)
-    return _rt.Model(image, package.plan, package.main, constants, ins, outs, threads, flush, spinning)
+    made = _rt.Model(image, package.plan, package.main, constants, ins, outs, threads, flush, spinning)
+    return _with_states(made, package)
+
+
+def _with_states(native: _rt.Model, package: Package) -> _rt.Model:
+    """Tells a native model which of its inputs and outputs are states."""
+    if package.states:
+        native.set_states([(-1 if s.axis is None else s.axis, s.in_place) for s in package.states])
+    return native
 
 
 def _codes(specs: Sequence[TensorSpec]) -> list[tuple[int, int]]:

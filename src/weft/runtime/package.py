@@ -46,6 +46,18 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class StateSpec:
+    """A state, one of the last inputs and of the last outputs of a model.
+
+    It grows along *axis*, where the input's size is its capacity; None for one whose shape stays. One that is not written
+    *in_place* has two buffers, from one of which a call reads while it writes to the other.
+    """
+
+    axis: int | None
+    in_place: bool
+
+
+@dataclass(frozen=True)
 class Replay:
     """A host program as bytes that are replayed, and where its callees are: the image of a module, and an offset in it."""
 
@@ -64,7 +76,8 @@ class Package:
     made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
     is the bytes of a call's workspace, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
     `notes` say how the model was made, by key. `source` is the code as text where a backend writes it as such; there is no
-    image then until that text is compiled. With a `replay`, the host program is in that instead of the image.
+    image then until that text is compiled. With a `replay`, the host program is in that instead of the image. The last inputs
+    and outputs are the `states`, which calls get from the runtime.
     """
 
     image: bytes | memoryview | _rt.Image
@@ -83,3 +96,4 @@ class Package:
     notes: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     replay: Replay | None = None
+    states: tuple[StateSpec, ...] = ()

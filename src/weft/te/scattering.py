@@ -39,7 +39,8 @@ from weft.te.tensor import Operation, Read, Tensor, axis_names, reads_of
 class Scatter(Operation):
     """The tensor *base* with updates of shape *extents*: *fn* gives the place, the value and the condition of each.
 
-    *reducer* combines the element that is there with the value; None replaces it.
+    *reducer* combines the element that is there with the value; None replaces it. *in_place*, the tensor is in the memory of
+    *base*, where only the elements that updates change are written.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Scatter(Operation):
         fn: Callable[..., Any],
         reducer: Reducer | None,
         axis_names: Sequence[str] | None = None,
+        in_place: bool = False,
     ) -> None:
         self.name = name
         self.base = base
@@ -58,6 +60,7 @@ class Scatter(Operation):
         self.fn = fn
         self.reducer = reducer
         self.axis_names = axis_names
+        self.in_place = in_place
 
     @cached_property
     def axes(self) -> tuple[Var, ...]:
@@ -113,16 +116,21 @@ def scatter(
     fn: Callable[..., Any],
     reducer: Reducer | None = None,
     name: str = "scatter",
+    *,
+    in_place: bool = False,
 ) -> Tensor:
     """Defines a tensor like *base* with updates of shape *extents*, applied in the order of their indices.
 
     *fn* takes the index of an update and returns the index of the element that it changes, its value, and, if not all are
-    applied, the condition under which it is. *reducer* combines the element with the value; None replaces it. Raises
-    `TypeMismatch` for a reducer of several values, and, once the formula is evaluated, where it does not fit *base*.
+    applied, the condition under which it is. *reducer* combines the element with the value; None replaces it. *in_place* says
+    that the caller gives the memory of *base* for the result: nothing is copied.
+
+    Raises `TypeMismatch` for a reducer of several values, and, once the formula is evaluated, where it does not fit *base*.
     """
     if reducer is not None and not _takes_one(reducer, base.dtype):
         raise TypeMismatch(f"{name} combines single values, but {reducer.name} takes several")
-    return Scatter(name, as_formula(base), tuple([as_expr(e, INDEX) for e in extents]), fn, reducer).outputs[0]
+    sizes = tuple([as_expr(e, INDEX) for e in extents])
+    return Scatter(name, as_formula(base), sizes, fn, reducer, in_place=in_place).outputs[0]
 
 
 def _takes_one(reducer: Reducer, dtype: DType) -> bool:
@@ -133,7 +141,9 @@ def _takes_one(reducer: Reducer, dtype: DType) -> bool:
 
 
 def scatter_nests(op: Scatter, buffers: Buffers) -> list[Stmt]:
-    """Returns the copy of the tensor, and the loops over the updates."""
+    """Returns the copy of the tensor, unless it is updated in place, and the loops over the updates."""
+    if op.in_place:
+        return [_updates(op, buffers)]
     target, source = buffers[op.outputs[0]], buffers[op.base]
     axes = [Axis(Var(f"v{d}"), s, AxisKind.SPATIAL) for d, s in enumerate(target.shape)]
     where = tuple([a.var for a in axes])

@@ -31,7 +31,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("launch")
     flags = ["gcc", *STRICT_C, *SANITIZED, f"-I{RT}", f"-I{NATIVE / 'launch'}"]
     objects = []
-    for source in (*(NATIVE / "rt").glob("*.c"), *(NATIVE / "launch").glob("*.c")):
+    for source in [p for part in ("rt", "state", "launch") for p in (NATIVE / part).glob("*.c")]:
         objects.append(folder / f"{source.stem}.o")
         tool(*flags, "-DWEFT_FREESTANDING", "-c", source, "-o", objects[-1])
     for name in ("replay_on_device", "fuzz_launch"):

@@ -17,11 +17,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from weft.driver.host.entry_plan import plan_function, size_sources
+from weft.driver.host.entry_plan import plan_function, size_sources, with_bound_lengths
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
 from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
-from weft.graph import Array, FusedGraph, MemoryPlan, Value
+from weft.graph import Array, FusedGraph, MemoryPlan, Value, bound_lengths
 from weft.ir import INDEX, ZERO, Expr, Var, substitute
 from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Let, Param, Program, Stmt, View
 from weft.support.dtypes import DType, u8
@@ -56,11 +56,13 @@ def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, ker
 def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Function:
     """Builds the function that runs the model over the arena."""
     graph = fused.graph
+    lengths = bound_lengths(graph)
     sizes = size_sources(graph)
     shown = {s: var if s.is_direct else Var(f"in{s.number}_{s.dimension}", INDEX) for var, s in sizes.items()}
     told = {var: s.size(shown[s]) for var, s in sizes.items() if not s.is_direct}
 
     def param(name: str, size: Expr, dtype: DType) -> Buffer:
+        size = substitute(size, lengths) if lengths else size
         return Buffer(name, (substitute(size, told) if told else size,), dtype)
 
     arena, weights = param("arena", plan.size, u8), Buffer("constants", (constants.size,), u8)
@@ -77,6 +79,7 @@ def _main(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Ma
 
     body = HostBody(memory, kernels, ask, control_flow).statements()
     context = [arena, weights, *([OUTSIDE] if any(f.on_demand for f in fused.all_graphs) else [])]
+    body = with_bound_lengths(graph, body)
     for var, size in told.items():
         body = Let(var, size, body)
     params: tuple[Param, ...] = (*ins, *given, *context, *shown.values())

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.graph import Dimension, FusedGraph, Graph, MemoryPlan, Requirement, Value
+from weft.graph import Dimension, FusedGraph, Graph, MemoryPlan, Requirement, Value, bound_lengths, state_pairs
 from weft.ir import (
     INDEX,
     ONE,
@@ -79,8 +79,8 @@ def size_sources(graph: Graph) -> dict[Var, SizeSource]:
 
     Late sizes have none. Raises `ModelError` for a size that no input shows.
     """
-    late = {found.size for found in graph.late_sizes}
-    shown = [(s, n, d) for n, v in enumerate(graph.inputs) for d, s in enumerate(v.shape)]
+    known = {*[found.size for found in graph.late_sizes], *bound_lengths(graph)}
+    shown = [(s, n, d) for n, shape in enumerate(called_shapes(graph)) for d, s in enumerate(shape)]
     found: dict[Var, SizeSource] = {}
     for s, n, d in shown:
         if isinstance(s, Var):
@@ -92,7 +92,7 @@ def size_sources(graph: Graph) -> dict[Var, SizeSource]:
     for v in (*graph.inputs, *graph.outputs):
         for s in v.shape:
             for var in free_vars(s):
-                if var not in found and var not in late:
+                if var not in found and var not in known:
                     raise ModelError(
                         f"the size {var.name} of {v.name} is not a dimension of any input",
                         hint=f'give it a number: shapes={{"{var.name}": 1}}',
@@ -111,6 +111,19 @@ def _linear(size: Expr) -> tuple[Expr, int, int]:
     return size, factor, offset
 
 
+def called_shapes(graph: Graph) -> list[tuple[Expr, ...]]:
+    """Returns the shapes with which a call is given the inputs: those of states that grow are as long as they are by now."""
+    own = {p.input: p.called_shape for p in state_pairs(graph)}
+    return [own.get(n, v.shape) for n, v in enumerate(graph.inputs)]
+
+
+def with_bound_lengths(graph: Graph, body: Stmt) -> Stmt:
+    """Returns *body* in the scope of the symbols that the graph has for the lengths of states."""
+    for var, value in bound_lengths(graph).items():
+        body = Let(var, value, body)
+    return body
+
+
 def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     """Builds the function that checks a call's sizes, and tells those of its outputs and of the arena that it needs."""
     graph = fused.graph
@@ -121,12 +134,13 @@ def plan_function(fused: FusedGraph, plan: MemoryPlan) -> Function:
     kernels = _sizes_of_kernels(fused)
     used = [var for var in sources if var in kernels and var.limits is None]
     steps: list[Stmt] = [*_checks(fused, sources, ins, used)]
-    shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(v.shape)]
+    left = {p.output: p.left_shape for p in state_pairs(graph)}
+    shapes = [(outs[n], d, s) for n, v in enumerate(graph.outputs) for d, s in enumerate(left.get(n, v.shape))]
     told = [(out, d, index(LATE) if fused.stage(s) else defined(s)) for out, d, s in shapes]
     steps += [Store(out, (index(d),), s, None) for out, d, s in told]
     arena = select(_are_positive(used), defined(plan.size), index(NOTHING_TO_RUN)) if used else plan.size
     steps.append(Store(needed, (ZERO,), arena, None))
-    body = seq(*steps)
+    body = with_bound_lengths(graph, seq(*steps))
     for var, source in reversed(sources.items()):
         body = Let(var, source.size(Load(ins[source.number], (index(source.dimension),))), body)
     words = [f"in{n}.shape" for n in range(len(ins))] + [f"out{n}.shape" for n in range(len(outs))]
@@ -138,17 +152,17 @@ def _checks(
 ) -> Iterator[Assert]:
     """Yields the checks of a call: its inputs' sizes, what the graph requires of them, and outputs where one *used* is zero."""
     graph = fused.graph
-    ranges = {d.unit: d for d in graph.dimensions.values()}
+    ranges, called = {d.unit: d for d in graph.dimensions.values()}, called_shapes(graph)
     for var, source in sources.items():
         v, shape = graph.inputs[source.number], ins[source.number]
         dimension = ranges.get(var)
-        if dimension is not None and v.shape[source.dimension] is dimension.size:
+        if dimension is not None and called[source.number][source.dimension] is dimension.size:
             yield _check_range(v, source.dimension, dimension, shape)
         else:
             yield _check_size(var, v, source, shape)
     direct = {(s.number, s.dimension) for s in sources.values() if s.is_direct}
-    for n, v in enumerate(graph.inputs):
-        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(v.shape) if (n, d) not in direct]
+    for n, (v, sizes) in enumerate(zip(graph.inputs, called, strict=True)):
+        yield from [_check(v, d, s, ins[n]) for d, s in enumerate(sizes) if (n, d) not in direct]
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
     for size, (v, d) in _computed_sizes(fused).items():
         where = v.producer.source if v.producer is not None and v.producer.source else v.name

@@ -23,7 +23,7 @@ from weft.support.errors import ModelError, UnknownValues
 
 Shape: TypeAlias = Sequence[Size]
 Given: TypeAlias = int | Dim | Shape | Sequence[Shape] | None
-"""What a caller says of an input or a dimension: a size, a range, a shape, those of a sequence's tensors, or that it is absent."""
+"""What a caller says of an input or a dimension: a size, a range, a shape, shapes of a sequence's tensors, or its absence."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ import numpy as np
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
+from weft.graph.core.state_pairs import State
 from weft.graph.core.type_text import value_text
 from weft.ir import INDEX, Const, Expr, ExprLike, Var, as_expr
 from weft.ops import OPERATORS, Operator, TensorType, check_attributes, check_bytes
@@ -217,8 +218,9 @@ class Graph:
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
     values are known, so the values of guards are roots, live like outputs. So are those of `late_sizes`: sizes that are known
     only when some node has run, which nodes behind it may use as any other size. `metadata` are the model file's own
-    descriptions, kept on the graph that a frontend makes. `is_extended` is true if operators or translations registered from
-    outside took part: another process may then import the same model differently. `fold_budget` is the memory left for folding.
+    descriptions, kept on the graph that a frontend makes. `states` are those of the last inputs and outputs.
+    `is_extended` is true if operators or translations registered from outside took part: another process may then import the same
+    model differently. `fold_budget` is the memory left for folding.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -232,6 +234,7 @@ class Graph:
         self.requirements: list[Requirement] = []
         self.guards: list[Guard] = []
         self.late_sizes: list[LateSize] = []
+        self.states: list[State] = []
         self.metadata = ModelMetadata(graph_name=name)
         self.is_extended = False
         self.fold_budget = FoldBudget()
@@ -321,10 +324,11 @@ class Graph:
         return node
 
     def empty_copy(self) -> Graph:
-        """Returns a graph of the same name, sizes, requirements and inputs, with no nodes, guards, late sizes and outputs yet."""
+        """Returns a graph of the same name, sizes, requirements, states and inputs, and nothing else yet."""
         made = Graph(self.name)
         made.dims, made.dimensions, made.inputs = self.dims, self.dimensions, list(self.inputs)
         made.requirements, made.fold_budget, made._names = self.requirements, self.fold_budget, dict(self._names)
+        made.states = self.states
         return made
 
     def region(self, name: str) -> Graph:

@@ -13,6 +13,7 @@ import numpy as np
 from weft.graph.core.conditions import Guard, LateSize
 from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Constant, Graph, Node, Parameter, Value
+from weft.graph.core.state_pairs import Pair, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.support.text import printable_line
 
@@ -30,6 +31,7 @@ def print_graph(graph: Graph) -> str:
     lines += [f"  {_node_text(n, names)}" for n in graph.nodes]
     lines += [f"  {_guard_text(g, names)}" for g in graph.guards]
     lines += [f"  {_late_text(late, names)}" for late in graph.late_sizes]
+    lines += [f"  {_state_text(pair, names)}" for pair in state_pairs(graph)]
     returned = [f"{n}={names[v]}" for n, v in zip(graph.output_names, graph.outputs, strict=True)]
     lines.append(printable_line(f"  return {', '.join(returned)}"))
     lines += [line for n in graph.nodes for _, a in n.attributes if isinstance(a, Graph) for line in _region_lines(a)]
@@ -70,6 +72,14 @@ def _guard_text(g: Guard, names: dict[Value, str]) -> str:
 def _late_text(late: LateSize, names: dict[Value, str]) -> str:
     made = printable_line(f"late size {late.size.name} = {names[late.value]}[{late.element}]")
     return f"{made}  # {late.source}" if late.source else made
+
+
+def _state_text(pair: Pair, names: dict[Value, str]) -> str:
+    made, growth = f"state {names[pair.taken]} becomes {names[pair.left]}", pair.state.growth
+    if growth is not None:
+        sizes = f"from {dim_text(growth.bound - 1)} to {dim_text(growth.grown)}"
+        made += f", grows along {growth.axis} {sizes} of {dim_text(pair.taken.shape[growth.axis])}"
+    return printable_line(made)
 
 
 def _constant_text(c: Constant) -> str:

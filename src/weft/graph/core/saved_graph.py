@@ -17,6 +17,7 @@ from weft.cost import SAVED_CONSTANTS
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension
 from weft.graph.core.graph import Attribute, Constant, Graph, Node, Parameter, Value
+from weft.graph.core.state_pairs import Growth, State
 from weft.graph.regions.region_operators import REGION_OPERATORS
 from weft.ir import Expr, Var, free_vars, parse_expr, print_expr, substitute
 from weft.ops import OPERATORS, TensorType
@@ -89,6 +90,7 @@ class _Writer:
                 [self.expr(r.condition), r.message, [self.expr(e) for e in r.values]] for r in graph.requirements
             ],
             "outputs": [[name, numbers[v]] for name, v in zip(graph.output_names, graph.outputs, strict=True)],
+            "states": [self.state(s) for s in graph.states],
             "extended": graph.is_extended,
         }
 
@@ -96,6 +98,10 @@ class _Writer:
         """Returns the ranges of dimensions; nothing for a graph without, so that its text is of any version of Weft."""
         found = {d.name: [self.expr(d.unit), str(d.sizes)] for d in graph.dimensions.values()}
         return {"dimensions": found} if found else {}
+
+    def state(self, s: State) -> list[Any]:
+        g = s.growth
+        return [s.name] if g is None else [s.name, g.axis, self.expr(g.length), self.expr(g.bound), self.expr(g.grown)]
 
     def constant(self, c: Constant) -> list[Any]:
         key = None
@@ -171,10 +177,19 @@ class _Reader:
             Requirement(self.expr(condition), message, tuple([self.expr(e) for e in given]))
             for condition, message, given in read["requirements"]
         ]
+        made.states = [self.state(*s) for s in read["states"]]
         for name, number in read["outputs"]:
             made.output(values[number], name)
         made.is_extended = read["extended"]
         return made
+
+    def state(self, name: str, axis: int | None = None, *sizes: str) -> State:
+        if axis is None:
+            return State(name)
+        length, bound, grown = map(self.expr, sizes)
+        assert isinstance(length, Var)
+        assert isinstance(bound, Var)
+        return State(name, Growth(axis, length, bound, grown))
 
     def constant(self, name: str, dtype: str, extents: Sequence[int], key: str | None, trained: bool) -> Constant:
         elements = parse_dtype(dtype).numpy

@@ -34,6 +34,7 @@ from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.quantized.place_weight_dequantization import place_weight_dequantization
+from weft.graph.passes.read_states_in_place import read_states_in_place
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
@@ -90,6 +91,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("simplify_calls", _simplify_calls, 1),
     # once equal calls look alike
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
+    # slices and transpositions of states are as simple as they get
+    Pass("read_states_in_place", alone(read_states_in_place), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model
     Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),
     # weights of halves become float32 while they have the layout of the model, and are packed as such

@@ -41,9 +41,9 @@ struct Artifact {
 };
 
 // Rows of (name, dtype code, sizes, whether some are late), a size that is known in a call only by its name.
-static nb::list specs(const Artifact &a, const weft_spec *(*spec_of)(const weft_model *, int32_t)) {
+static nb::list specs(const weft_spec *first, int32_t count) {
     nb::list rows;
-    for (int32_t i = 0; const weft_spec *spec = spec_of(a.model, i); i++) {
+    for (const weft_spec *spec = first; spec < first + count; spec++) {
         nb::list sizes;
         bool late = false;
         for (const weft_dim *dim = spec->dims; dim < spec->dims + spec->ndim; dim++)
@@ -105,8 +105,8 @@ void bind_artifact(nb::module_ &m) {
         .def_prop_ro("readonly", [](const Artifact &a) { return a.model->readonly; })
         .def_prop_ro("arena_bytes", [](const Artifact &a) { return a.model->arena_bytes; })
         .def_prop_ro("flush", [](const Artifact &a) { return a.model->flush != 0; })
-        .def_prop_ro("inputs", [](const Artifact &a) { return specs(a, weft_input); })
-        .def_prop_ro("outputs", [](const Artifact &a) { return specs(a, weft_output); })
+        .def_prop_ro("inputs", [](const Artifact &a) { return specs(a.model->specs, a.model->inputs); })
+        .def_prop_ro("outputs", [](const Artifact &a) { return specs(a.model->specs + a.model->inputs, a.model->outputs); })
         .def_prop_ro("checks", &checks)
         .def_prop_ro("features", &features)
         .def_prop_ro("notes", &notes);

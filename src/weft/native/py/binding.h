@@ -99,6 +99,27 @@ class Running {
     Running *outer_;         // a signal's handler may call a model while another call waits for it
 };
 
+// The states of one conversation with a model, which it keeps alive.
+class State {
+  public:
+    State(nb::object model, weft_state *state) : state(state), model_(std::move(model)) {}
+    State(const State &) = delete;
+    ~State() { weft_state_free(state); }
+
+    void reset();
+    State *copy();
+    nb::tuple shape(int32_t number) const;
+    nb::object read(int32_t number);
+    void write(int32_t number, nb::handle data, int64_t rows);
+
+    weft_state *const state;
+
+  private:
+    weft_tensor tensor(int32_t number) const;
+
+    nb::object model_;
+};
+
 // An Image as it is; bytes as an Image of their own.
 nb::object mapped(nb::object image);
 
@@ -116,3 +137,4 @@ void bind_memory(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_model(nb::module_ &m);
 void bind_running(nb::module_ &m);
+void bind_state(nb::module_ &m);

@@ -30,6 +30,9 @@ struct Borrowed {
     ~Borrowed() { weft_release(ctx); }
 };
 
+// The axis along which a state grows, or -1, and whether a call writes to what it reads.
+using StateSpec = std::pair<int32_t, bool>;
+
 class Model {
   public:
     Model(nb::object image, int64_t plan, int64_t main, nb::object constants, std::vector<Spec> inputs,
@@ -64,14 +67,41 @@ class Model {
         weft_launch_close(&launch_);
     }
 
+    // Makes the last inputs and outputs the model's states.
+    void set_states(const std::vector<StateSpec> &states) {
+        if (states.size() > std::min(inputs_.size(), outputs_.size())) throw nb::value_error("there are more states than tensors");
+        for (size_t k = 0; k < states.size(); k++) {
+            const Spec &spec = inputs_[inputs_.size() - states.size() + k];
+            rows_.push_back({spec.second, spec.first, states[k].first, states[k].second ? 1 : 0});
+            if (states[k].first >= spec.second) throw nb::value_error("a state grows along an axis that it has not");
+        }
+        for (size_t k = 0; k < states.size(); k++) {
+            output_dims_ -= static_cast<size_t>(outputs_.back().second);
+            inputs_.pop_back(), outputs_.pop_back(), dtypes_.pop_back();
+        }
+        model_->states = static_cast<int32_t>(rows_.size());
+    }
+
+    weft_state *new_state(const std::vector<int64_t> &sizes) const {
+        size_t dims = 0;
+        for (const weft_state_row &row : rows_) dims += static_cast<size_t>(row.ndim);
+        if (dims != sizes.size()) throw nb::value_error("the sizes are not those of the states");
+        weft_state *made = weft_state_make(model_, static_cast<int32_t>(inputs_.size()), static_cast<int32_t>(outputs_.size()),
+                                           rows_.data(), static_cast<int32_t>(rows_.size()), sizes.data());
+        if (made == nullptr) throw std::bad_alloc();
+        return made;
+    }
+
     nb::list run(nb::sequence inputs) { return call(inputs, nb::none(), nullptr); }
+
+    // Does as run_into, with a state.
+    nb::list run_with(nb::sequence inputs, State &state, nb::handle outputs, nb::handle stop) {
+        return run_stoppable(inputs, outputs, stop, state.state);
+    }
 
     // Outputs that are given are written where they are if they are aligned, and overlap nothing; else by way of a copy.
     nb::list run_into(nb::sequence inputs, nb::handle outputs, nb::handle stop) {
-        if (stop.is_none()) return call(inputs, outputs, nullptr);
-        Pinned flag(stop, PyBUF_SIMPLE);
-        if (flag.view.len < 1) throw nb::value_error("a flag that stops a call has one byte");
-        return call(inputs, outputs, static_cast<const uint8_t *>(flag.view.buf));
+        return run_stoppable(inputs, outputs, stop, nullptr);
     }
 
   private:
@@ -98,7 +128,8 @@ class Model {
     nb::list modules_;
     std::vector<weft_kernel> entries_;
     weft_launch launch_{};
-    std::vector<Spec> inputs_, outputs_;
+    std::vector<Spec> inputs_, outputs_;  // beside the states
+    std::vector<weft_state_row> rows_;
     std::vector<nb::object> dtypes_;  // of the outputs
     size_t output_dims_ = 0;
     weft_model *model_ = nullptr;
@@ -110,7 +141,7 @@ class Model {
         const void *made;  // nullptr: the model writes into the caller's memory itself
     };
 
-    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag) {
+    nb::list call(nb::sequence inputs, nb::handle outputs, const uint8_t *flag, weft_state *state = nullptr) {
         Running::begin();
         std::vector<Input> taken = take_inputs(inputs);
         std::vector<weft_tensor> in, out;
@@ -127,7 +158,8 @@ class Model {
         }
 
         Borrowed borrowed(model_);
-        int32_t status = weft_plan(borrowed.ctx, in.data(), out.data());
+        int32_t status = state == nullptr ? WEFT_OK : weft_use(borrowed.ctx, state);
+        if (status == WEFT_OK) status = weft_plan(borrowed.ctx, in.data(), out.data());
         if (status != WEFT_OK) raise_failed(status, "plan", *borrowed.ctx);
         nb::list arrays;
         std::vector<Block *> late(std::any_of(shapes.begin(), shapes.end(), is_late) ? out.size() : 0);
@@ -156,6 +188,13 @@ class Model {
             if (late[i] != nullptr)
                 arrays[i] = numpy_array(shape_of(out[i]), dtypes_[i], nb::cast(late[i], nb::rv_policy::take_ownership));
         return arrays;
+    }
+
+    nb::list run_stoppable(nb::sequence inputs, nb::handle outputs, nb::handle stop, weft_state *state) {
+        if (stop.is_none()) return call(inputs, outputs, nullptr, state);
+        Pinned flag(stop, PyBUF_SIMPLE);
+        if (flag.view.len < 1) throw nb::value_error("a flag that stops a call has one byte");
+        return call(inputs, outputs, static_cast<const uint8_t *>(flag.view.buf), state);
     }
 
     static bool is_late(int64_t size) { return size == -1; }
@@ -323,6 +362,12 @@ void bind_model(nb::module_ &m) {
              nb::arg("program"), nb::arg("callees"), nb::arg("constants"), nb::arg("input_specs"),
              nb::arg("output_specs"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("flush") = false,
              nb::arg("spin") = true)
+        .def("new_state", [](nb::object self, const std::vector<int64_t> &sizes) {
+                 return new State(self, nb::cast<const Model &>(self).new_state(sizes));
+             }, nb::arg("sizes"), nb::rv_policy::take_ownership)
+        .def("set_states", &Model::set_states, nb::arg("states"))
+        .def("run_with", &Model::run_with, nb::arg("inputs"), nb::arg("state"), nb::arg("outputs").none(),
+             nb::arg("stop").none())
         .def("run", &Model::run, nb::arg("inputs"))
         .def("run_into", &Model::run_into, nb::arg("inputs"), nb::arg("outputs").none(), nb::arg("stop").none());
 }

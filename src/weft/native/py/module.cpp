@@ -25,6 +25,9 @@ NB_MODULE(_rt, m) {
     m.attr("ALIGN") = static_cast<int>(WEFT_ALIGN);
     m.attr("FAILED_ASSERT") = static_cast<int>(WEFT_FAILED_ASSERT);
     m.attr("NO_MEMORY") = static_cast<int>(WEFT_NO_MEMORY);
+    m.attr("BUSY") = static_cast<int>(WEFT_BUSY);
+    m.attr("SPOILT") = static_cast<int>(WEFT_SPOILT);
+    m.attr("BAD_INPUT") = static_cast<int>(WEFT_BAD_INPUT);
     m.attr("STOPPED") = STOPPED;
     nb::dict codes;
     for (int code = 0; code <= WEFT_UINT2; code++) codes[weft_dtype_name(code)] = code;
@@ -62,4 +65,5 @@ NB_MODULE(_rt, m) {
     bind_kernel(m);
     bind_model(m);
     bind_running(m);
+    bind_state(m);
 }

@@ -25,16 +25,22 @@ int64_t weft_tensor_bytes(const weft_tensor *tensor) {
   return bytes;
 }
 
-int32_t weft_inputs(const weft_model *model) { return model->inputs; }
+int32_t weft_inputs(const weft_model *model) { return model->inputs - model->states; }
 
-int32_t weft_outputs(const weft_model *model) { return model->outputs; }
+int32_t weft_outputs(const weft_model *model) { return model->outputs - model->states; }
+
+int32_t weft_states(const weft_model *model) { return model->states; }
+
+const weft_spec *weft_state_spec(const weft_model *model, int32_t number) {
+  return number < 0 || number >= model->states ? NULL : &model->specs[weft_inputs(model) + number];
+}
 
 const weft_spec *weft_input(const weft_model *model, int32_t number) {
-  return number < 0 || number >= model->inputs ? NULL : &model->specs[number];
+  return number < 0 || number >= weft_inputs(model) ? NULL : &model->specs[number];
 }
 
 const weft_spec *weft_output(const weft_model *model, int32_t number) {
-  return number < 0 || number >= model->outputs ? NULL : &model->specs[model->inputs + number];
+  return number < 0 || number >= weft_outputs(model) ? NULL : &model->specs[model->inputs + number];
 }
 
 const char *weft_check_at(const weft_model *m, int32_t number, uint32_t *check) {

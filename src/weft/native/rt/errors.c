@@ -55,8 +55,13 @@ int32_t weft_damaged(weft_error *error) {
 
 /* What is wrong with a tensor. */
 static void explain_tensor(const weft_ctx *ctx, int32_t status, weft_error *error) {
-  const weft_spec *spec = &ctx->model->specs[ctx->detail[0]];
+  const weft_spec *spec;
   if (error == NULL) return;
+  if (ctx->failed_assert == WEFT_NO_STATE) {
+    (void)weft_fail(error, status, "the model has state, and the context has none: call weft_use() first", NULL, NULL);
+    return;
+  }
+  spec = &ctx->model->specs[ctx->detail[0]];
   (void)weft_fail(error, status, ctx->detail[0] < ctx->model->inputs ? "input '{s}' " : "output '{s}' ", spec->name, NULL);
   if (ctx->failed_assert == WEFT_NO_DATA) weft_say(error, "has no data: its pointer is NULL");
   else if (ctx->failed_assert == WEFT_MISALIGNED)
@@ -76,6 +81,9 @@ void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error) {
   uint32_t number;
   if (status == WEFT_OK) format = "";
   else if (status == WEFT_NO_MEMORY) format = "there is no memory left to run the model in";
+  else if (status == WEFT_SPOILT)
+    format = "a call failed while it wrote the state: reset it, or go on with a copy from before";
+  else if (status == WEFT_BUSY) format = "another context or thread uses the state";
   else if (status == WEFT_BAD_INPUT && ctx->failed_assert <= WEFT_MISFIT) {
     explain_tensor(ctx, status, error);
     return;

@@ -23,8 +23,8 @@ static inline uint32_t weft_u32_at(const uint8_t *at) {
 static inline uint64_t weft_u64_at(const uint8_t *at) { return weft_u32_at(at) | (uint64_t)weft_u32_at(at + 4) << 32; }
 
 /* ctx->failed_assert where a tensor is at fault: its dtype or rank, its data that is NULL, or where its data is; detail has its
- * number, outputs after inputs. */
-enum { WEFT_MISFIT = -2, WEFT_NO_DATA = -3, WEFT_MISALIGNED = -4 };
+ * number, outputs after inputs. And where the context has no state, which its model needs. */
+enum { WEFT_MISFIT = -2, WEFT_NO_DATA = -3, WEFT_MISALIGNED = -4, WEFT_NO_STATE = -5 };
 
 /* Reads a prefix and checks it by itself; then, once the whole header (image_at bytes) is there, all that it says. */
 int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error);
@@ -42,6 +42,16 @@ void weft_say(weft_error *error, const char *text);
 int32_t weft_no_memory(weft_error *error);
 int32_t weft_damaged(weft_error *error);
 int32_t weft_same(const char *a, const char *b); /* whether two texts are */
+
+/* A state of a model, before and after a call: gives it the tensors of all inputs and outputs, and takes what the call left. */
+int32_t weft_state_begin(weft_state *state, const weft_tensor *in, const weft_tensor *out);
+void weft_state_end(weft_state *state, int32_t status, weft_tensor *out);
+const weft_tensor *weft_state_in(const weft_state *state);
+weft_tensor *weft_state_out(weft_state *state);
+weft_state *weft_state_make_like(const weft_state *state);
+
+/* Reads the note of an artifact that tells its states; 0 where it is impossible. */
+int32_t weft_states_read(weft_model *model);
 
 /* The calling thread's stack of working memory: blocks are popped in the opposite order. NULL when there is no memory. */
 void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);

@@ -71,6 +71,7 @@ void weft_model_free(weft_model *model) {
     if (model->owned[k] != NULL) weft_free(model->owned[k]);
   }
   if (model->specs != NULL) weft_free(model->specs);
+  if (model->state_rows != NULL) weft_free(model->state_rows);
   weft_free(model);
 }
 
@@ -94,6 +95,7 @@ weft_ctx *weft_acquire(weft_model *model) {
 }
 
 void weft_release(weft_ctx *ctx) {
+  if (ctx->state != NULL) (void)weft_use(ctx, NULL);
   weft_lock();
   ctx->next = ctx->model->idle;
   ctx->model->idle = ctx;
@@ -134,12 +136,25 @@ static int misplaced(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, i
   return 0;
 }
 
+/* Gives a call the tensors of its state beside the caller's. */
+static int32_t begin_state(weft_ctx *ctx, const weft_tensor *in, const weft_tensor *out) {
+  if (ctx->state != NULL) return weft_state_begin(ctx->state, in, out);
+  ctx->failed_assert = WEFT_NO_STATE;
+  return WEFT_BAD_INPUT;
+}
+
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   const weft_model *model = ctx->model;
   int32_t status;
   ctx->failed_assert = -1;
   ctx->arena_needed = 0;
   ctx->planned = 0;
+  if (model->states > 0) {
+    status = begin_state(ctx, in, out);
+    if (status != WEFT_OK) return status;
+    in = weft_state_in(ctx->state);
+    out = weft_state_out(ctx->state);
+  }
   if (misfits(ctx, 0, in, model->inputs) || misfits(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = model->plan(ctx, in, out);
   ctx->planned = status == WEFT_OK;
@@ -148,10 +163,17 @@ int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
 
 int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   const weft_model *model = ctx->model;
+  weft_tensor *given = out;
   int32_t status;
   uint64_t before;
   ctx->failed_assert = -1;
   if (!ctx->planned) return WEFT_BAD_INPUT;
+  if (model->states > 0) {
+    status = begin_state(ctx, in, out);
+    if (status != WEFT_OK) return status;
+    in = weft_state_in(ctx->state);
+    out = weft_state_out(ctx->state);
+  }
   if (ctx->arena_needed < 0) return WEFT_OK; /* a size of zero: all outputs are empty */
   if (misplaced(ctx, 0, in, model->inputs) || misplaced(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = weft_ctx_reserve(ctx, ctx->arena_needed);
@@ -160,5 +182,9 @@ int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   before = weft_denormals_begin(ctx->flush);
   status = model->main(ctx, in, out);
   weft_denormals_end(before);
+  if (model->states > 0) {
+    weft_state_end(ctx->state, status, given);
+    ctx->planned = 0; /* the state may be longer now */
+  }
   return status;
 }

@@ -42,7 +42,9 @@ enum weft_status {
   WEFT_OTHER_VERSION = 6, /* saved by a Weft whose format or ABI is another */
   WEFT_DAMAGED = 7,       /* truncated or altered */
   WEFT_OTHER_MACHINE = 8, /* made for a processor that this is not */
-  WEFT_BAD_INPUT = 9      /* a call's tensor does not fit the model */
+  WEFT_BAD_INPUT = 9,     /* a call's tensor does not fit the model */
+  WEFT_BUSY = 10,         /* another context, or another thread, uses the state */
+  WEFT_SPOILT = 11        /* a call failed while it wrote the state: reset it, or go on with a copy from before */
 };
 
 typedef struct weft_error { /* what went wrong, in words; every function that takes one takes NULL too */
@@ -66,6 +68,7 @@ typedef struct weft_options { /* all zero is the same as none */
 } weft_options;
 
 typedef struct weft_model weft_model;
+typedef struct weft_state weft_state;
 
 /* A saved model is a program: load only files that you would execute. What is checked below finds damage, not malice.
  *
@@ -141,7 +144,7 @@ void weft_release(weft_ctx *ctx);
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
 /* Runs the model as it was last planned: from in[i].data to out[i].data, the caller's buffers, which may not overlap. May be
- * repeated without planning while the shapes stay the same. Returns a weft_status: WEFT_BAD_INPUT, too, for data that is NULL,
+ * repeated without planning while the shapes stay the same, and the model has no state. Returns a weft_status: WEFT_BAD_INPUT, too, for data that is NULL,
  * where there are elements, or at an address that is no multiple of its elements' size.
  *
  * An output with late sizes needs no data beforehand: the call writes its shape to out[i].shape, and where its elements are to
@@ -155,6 +158,44 @@ void weft_on_output(weft_ctx *ctx, weft_give give, void *state);
 
 /* Says in words why weft_plan or weft_run returned `status`; to be called before the next of them. */
 void weft_explain(const weft_ctx *ctx, int32_t status, weft_error *error);
+
+/* ---- state ---- */
+
+/* What lives from one call to the next, such as a cache of keys and values: a model's states are not among its inputs and outputs,
+ * and every conversation has a weft_state of its own. A state belongs to one thread at a time; any number of them may be in use at
+ * once. It may not live longer than its model.
+ *
+ *   weft_state_new(model, NULL, 0, &state, &error);
+ *   weft_use(ctx, state);          then weft_plan and weft_run as ever, any number of times
+ *   weft_state_free(state);        after weft_release(ctx), or weft_use(ctx, NULL) */
+typedef struct weft_size { /* a symbolic size by its name, such as "batch" */
+  const char *name;
+  int64_t size;
+} weft_size;
+
+/* The number of states, and what each is; one that grows has the most rows that it may have. NULL for a number that there is not. */
+int32_t weft_states(const weft_model *model);
+const weft_spec *weft_state_spec(const weft_model *model, int32_t number);
+
+/* Makes a state of zeros, and without rows where it grows; `sizes` has the symbolic sizes of the states, if there are any. Returns a
+ * weft_status, WEFT_BAD_INPUT where a size is missing; on failure *state is NULL. */
+int32_t weft_state_new(weft_model *model, const weft_size *sizes, int32_t count, weft_state **state, weft_error *error);
+
+/* Makes it as it was when it was new. A copy goes on by itself: a prompt is computed once for many conversations. Both return
+ * WEFT_BUSY while a context has the state. */
+int32_t weft_state_reset(weft_state *state);
+int32_t weft_state_copy(weft_state *state, weft_state **copy);
+void weft_state_free(weft_state *state); /* NULL is allowed */
+
+/* Describes a state by number: its dtype and its shape, with the rows that there are by now; `data` is NULL, and the shape the
+ * state's. Its elements are read and written as contiguous tensors; one that grows then has so many rows. */
+int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *tensor);
+int32_t weft_state_read(weft_state *state, int32_t number, void *data);
+int32_t weft_state_write(weft_state *state, int32_t number, const void *data, int64_t rows);
+
+/* Makes the calls of a context take and leave this state, until it is released or has another, or NULL. Returns WEFT_BUSY where
+ * another context has it, WEFT_BAD_INPUT for another model's. */
+int32_t weft_use(weft_ctx *ctx, weft_state *state);
 
 /* Memory aligned to WEFT_ALIGN; large blocks to 2 MiB, in huge pages where the system has them. Not zeroed. NULL for none. */
 void *weft_alloc(int64_t bytes);

@@ -26,6 +26,12 @@ typedef struct weft_kept {
   int64_t bytes;
 } weft_kept;
 
+/* One of the states of a model, which are its last inputs and outputs: the input's rank and dtype, the axis along which it grows (-1:
+ * none), and whether a call writes to what it reads. */
+typedef struct weft_state_row {
+  int32_t ndim, dtype, axis, in_place;
+} weft_state_row;
+
 /* What one running call owns. Generated code reads it by offset: nothing before `model` may move. */
 struct weft_ctx {
   /*  0 */ int32_t (*parallel_for)(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
@@ -53,6 +59,7 @@ struct weft_ctx {
   void *give_state;
   int32_t planned;                                         /* weft_run may be called */
   int32_t flush, spin;                                     /* as the model says */
+  weft_state *state;                                       /* of the calls to come; NULL for none */
 };
 
 /* Prepares a context that belongs to no model, to call a bare kernel with. */
@@ -102,12 +109,19 @@ struct weft_model {
   const uint8_t *header, *tables; /* tables: the rows of checks, and what follows them */
   weft_image image;
   weft_spec *specs;        /* of the inputs, then of the outputs */
+  weft_state_row *state_rows; /* of the last inputs and outputs */
+  int32_t states;
   void *owned[2];          /* the header and the constants, where they are copies */
   weft_image maps[2];      /* the image and the constants, where they are mapped */
 };
 
 /* A model of code that is in memory already. The constants stay the caller's. NULL when there is no memory. */
 weft_model *weft_model_new(weft_entry plan, weft_entry main, const void *constants, int32_t threads);
+
+/* A state of a model with so many inputs and outputs beside it, whose whole shapes, with the capacities, follow one another in
+ * `sizes`. It begins with zeros, or without rows. NULL when there is no memory. */
+weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, const weft_state_row *rows, int32_t count,
+                            const int64_t *sizes);
 
 /* The number and the text of a check; a feature, by Linux's name. */
 const char *weft_check_at(const weft_model *model, int32_t number, uint32_t *check);

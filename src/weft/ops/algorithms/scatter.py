@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.ir import Expr
+from weft.ir import INDEX, Expr, ExprLike, as_expr
 from weft.ops.index_ranges import IndexRange, Shaped, either_way, takes_indices
 from weft.ops.indexing import tuple_size, tuples_range
 from weft.ops.movement import chosen_index
@@ -71,3 +71,21 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 @takes_indices("scatter_nd")
 def _scatter_tuples_range(x: Shaped, indices: Shaped, updates: Shaped, *, reduction: str = "none") -> IndexRange:
     return tuples_range(x, indices)
+
+
+@operator("append")
+def append(x: Tensor, rows: Tensor, *, axis: int, begin: ExprLike, in_place: bool = False) -> Tensor:
+    """*x* with *rows* in it, along *axis* from *begin* on: there has to be room for them.
+
+    *in_place* says that the result is in the memory of *x*, as for a state: then the rows alone are written.
+    """
+    d = normalize_axis(axis, x.rank)
+    expected = (*x.shape[:d], rows.shape[d], *x.shape[d + 1 :]) if rows.rank == x.rank else x.shape
+    check_shape("append: the tensor of rows", rows.shape, expected)
+    x, rows = (t.stored if isinstance(t, Widened) else t for t in (x, rows))  # elements are moved as they are stored
+    first = as_expr(begin, INDEX)
+
+    def placed(*i: Expr) -> tuple[tuple[Expr, ...], Expr]:
+        return (*i[:d], first + i[d], *i[d + 1 :]), rows[i]
+
+    return scatter(x, rows.shape, placed, None, "append", in_place=in_place)

@@ -1,0 +1,70 @@
+"""Multiplies by the rows of a state as they lie in its memory: no copy is made of a cache for each call.
+
+    k = slice(all, 0, n, axis=2)
+    y = matmul(q, transpose(k, (0, 1, 3, 2)))     becomes     y = matmul_rows(q, all, rows=n, transposed=True)
+    z = matmul(p, slice(v, 0, n, axis=2))         becomes     z = matmul_rows(p, v, rows=n)
+
+The rows of a state lie apart by its capacity; a slice of them would be written anew, longer with each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.core.state_pairs import state_pairs
+from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
+from weft.ir import ZERO
+
+
+def read_states_in_place(graph: Graph) -> Graph:
+    """Returns *graph* with products on the memory of states that grow, in the place of products on their first rows."""
+    taken = {p.taken for p in state_pairs(graph) if p.state.growth is not None}
+    if not taken:
+        return graph
+
+    def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
+        right = inputs[1] if node.op == "matmul" else None
+        if right is None or inputs[0] is None or inputs[0].rank != right.rank:
+            return None
+        rows, transposed = _untransposed(right)
+        cut = rows.producer
+        if cut is None or not _is_first_rows(cut) or not _is_memory(cut.inputs[0], taken):
+            return None
+        size = rows.shape[-2]
+        made = new.add(
+            "matmul_rows",
+            [inputs[0], cut.inputs[0]],
+            source=node.source,
+            name=node.output.name,
+            rows=size,
+            transposed=transposed,
+        )
+        return [made]
+
+    return rewrite_graph(graph, rule)
+
+
+def _is_memory(v: Value | None, taken: Collection[Value]) -> bool:
+    """Tells whether *v* is the memory of a state, with the rows of this call or before."""
+    node = None if v is None else v.producer
+    return v in taken or (node is not None and node.op == "append" and bool(node.attribute("in_place")))
+
+
+def _untransposed(v: Value) -> tuple[Value, bool]:
+    """Returns what *v* is the transpose of, in its last two dimensions, and True; else *v* itself."""
+    node = v.producer
+    swapped = (*range(v.rank - 2), v.rank - 1, v.rank - 2)
+    if node is None or node.op != "transpose" or node.attribute("perm") != swapped or node.inputs[0] is None:
+        return v, False
+    return node.inputs[0], True
+
+
+def _is_first_rows(node: Node) -> bool:
+    """Tells whether *node* takes the first of the rows of its operand, one after another."""
+    if node.op != "slice" or len(node.attribute("starts")) != 1:
+        return False
+    axes = node.attribute("axes") or (0,)
+    starts, steps = node.attribute("starts")[0], node.attribute("steps") or (1,)
+    begins = starts is ZERO or starts == 0
+    return begins and steps == (1,) and axes[0] in (node.output.rank - 2, -2)

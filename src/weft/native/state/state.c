@@ -1,0 +1,260 @@
+/* State: what a model's calls leave for the next ones, such as a cache of keys and values. It owns the memory of the last inputs
+ * and outputs of a model, which the caller's tensors don't have. */
+#include <stddef.h>
+
+#include "internal.h"
+
+/* One state: `taken` and `left` are the tensors of a call. Those that grow have room for the whole shape. */
+typedef struct slot {
+  uint8_t *memory[2]; /* the second where a call can't write to what it reads */
+  int64_t bytes;
+  const int64_t *whole;
+  int64_t *taken, *left;
+  int32_t ndim, dtype, axis, now;
+} slot;
+
+struct weft_state {
+  weft_model *model;
+  int32_t busy, spoilt, inputs, outputs, count, padding;
+  weft_tensor *in, *out; /* of all inputs and outputs */
+  slot *slots;
+};
+
+static void clear(uint8_t *memory, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i++) memory[i] = 0; /* compilers make a call of memset of this */
+}
+
+static void move(uint8_t *to, const uint8_t *from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
+}
+
+/* Makes it as a new one is: zero, or without rows. */
+static void empty(weft_state *state) {
+  for (int32_t k = 0; k < state->count; k++) {
+    slot *s = &state->slots[k];
+    if (s->axis >= 0) s->taken[s->axis] = 0;
+    else clear(s->memory[s->now], s->bytes);
+  }
+  state->spoilt = 0;
+}
+
+weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, const weft_state_row *rows, int32_t count,
+                            const int64_t *sizes) {
+  int64_t dims = 0, bytes;
+  weft_state *state;
+  int64_t *shapes;
+  for (int32_t k = 0; k < count; k++) dims += rows[k].ndim;
+  bytes = (int64_t)sizeof *state + (int64_t)sizeof(weft_tensor) * (inputs + outputs + 2 * count) +
+          (int64_t)sizeof(slot) * count + 24 * dims;
+  state = (weft_state *)weft_alloc(bytes);
+  if (state == NULL) return NULL;
+  clear((uint8_t *)state, bytes);
+  state->model = model;
+  state->inputs = inputs;
+  state->outputs = outputs;
+  state->count = count;
+  state->in = (weft_tensor *)(void *)(state + 1);
+  state->out = state->in + inputs + count;
+  state->slots = (slot *)(void *)(state->out + outputs + count);
+  shapes = (int64_t *)(void *)(state->slots + count);
+  for (int32_t k = 0; k < count; k++) {
+    slot *s = &state->slots[k];
+    weft_tensor whole = {NULL, shapes, rows[k].ndim, rows[k].dtype};
+    move((uint8_t *)shapes, (const uint8_t *)sizes, 8 * (int64_t)rows[k].ndim);
+    move((uint8_t *)(shapes + rows[k].ndim), (const uint8_t *)sizes, 8 * (int64_t)rows[k].ndim);
+    s->whole = shapes;
+    s->taken = shapes + rows[k].ndim;
+    s->left = shapes + 2 * rows[k].ndim;
+    s->ndim = rows[k].ndim;
+    s->dtype = rows[k].dtype;
+    s->axis = rows[k].axis;
+    s->bytes = weft_tensor_bytes(&whole);
+    for (int32_t m = 0; m < (rows[k].in_place ? 1 : 2); m++) {
+      s->memory[m] = s->bytes < 0 ? NULL : (uint8_t *)weft_alloc(s->bytes + 1);
+      if (s->memory[m] != NULL) continue;
+      weft_state_free(state);
+      return NULL;
+    }
+    shapes += 3 * rows[k].ndim;
+    sizes += rows[k].ndim;
+  }
+  empty(state);
+  return state;
+}
+
+/* The size of a dimension of a state: a number, or that of its name; -1 where it is not given. */
+static int64_t size_of(const weft_dim *dim, const weft_size *sizes, int32_t count) {
+  if (dim->size >= 0) return dim->size;
+  for (int32_t i = 0; i < count; i++)
+    if (weft_same(sizes[i].name, dim->name)) return sizes[i].size;
+  return -1;
+}
+
+int32_t weft_state_new(weft_model *model, const weft_size *sizes, int32_t count, weft_state **state, weft_error *error) {
+  const weft_spec *specs = model->specs + model->inputs - model->states;
+  int64_t dims = 0, *shape, at = 0;
+  *state = NULL;
+  for (int32_t k = 0; k < model->states; k++) dims += specs[k].ndim;
+  shape = (int64_t *)weft_alloc(8 * dims + 8);
+  if (shape == NULL) return weft_no_memory(error);
+  for (int32_t k = 0; k < model->states; k++)
+    for (int32_t d = 0; d < specs[k].ndim; d++, at++) {
+      shape[at] = size_of(&specs[k].dims[d], sizes, count);
+      if (shape[at] >= 0) continue;
+      weft_free(shape);
+      return weft_fail(error, WEFT_BAD_INPUT, "a state needs the size '{s}', which is not given", specs[k].dims[d].name, NULL);
+    }
+  *state = weft_state_make(model, model->inputs - model->states, model->outputs - model->states, model->state_rows,
+                           model->states, shape);
+  weft_free(shape);
+  return *state == NULL ? weft_no_memory(error) : weft_fail(error, WEFT_OK, "", NULL, NULL);
+}
+
+void weft_state_free(weft_state *state) {
+  if (state == NULL) return;
+  for (int32_t k = 0; k < state->count; k++)
+    for (int m = 0; m < 2; m++)
+      if (state->slots[k].memory[m] != NULL) weft_free(state->slots[k].memory[m]);
+  weft_free(state);
+}
+
+/* Takes a state for one thread; 0 where another has it. */
+static int take(weft_state *state) {
+  int was;
+  weft_lock();
+  was = state->busy;
+  state->busy = 1;
+  weft_unlock();
+  return !was;
+}
+
+static void give_back(weft_state *state) {
+  weft_lock();
+  state->busy = 0;
+  weft_unlock();
+}
+
+int32_t weft_use(weft_ctx *ctx, weft_state *state) {
+  if (ctx->state == state) return WEFT_OK;
+  if (state != NULL && state->model != ctx->model) return WEFT_BAD_INPUT;
+  if (state != NULL && !take(state)) return WEFT_BUSY;
+  if (ctx->state != NULL) give_back(ctx->state);
+  ctx->state = state;
+  ctx->planned = 0;
+  return WEFT_OK;
+}
+
+int32_t weft_state_reset(weft_state *state) {
+  if (!take(state)) return WEFT_BUSY;
+  empty(state);
+  give_back(state);
+  return WEFT_OK;
+}
+
+int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *tensor) {
+  const slot *s = &state->slots[number];
+  if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
+  tensor->data = NULL;
+  tensor->shape = s->taken;
+  tensor->ndim = s->ndim;
+  tensor->dtype = s->dtype;
+  return WEFT_OK;
+}
+
+/* Copies the rows of a state to contiguous memory, or from there. */
+static void copy_rows(const slot *s, uint8_t *memory, uint8_t *dense, int is_read) {
+  int64_t blocks = 1, row = weft_dtype_bytes(s->dtype), rows = s->axis < 0 ? 1 : s->taken[s->axis];
+  int64_t room = s->axis < 0 ? 1 : s->whole[s->axis];
+  for (int32_t d = 0; d < s->ndim; d++) {
+    if (d > s->axis) row *= s->whole[d];
+    else if (d < s->axis) blocks *= s->whole[d];
+  }
+  for (int64_t b = 0; b < blocks; b++) {
+    uint8_t *strided = memory + b * room * row, *packed = dense + b * rows * row;
+    if (is_read) move(packed, strided, rows * row);
+    else move(strided, packed, rows * row);
+  }
+}
+
+int32_t weft_state_read(weft_state *state, int32_t number, void *data) {
+  if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
+  if (!take(state)) return WEFT_BUSY;
+  copy_rows(&state->slots[number], state->slots[number].memory[state->slots[number].now], (uint8_t *)data, 1);
+  give_back(state);
+  return WEFT_OK;
+}
+
+int32_t weft_state_write(weft_state *state, int32_t number, const void *data, int64_t rows) {
+  slot *s = &state->slots[number];
+  if (number < 0 || number >= state->count || (s->axis >= 0 && (rows < 0 || rows > s->whole[s->axis]))) return WEFT_BAD_INPUT;
+  if (!take(state)) return WEFT_BUSY;
+  if (s->axis >= 0) s->taken[s->axis] = rows;
+  copy_rows(s, s->memory[s->now], (uint8_t *)(uintptr_t)data, 0); /* the cast drops const: it is only read */
+  give_back(state);
+  return WEFT_OK;
+}
+
+int32_t weft_state_copy(weft_state *state, weft_state **copy) {
+  *copy = NULL;
+  if (!take(state)) return WEFT_BUSY;
+  if (state->spoilt) return give_back(state), WEFT_SPOILT;
+  *copy = weft_state_make_like(state);
+  for (int32_t k = 0; *copy != NULL && k < state->count; k++) {
+    const slot *from = &state->slots[k];
+    slot *to = &(*copy)->slots[k];
+    if (from->axis >= 0) to->taken[from->axis] = from->taken[from->axis];
+    move(to->memory[to->now], from->memory[from->now], from->bytes);
+  }
+  give_back(state);
+  return *copy == NULL ? WEFT_NO_MEMORY : WEFT_OK;
+}
+
+weft_state *weft_state_make_like(const weft_state *state) {
+  int64_t dims = 0, at = 0, *sizes;
+  weft_state_row *rows;
+  weft_state *made;
+  for (int32_t k = 0; k < state->count; k++) dims += state->slots[k].ndim;
+  sizes = (int64_t *)weft_alloc(8 * dims + 8 + (int64_t)sizeof *rows * state->count);
+  if (sizes == NULL) return NULL;
+  rows = (weft_state_row *)(void *)(sizes + dims);
+  for (int32_t k = 0; k < state->count; k++) {
+    const slot *s = &state->slots[k];
+    weft_state_row row = {s->ndim, s->dtype, s->axis, s->memory[1] == NULL};
+    rows[k] = row;
+    for (int32_t d = 0; d < s->ndim; d++) sizes[at++] = s->whole[d];
+  }
+  made = weft_state_make(state->model, state->inputs, state->outputs, rows, state->count, sizes);
+  weft_free(sizes);
+  return made;
+}
+
+int32_t weft_state_begin(weft_state *state, const weft_tensor *in, const weft_tensor *out) {
+  if (state->spoilt) return WEFT_SPOILT;
+  for (int32_t i = 0; i < state->inputs; i++) state->in[i] = in[i];
+  for (int32_t i = 0; i < state->outputs; i++) state->out[i] = out[i];
+  for (int32_t k = 0; k < state->count; k++) {
+    const slot *s = &state->slots[k];
+    weft_tensor taken = {s->memory[s->now], s->taken, s->ndim, s->dtype};
+    weft_tensor left = {s->memory[s->memory[1] == NULL ? s->now : 1 - s->now], s->left, s->ndim, s->dtype};
+    state->in[state->inputs + k] = taken;
+    state->out[state->outputs + k] = left;
+  }
+  return WEFT_OK;
+}
+
+void weft_state_end(weft_state *state, int32_t status, weft_tensor *out) {
+  for (int32_t i = 0; i < state->outputs; i++) out[i].data = state->out[i].data; /* late outputs have theirs now */
+  for (int32_t k = 0; k < state->count; k++) {
+    slot *s = &state->slots[k];
+    if (status != WEFT_OK) { /* new rows are behind those that count, and a second buffer is not read: these are as they were */
+      state->spoilt |= s->axis < 0 && s->memory[1] == NULL;
+      continue;
+    }
+    if (s->axis >= 0) s->taken[s->axis] = s->left[s->axis];
+    if (s->memory[1] != NULL) s->now = 1 - s->now;
+  }
+}
+
+const weft_tensor *weft_state_in(const weft_state *state) { return state->in; }
+
+weft_tensor *weft_state_out(weft_state *state) { return state->out; }
