@@ -18,11 +18,31 @@ MICROSOFT: Final = "com.microsoft"
 OPSETS: Final = (22, 24, 18, 13, 9)
 """Versions of the operators, the first that a runtime takes is used."""
 
-WITHOUT_TIME: Final = frozenset({
-    "Constant", "If", "Loop", "Scan", "Identity", "Shape", "Size", "Dropout", "BitCast", "MelWeightMatrix", "Optional",
-    "OptionalHasElement", "OptionalGetElement", "SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase",
-    "SequenceAt", "SequenceLength", "SplitToSequence", "ConcatFromSequence",
-})  # fmt: skip
+WITHOUT_TIME: Final = frozenset(
+    {
+        "Constant",
+        "If",
+        "Loop",
+        "Scan",
+        "Identity",
+        "Shape",
+        "Size",
+        "Dropout",
+        "BitCast",
+        "MelWeightMatrix",
+        "Optional",
+        "OptionalHasElement",
+        "OptionalGetElement",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceInsert",
+        "SequenceErase",
+        "SequenceAt",
+        "SequenceLength",
+        "SplitToSequence",
+        "ConcatFromSequence",
+    }
+)
 """Operators that compute nothing by themselves, or whose work is that of the nodes in them."""
 
 

@@ -40,7 +40,7 @@ from weft.driver.options import CompileOptions
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Graph, fuse, optimize
 from weft.graph.builder import Builder, CompileTimeConstant, partial_evaluator
-from weft.graph.composites.quantization import broadcast_to_blocks, dequantize
+from weft.graph.composites.quantized.quantization import broadcast_to_blocks, dequantize
 from weft.ir import Add, Var
 from weft.loop import Program, parse_program, print_program
 from weft.lower import PASSES, UNROLLED, ProgramPass, lower, run_passes

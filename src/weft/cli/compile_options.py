@@ -20,6 +20,7 @@ import typer
 
 from weft.cli.console import (
     Bar,
+    Capacity,
     Denormals,
     Json,
     NoCache,
@@ -29,12 +30,15 @@ from weft.cli.console import (
     Quiet,
     Records,
     Shape,
+    State,
     Target,
     Verbose,
     Verify,
     Without,
     err,
+    parse_capacity,
     parse_shapes,
+    parse_states,
     progress_bar,
 )
 from weft.driver.cache.code_cache import Cache, default_cache
@@ -63,6 +67,8 @@ class CompileFlags:
     passes: Passes = None
     verify: Verify = False
     records: Records = None
+    state: State = None
+    capacity: Capacity = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ class CommandOptions(CompileFlags):
             denormals=self.denormals,
             passes=self.passes or (),
             records=self.records,
+            state=parse_states(self.state) or None,
+            capacity=parse_capacity(self.capacity) or None,
         )
 
     @property

@@ -75,6 +75,20 @@ Shape = Annotated[
         "--shape", metavar="NAME=SIZE", help="Fix a symbolic dimension (batch=4) or give its range (1..64); repeatable."
     ),
 ]
+State = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--state",
+        metavar="INPUT=OUTPUT",
+        help="Keep an input that becomes an output from call to call (past_*=present_*); repeatable.",
+    ),
+]
+Capacity = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--capacity", metavar="INPUT=ROWS", help="The most rows of a state that grows (past_*=1024); repeatable."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Target = Annotated[
     str,
@@ -253,6 +267,24 @@ def parse_shapes(given: list[str] | None) -> dict[str, int | Dim]:
             raise typer.BadParameter(f"the size in {text[:SHOWN]!r} is not a number, 0 or more", param_hint="--shape")
         sizes[name] = int(size)
     return sizes
+
+
+def parse_states(given: list[str] | None) -> dict[str, str]:
+    """Reads `input=output` options; raises a usage error for any other form."""
+    pairs = [(text, *text.partition("=")) for text in given or []]
+    for text, taken, _, left in pairs:
+        if not taken or not left:
+            raise typer.BadParameter(f"{text!r} is not of the form INPUT=OUTPUT", param_hint="--state")
+    return {taken: left for _, taken, _, left in pairs}
+
+
+def parse_capacity(given: list[str] | None) -> dict[str, int]:
+    """Reads `input=rows` options; raises a usage error for any other form."""
+    pairs = [(text, *text.partition("=")) for text in given or []]
+    for text, name, _, rows in pairs:
+        if not name or not rows.isdecimal() or len(rows) > MOST_DIGITS:
+            raise typer.BadParameter(f"{text[:SHOWN]!r} is not of the form INPUT=ROWS", param_hint="--capacity")
+    return {name: int(rows) for _, name, _, rows in pairs}
 
 
 def parse_numbers(given: list[str] | None) -> dict[str, int]:

@@ -3,7 +3,8 @@
 from weft.graph.core.dimension import Dimension, size_text
 from weft.graph.core.evaluator import Evaluator, Fill
 from weft.graph.core.conditions import Guard, LateSize, Requirement
-from weft.graph.core.graph import UNFIT, Array, Attribute, Constant, Graph, Node, Parameter, Value
+from weft.graph.core.infer_types import UNFIT
+from weft.graph.core.graph import Array, Attribute, Constant, Graph, Node, Parameter, Value
 from weft.graph.core.printer import print_graph
 from weft.graph.core.saved_graph import graph_text
 from weft.graph.core.state_pairs import Growth, Pair, State, bound_lengths, state_pairs

@@ -35,12 +35,27 @@ NOT_SUPPORTED: Final = {
 
 WITHOUT_CASES: Final = frozenset(
     {
-        "ConcatFromSequence", "GlobalLpPool", "Optional", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-        "SequenceLength", "SimplifiedLayerNormalization",
-        "FeatureVectorizer", "Imputer", "LabelEncoder", "LinearClassifier", "LinearRegressor", "Normalizer", "OneHotEncoder",
-        "Scaler", "TreeEnsembleClassifier", "TreeEnsembleRegressor",
+        "ConcatFromSequence",
+        "GlobalLpPool",
+        "Optional",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceLength",
+        "SimplifiedLayerNormalization",
+        "FeatureVectorizer",
+        "Imputer",
+        "LabelEncoder",
+        "LinearClassifier",
+        "LinearRegressor",
+        "Normalizer",
+        "OneHotEncoder",
+        "Scaler",
+        "TreeEnsembleClassifier",
+        "TreeEnsembleRegressor",
     }
-)  # fmt: skip
+)
 """Operators of the table that ONNX has no cases for, or none without strings, or that ONNX Runtime adds to its domain."""
 
 STANDARD: Final = [name for domain, name in TABLE if onnx.defs.has(name, domain) or not domain]

@@ -14,7 +14,7 @@ from weft.graph.composites.einsum import einsum
 from weft.graph.composites.normalization import group_norm
 from weft.graph.composites.ordering import top_k
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
-from weft.graph.composites.quantization import dequantize, quantize
+from weft.graph.composites.quantized.quantization import dequantize, quantize
 from weft.graph.composites.recurrent import Direction, elman_cell, lstm_cell, recurrent_layer
 from weft.graph.composites.resize import resample_axis
 from weft.graph.composites.sampling import Filter

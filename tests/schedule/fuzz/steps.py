@@ -374,7 +374,11 @@ def _fitting(s: Schedule, b: Block) -> list[TensorIntrinsic]:
     read = read_buffers(b)
     if b.init is None or len(loops) != 3 or len(read) != 2 or sorted(x.name for x in read) != ["A", "B"]:
         return []
-    dots = [i for i in INSTRUCTIONS if _types(i.semantics.params) == _types([b.writes[0].buffer, *read])]
+    dots = [
+        i
+        for i in INSTRUCTIONS
+        if i.dot is not None and _types(i.semantics.params) == _types([b.writes[0].buffer, *read])
+    ]
     sizes = [length(f) or 0 for f in loops[1:]]
     return [i for i in dots if all(n % by == 0 for n, by in zip(sizes, _shape(i), strict=True))]
 

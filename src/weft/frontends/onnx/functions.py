@@ -57,9 +57,9 @@ class Functions:
         schema = self._schema(node, opset)
         if schema is None or (domain_of(node), node.op_type, node.overload) in self.local:
             return None
-        tensors = [None if v is None or isinstance(v, TensorSequence | Absent) else v for v in inputs]
-        if any(v is not None and t is None for v, t in zip(inputs, tensors, strict=True)):
+        if any(isinstance(v, TensorSequence | Absent) for v in inputs):
             return None  # an operator on sequences computes nothing itself
+        tensors = [v for v in inputs if not isinstance(v, TensorSequence | Absent)]
         given = zip([i.type_str for i in schema.inputs], tensors, strict=False)
         bound = {name: v.dtype for name, v in given if v is not None}
         if tensors and tensors[0] is not None:

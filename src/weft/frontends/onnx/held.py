@@ -114,14 +114,21 @@ def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping
         )
     found = given.get(info.name, ())
     if info.name in given and found is None:
-        if not optional:
-            raise ModelError(f"shapes gives None for the input {info.name!r}, which is not optional")
-        return InputParts(info.name, (), None)
+        return _absent(info.name, optional)
     if sequence is None:
         return InputParts(info.name, (ValueInfoProto(name=info.name, type=tensor),), None)
     count = len(found) if isinstance(found, Sequence) else 0
     parts = [ValueInfoProto(name=part_name(info.name, k), type=_unnamed(tensor)) for k in range(count)]
     return InputParts(info.name, tuple(parts), sequence)
+
+
+def _absent(name: str, optional: bool) -> InputParts:
+    if not optional:
+        raise ModelError(
+            f"shapes gives None for the input {name!r}, which is not optional",
+            hint=f'give the shapes of its tensors: shapes={{"{name}": [(2, 3), (4,)]}}',
+        )
+    return InputParts(name, (), None)
 
 
 def _unnamed(tensor: TypeProto) -> TypeProto:

@@ -174,8 +174,7 @@ class _Importer:
         try:
             results: Sequence[Held | None]
             if entry.holds or any(True for _ in subgraphs(node)):  # control flow: each node in it rounds for itself
-                made = entry.translate(call(self.evaluator, inputs))
-                results = made if isinstance(made, tuple) else (made,)
+                results = _each_of(entry.translate(call(self.evaluator, inputs)))
             else:
                 tensors = _tensors(inputs, source)
                 results = round_once(
@@ -291,9 +290,13 @@ def _tensors(held: Sequence[Held | None], source: str) -> Inputs:
     return [v for v in held if not isinstance(v, TensorSequence | Absent)]
 
 
+def _each_of(made: HeldResults) -> Sequence[Held | None]:
+    return made if isinstance(made, tuple) else (made,)
+
+
 def _tensor_results(made: HeldResults) -> Results:
     """Returns what an operator on tensors makes."""
-    results = made if isinstance(made, tuple) else (made,)
+    results = _each_of(made)
     assert not any(isinstance(v, TensorSequence | Absent) for v in results)  # it says so (`Entry.holds`)
     return tuple([v for v in results if not isinstance(v, TensorSequence | Absent)])
 

@@ -14,19 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from weft.cost import LONGEST_PRIME, SHORT_TRANSFORM
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
 from weft.graph.builder.partial_evaluator import Operand
-
-SHORT: Final = 128
-"""Lengths up to which a transform is one product: two tables of 128 * 128 float32 are 128 KiB, and fit a second-level cache."""
-
-LONGEST_PRIME: Final = 1024
-"""The longest transform without a divisor that is one product: its tables take 8 MiB of float32."""
 
 Complex: TypeAlias = tuple[Operand, Operand | None]
 Factors: TypeAlias = "np.ndarray[Any, np.dtype[np.complex128]]"
@@ -60,7 +55,7 @@ def inverse_to_real(b: Builder, x: Complex, n: int) -> Operand:
 def _transformed(b: Builder, x: Complex, n: int, sign: int, kept: int) -> Complex:
     """Returns the first *kept* elements of the transform, without a scale."""
     first = max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
-    if n <= SHORT or (first == 1 and n <= LONGEST_PRIME):
+    if n <= SHORT_TRANSFORM or (first == 1 and n <= LONGEST_PRIME):
         return _multiplied(b, x, _powers(np.outer(np.arange(n), np.arange(kept)), n, sign), "matmul")
     if first == 1:
         return _by_convolution(b, x, n, sign, kept)

@@ -20,9 +20,6 @@ from weft.ir import INDEX, ONE, Const, Expr, as_expr, eq
 from weft.ops import same_size
 from weft.support.dtypes import f64, i64
 
-MOST_STEPS = 2.0**62
-"""Steps of a range beyond which its length is not computed exactly: no memory is large enough, and i64 has the number."""
-
 
 def reshape_late(b: Builder, x: Operand, shape: Operand, *, keeps_zero: bool) -> Operand:
     """Returns *x* in the shape that a vector says: -1 is inferred, and 0 keeps a dimension unless it *keeps_zero*."""
@@ -100,7 +97,7 @@ def range_late(b: Builder, start: Operand, limit: Operand, step: Operand) -> Ope
         return b.cast(b.add("range", start=0, size=known, step=1), dtype)
     begin, end, by = (b.cast(b.reshape(v, ()), f64 if dtype.is_float else i64) for v in (start, limit, step))
     wide = [b.cast(v, f64) for v in (b.add("sub", end, begin), by)]
-    steps = b.add("minimum", b.add("ceil", b.add("div", *wide)), b.scalar(MOST_STEPS, f64))
+    steps = b.add("minimum", b.add("ceil", b.add("div", *wide)), b.scalar(1 << 62, f64))  # i64 has it, no memory
     count = b.add("maximum", b.cast(steps, i64), b.scalar(0, i64))
     (size,) = b.late_sizes(count, "count", "the size of a range")
     places = b.cast(b.add("range", start=0, size=size, step=1), begin.dtype)

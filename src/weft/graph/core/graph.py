@@ -15,20 +15,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from inspect import signature
 from math import prod
-from typing import Any, Final, TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
 from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.dimension import Dimension, bounded_dimension
 from weft.graph.core.fold_budget import FoldBudget
+from weft.graph.core.infer_types import UNFIT, infer_types
 from weft.graph.core.state_pairs import State
 from weft.graph.core.type_text import value_text
 from weft.ir import INDEX, Const, Expr, ExprLike, Var, as_expr
-from weft.ops import OPERATORS, Operator, TensorType, check_attributes, check_bytes
+from weft.ops import OPERATORS, Operator, TensorType, check_bytes
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dim import Dim
 from weft.support.dtypes import DType, from_numpy
@@ -217,10 +216,9 @@ class Graph:
 
     `requirements` are checked when the graph is called, before anything is computed; `guards` while it runs, as soon as their
     values are known, so the values of guards are roots, live like outputs. So are those of `late_sizes`: sizes that are known
-    only when some node has run, which nodes behind it may use as any other size. `metadata` are the model file's own
-    descriptions, kept on the graph that a frontend makes. `states` are those of the last inputs and outputs.
-    `is_extended` is true if operators or translations registered from outside took part: another process may then import the same
-    model differently. `fold_budget` is the memory left for folding.
+    only when some node has run, which nodes behind it may use as any other size. `states` are those of the last inputs and
+    outputs, `metadata` the model file's own descriptions, on the graph that a frontend makes. `is_extended` is true if operators
+    or translations from outside took part: another process may then import the same model differently.
     """
 
     def __init__(self, name: str = "main") -> None:
@@ -237,7 +235,7 @@ class Graph:
         self.states: list[State] = []
         self.metadata = ModelMetadata(graph_name=name)
         self.is_extended = False
-        self.fold_budget = FoldBudget()
+        self.fold_budget = FoldBudget()  # the memory left for folding
         self._names: dict[str, int] = {}
 
     def dim(self, name: str) -> Var:
@@ -253,9 +251,8 @@ class Graph:
 
         It is *what* in the message of a call in which it is negative. The same element is the same variable each time.
         """
-        for known in self.late_sizes:
-            if known.value is value and known.element == element:
-                return known.size
+        if known := [late.size for late in self.late_sizes if late.value is value and late.element == element]:
+            return known[0]
         while name in self.dims:
             name = self.fresh_name(name)
         self.late_sizes.append(LateSize(self.dim(name), value, element, what, source))
@@ -326,16 +323,20 @@ class Graph:
     def empty_copy(self) -> Graph:
         """Returns a graph of the same name, sizes, requirements, states and inputs, and nothing else yet."""
         made = Graph(self.name)
-        made.dims, made.dimensions, made.inputs = self.dims, self.dimensions, list(self.inputs)
+        made.dims, made.dimensions, made.states, made.inputs = (
+            self.dims,
+            self.dimensions,
+            self.states,
+            list(self.inputs),
+        )
         made.requirements, made.fold_budget, made._names = self.requirements, self.fold_budget, dict(self._names)
-        made.states = self.states
         return made
 
     def region(self, name: str) -> Graph:
         """Returns an empty graph inside of this one: sizes, names and the budget are common to both."""
         made = Graph(name)
-        made.dims, made.dimensions = self.dims, self.dimensions
-        made._names, made.fold_budget = self._names, self.fold_budget
+        made.dims, made.dimensions, made._names = self.dims, self.dimensions, self._names
+        made.fold_budget = self.fold_budget
         return made
 
     @property
@@ -375,30 +376,13 @@ def _frozen(value: Any) -> Attribute:
     return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
 
 
-UNFIT: Final = "change what makes these inputs, or how the model was exported; onnx.checker.check_model may say more"
-"""The hint of errors about inputs that an operator does not take."""
-
-
 def infer(
     operator: Operator, inputs: tuple[Value | None, ...], attributes: Attributes, source: str = ""
 ) -> tuple[TensorType, ...]:
     """Returns the types of the outputs; raises `ModelError` naming the model's node and the shapes of its inputs."""
     try:
-        return _infer(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
+        return infer_types(operator, tuple([None if v is None else v.type for v in inputs]), attributes)
     except WeftError as error:
         given = ", ".join("-" if v is None else repr(v) for v in inputs)
         hint = error.hint or UNFIT
         raise ModelError(f"{error.message}; given {given}", where=source or operator.name, hint=hint) from error
-
-
-@lru_cache(maxsize=8192)
-def _infer(operator: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    try:
-        signature(operator.build).bind(*types, **dict(attributes))
-    except TypeError as error:
-        raise ModelError(f"{operator.name}: {error}", hint=UNFIT) from error
-    check_attributes(attributes)
-    made = operator.infer(types, dict(attributes))
-    for t in made:
-        check_bytes(t.shape, t.dtype)
-    return made

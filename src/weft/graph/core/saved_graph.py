@@ -152,15 +152,7 @@ class _Reader:
 
     def graph(self, read: Mapping[str, Any]) -> Graph:
         made = Graph(read["name"])
-        ranges = {unit: (name, parse_dim(sizes)) for name, (unit, sizes) in read.get("dimensions", {}).items()}
-        for name, (size, dtype) in read["dims"].items():
-            limits = ranges[size][1].units if size in ranges else None
-            v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype), limits))
-            assert isinstance(v, Var)
-            made.dims[name] = v
-            if size in ranges:
-                called, sizes = ranges[size]
-                made.dimensions[called] = Dimension(called, v, sizes)
+        self.symbols(read, made)
         made.inputs = [Value(name, self.type(t)) for name, t in read["inputs"]]
         values: list[Value] = [*made.inputs, *[self.constant(*c) for c in read["constants"]]]
         for n in read["nodes"]:
@@ -182,6 +174,18 @@ class _Reader:
             made.output(values[number], name)
         made.is_extended = read["extended"]
         return made
+
+    def symbols(self, read: Mapping[str, Any], made: Graph) -> None:
+        """Adds the symbolic sizes of a graph, and the ranges of its dimensions."""
+        ranges = {unit: (name, parse_dim(sizes)) for name, (unit, sizes) in read.get("dimensions", {}).items()}
+        for name, (size, dtype) in read["dims"].items():
+            limits = ranges[size][1].units if size in ranges else None
+            v = self.sizes.setdefault(size, Var(name, parse_dtype(dtype), limits))
+            assert isinstance(v, Var)
+            made.dims[name] = v
+            if size in ranges:
+                called, sizes = ranges[size]
+                made.dimensions[called] = Dimension(called, v, sizes)
 
     def state(self, name: str, axis: int | None = None, *sizes: str) -> State:
         if axis is None:

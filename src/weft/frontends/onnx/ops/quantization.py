@@ -6,7 +6,7 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.file.tensors import element_type
 from weft.frontends.onnx.ops.convolution import convolved
 from weft.frontends.onnx.registry import translates
-from weft.graph.composites import quantization as composites
+from weft.graph.composites.quantized import quantization as composites
 from weft.support.dtypes import DType, f32, u8
 
 NO_SMALL_TYPES = "integers of fewer than 8 bits, 8-bit floats"

@@ -14,6 +14,8 @@ from weft.graph.builder import CompileTimeConstant, static_sizes
 from weft.graph.composites.fourier import Complex, fourier, inverse_to_real, resized_signal
 from weft.graph.composites.sequences import element, stack
 from weft.ir import Expr
+from weft.support.dtypes import f32
+from weft.te import is_narrow
 
 AXIS_IS_INPUT: Final = 20
 """The operator set since which the axis of a DFT is an input."""
@@ -23,12 +25,16 @@ AXIS_IS_INPUT: Final = 20
 def dft(c: Call) -> Results:
     """The discrete Fourier transform along an axis; the last dimension holds real parts, or real and imaginary parts."""
     x = c.input(0)
-    if c.opset < AXIS_IS_INPUT:
-        axis = c.axis(1, x.rank)
-    else:
-        axis = c.axis_of(int(c.number_at(2, "the axis")) if c.has(2) else -2, x.rank)
-    if axis == x.rank - 1:
-        c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
+    return c.cast(_dft(c, _exact(c, x)), x.dtype)
+
+
+def _exact(c: Call, x: Operand) -> Operand:
+    """Returns a signal in float32 at least: tables of cosines would be rounded to 16 bits, each."""
+    return c.cast(x, f32) if is_narrow(x.dtype) else x
+
+
+def _dft(c: Call, x: Operand) -> Operand:
+    axis = _transformed_axis(c, x.rank)
     inverse, onesided = c.flag("inverse", False), c.flag("onesided", False)
     parts = _parts(c, x)
     order = [d for d in range(x.rank - 1) if d != axis] + [axis]
@@ -45,10 +51,21 @@ def dft(c: Call) -> Results:
     return _joined(c, made, back)
 
 
+def _transformed_axis(c: Call, rank: int) -> int:
+    if c.opset < AXIS_IS_INPUT:
+        axis = c.axis(1, rank)
+    else:
+        axis = c.axis_of(int(c.number_at(2, "the axis")) if c.has(2) else -2, rank)
+    if axis == rank - 1:
+        c.fail("its axis is the last one, which holds real and imaginary parts", UNFIT)
+    return axis
+
+
 @translates("STFT", limits="symbolic lengths of signals and frames")
 def stft(c: Call) -> Results:
     """The Fourier transforms of a signal's frames, times a window: [batch, frames, frequencies, 2]."""
-    x = c.ranked(0, 3, "the signal")
+    given = c.ranked(0, 3, "the signal")
+    x, window = _exact(c, given), _exact(c, c.input(2)) if c.has(2) else None
     size = _length(c, x.shape[1], "of the signal")
     step = int(c.number_at(1, "the frames' distance"))
     width = c.count_of(2, "the window") if c.has(2) else size
@@ -60,11 +77,12 @@ def stft(c: Call) -> Results:
 
     def framed(p: Operand) -> Operand:
         frames = c.add("gather", p, at, axis=1)
-        return c.add("mul", frames, c.input(2)) if c.has(2) else frames
+        return frames if window is None else c.add("mul", frames, window)
 
     real, imaginary = _parts(c, x)
     frames = framed(real), None if imaginary is None else framed(imaginary)
-    return _joined(c, fourier(c, frames, n, kept=n // 2 + 1 if c.flag("onesided", True) else n), [0, 1, 2])
+    made = _joined(c, fourier(c, frames, n, kept=n // 2 + 1 if c.flag("onesided", True) else n), [0, 1, 2])
+    return c.cast(made, given.dtype)
 
 
 def _parts(c: Call, x: Operand) -> Complex:

@@ -1,6 +1,6 @@
 """Constant weights as `matmul_bits` takes them: several of a column in a byte, with a scale and a zero point for each block.
 
-A graph has the scales of blocks as frontends spread them (`graph.composites.quantization.broadcast_to_blocks`):
+A graph has the scales of blocks as frontends spread them (`graph.composites.quantized.quantization.broadcast_to_blocks`):
 
     slice(reshape(expand(reshape(s, [K/B, 1, N]), [K/B, B, N]), [K, N]))
 """

@@ -1,4 +1,4 @@
-"""The forms in which graphs have quantised tensors, as frontends build them (`graph.composites.quantization`).
+"""The forms in which graphs have quantised tensors, as frontends build them (`graph.composites.quantized.quantization`).
 
 centred        sub(cast(q, i32), zero), or cast(q, i32): bytes less their zero point, in 32 bits
 dequantized    mul(cast(centred, f32), scale)

@@ -91,7 +91,7 @@ def tree_ensemble(c: Call) -> Results:
 def _by_numbers(c: Call) -> Forest:
     """Returns the trees as operator set 5 has them: inner nodes and leaves are numbered each for themselves, over all trees."""
     a = c.attributes
-    modes = [_MODES[int(m)] if 0 <= int(m) < len(_MODES) else str(m) for m in a["nodes_modes"].reshape(-1)]
+    modes = [_mode(c, int(m)) for m in a["nodes_modes"].reshape(-1)]
     count = len(modes)
     tracks = a.get("nodes_missing_value_tracks_true", [0] * count)
     members = iter(numbers(a, "membership_values", 0.0, 0))
@@ -101,21 +101,23 @@ def _by_numbers(c: Call) -> Forest:
     rows = zip(modes, a["nodes_splits"].reshape(-1).tolist(), tracks, *[a[f"nodes_{k}"] for k in columns], strict=True)
     for mode, split, nan, feature, yes, yes_leaf, no, no_leaf in rows:
         passed, failed = -1 - yes if yes_leaf else yes, -1 - no if no_leaf else no
-        if mode not in _MODES:
-            c.fail(f"a node has the mode {mode}", DAMAGED)
         if mode != "MEMBER":
             forest.tests.append(Test(feature, mode, split, bool(nan) or mode == "NEQ", passed, failed))
             continue
-        chain = list(_until_nan(members))
-        for k, value in enumerate(
-            chain or [math.nan]
-        ):  # one test of equality after the other; without members, it always fails
-            is_last = k + 1 >= len(chain)
-            after = failed if is_last else count + len(extra) + min(k, 1)
+        chain = list(_until_nan(members)) or [math.nan]  # without members, the test always fails
+        for k, value in enumerate(chain):  # one test of equality after the other
+            after = failed if k + 1 == len(chain) else count + len(extra) + min(k, 1)
             (extra if k else forest.tests).append(Test(feature, "EQ", value, bool(nan), passed, after))
     forest.tests += extra
     forest.roots = [_root(forest, r) for r in a["tree_roots"]]
     return forest
+
+
+def _mode(c: Call, number: int) -> str:
+    """Returns the test that a node makes, by its number."""
+    if not 0 <= number < len(_MODES):
+        c.fail(f"a node has the mode {number}", DAMAGED)
+    return _MODES[number]
 
 
 def _until_nan(values: Iterator[float]) -> Iterator[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.contrib import contrib
 from weft.graph import UNFIT
-from weft.graph.composites.packed_integers import unpack
+from weft.graph.composites.quantized.packed_integers import unpack
 from weft.support.dtypes import DType, u8
 
 

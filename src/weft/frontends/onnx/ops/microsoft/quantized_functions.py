@@ -9,10 +9,10 @@ from weft.frontends.onnx.contrib import WINDOW, contrib
 from weft.frontends.onnx.ops.convolution import window_of
 from weft.graph import UNFIT
 from weft.graph.builder import total
-from weft.graph.composites import quantized_arithmetic as composites
 from weft.graph.composites.channel_order import channels_first, channels_last
-from weft.graph.composites.quantization import dequantize, is_one_for_all
-from weft.graph.composites.quantized_arithmetic import Encoding, Quantized
+from weft.graph.composites.quantized import quantized_arithmetic as composites
+from weft.graph.composites.quantized.quantization import dequantize, is_one_for_all
+from weft.graph.composites.quantized.quantized_arithmetic import Encoding, Quantized
 from weft.graph.composites.sequences import concat
 from weft.support.dtypes import f32
 

@@ -7,8 +7,8 @@ from weft.frontends.onnx.contrib import CONVOLUTION, contrib
 from weft.frontends.onnx.ops.microsoft.quantized_functions import one_number
 from weft.frontends.onnx.ops.quantization import NO_SMALL_TYPES, dequantize_linear, qlinear_convolved, quantize_linear
 from weft.graph.composites.channel_order import channels_first, channels_last
-from weft.graph.composites.quantization import column, integer_matmul, requantize
-from weft.graph.composites.quantized_arithmetic import dynamically_quantized
+from weft.graph.composites.quantized.quantization import column, integer_matmul, requantize
+from weft.graph.composites.quantized.quantized_arithmetic import dynamically_quantized
 from weft.support.dtypes import f32, i32, u8
 
 

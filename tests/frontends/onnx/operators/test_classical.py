@@ -35,18 +35,27 @@ FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
     ("Normalizer", X, {"norm": "L1"}),
     ("Normalizer", X, {"norm": "L2"}),
     ("Normalizer", {"x": np.abs(X["x"])}, {"norm": "MAX"}),
-    ("Imputer", {"x": np.array([[1, np.nan], [np.nan, 4]], np.float32)},
-     {"imputed_value_floats": [7.0, 8.0], "replaced_value_float": np.nan}),
+    (
+        "Imputer",
+        {"x": np.array([[1, np.nan], [np.nan, 4]], np.float32)},
+        {"imputed_value_floats": [7.0, 8.0], "replaced_value_float": np.nan},
+    ),
     ("Imputer", {"x": np.array([[1, 2], [2, 3]])}, {"imputed_value_int64s": [9], "replaced_value_int64": 2}),
     ("ArrayFeatureExtractor", {**X, "at": np.array([[2, 0, 3]])}, {}),
     ("FeatureVectorizer", {**X, "z": floats(9, 2, seed=1)}, {"inputdimensions": [4, 2]}),
     ("OneHotEncoder", {"x": np.array([3, 1, 7, 3])}, {"cats_int64s": [1, 3, 5]}),
-    ("LabelEncoder", {"x": np.array([[4, 2], [9, 4]])},
-     {"keys_int64s": [9, 4, 1], "values_floats": [0.5, 1.5, 2.5], "default_float": -7.0}),
-    ("LabelEncoder", {"x": np.array([0.5, np.nan, 3, -0.0], np.float32)},
-     {"keys_floats": [np.nan, 0.0, 0.5], "values_int64s": [1, 2, 3], "version": 4}),
+    (
+        "LabelEncoder",
+        {"x": np.array([[4, 2], [9, 4]])},
+        {"keys_int64s": [9, 4, 1], "values_floats": [0.5, 1.5, 2.5], "default_float": -7.0},
+    ),
+    (
+        "LabelEncoder",
+        {"x": np.array([0.5, np.nan, 3, -0.0], np.float32)},
+        {"keys_floats": [np.nan, 0.0, 0.5], "values_int64s": [1, 2, 3], "version": 4},
+    ),
     ("LinearRegressor", X, {"coefficients": floats(8, seed=2).tolist(), "intercepts": [0.5, -1.0], "targets": 2}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("op", "feeds", "attributes"), FEATURES)

@@ -13,7 +13,7 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.graph.composites.pooling import spatial_axes
-from weft.graph.composites.quantization import centred, dequantize, quantize, requantize, saturate_to
+from weft.graph.composites.quantized.quantization import centred, dequantize, quantize, requantize, saturate_to
 from weft.support.dtypes import DType, f32
 
 
