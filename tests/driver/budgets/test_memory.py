@@ -21,6 +21,7 @@ import weft.driver.build
 from weft.codegen import backend_of
 from weft.driver.cache.code_cache import default_cache
 from weft.driver.calibrate import target_here
+from weft.frontends.onnx.importer import from_onnx  # with ONNX's package, and all operators
 
 backend_of(target_here("cpu", None, default_cache()))  # LLVM is loaded, and the processor is known
 
@@ -63,7 +64,7 @@ def measure(model: Path, cache: str) -> dict[str, int]:
 def test_weights_are_held_once_and_compiling_takes_little_more(model: Path) -> None:
     found = measure(model, "fresh")
     assert found["peak"] <= found["before"] + 2.2 * WEIGHTS + (150 << 20)
-    assert found["after"] <= found["before"] + WEIGHTS + (60 << 20)
+    assert found["after"] <= found["before"] + WEIGHTS + (56 << 20)
     assert found["file"] == 0
 
 
