@@ -76,7 +76,7 @@ def wanted(a: Any, b: Any, c: Any) -> Any:
     return a.astype(np.int32) @ matrix.astype(np.int32) + c
 
 
-SIZES = [(32, 2, 2, 32, 64), (7, 1, 1, 16, 16), (14, 2, 3, 32, 90), (48, 1, 2, 16, 27)]
+SIZES = [(32, 2, 2, 32, 64), (7, 1, 1, 16, 16), (14, 2, 3, 32, 90), (48, 1, 2, 16, 27), (32, 2, 1, 16, 10)]
 
 
 @pytest.mark.parametrize("kinds", KINDS)

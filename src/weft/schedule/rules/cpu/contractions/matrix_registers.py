@@ -53,7 +53,7 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     outer = outer or [s.add_unit_loop(finish)]  # all results are one block
     s.reorder([*outer, *inner])
     for moved in (stored, ref):
-        s.compute_at(moved, outer[-1])
+        s.compute_at(moved, outer[-1], align=TILE_LANES)
     s.set_scope(stored, "local")
     for moved in (ref, stored):
         written = block_of(s, moved).writes[0].buffer
