@@ -136,6 +136,10 @@ def test_denormals(cli: Cli) -> None:
         (["mlp.onnx", "-o", "m", "--shape", "=4"], "'=4' is not of the form NAME=SIZE"),
         (["mlp.onnx", "-o", "m", "--shape", "batch=-1"], "the size in 'batch=-1' is not a number, 0 or more"),
         (["mlp.onnx", "-o", "m", "--shape", "batch=" + "9" * 5000], "is not a number, 0 or more"),
+        (["mlp.onnx", "-o", "m", "--shape", "batch=4..2"], "there is no size in 4..2"),
+        (["mlp.onnx", "-o", "m", "--state", "h="], "'h=' is not of the form INPUT=OUTPUT"),
+        (["mlp.onnx", "-o", "m", "--capacity", "h"], "'h' is not of the form INPUT=ROWS"),
+        (["mlp.onnx", "-o", "m", "--capacity", "h=many"], "the size in 'h=many' is not a number, 0 or more"),
         (["mlp.onnx", "-o", "m", "--fast"], "No such option: --fast"),
     ],
 )

@@ -64,6 +64,19 @@ def test_plan_refuses_other_shapes() -> None:
         plan(program, {"in0_shape": np.array([-1, 24])})
 
 
+def test_names_with_braces_stand_in_the_messages_of_checks() -> None:
+    g = Graph()
+    n = g.dim("n")
+    g.output(g.add("relu", [g.input("x{0}", (n, 4), f32)]), "y{}")
+    g.require(n <= 5, "{0} are too many", n, source="pick {b}")
+    program = entry_of(g)
+    verify(program)
+    with pytest.raises(weft.RuntimeFailure, match=r"input x\{0\}: dimension 1 is 3, but the model takes 4"):
+        plan(program, {"in0_shape": np.array([7, 3])})
+    with pytest.raises(weft.RuntimeFailure, match=r"pick \{b\}: 7 are too many"):
+        plan(program, {"in0_shape": np.array([7, 4])})
+
+
 def test_a_call_without_elements_runs_nothing() -> None:
     told = plan(entry_of(to_graph(mlp())), {"in0_shape": np.array([0, 24])})
     assert told["out0_shape"] == [0, 10]

@@ -255,36 +255,19 @@ SHOWN = 40
 
 def parse_shapes(given: list[str] | None) -> dict[str, int | Dim]:
     """Reads `name=size` options, where a size may be a range (`parse_dim`); raises a usage error for any other form."""
-    sizes: dict[str, int | Dim] = {}
-    for text in given or []:
-        name, _, size = text.partition("=")
-        if not name or "=" not in text:
-            raise typer.BadParameter(f"{text!r} is not of the form NAME=SIZE", param_hint="--shape")
-        if RANGE in size:
-            sizes[name] = _parse_range(size)
-            continue
-        if not size.isdecimal() or len(size) > MOST_DIGITS:
-            raise typer.BadParameter(f"the size in {text[:SHOWN]!r} is not a number, 0 or more", param_hint="--shape")
-        sizes[name] = int(size)
-    return sizes
+    pairs = _parse_pairs(given, "--shape", "NAME=SIZE")
+    return {n: _parse_range(size) if RANGE in size else _parse_size(n, size, "--shape") for n, size in pairs.items()}
 
 
 def parse_states(given: list[str] | None) -> dict[str, str]:
     """Reads `input=output` options; raises a usage error for any other form."""
-    pairs = [(text, *text.partition("=")) for text in given or []]
-    for text, taken, _, left in pairs:
-        if not taken or not left:
-            raise typer.BadParameter(f"{text!r} is not of the form INPUT=OUTPUT", param_hint="--state")
-    return {taken: left for _, taken, _, left in pairs}
+    return _parse_pairs(given, "--state", "INPUT=OUTPUT")
 
 
 def parse_capacity(given: list[str] | None) -> dict[str, int]:
     """Reads `input=rows` options; raises a usage error for any other form."""
-    pairs = [(text, *text.partition("=")) for text in given or []]
-    for text, name, _, rows in pairs:
-        if not name or not rows.isdecimal() or len(rows) > MOST_DIGITS:
-            raise typer.BadParameter(f"{text[:SHOWN]!r} is not of the form INPUT=ROWS", param_hint="--capacity")
-    return {name: int(rows) for _, name, _, rows in pairs}
+    pairs = _parse_pairs(given, "--capacity", "INPUT=ROWS")
+    return {name: _parse_size(name, rows, "--capacity") for name, rows in pairs.items()}
 
 
 def parse_numbers(given: list[str] | None) -> dict[str, int]:
@@ -294,6 +277,24 @@ def parse_numbers(given: list[str] | None) -> dict[str, int]:
         if isinstance(size, Dim):
             raise typer.BadParameter(f"{name} has a range, and a measurement is of one size", param_hint="--shape")
     return {name: size for name, size in sizes.items() if isinstance(size, int)}
+
+
+def _parse_pairs(given: list[str] | None, option: str, form: str) -> dict[str, str]:
+    """Reads texts of a *form* such as NAME=SIZE; raises a usage error for one that has not both sides."""
+    pairs: dict[str, str] = {}
+    for text in given or []:
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise typer.BadParameter(f"{text[:SHOWN]!r} is not of the form {form}", param_hint=option)
+        pairs[name] = value
+    return pairs
+
+
+def _parse_size(name: str, text: str, option: str) -> int:
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
+        shown = f"{name}={text}"[:SHOWN]
+        raise typer.BadParameter(f"the size in {shown!r} is not a number, 0 or more", param_hint=option)
+    return int(text)
 
 
 def _parse_range(text: str) -> Dim:

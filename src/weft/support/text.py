@@ -15,5 +15,10 @@ def printable_line(text: str) -> str:
     return text if text.isprintable() else printable(text).replace("\n", "\\n")
 
 
+def in_format(text: str) -> str:
+    """Returns *text* as a part of a format string, by which `str.format` shows it as it is: its braces are doubled."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def _escaped(c: str) -> str:
     return c.encode("unicode_escape").decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from tests.support.reference import run_graph
 
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import UNFIT, verify_graph
+from weft.support.dim import Dim
 from weft.support.errors import InputError, ModelError
 
 
@@ -29,7 +30,7 @@ def relu(**shapes: Sequence[int | str | None]) -> ModelProto:
     return model_of([node("Relu", "x")], float_inputs(**shapes))
 
 
-def text_of(model: ModelProto, shapes: dict[str, int | Sequence[int | str]] | None = None) -> str:
+def text_of(model: ModelProto, shapes: Mapping[str, int | Sequence[int | str | Dim]] | None = None) -> str:
     return ", ".join(repr(v) for v in from_onnx(model, shapes).inputs)
 
 
@@ -41,6 +42,27 @@ def message(model: ModelProto, shapes: dict[str, int | Sequence[int | str]]) -> 
 
 def test_names_of_symbolic_sizes() -> None:
     assert text_of(relu(x=("batch", None, "seq len", 4))) == "x: f32[batch, x_dim1, seq_len, 4]"
+
+
+def test_names_that_differ_in_their_signs_are_sizes_of_their_own() -> None:
+    model = model_of([node("Concat", "a b c", axis=0)], float_inputs(a=("n - 1", 4), b=("n + 1", 4), c=("n_1", 4)))
+    assert text_of(model) == "a: f32[n_1_, 4], b: f32[n_1__, 4], c: f32[n_1, 4]"
+    assert text_of(model, {"n + 1": 3, "n_1": 5}) == "a: f32[n_1_, 4], b: f32[3, 4], c: f32[5, 4]"
+
+
+def test_a_size_is_given_by_the_name_that_the_graph_has_for_it() -> None:
+    model = relu(x=("n + 1", None))
+    assert text_of(model, {"n_1": 3, "x_dim1": 5}) == "x: f32[3, 5]"
+    assert message(model, {"n_1": 3, "n + 1": 4}) == (
+        "shapes gives the dimension 'n + 1' both 3 and 4\n  hint: give one size for each name"
+    )
+
+
+def test_a_range_for_a_dimension_without_a_name() -> None:
+    model = model_of([node("Relu", "x.1")], {"x.1": (1, (None, 3))})
+    fixed = model_of([node("Relu", "x.1")], {"x.1": (1, (1, 3))})
+    for given in (model, fixed):
+        assert text_of(given, {"x.1": (Dim(1, 4), 3)}) == "x.1: f32[x_1_dim0, 3]"
 
 
 def test_one_name_is_one_size() -> None:

@@ -44,6 +44,7 @@ from weft.ir import (
 from weft.loop import Assert, Buffer, Entry, Function, Let, Load, Stmt, Store, seq
 from weft.ops import size_bounds
 from weft.support.errors import ModelError
+from weft.support.text import in_format
 
 NOTHING_TO_RUN = -1
 """The arena of a call that computes nothing."""
@@ -81,14 +82,11 @@ def size_sources(graph: Graph) -> dict[Var, SizeSource]:
     """
     known = {*[found.size for found in graph.late_sizes], *bound_lengths(graph)}
     shown = [(s, n, d) for n, shape in enumerate(called_shapes(graph)) for d, s in enumerate(shape)]
+    linear = [(unit, SizeSource(n, d, factor, offset)) for s, n, d in shown for unit, factor, offset in [_linear(s)]]
     found: dict[Var, SizeSource] = {}
-    for s, n, d in shown:
-        if isinstance(s, Var):
-            found.setdefault(s, SizeSource(n, d))
-    for s, n, d in shown:
-        unit, factor, offset = _linear(s)
-        if isinstance(unit, Var) and factor > 0:
-            found.setdefault(unit, SizeSource(n, d, factor, offset))
+    for unit, source in sorted(linear, key=lambda of: not of[1].is_direct):
+        if isinstance(unit, Var) and source.factor > 0:
+            found.setdefault(unit, source)
     for v in (*graph.inputs, *graph.outputs):
         for s in v.shape:
             for var in free_vars(s):
@@ -166,7 +164,7 @@ def _checks(
     yield from [check_requirement(r) for r in graph.requirements if not fused.stage(r.condition, *r.values)]
     for size, (v, d) in _computed_sizes(fused).items():
         where = v.producer.source if v.producer is not None and v.producer.source else v.name
-        message = f"{plain(where)}: dimension {d} of its result is {{0}}, which is no size"
+        message = f"{in_format(where)}: dimension {d} of its result is {{0}}, which is no size"
         yield Assert(defined(size) >= ZERO, message, (defined(size),))
     if used:
         for v, name in zip(graph.outputs, graph.output_names, strict=True):
@@ -217,11 +215,6 @@ def _may_be_negative(size: Expr) -> bool:
     return not prove(size >= ZERO, bounds)
 
 
-def plain(source: str) -> str:
-    """Returns the name of a node for a message that is a format."""
-    return source.replace("{", "{{").replace("}", "}}")
-
-
 def _are_positive(sizes: Sequence[Var]) -> Expr:
     return all_of(var > ZERO for var in sizes)
 
@@ -237,28 +230,36 @@ def defined(e: Expr) -> Expr:
     return map_nodes(e, guarded)
 
 
+def _dimension_text(v: Value, d: int) -> str:
+    return f"input {in_format(v.name)}: dimension {d}"
+
+
+def _within(size: Expr, low: int, high: int | None) -> Expr:
+    """Returns the condition that *size* is in a range, of which None is no greatest."""
+    return all_of([low <= size, *([] if high is None else [size <= high])])
+
+
 def _check(v: Value, d: int, expected: Expr, shape: Buffer) -> Assert:
     """Checks one size against the model's."""
     given = Load(shape, (index(d),))
     wanted = str(expected.value) if isinstance(expected, Const) else "{1}"
-    message = f"input {v.name}: dimension {d} is {{0}}, but the model takes {wanted}"
+    message = f"{_dimension_text(v, d)} is {{0}}, but the model takes {wanted}"
     return Assert(eq(given, defined(expected)), message, (given, defined(expected)))
 
 
 def _check_size(var: Var, v: Value, source: SizeSource, shape: Buffer) -> Assert:
     """Checks that a symbolic size is one: in its limits, if it has such, else not negative."""
     given = Load(shape, (index(source.dimension),))
-    size, (low, high) = source.size(given), var.limits or (0, None)
-    message = f"input {v.name}: dimension {source.dimension} is {{0}}, which is no size"
-    return Assert(all_of([low <= size, *([] if high is None else [size <= high])]), message, (given,))
+    message = f"{_dimension_text(v, source.dimension)} is {{0}}, which is no size"
+    return Assert(_within(source.size(given), *(var.limits or (0, None))), message, (given,))
 
 
 def _check_range(v: Value, d: int, dimension: Dimension, shape: Buffer) -> Assert:
     """Checks that a dimension is of one of the sizes that the model is compiled for."""
     given, sizes = Load(shape, (index(d),)), dimension.sizes
-    held = [sizes.low <= given, *([] if sizes.high is None else [given <= sizes.high])]
+    held = [_within(given, sizes.low, sizes.high)]
     held += [] if sizes.multiple == 1 else [eq(given % sizes.multiple, ZERO)]
-    message = f"input {v.name}: dimension {d}, {dimension.name}, is {{0}}, but the model was compiled for {sizes.words}"
+    message = f"{_dimension_text(v, d)}, {dimension.name}, is {{0}}, but the model was compiled for {sizes.words}"
     return Assert(all_of(held), message, (given,))
 
 
@@ -266,6 +267,7 @@ def _check_empty(v: Value, name: str, used: Sequence[Var], *, is_late: bool) -> 
     """Checks that an output is empty where a size is zero; of one of late sizes, only the run can tell."""
     shown = used[:MOST_VALUES]
     sizes = ", ".join(f"{var.name} is {{{n}}}" for n, var in enumerate(shown))
-    message = f"where {sizes}, the output {name} can't be computed: only a model compiled for that size, by shapes, can"
+    told = f"where {sizes}, the output {in_format(name)} can't be computed"
+    message = f"{told}: only a model compiled for that size, by shapes, can"
     empty = _are_positive(used) if is_late else _are_positive(used) | is_empty(v)
     return Assert(empty, message, tuple(shown))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, defined, is_empty, plain
+from weft.driver.host.entry_plan import MOST_VALUES, check_requirement, defined, is_empty
 from weft.driver.host.host_memory import HostMemory, elements_of
 from weft.graph import Constant, Group, Guard, LateSize, Value
 from weft.ir import INDEX, ONE, ZERO, Const, Expr, Mul, Var, all_of, cast, free_vars, index, maximum, post_order
 from weft.loop import Assert, Load, Stmt
+from weft.support.text import in_format
 
 MOST_BYTES = 1 << 56
 """More memory than any process can have, and so much less than 2**63 that sums of some such sizes do not overflow."""
@@ -57,7 +58,7 @@ def _assert_inside(g: Guard, v: Value, k: int, value: Expr) -> Assert:
     held = [c for end, c in ((g.least, low <= value), (g.greatest, value <= high)) if end is v]
     symbolic = [e for e in (low, high) if not isinstance(e, Const)]
     texts = [str(e.value) if isinstance(e, Const) else f"{{{symbolic.index(e) + 1}}}" for e in (low, high)]
-    message = f"{plain(g.source)}: {g.what} {{0}} is outside of {texts[0]} to {texts[1]}"
+    message = f"{in_format(g.source)}: {g.what} {{0}} is outside of {texts[0]} to {texts[1]}"
     return Assert(all_of(held), message, (value, *symbolic))
 
 
@@ -67,7 +68,7 @@ def late_checks(memory: HostMemory, stage: int, late: LateSize) -> list[Stmt]:
     One is that no number of bytes of this stage overflows: it would pass for a small one, and kernels would write past the end.
     """
     fused = memory.fused
-    where = f"{plain(late.source)}: " if late.source else ""
+    where = f"{in_format(late.source)}: " if late.source else ""
     size = Assert(late.size >= ZERO, f"{where}{late.what} is {{0}}, which is no size", (late.size,))
     required = [r for r in fused.graph.requirements if fused.stage(r.condition, *r.values) == stage]
     asked = [v for v in (*fused.graph.outputs, *memory.kept) if fused.stage(*v.shape) == stage]
@@ -91,6 +92,6 @@ def _without_overflow(e: Expr, stage: int, memory: HostMemory) -> Iterator[Expr]
 def cannot_compute(group: Group, sizes: Sequence[Var]) -> Assert:
     """Returns the check that a group has nothing to compute where one of *sizes* is zero."""
     told = ", ".join([f"{v.name} is {{{n}}}" for n, v in enumerate(sizes[:MOST_VALUES])])
-    where = plain(group.source or group.name)
+    where = in_format(group.source or group.name)
     nothing = all_of([is_empty(v) for v in group.outputs])
     return Assert(nothing, f"{where}: it can't be computed where {told}", tuple(sizes[:MOST_VALUES]))

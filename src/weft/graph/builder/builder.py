@@ -37,7 +37,7 @@ class Builder:
 
     def require(self, condition: Expr, message: str, *values: Expr) -> None:
         """Makes calls of the model fail with *message* unless *condition* holds; *values* fill the message's {0}, {1} ..."""
-        self.evaluator.graph.require(condition, f"{self.source}: {message}", *values)
+        self.evaluator.graph.require(condition, message, *values, source=self.source)
 
     def axis_of(self, axis: int, rank: int) -> int:
         """Returns *axis* counted from the front; raises `ModelError` for one that a tensor of *rank* lacks."""

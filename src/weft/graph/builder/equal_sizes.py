@@ -34,8 +34,7 @@ class EqualSizes:
         condition = eq(self.kept, self.other) | eq(self.other, 1) if self.may_be_one else eq(self.kept, self.other)
         shown = [dim_text(e) for e in (self.kept, self.other)]
         message = f"the sizes {shown[0]} and {shown[1]} must be equal, but are {{0}} and {{1}}"
-        where = source.replace("{", "{{").replace("}", "}}")
-        graph.require(condition, f"{where}: {message}", self.kept, self.other)
+        graph.require(condition, message, self.kept, self.other, source=source)
 
 
 def add_tied(

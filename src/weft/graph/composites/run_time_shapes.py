@@ -99,7 +99,7 @@ def range_late(b: Builder, start: Operand, limit: Operand, step: Operand) -> Ope
     wide = [b.cast(v, f64) for v in (b.add("sub", end, begin), by)]
     steps = b.add("minimum", b.add("ceil", b.add("div", *wide)), b.scalar(1 << 62, f64))  # i64 has it, no memory
     count = b.add("maximum", b.cast(steps, i64), b.scalar(0, i64))
-    (size,) = b.late_sizes(count, "count", "the size of a range")
+    size = b.late_number(count, "count", "the size of a range")
     places = b.cast(b.add("range", start=0, size=size, step=1), begin.dtype)
     return b.cast(b.add("add", b.add("mul", places, by), begin), dtype)
 

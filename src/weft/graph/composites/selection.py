@@ -18,7 +18,7 @@ from weft.support.dtypes import f32, i64
 
 def late_prefix(b: Builder, x: Operand, count: Operand, name: str, what: str) -> Operand:
     """Returns the first elements of *x* along axis 0, as many as *count*, a vector of one integer, says when it is computed."""
-    (size,) = b.late_sizes(count, name, what)
+    size = b.late_number(count, name, what)
     return b.add("slice", x, starts=(0,), ends=(size,), axes=(0,), steps=(1,), inside=True)
 
 

@@ -32,6 +32,7 @@ from weft.runtime.metadata import ModelMetadata
 from weft.support.dim import Dim
 from weft.support.dtypes import DType, from_numpy
 from weft.support.errors import ModelError, WeftError
+from weft.support.text import in_format
 
 Attribute: TypeAlias = Union[bool, int, float, str, Expr, DType, "Graph", tuple["Attribute", ...], None]
 Attributes: TypeAlias = tuple[tuple[str, Attribute], ...]
@@ -258,9 +259,9 @@ class Graph:
         self.late_sizes.append(LateSize(self.dim(name), value, element, what, source))
         return self.late_sizes[-1].size
 
-    def require(self, condition: Expr, message: str, *values: Expr) -> None:
-        """Makes calls fail with *message* unless the symbolic sizes satisfy *condition*."""
-        made = Requirement(condition, message, values)
+    def require(self, condition: Expr, message: str, *values: Expr, source: str = "") -> None:
+        """Makes calls fail with *message*, behind the name of a node, unless the symbolic sizes satisfy *condition*."""
+        made = Requirement(condition, f"{in_format(source)}: {message}" if source else message, values)
         if made not in self.requirements:
             self.requirements.append(made)
 

@@ -161,4 +161,5 @@ def _check_known(graph: Graph, node: Node, v: Constant, found: IndexRange) -> No
                     )
             elif not _holds((index(value), index(value)), (low, high)):
                 inside = all_of([low <= index(value), index(value) <= high])
-                graph.require(inside, f"{_name(node)}: {found.what} {value} is outside of {{0}} to {{1}}", low, high)
+                message = f"{found.what} {value} is outside of {{0}} to {{1}}"
+                graph.require(inside, message, low, high, source=_name(node))

@@ -7,6 +7,8 @@ at the borders are resolved at compile time. So no padded copy of the input is m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.cost import (
     Borders,
     Planner,
@@ -64,7 +66,7 @@ def schedule_window(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
     s.reorder([*outer, *inner])
     if outer:
         s.compute_at(ref, outer[-1])
-    _copy(s, borders, outer[: min([m.position for m in moving])], p)
+    copy_borders(s, borders, outer[: min([m.position for m in moving])], p)
     s.set_scope(ref, "register")
     along = next((m.tap.var for m in moving if m.tap is not None and m.position == len(loops) - 1), None)
     _write_out(s, ref, len(outer), inner, along, p)
@@ -117,9 +119,9 @@ def borders_of(s: Schedule, ref: BlockRef) -> list[BlockRef]:
     ]
 
 
-def _copy(s: Schedule, copies: list[BlockRef], loops: list[LoopRef], p: Planner) -> None:
-    """Computes the padded copies of the input at the loop whose windows share them."""
-    for ref in copies:
+def copy_borders(s: Schedule, borders: Sequence[BlockRef], loops: Sequence[LoopRef], p: Planner) -> None:
+    """Computes padded copies of inputs, in vectors, at the innermost of *loops*, whose iterations have one each."""
+    for ref in borders:
         if loops:
             s.compute_at(ref, loops[-1])
         lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)

@@ -50,8 +50,7 @@ from weft.schedule.rules.cpu.contractions.tile_roles import Part, roles_of
 from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.rules.cpu.software_prefetch import prefetch_streams
-from weft.schedule.rules.cpu.vectorize_axis import vectorize_last
-from weft.schedule.rules.cpu.window import borders_of
+from weft.schedule.rules.cpu.window import borders_of, copy_borders
 from weft.schedule.schedule import Schedule
 
 
@@ -103,10 +102,7 @@ def _pad_inputs(s: Schedule, ref: BlockRef, outer: Sequence[LoopRef], p: Planner
         if how.inline:
             s.compute_inline(border)
         elif how.by_tile:
-            s.compute_at(border, outer[-1])
-            lanes = p.lanes(block_of(s, border).writes[0].buffer.dtype.bits)
-            own = list(s.loops(border))
-            vectorize_last(s, own[own.index(outer[-1]) + 1 :], lanes)
+            copy_borders(s, [border], outer, p)
             placed.add(border)
     return placed
 
