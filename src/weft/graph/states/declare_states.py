@@ -22,6 +22,7 @@ from weft.graph.states.match_states import match_states, matching
 from weft.graph.states.renamed import Renaming
 from weft.ir import ONE, ZERO, Expr, Var, index
 from weft.ops import normalize_axis
+from weft.runtime.model_state import FULL
 from weft.support.errors import ModelError
 
 CAPACITY = 'give the most rows that it may ever have: capacity={{"{0}": 1024}}'
@@ -160,7 +161,7 @@ class _Declaring:
         )
         self.grown[state] = whole
         size = self.sizes.expr(node.output.shape[g.axis])
-        what = f"the state {state.name} would be {{0}} long, and has room for {g.capacity}: it is full"
+        what = f"the state {state.name} would be {{0}} long, and has room for {g.capacity}: {FULL}"
         made.require(size <= index(g.capacity), what, size)
         return [self.first(made, whole, g.axis, size, node.output.name)]
 
