@@ -104,6 +104,14 @@ def test_hidden_states_of_a_step_of_an_lstm_are_never_copied() -> None:
     g.output(g.op("Tanh", cell), "next_h")
     options = check_options(state={"h": "next_h", "c": "next_c"})
     compiled = build(g.model().SerializeToString(), options=options)
-    ops = [n.op for group in compiled.fused.groups for n in group.nodes]
-    assert "identity" not in ops
-    assert [s.axis for s in compiled.package.states] == [None, None]
+    assert [(s.axis, s.in_place) for s in compiled.package.states] == [(None, True), (None, True)]
+
+
+def test_the_kernel_that_writes_a_state_where_it_is_knows_it_of_a_reshaped_one() -> None:
+    g = GraphBuilder("mean", 0)
+    x, mean = g.input("x", (4,)), g.input("mean", (2, 2))
+    made = g.op("Add", g.op("Mul", g.op("Reshape", mean, g.int64s([4])), g.scalar(0.5)), x)
+    g.output(g.op("Reshape", made, g.int64s([2, 2])), "next_mean")
+    compiled = build(g.model().SerializeToString(), options=check_options(state={"mean": "next_mean"}))
+    assert [s.in_place for s in compiled.package.states] == [True]
+    assert [r.may_alias for r in compiled.requests.values()] == [True]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from onnx import TensorProto
 from tests.decoders import growing_decoder
 
 import weft
@@ -102,7 +103,10 @@ def test_a_full_state_says_so_and_stays_as_it_was(decoder: weft.Model) -> None:
     before = state["past_k1"]
     with pytest.raises(weft.InputError) as refused:
         decoder.run([np.array([[1]])], state=state)
-    assert str(refused.value).startswith("the state past_k0 would be 49 long, and has room for 48: it is full")
+    assert str(refused.value) == (
+        "the state past_k0 would be 49 long, and has room for 48: it is full\n"
+        "  hint: reset() the state, or compile the model with more capacity"
+    )
     np.testing.assert_array_equal(state["past_k1"], before)
 
 
@@ -180,6 +184,28 @@ def test_a_state_of_one_shape_is_written_in_place_or_to_a_second_buffer(how: str
     np.testing.assert_array_equal(state.copy()["mean"], np.ones(4, np.float32))
     with pytest.raises(weft.InputError, match=r"the state mean can't be an array of float64\[4\]"):
         state["mean"] = np.ones(4)
+
+
+def test_a_state_that_a_failed_call_has_written_in_place_is_refused_until_it_is_reset() -> None:
+    g = GraphBuilder("running_row", 0)
+    row, mean = g.input("row", (1,), TensorProto.INT64), g.input("mean", (1, 4))
+    table = g.weight(np.arange(8, dtype=np.float32).reshape(2, 4))
+    g.output(g.op("Add", g.op("Mul", mean, g.scalar(0.5)), g.op("Gather", table, row)), "next_mean")
+    model = weft.compile(g.model().SerializeToString(), state={"mean": "next_mean"}, threads=1)
+    assert [s.in_place for s in model.package.states] == [True]
+    state, row_1 = model.new_state(), np.array([1])
+    model.run([row_1], state=state)
+    before = state.copy()
+    with pytest.raises(weft.RuntimeFailure, match="index 7 is outside"):
+        model.run([np.array([7])], state=state)
+    spoilt = "a call failed while it wrote the state, which is neither old nor new"
+    with pytest.raises(weft.RuntimeFailure, match=spoilt):
+        model.run([row_1], state=state)
+    with pytest.raises(weft.RuntimeFailure, match=spoilt):
+        state.copy()
+    state.reset()
+    model.run([row_1], state=state)
+    np.testing.assert_array_equal(state["mean"], before["mean"])
 
 
 def test_one_state_in_two_threads_is_an_error() -> None:

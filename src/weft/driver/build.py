@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -138,7 +138,7 @@ def build(
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         in_place = values_in_place(fused, chosen)
-        requests = kernel_requests(fused, chosen, {*in_place, *[p.left for p in states_in_place(fused)]}, choose)
+        requests = kernel_requests(fused, chosen, in_place, choose)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
         clock.begin("link")
         plan = plan_calls(fused, {key: k.workspaces for key, k in kernels.items()}, chosen, in_place)
@@ -289,11 +289,11 @@ def plan_calls(
 
 
 def kernel_requests(
-    fused: FusedGraph, options: CompileOptions, in_place: Collection[Value], choose: Choose = cheapest
+    fused: FusedGraph, options: CompileOptions, in_place: Mapping[Value, Value], choose: Choose = cheapest
 ) -> dict[str, KernelRequest]:
-    """Returns the request for each distinct kernel, by its group's key; outputs *in_place* may alias inputs."""
-    shared = {g.key for g in fused.kernel_groups if any(v in in_place for v in g.outputs)}
-    parallel = options.uses(PARALLEL)
+    """Returns the request of each kernel, by its group's key; outputs *in_place*, and states that are, may alias inputs."""
+    aliased = {*in_place, *[fused.root(p.left) for p in states_in_place(fused)]}
+    shared = {g.key for g in fused.kernel_groups if not aliased.isdisjoint(g.outputs)}
     planned = {g.key for g in fused.groups}  # the plan has workspaces for these
     return {
         g.key: KernelRequest(
@@ -302,7 +302,7 @@ def kernel_requests(
             g.sizes,
             g.source,
             may_alias=g.key in shared,
-            parallel=parallel,
+            parallel=options.uses(PARALLEL),
             lift=g.key in planned,
             choose=choose,
             passes=options.passes,

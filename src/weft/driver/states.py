@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.driver.options import CompileOptions
-from weft.graph import FusedGraph, Graph, declare_states, state_pairs, states_in_place
+from weft.graph import FusedGraph, Graph, declare_states, states_in_place
 from weft.runtime.package import StateSpec
 
 
@@ -16,6 +16,5 @@ def with_states(graph: Graph, options: CompileOptions) -> Graph:
 
 def state_specs(fused: FusedGraph) -> tuple[StateSpec, ...]:
     """Returns the states as the runtime takes them."""
-    in_place = {p.state.name for p in states_in_place(fused)}
-    pairs = [(p.state.growth, p.state.name in in_place) for p in state_pairs(fused.graph)]
-    return tuple([StateSpec(None if growth is None else growth.axis, here) for growth, here in pairs])
+    in_place = {p.state for p in states_in_place(fused)}
+    return tuple([StateSpec(None if s.growth is None else s.growth.axis, s in in_place) for s in fused.graph.states])

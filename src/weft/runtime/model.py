@@ -12,7 +12,7 @@ from weft.native import _rt
 from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
 from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
 from weft.runtime.file_names import check_saved_name
-from weft.runtime.model_state import State, new_state, state_error
+from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
 from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
@@ -39,10 +39,7 @@ class Model:
         """
         threads = check_threads(threads)
         self.package = replace(package, constants=_rt.pack(package.constants))
-        count = len(package.states)
-        self.inputs = package.inputs[: len(package.inputs) - count]
-        self.outputs = package.outputs[: len(package.outputs) - count]
-        self.states = package.inputs[len(self.inputs) :]
+        self.inputs, self.outputs, self.states = package.called_inputs, package.called_outputs, package.state_inputs
         self.threads = _rt.threads(threads or 0)
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
@@ -164,7 +161,8 @@ class Model:
             message = self.package.asserts[index].format(*detail)
         signature = ", ".join(map(str, self.inputs))
         if entry == "plan":
-            return InputError(message, hint=f"the model takes ({signature})")
+            is_full = bool(self.states) and message.endswith(FULL)
+            return InputError(message, hint=FULL_HINT if is_full else f"the model takes ({signature})")
         return RuntimeFailure(f"the model stopped while it ran: {message}", hint="check the values of its inputs")
 
     def _other_state(self) -> InputError:

@@ -21,6 +21,9 @@ from weft.support.files import write_pieces
 _ABOUT: Final = "weft_state"
 BUSY: Final = "the state is in use by another call"
 BUSY_HINT: Final = "a state is for one thread at a time: give each its own, by new_state() or copy()"
+FULL: Final = "it is full"
+"""How the message ends of a call that would make a state longer than its capacity."""
+FULL_HINT: Final = "reset() the state, or compile the model with more capacity"
 SPOILT: Final = "a call failed while it wrote the state, which is neither old nor new"
 SPOILT_HINT: Final = "reset() it, or go on with a copy() that was made before"
 
@@ -123,7 +126,7 @@ class State(Mapping[str, Array]):
 
 def new_state(native: _rt.Model, package: Package, sizes: Mapping[str, int]) -> State:
     """Returns a state of a model; *sizes* gives the symbolic sizes of its states. Raises `InputError` where one is missing."""
-    specs = package.inputs[len(package.inputs) - len(package.states) :]
+    specs = package.state_inputs
     if not specs:
         raise InputError("the model has no state", hint='name it when you compile: state={"past_*": "present_*"}')
     whole = [_size(spec, s, sizes) for spec in specs for s in spec.shape]

@@ -97,3 +97,18 @@ class Package:
     source: str = ""
     replay: Replay | None = None
     states: tuple[StateSpec, ...] = ()
+
+    @property
+    def called_inputs(self) -> tuple[TensorSpec, ...]:
+        """The inputs that a caller gives: all but the states."""
+        return self.inputs[: len(self.inputs) - len(self.states)]
+
+    @property
+    def called_outputs(self) -> tuple[TensorSpec, ...]:
+        """The outputs that a caller gets: all but the states."""
+        return self.outputs[: len(self.outputs) - len(self.states)]
+
+    @property
+    def state_inputs(self) -> tuple[TensorSpec, ...]:
+        """The inputs that are states, in the order of `states`."""
+        return self.inputs[len(self.called_inputs) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import weft
@@ -39,6 +39,7 @@ _TAKEN: Final = (
 _KEYWORDS: Final = frozenset(_TAKEN.split(" "))
 
 
+_STATE: Final = "\n * The model has states: give the context a state first, by weft_use."
 _LATE: Final = (
     " A weft_tensor has room for the sizes of an output that only the\n"
     " * call knows: it leaves them there, and where the elements are, in memory of the context (weft_on_output in weft.h)."
@@ -100,8 +101,8 @@ static inline int32_t {name}_load({path}const weft_options *options, weft_model 
 """
 
 
-def _sides(package: Package) -> tuple[tuple[str, Sequence[TensorSpec]], tuple[str, Sequence[TensorSpec]]]:
-    return ("input", package.inputs), ("output", package.outputs)
+def _sides(package: Package) -> Iterable[tuple[str, Sequence[TensorSpec]]]:
+    return ("input", package.called_inputs), ("output", package.called_outputs), ("state", package.state_inputs)
 
 
 def _row(spec: TensorSpec) -> str:
@@ -114,24 +115,24 @@ def _call(package: Package, name: str) -> str:
     For a late output it takes a `weft_tensor` with room for the sizes, in which it leaves them, and where the elements are.
     """
     taken: set[str] = set()
-    sizes = {d: c_name(d, taken) for s in package.inputs for d in s.shape if isinstance(d, str)}
-    ins = [c_name(s.name, taken) for s in package.inputs]
-    outs = [c_name(s.name, taken) for s in package.outputs]
-    made = list(zip(package.outputs, outs, strict=True))
+    sizes = {d: c_name(d, taken) for s in package.called_inputs for d in s.shape if isinstance(d, str)}
+    ins = [c_name(s.name, taken) for s in package.called_inputs]
+    outs = [c_name(s.name, taken) for s in package.called_outputs]
+    made = list(zip(package.called_outputs, outs, strict=True))
     late = [(k, n) for k, (s, n) in enumerate(made) if s.late]
     params = [f"int64_t {n}" for n in sizes.values()]
-    params += [f"const {_type(s)} *{n}" for s, n in zip(package.inputs, ins, strict=True)]
+    params += [f"const {_type(s)} *{n}" for s, n in zip(package.called_inputs, ins, strict=True)]
     params += [f"{_type(s)} *{n}" for s, n in made]
     lines = [
         "/* Calls the model: dynamic dimensions, inputs, outputs of the shapes that the names say. Returns a weft_status,",
-        f" * which weft_explain puts into words.{_LATE if late else ''} */",
+        f" * which weft_explain puts into words.{_LATE if late else ''}{_STATE if package.states else ''} */",
         f"static inline int32_t {name}_run(weft_ctx *ctx, {', '.join(params)}) {{",
     ]
-    for s, n in zip(package.inputs, ins, strict=True):
+    for s, n in zip(package.called_inputs, ins, strict=True):
         shape = ", ".join(sizes[d] if isinstance(d, str) else str(d) for d in s.shape)
         lines.append(f"  int64_t {n}_shape[] = {{{shape or '0'}}};")
     lines += [f"  int64_t {n}_shape[{max(1, len(s.shape))}];" for s, n in made if not s.late]
-    lines += [_tensors("in", package.inputs, ins), _tensors("out", package.outputs, outs)]
+    lines += [_tensors("in", package.called_inputs, ins), _tensors("out", package.called_outputs, outs)]
     lines += ["  int32_t status = weft_plan(ctx, in, out);"]
     lines += _calling(late)
     return "\n".join(lines)

@@ -22,6 +22,7 @@ from weft.graph.states.match_states import match_states, matching
 from weft.graph.states.renamed import Renaming
 from weft.ir import ONE, ZERO, Expr, Var, index
 from weft.ops import normalize_axis
+from weft.runtime.model_state import FULL
 from weft.support.errors import ModelError
 from weft.support.text import in_format
 
@@ -161,7 +162,7 @@ class _Declaring:
         )
         self.grown[state] = whole
         size = self.sizes.expr(node.output.shape[g.axis])
-        what = f"the state {in_format(state.name)} would be {{0}} long, and has room for {g.capacity}: it is full"
+        what = f"the state {in_format(state.name)} would be {{0}} long, and has room for {g.capacity}: {FULL}"
         made.require(size <= index(g.capacity), what, size)
         return [self.first(made, whole, g.axis, size, node.output.name)]
 

@@ -109,22 +109,23 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
 }
 
 /* Two characters a state: '0' and the axis along which it grows, or '.'; and '=' where it is written in place, or '2'. */
-int32_t weft_states_read(weft_model *m) {
+static int32_t read_states(weft_model *m, weft_error *error) {
   const char *text = weft_note(m, "states");
   int32_t count = 0;
-  if (text == NULL) return 1;
+  if (text == NULL) return WEFT_OK;
   while (count < INT32_MAX / 2 && text[2 * count] != 0 && text[2 * count + 1] != 0) count++;
-  if (text[2 * count] != 0 || count > m->inputs || count > m->outputs) return 0;
+  if (text[2 * count] != 0 || count > m->inputs || count > m->outputs) return inconsistent(error);
   m->state_rows = (weft_state_row *)weft_alloc((int64_t)sizeof *m->state_rows * count + 1);
-  if (m->state_rows == NULL) return 0;
+  if (m->state_rows == NULL) return weft_no_memory(error);
   m->states = count;
   for (int32_t k = 0; k < count; k++) {
     const weft_spec *taken = &m->specs[m->inputs - count + k], *left = &m->specs[m->inputs + m->outputs - count + k];
     weft_state_row row = {taken->ndim, taken->dtype, text[2 * k] == '.' ? -1 : text[2 * k] - '0', text[2 * k + 1] == '='};
-    if (row.axis < -1 || row.axis >= row.ndim || left->ndim != row.ndim || left->dtype != row.dtype) return 0;
+    if (row.axis < -1 || row.axis >= row.ndim || left->ndim != row.ndim || left->dtype != row.dtype)
+      return inconsistent(error);
     m->state_rows[k] = row;
   }
-  return 1;
+  return WEFT_OK;
 }
 
 int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, weft_error *error) {
@@ -152,7 +153,8 @@ int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, 
   m->specs = (weft_spec *)weft_alloc((int64_t)(tensors * sizeof(weft_spec) + p->dims * sizeof(weft_dim)));
   if (m->specs == NULL) return weft_no_memory(error);
   if (!describe(m, p) || !texts_are_inside(m, p)) return inconsistent(error);
-  if (!weft_states_read(m)) return inconsistent(error);
+  status = read_states(m, error);
+  if (status != WEFT_OK) return status;
   status = check_machine(m, error);
   return status != WEFT_OK ? status : check_features(m, error);
 }

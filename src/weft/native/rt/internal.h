@@ -43,15 +43,10 @@ int32_t weft_no_memory(weft_error *error);
 int32_t weft_damaged(weft_error *error);
 int32_t weft_same(const char *a, const char *b); /* whether two texts are */
 
-/* A state of a model, before and after a call: gives it the tensors of all inputs and outputs, and takes what the call left. */
-int32_t weft_state_begin(weft_state *state, const weft_tensor *in, const weft_tensor *out);
+/* A state of a model, before and after a call: puts the tensors of all inputs and outputs, with the state's, in the place of the
+ * caller's; then takes what the call left, and tells the caller where late outputs are. */
+int32_t weft_state_begin(weft_state *state, const weft_tensor **in, weft_tensor **out);
 void weft_state_end(weft_state *state, int32_t status, weft_tensor *out);
-const weft_tensor *weft_state_in(const weft_state *state);
-weft_tensor *weft_state_out(weft_state *state);
-weft_state *weft_state_make_like(const weft_state *state);
-
-/* Reads the note of an artifact that tells its states; 0 where it is impossible. */
-int32_t weft_states_read(weft_model *model);
 
 /* The calling thread's stack of working memory: blocks are popped in the opposite order. NULL when there is no memory. */
 void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);

@@ -136,8 +136,9 @@ static int misplaced(weft_ctx *ctx, int32_t first, const weft_tensor *tensors, i
   return 0;
 }
 
-/* Gives a call the tensors of its state beside the caller's. */
-static int32_t begin_state(weft_ctx *ctx, const weft_tensor *in, const weft_tensor *out) {
+/* Gives a call the tensors of its state, if the model has one, beside the caller's. */
+static int32_t begin_state(weft_ctx *ctx, const weft_tensor **in, weft_tensor **out) {
+  if (ctx->model->states == 0) return WEFT_OK;
   if (ctx->state != NULL) return weft_state_begin(ctx->state, in, out);
   ctx->failed_assert = WEFT_NO_STATE;
   return WEFT_BAD_INPUT;
@@ -149,12 +150,8 @@ int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   ctx->failed_assert = -1;
   ctx->arena_needed = 0;
   ctx->planned = 0;
-  if (model->states > 0) {
-    status = begin_state(ctx, in, out);
-    if (status != WEFT_OK) return status;
-    in = weft_state_in(ctx->state);
-    out = weft_state_out(ctx->state);
-  }
+  status = begin_state(ctx, &in, &out);
+  if (status != WEFT_OK) return status;
   if (misfits(ctx, 0, in, model->inputs) || misfits(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = model->plan(ctx, in, out);
   ctx->planned = status == WEFT_OK;
@@ -168,12 +165,8 @@ int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   uint64_t before;
   ctx->failed_assert = -1;
   if (!ctx->planned) return WEFT_BAD_INPUT;
-  if (model->states > 0) {
-    status = begin_state(ctx, in, out);
-    if (status != WEFT_OK) return status;
-    in = weft_state_in(ctx->state);
-    out = weft_state_out(ctx->state);
-  }
+  status = begin_state(ctx, &in, &out);
+  if (status != WEFT_OK) return status;
   if (ctx->arena_needed < 0) return WEFT_OK; /* a size of zero: all outputs are empty */
   if (misplaced(ctx, 0, in, model->inputs) || misplaced(ctx, model->inputs, out, model->outputs)) return WEFT_BAD_INPUT;
   status = weft_ctx_reserve(ctx, ctx->arena_needed);

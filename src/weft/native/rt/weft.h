@@ -144,8 +144,8 @@ void weft_release(weft_ctx *ctx);
 int32_t weft_plan(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
 /* Runs the model as it was last planned: from in[i].data to out[i].data, the caller's buffers, which may not overlap. May be
- * repeated without planning while the shapes stay the same, and the model has no state. Returns a weft_status: WEFT_BAD_INPUT, too, for data that is NULL,
- * where there are elements, or at an address that is no multiple of its elements' size.
+ * repeated without planning while the shapes stay the same, and the model has no state. Returns a weft_status: WEFT_BAD_INPUT,
+ * too, for data that is NULL, where there are elements, or at an address that is no multiple of its elements' size.
  *
  * An output with late sizes needs no data beforehand: the call writes its shape to out[i].shape, and where its elements are to
  * out[i].data. They are in memory of the context, until its next call or its release, or in that which weft_on_output names. */

@@ -152,8 +152,9 @@ int32_t weft_state_reset(weft_state *state) {
 }
 
 int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *tensor) {
-  const slot *s = &state->slots[number];
+  const slot *s;
   if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
+  s = &state->slots[number];
   tensor->data = NULL;
   tensor->shape = s->taken;
   tensor->ndim = s->ndim;
@@ -185,8 +186,10 @@ int32_t weft_state_read(weft_state *state, int32_t number, void *data) {
 }
 
 int32_t weft_state_write(weft_state *state, int32_t number, const void *data, int64_t rows) {
-  slot *s = &state->slots[number];
-  if (number < 0 || number >= state->count || (s->axis >= 0 && (rows < 0 || rows > s->whole[s->axis]))) return WEFT_BAD_INPUT;
+  slot *s;
+  if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
+  s = &state->slots[number];
+  if (s->axis >= 0 && (rows < 0 || rows > s->whole[s->axis])) return WEFT_BAD_INPUT;
   if (!take(state)) return WEFT_BUSY;
   if (s->axis >= 0) s->taken[s->axis] = rows;
   copy_rows(s, s->memory[s->now], (uint8_t *)(uintptr_t)data, 0); /* the cast drops const: it is only read */
@@ -194,22 +197,8 @@ int32_t weft_state_write(weft_state *state, int32_t number, const void *data, in
   return WEFT_OK;
 }
 
-int32_t weft_state_copy(weft_state *state, weft_state **copy) {
-  *copy = NULL;
-  if (!take(state)) return WEFT_BUSY;
-  if (state->spoilt) return give_back(state), WEFT_SPOILT;
-  *copy = weft_state_make_like(state);
-  for (int32_t k = 0; *copy != NULL && k < state->count; k++) {
-    const slot *from = &state->slots[k];
-    slot *to = &(*copy)->slots[k];
-    if (from->axis >= 0) to->taken[from->axis] = from->taken[from->axis];
-    move(to->memory[to->now], from->memory[from->now], from->bytes);
-  }
-  give_back(state);
-  return *copy == NULL ? WEFT_NO_MEMORY : WEFT_OK;
-}
-
-weft_state *weft_state_make_like(const weft_state *state) {
+/* Makes a state of the same shapes and capacities, as a new one is. */
+static weft_state *make_like(const weft_state *state) {
   int64_t dims = 0, at = 0, *sizes;
   weft_state_row *rows;
   weft_state *made;
@@ -228,10 +217,25 @@ weft_state *weft_state_make_like(const weft_state *state) {
   return made;
 }
 
-int32_t weft_state_begin(weft_state *state, const weft_tensor *in, const weft_tensor *out) {
+int32_t weft_state_copy(weft_state *state, weft_state **copy) {
+  *copy = NULL;
+  if (!take(state)) return WEFT_BUSY;
+  if (state->spoilt) return give_back(state), WEFT_SPOILT;
+  *copy = make_like(state);
+  for (int32_t k = 0; *copy != NULL && k < state->count; k++) {
+    const slot *from = &state->slots[k];
+    slot *to = &(*copy)->slots[k];
+    if (from->axis >= 0) to->taken[from->axis] = from->taken[from->axis];
+    move(to->memory[to->now], from->memory[from->now], from->bytes);
+  }
+  give_back(state);
+  return *copy == NULL ? WEFT_NO_MEMORY : WEFT_OK;
+}
+
+int32_t weft_state_begin(weft_state *state, const weft_tensor **in, weft_tensor **out) {
   if (state->spoilt) return WEFT_SPOILT;
-  for (int32_t i = 0; i < state->inputs; i++) state->in[i] = in[i];
-  for (int32_t i = 0; i < state->outputs; i++) state->out[i] = out[i];
+  for (int32_t i = 0; i < state->inputs; i++) state->in[i] = (*in)[i];
+  for (int32_t i = 0; i < state->outputs; i++) state->out[i] = (*out)[i];
   for (int32_t k = 0; k < state->count; k++) {
     const slot *s = &state->slots[k];
     weft_tensor taken = {s->memory[s->now], s->taken, s->ndim, s->dtype};
@@ -239,6 +243,8 @@ int32_t weft_state_begin(weft_state *state, const weft_tensor *in, const weft_te
     state->in[state->inputs + k] = taken;
     state->out[state->outputs + k] = left;
   }
+  *in = state->in;
+  *out = state->out;
   return WEFT_OK;
 }
 
@@ -254,7 +260,3 @@ void weft_state_end(weft_state *state, int32_t status, weft_tensor *out) {
     if (s->memory[1] != NULL) s->now = 1 - s->now;
   }
 }
-
-const weft_tensor *weft_state_in(const weft_state *state) { return state->in; }
-
-weft_tensor *weft_state_out(weft_state *state) { return state->out; }
