@@ -10,6 +10,7 @@ import pytest
 from tests.schedule.compiling import HERE
 from tests.schedule.running import same_results
 from tests.support.jit import load
+from tests.support.machines import AMX
 
 from weft.cost import Candidate, Choosing, MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.loop import Program
@@ -18,14 +19,10 @@ from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.rules import apply_plan, carry_out
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
-from weft.targets import TILE, Target, cpu
+from weft.targets import Target, cpu
 from weft.targets.scopes import CPU_SCOPES
 from weft.te import compute, placeholder, to_program
 
-AMX = cpu("avx512").having(
-    features=tuple(sorted({*cpu("avx512").isa.features, "+amx-bf16", "+amx-int8", "+amx-tile"})),
-    scopes=(*CPU_SCOPES, TILE),
-)
 KINDS = [(bf16, bf16), (u8, i8), (i8, i8)]
 has_tiles = pytest.mark.skipif(not HERE.has("amx-tile"), reason="this machine has no matrix registers")
 
