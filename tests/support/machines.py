@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weft.targets import cpu
+from weft.targets import TILE, cpu
+from weft.targets.scopes import CPU_SCOPES
 
 SERVER = cpu("avx512").having(
     fma_per_cycle=2,
@@ -19,3 +20,9 @@ SERVER = cpu("avx512").having(
     cores=2,
 )
 """A core with vectors of 512 bits that multiplies as many of them in a cycle as it reads, its third level far away."""
+
+AMX = cpu("avx512").having(
+    features=tuple(sorted({*cpu("avx512").isa.features, "+amx-bf16", "+amx-int8", "+amx-tile"})),
+    scopes=(*CPU_SCOPES, TILE),
+)
+"""A machine with matrix registers, beside vectors of 512 bits."""

@@ -1,7 +1,6 @@
 """The cost model: estimates in cycles from sizes and a target's facts, and decisions as values that carry them.
 
-Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches,
-    ports and latencies that is no fact
+Layouts, algorithms and schedule rules all ask this layer. It holds every number about caches, ports and latencies that is no fact
 of one machine.
 """
 
@@ -32,14 +31,11 @@ from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_blo
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
-    plain_cycles,
-    unfused_cycles,
+    plain_cycles, unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
     NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, TakenApart, grouped_plans,
-    low_bit_panel_plans,
-    narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
-    taken_apart_plans,
+    low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans, taken_apart_plans,
 )
 from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
 from weft.cost.rules.padding import SkipPadding, padding_plans

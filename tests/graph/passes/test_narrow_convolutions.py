@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 from tests.graph.checks import ops, random_inputs
 from tests.graph.oracle import run_graph
+from tests.support.machines import AMX
 
 from weft.cost import Choosing
 from weft.graph import Graph, verify_graph
 from weft.graph.passes.convolutions.narrow_convolutions import narrow_convolutions
 from weft.support.dtypes import f32
-from weft.targets import TILE, Target, cpu
-from weft.targets.scopes import CPU_SCOPES
+from weft.targets import Target, cpu
 
-AMX = cpu("avx512").having(
-    features=tuple(sorted({*cpu("avx512").isa.features, "+amx-bf16", "+amx-int8", "+amx-tile"})),
-    scopes=(*CPU_SCOPES, TILE),
-)
 EPS = 2.0**-8
 """The most that rounding to bf16 changes a number by, as a part of it."""
 

@@ -50,3 +50,13 @@ def test_heights_that_differ_in_one_buffer_are_refused() -> None:
     before = program(ONE + nest("T", 16, "i") + nest("T", 7, "j"))
     with pytest.raises(LoweringError, match=r"tiles of T have \[7, 16\] rows"):
         configure_tiles(before)
+
+
+def test_two_buffers_in_one_nest_are_refused() -> None:
+    in_turns = "for k in range(0, 4):\n    " + "\n    ".join(
+        [f'call("x86.amx_zero_f32_16x16", {t}.at(0), 16)' for t in "TU"]
+        + [f'call("x86.amx_store_f32_16x16", D.at(0), {t}.at(0), 16, 16)' for t in "TU"]
+    )
+    before = program(ONE + 'U = alloc("tile", f32[256])\n' + in_turns)
+    with pytest.raises(LoweringError, match="T shares a nest with other tiles"):
+        configure_tiles(before)

@@ -10,22 +10,20 @@ import pytest
 from tests.schedule.compiling import HERE
 from tests.schedule.running import same_results
 from tests.support.jit import load
+from tests.support.machines import AMX
 
+from weft.codegen.llvm.backend import BACKEND
 from weft.cost import Candidate, Choosing, MatrixTile, MatrixTileProblem, matrix_tile_plans
-from weft.loop import Program
+from weft.loop import Program, parse_program
 from weft.lower import lower
 from weft.ops import OPERATORS
 from weft.schedule import schedule_program
 from weft.schedule.rules import apply_plan, carry_out
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
-from weft.targets import TILE, Target, cpu
+from weft.targets import Target, cpu
 from weft.targets.scopes import CPU_SCOPES
 from weft.te import compute, placeholder, to_program
 
-AMX = cpu("avx512").having(
-    features=tuple(sorted({*cpu("avx512").isa.features, "+amx-bf16", "+amx-int8", "+amx-tile"})),
-    scopes=(*CPU_SCOPES, TILE),
-)
 KINDS = [(bf16, bf16), (u8, i8), (i8, i8)]
 has_tiles = pytest.mark.skipif(not HERE.has("amx-tile"), reason="this machine has no matrix registers")
 
@@ -125,3 +123,17 @@ def test_what_does_not_fill_tiles_is_computed_in_vectors(width: int, inner: int)
 def test_other_machines_have_vectors_alone() -> None:
     problem = MatrixTileProblem(u8, i8, i32, rows=32, columns=2, width=32, groups=32, inner=32, others=1)
     assert [c.decision.rows for c in matrix_tile_plans(problem, cpu("avx2"))] == [0]
+
+
+def test_factors_are_loaded_again_after_a_configuration() -> None:
+    nests = [
+        f"""    {t} = alloc("tile", f32[256])
+    call("x86.amx_zero_f32_16x16", {t}.at(0), 16)
+    call("x86.amx_bf16_16x16x32", {t}.at(0), A.at(0), B.at(0), 16, 32, 32)
+    call("x86.amx_store_f32_16x16", {to}.at(0), {t}.at(0), 16, 16)
+"""
+        for t, to in ("TD", "UE")
+    ]
+    program = parse_program("def f(A: bf16[512], B: bf16[512], D: f32[256], E: f32[256]):\n" + "".join(nests))
+    made = BACKEND.write(lower(program, AMX), AMX).text
+    assert made.count("call void @llvm.x86.tileloadd64(") == 4

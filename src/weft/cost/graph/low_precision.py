@@ -18,7 +18,7 @@ from weft.cost.plans.planner import by_cost
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i32
 from weft.targets import Target
-from weft.targets.instructions import dot_products
+from weft.targets.instructions import GROUPS, ROW_BYTES, dot_products, group_of
 
 GROUPING_CYCLES: Final = 0.5
 """The time of packing a byte in groups of neighbours: half a cycle of an Intel server (docs/design/0044). On a busy core of one
@@ -34,14 +34,11 @@ PANEL_VECTORS_OF_FEW_BITS: Final = 2
 TAKING_APART: Final = 4
 """Operations that make a vector of floats of weights in bytes, such as conversions and a scale: counted, not measured."""
 
-NARROW_BLOCK: Final = 32
+NARROW_BLOCK: Final = ROW_BYTES // bf16.bytes
 """Channels of bf16 in a block: those of a row of a tile."""
 
 WINOGRAD_PART: Final = 0.4
 """The part of its products that a convolution of 3 x 3 taps is taken to have by Winograd's method, transforms included."""
-
-BF16_GROUP: Final = 2
-"""Terms of bf16 that an instruction sums side by side."""
 
 ROUNDED: Final = 2
 """Operations for each element that is rounded to bf16: it is converted, and stored beside its float32: counted, not measured."""
@@ -162,7 +159,7 @@ def narrow_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[Narro
     many, size = MANY_ROWS if p.rows is None else p.rows, p.depth * p.columns
     wide = max(multiply_cycles(many * size, f32.bits, target), _reading(p, f32, target))
     found = [Candidate(NarrowFactors(), wide)]
-    if p.depth % BF16_GROUP:
+    if p.depth % group_of(bf16):
         return found
     rounding = multiply_cycles(many * p.depth * ROUNDED, f32.bits, target)
     packing = 0.0 if p.is_packed else GROUPING_CYCLES * bf16.bytes * size
@@ -181,7 +178,7 @@ def _reading(p: FloatProduct, dtype: DType, target: Target) -> float:
 
 def _narrow_cycles(p: FloatProduct, rows: int, panel: int, target: Target) -> float | None:
     """Returns the cycles of products of bf16 in panels, by vectors or in matrix registers; None where the machine has neither."""
-    kinds, groups, panels = (bf16, bf16, f32), p.depth // BF16_GROUP, -(-p.columns // panel)
+    kinds, groups, panels = (bf16, bf16, f32), p.depth // group_of(bf16), -(-p.columns // panel)
     vectors = [s for s in dot_products(target).values() if (s.a, s.b, s.sums) == kinds]
     tiles = MatrixTileProblem(*kinds, rows, panels, panel, groups, groups, 1, p.depth * bf16.bytes)
     found = [c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows]
@@ -209,12 +206,12 @@ class FloatConvolution:
 
 def narrow_convolution_plans(p: FloatConvolution, target: Target) -> list[Candidate[NarrowFactors]]:
     """Returns the forms of a convolution whose factors may be rounded to bf16, by cycles; bf16 is in matrix registers."""
-    lanes, groups = target.lanes(f32.bits), p.read // BF16_GROUP
+    lanes, groups = target.lanes(f32.bits), p.read // group_of(bf16)
     products = float(p.lines * p.width * p.read * p.made * p.window)
     wide = multiply_cycles(products, f32.bits, target) * (WINOGRAD_PART if p.by_winograd else 1.0)
     found = [Candidate(NarrowFactors(), wide)]
     tiles = MatrixTileProblem(
-        bf16, bf16, f32, p.width, -(-p.made // lanes), lanes, groups * p.window, min(groups, NARROW_BLOCK // 2), p.lines
+        bf16, bf16, f32, p.width, -(-p.made // lanes), lanes, groups * p.window, min(groups, GROUPS), p.lines
     )
     work = min([c.cycles for c in matrix_tile_plans(tiles, target) if c.decision.rows], default=None)
     if work is not None:

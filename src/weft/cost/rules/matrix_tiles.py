@@ -12,12 +12,14 @@ from weft.cost.rules.dot_product import dot_plans
 from weft.support.dtypes import DType
 from weft.targets import Target
 from weft.targets.instructions import (
+    GROUP_BYTES,
     GROUPS,
     MOST_ROWS,
     ROW_BYTES,
     SUM_TILES,
     TILE_LANES,
     TileOperation,
+    group_of,
     intrinsics_of,
 )
 
@@ -30,9 +32,6 @@ LOAD_CYCLES: Final = 8.0
 
 STORE_CYCLES: Final = 16.0
 """Cycles of storing a tile: a row in each."""
-
-GROUP_BYTES: Final = 4
-"""Bytes of a group of terms."""
 
 STRIDED_TIMES: Final = 4.0
 """How many times as long the rows of a tile take to read that are far apart: hardware prefetchers follow few streams. A product
@@ -93,8 +92,7 @@ class MatrixTileProblem:
 
 def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidate[MatrixTile]]:
     """Yields the tiles of the target's matrix registers that divide the product, and vectors, by cycles."""
-    group = 32 // p.a.bits
-    yield Candidate(MatrixTile(), _vector_cycles(p, group, target))
+    yield Candidate(MatrixTile(), _vector_cycles(p, target))
     if p.width % TILE_LANES or p.inner % GROUPS:
         return
     known = {i.name for i in intrinsics_of(target)}
@@ -108,10 +106,10 @@ def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidat
                 yield Candidate(tile, _cycles(p, tile, target))
 
 
-def _vector_cycles(p: MatrixTileProblem, group: int, target: Target) -> float:
+def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:
     """Returns the cycles in vectors, by the fastest dot product there is."""
     vectors = p.others * p.rows * p.columns * -(-p.width // target.lanes(p.sums.bits)) * p.groups
-    return min([fma_cycles(vectors * c.cycles, target) for c in dot_plans(p.kinds, p.width, group, target)])
+    return min([fma_cycles(vectors * c.cycles, target) for c in dot_plans(p.kinds, p.width, group_of(p.a), target)])
 
 
 def _arrangements(row_tiles: int, columns: int, wide: int) -> Iterator[tuple[int, int]]:

@@ -12,9 +12,7 @@ from weft.cost import FloatProduct, NarrowFactors, Planner, narrow_factor_plans,
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f32
-
-GROUP = 2
-"""The terms of bf16 that an instruction sums side by side."""
+from weft.targets.instructions import group_of
 
 
 class NarrowedFactors:
@@ -40,7 +38,9 @@ class NarrowedFactors:
         key = b, trans, panel
         if key not in self.panels:
             packed, name = self.round(new, b), f"{b.name}_packed"
-            self.panels[key] = new.add("pack_matrix_groups", [packed], name=name, block=panel, group=GROUP, trans=trans)
+            self.panels[key] = new.add(
+                "pack_matrix_groups", [packed], name=name, block=panel, group=group_of(bf16), trans=trans
+            )
         operands = [self.round(new, a), self.panels[key]]
         return new.add("matmul_grouped", operands, columns=problem.columns, source=node.source)
 

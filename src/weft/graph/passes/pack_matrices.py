@@ -72,11 +72,9 @@ class _Packing:
         alpha, beta, c = _terms(node, rest)
         if self.narrow is not None and (made := self.narrow.product(new, node, a, b, _is_transposed(node))) is not None:
             y = _scaled(new, made, alpha)
-            return (
-                y
-                if c is None
-                else new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
-            )
+            if c is None:
+                return y
+            return new.add("add", [y, _scaled(new, c, beta)], source=node.source, name=node.output.name)
         simple = c is not None and _is_bias(node, alpha, beta, c)
         panels = self._panels(new, b, _is_transposed(node))
         columns = _known(node.output.shape[-1])

@@ -34,7 +34,8 @@ class _Configure(StmtRewriter):
 
     def visit(self, s: Stmt) -> Visited:
         calls = [c for c in statements(s) if isinstance(c, Call) and c.callee in TILE_OPERATIONS]
-        rows = {TILE_OPERATIONS[c.callee].rows for c in calls}
+        operations = [TILE_OPERATIONS[c.callee] for c in calls]
+        rows = {o.rows for o in operations}
         buffers = {b for c in calls for b in _tiles(c)}
         if not calls:
             return s
@@ -43,6 +44,11 @@ class _Configure(StmtRewriter):
         if len(rows) > 1:
             raise LoweringError(
                 f"tiles of {buffers.pop().name} have {sorted(rows)} rows", hint="give all of them as many"
+            )
+        if operations[0].kind != "zero" or operations[-1].kind != "store":
+            raise LoweringError(
+                f"{buffers.pop().name} shares a nest with other tiles",
+                hint="compute the tiles of each buffer in a loop of its own",
             )
         return seq(Call(CONFIGURE, (const(rows.pop(), i64),)), s, Call(RELEASE, ()))
 

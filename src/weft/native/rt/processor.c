@@ -60,17 +60,6 @@ static void number_model(weft_processor *p, uint32_t signature) {
   p->model = (int32_t)model;
 }
 
-static void ask(weft_processor *p) {
-  uint32_t *w = p->words, a, b, c, d, most = 0;
-  if (!__get_cpuid(0, &a, &b, &c, &d)) return;
-  name_maker(p, (uint32_t[]){b, d, c});
-  if (__get_cpuid(1, &a, &b, &w[C1], &w[D1])) number_model(p, a);
-  if (__get_cpuid_count(7, 0, &most, &w[B7], &w[C7], &w[D7]) && most >= 1)
-    (void)__get_cpuid_count(7, 1, &w[A71], &b, &c, &d);
-  (void)__get_cpuid(0x80000001, &a, &b, &w[C8], &w[D8]);
-  if (w[C1] >> 27 & 1) p->states = saved_states(); /* OSXSAVE: the system lets programs ask */
-}
-
 /* Linux gives the registers of tiles to a process that asks for them, for all of its threads; elsewhere nobody has them. */
 #if defined(__x86_64__) && defined(__linux__)
 static int gives_tiles(void) {
@@ -86,10 +75,19 @@ static int gives_tiles(void) {
 static int gives_tiles(void) { return 0; }
 #endif
 
-static int lets(const weft_processor *p, const feature *f) {
-  if ((p->states & STATES[f->needs]) != STATES[f->needs]) return 0;
-  return f->needs != TILE || gives_tiles();
+static void ask(weft_processor *p) {
+  uint32_t *w = p->words, a, b, c, d, most = 0;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return;
+  name_maker(p, (uint32_t[]){b, d, c});
+  if (__get_cpuid(1, &a, &b, &w[C1], &w[D1])) number_model(p, a);
+  if (__get_cpuid_count(7, 0, &most, &w[B7], &w[C7], &w[D7]) && most >= 1)
+    (void)__get_cpuid_count(7, 1, &w[A71], &b, &c, &d);
+  (void)__get_cpuid(0x80000001, &a, &b, &w[C8], &w[D8]);
+  if (w[C1] >> 27 & 1) p->states = saved_states(); /* OSXSAVE: the system lets programs ask */
+  if ((p->states & STATES[TILE]) && !gives_tiles()) p->states &= ~STATES[TILE];
 }
+
+static int lets(const weft_processor *p, const feature *f) { return (p->states & STATES[f->needs]) == STATES[f->needs]; }
 
 #elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__) && !defined(WEFT_FREESTANDING)
 

@@ -14,11 +14,12 @@ from weft.targets.instructions.amx import (
     TileOperation,
 )
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
-from weft.targets.instructions.tensor_intrinsic import ORDINARY, DotProduct, TensorIntrinsic
+from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
 __all__ = [
     "CONFIGURE",
     "GROUPS",
+    "GROUP_BYTES",
     "INTRINSICS",
     "LEFT_TILES",
     "MOST_ROWS",
@@ -33,5 +34,6 @@ __all__ = [
     "TensorIntrinsic",
     "TileOperation",
     "dot_products",
+    "group_of",
     "intrinsics_of",
 ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from weft.support.dtypes import DType, bf16, f32, i8, i32, u8
-from weft.targets.instructions.tensor_intrinsic import TensorIntrinsic
+from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, TensorIntrinsic, group_of
 from weft.targets.scopes import TILE
 
 MOST_ROWS: Final = 16
@@ -31,7 +31,7 @@ TILE_LANES: Final = 16
 GROUPS: Final = 16
 """Groups of terms in a row of the left factor, rows of the right one."""
 
-ROW_BYTES: Final = 64
+ROW_BYTES: Final = GROUPS * GROUP_BYTES
 """Bytes of a row of a tile register."""
 
 SUM_TILES: Final = (0, 1, 2, 3)
@@ -62,7 +62,7 @@ class TileOperation:
     @property
     def group(self) -> int:
         """The terms of a group; 0 where nothing is multiplied."""
-        return 0 if self.a is None else 32 // self.a.bits
+        return 0 if self.a is None else group_of(self.a)
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from weft.loop import (
     AxisKind,
@@ -42,6 +43,14 @@ from weft.targets.target import Target
 
 ORDINARY: frozenset[str] = frozenset({"global", "local", "register"})
 """The scopes that plain loads and stores reach."""
+
+GROUP_BYTES: Final = 4
+"""Bytes of a group: the neighbouring terms that a dot product of narrow elements adds to one sum of 32 bits."""
+
+
+def group_of(dtype: DType) -> int:
+    """Returns the terms of a group of *dtype*: 2 of bf16, 4 of bytes."""
+    return GROUP_BYTES // dtype.bytes
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from math import prod
 
 from weft.cost import NARROW_BLOCK, FloatConvolution, NarrowFactors, Planner, narrow_convolution_plans, subject_of
 from weft.graph.core.graph import Constant, Graph, Node, Value
+from weft.graph.passes.quantized.quantized_patterns import operand_of
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE
 from weft.support.dtypes import bf16, f32
-
-GROUP = 2
-"""The terms of bf16 that an instruction sums side by side."""
+from weft.targets.instructions import group_of
 
 
 def narrow_convolutions(graph: Graph, planner: Planner, *, narrow: bool) -> Graph:
@@ -40,13 +39,13 @@ class _Narrowing:
         if node.op != "conv2d_blocked" or node.attribute("group") != 1 or node.output.dtype is not f32:
             return None
         x, packed, bias = (*inputs, None)[:3]
-        weight = packed.producer.inputs[0] if packed is not None and packed.producer is not None else None
+        weight = operand_of("pack_conv_weight", packed)
         if x is None or not isinstance(weight, Constant) or not self._is_faster(node, x, weight):
             return None
         lanes = _sizes(node.output)[4]
         name, narrow = f"{weight.name}_packed", new.add("cast", [weight], dtype=bf16, name=f"{weight.name}_bf16")
         panels = new.add(
-            "pack_conv_weight_groups", [narrow], name=name, in_block=NARROW_BLOCK, out_block=lanes, group=GROUP
+            "pack_conv_weight_groups", [narrow], name=name, in_block=NARROW_BLOCK, out_block=lanes, group=group_of(bf16)
         )
         window = {k: node.attribute(k) for k in ("strides", "pads", "dilations")}
         made = new.add(

@@ -57,7 +57,7 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     s.set_scope(stored, "local")
     for moved in (ref, stored):
         written = block_of(s, moved).writes[0].buffer
-        s.transform_layout(moved, written.name, _tile_major(len(parts), roles.row, tile.rows))
+        s.transform_layout(moved, written.name, _tile_major(len(parts), roles.row, tile.rows, TILE_LANES))
     depth = around + len(outer)
     _schedule_products(s, ref, depth, places, tile, product)
     tiles, row, lane = _tile_loops(s, stored, depth, places, tile)
@@ -173,13 +173,8 @@ def _pack_left(s: Schedule, ref: BlockRef, block: Block, row: Var, rows: int) ->
     left = found.left
     across = left.indices.index(row)
     copy = s.cache_read(ref, left.buffer.name, "global")
-    names = [f"x{n}" for n in range(left.buffer.rank)]
-    sizes = {across: rows, len(names) - 1: ROW_BYTES // left.buffer.dtype.bytes}
-    tiles = [f"{x} // {sizes[n]}" if n in sizes else x for n, x in enumerate(names)]
-    inside = [f"{names[n]} % {size}" for n, size in sizes.items()]
-    s.transform_layout(
-        copy, block_of(s, copy).writes[0].buffer.name, f"{', '.join(names)} -> {', '.join([*tiles, *inside])}"
-    )
+    layout = _tile_major(left.buffer.rank, across, rows, ROW_BYTES // left.buffer.dtype.bytes)
+    s.transform_layout(copy, block_of(s, copy).writes[0].buffer.name, layout)
 
 
 def _schedule_products(
@@ -201,12 +196,12 @@ def _schedule_products(
     s.tensorize(row, product.operation.name)
 
 
-def _tile_major(rank: int, row: int | None, rows: int) -> str:
-    """Returns the layout of sums with the elements of a tile of *rows* side by side; columns are the last axis."""
+def _tile_major(rank: int, row: int | None, rows: int, columns: int) -> str:
+    """Returns the layout with the elements of a tile of *rows* by *columns* side by side; columns are the last axis."""
     names = [f"x{n}" for n in range(rank)]
-    sizes = {row: rows, rank - 1: TILE_LANES}
+    sizes = {row: rows, rank - 1: columns}
     tiles = [f"{x} // {sizes[n]}" if n in sizes else x for n, x in enumerate(names)]
-    return f"{', '.join(names)} -> {', '.join(tiles)}, x{row} % {rows}, x{rank - 1} % {TILE_LANES}"
+    return f"{', '.join(names)} -> {', '.join(tiles)}, x{row} % {rows}, x{rank - 1} % {columns}"
 
 
 def _tile_loops(
