@@ -127,6 +127,11 @@ def test_where_an_element_comes_from() -> None:
     assert element_source(doubled, 0) == (doubled, 0)
     constant = g.constant(np.array([5, 7]))
     assert element_source(constant, 1) == 7
+    x = g.input("x", (4,), i64)
+    far = g.add(
+        "concat", [x, g.constant(np.array([5]))], axis=0
+    )  # reads element -4 of the constant where that is not taken
+    assert [element_source(far, k) for k in (0, 4)] == [(x, 0), 5]
 
 
 def test_the_names_of_sizes_are_no_inputs_names() -> None:

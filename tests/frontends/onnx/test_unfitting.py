@@ -32,6 +32,21 @@ def scan(count: int, inputs: str = "s e", **attributes: Any) -> ModelProto:
 NEGATED = node("Neg", "x", "r")
 X = float_inputs(x=(2, 4, 3, 3))
 CASES: dict[str, tuple[ModelProto, str]] = {
+    "regions without a vector of images": (
+        model_of([node("RoiAlign", "x r i")], float_inputs(x=(1, 1, 9, 9), r=(3, 4)), weights={"i": np.array(0)}),
+        "RoiAlign /y: the numbers of images should have 1 dimensions: i: i64[] = (0,)",
+    ),
+    "two numbers of iterations": (
+        model_of(
+            [node("Loop", "m - x", body=body("i c s", node("Identity", "c", "go"), NEGATED))], float_inputs(x=(3,)),
+            weights={"m": int64s(1, 2)},
+        ),
+        "Loop /y: the number of iterations should be one number, not 2",
+    ),
+    "more sizes than a tensor has": (
+        model_of([node("Reshape", "x s")], {**float_inputs(x=(4,)), "s": (TensorProto.INT64, (1 << 40,))}),
+        f"Reshape /y: a tensor would have {1 << 40} dimensions; 64 is the most",
+    ),
     "concat": (
         model_of([node("Concat", "x y0", axis=0)], float_inputs(x=(2, 2), y0=(2,))),
         "Concat /y: concat takes tensors of as many dimensions each, not 2 and 1",

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from weft.frontends.onnx.held import Absent, Held, TensorSequence
+from weft.frontends.onnx.held import Held, NoTensor, TensorSequence
 from weft.frontends.onnx.model_node import attributes_of
 from weft.graph import UNFIT, Array
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
@@ -47,7 +47,7 @@ class Call(Builder):
         super().__init__(evaluator, source)
         self.node = node
         self.held = list(inputs)
-        self.inputs = [None if isinstance(v, TensorSequence | Absent) else v for v in inputs]
+        self.inputs = [None if isinstance(v, NoTensor) else v for v in inputs]
         self.opset = opset
         self.subgraph = subgraph
         self._makers = makers

@@ -13,7 +13,7 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
-from weft.frontends.onnx.held import Absent, Held, TensorSequence
+from weft.frontends.onnx.held import Absent, Held, NoTensor, TensorSequence
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.ir import Const
@@ -57,9 +57,9 @@ class Functions:
         schema = self._schema(node, opset)
         if schema is None or (domain_of(node), node.op_type, node.overload) in self.local:
             return None
-        if any(isinstance(v, TensorSequence | Absent) for v in inputs):
+        tensors = [v for v in inputs if not isinstance(v, NoTensor)]
+        if len(tensors) < len(inputs):
             return None  # an operator on sequences computes nothing itself
-        tensors = [v for v in inputs if not isinstance(v, TensorSequence | Absent)]
         given = zip([i.type_str for i in schema.inputs], tensors, strict=False)
         bound = {name: v.dtype for name, v in given if v is not None}
         if tensors and tensors[0] is not None:

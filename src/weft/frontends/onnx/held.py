@@ -46,7 +46,10 @@ class Absent:
 
 ABSENT: Final = Absent()
 
-Held: TypeAlias = Operand | TensorSequence | Absent
+NoTensor: TypeAlias = TensorSequence | Absent
+"""What operators on tensors do not take."""
+
+Held: TypeAlias = Operand | NoTensor
 """What a name of a model stands for."""
 
 

@@ -17,9 +17,9 @@ from weft.frontends.onnx.file.read import Source, read_model
 from weft.frontends.onnx.file.tensors import dense_array, element_type, to_array
 from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.held import (
-    Absent,
     Given,
     Held,
+    NoTensor,
     TensorSequence,
     input_parts,
     part_name,
@@ -285,9 +285,9 @@ def _made(scope: Scope, name: str) -> Held:
 def _tensors(held: Sequence[Held | None], source: str) -> Inputs:
     """Returns the inputs of an operator on tensors; raises `ModelError` for one that is a sequence, or that is absent."""
     for i, v in enumerate(held):
-        if isinstance(v, TensorSequence | Absent):
+        if isinstance(v, NoTensor):
             raise ModelError(f"its input {i} is {v!r}, and it takes tensors", where=source, hint=DAMAGED)
-    return [v for v in held if not isinstance(v, TensorSequence | Absent)]
+    return [v for v in held if not isinstance(v, NoTensor)]
 
 
 def _each_of(made: HeldResults) -> Sequence[Held | None]:
@@ -297,8 +297,8 @@ def _each_of(made: HeldResults) -> Sequence[Held | None]:
 def _tensor_results(made: HeldResults) -> Results:
     """Returns what an operator on tensors makes."""
     results = _each_of(made)
-    assert not any(isinstance(v, TensorSequence | Absent) for v in results)  # it says so (`Entry.holds`)
-    return tuple([v for v in results if not isinstance(v, TensorSequence | Absent)])
+    assert not any(isinstance(v, NoTensor) for v in results)  # it says so (`Entry.holds`)
+    return tuple([v for v in results if not isinstance(v, NoTensor)])
 
 
 def _name(node: NodeProto, results: Sequence[Held | None], made: set[Value]) -> None:

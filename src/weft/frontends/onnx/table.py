@@ -29,7 +29,6 @@ _TITLES: Final = {
     "features": "Classical machine learning: features",
     "linear_models": "Classical machine learning: linear models",
     "trees": "Classical machine learning: decision trees",
-    "support_vectors": "Classical machine learning: support vectors",
     "ngrams": "Classical machine learning: text",
     "reduction": "Reductions",
     "resize": "Resampling",

@@ -6,7 +6,7 @@ the nodes between: at that element, each is a read of one other element.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -63,10 +63,17 @@ def _place(found: Read, inputs: Mapping[Tensor, Value]) -> tuple[Value, int] | N
     source = inputs.get(found.tensor)
     if source is None or not source.dtype.is_int or source.static_shape is None:
         return None
-    place = [int(i.value) for i in found.indices if isinstance(i, Const)]
-    if len(place) < source.rank or any(not 0 <= i < n for i, n in zip(place, source.static_shape, strict=True)):
+    place = _constant_indices(found, source.static_shape)
+    if place is None:
         return None
     return source, int(np.ravel_multi_index(place, source.static_shape)) if place else 0
+
+
+def _constant_indices(read: Read, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Returns the indices of a read as numbers; None where one is none, or outside, as those of choices not taken may be."""
+    place = tuple([int(i.value) for i in map(simplify, read.indices) if isinstance(i, Const)])
+    is_inside = len(place) == len(shape) and all(0 <= i < n for i, n in zip(place, shape, strict=True))
+    return place if is_inside else None
 
 
 def _resolved(e: Expr, inputs: Mapping[Tensor, Value]) -> Expr:
@@ -78,10 +85,8 @@ def _resolved(e: Expr, inputs: Mapping[Tensor, Value]) -> Expr:
         source = inputs.get(n.tensor) if isinstance(n, Read) else None
         if not isinstance(n, Read) or not isinstance(source, Constant):
             return None
-        place = [i.value for i in map(simplify, n.indices) if isinstance(i, Const)]
-        if len(place) < source.rank:
-            return None
-        return const(int(source.array[tuple([int(i) for i in place])]), n.dtype)
+        place = _constant_indices(n, source.array.shape)
+        return None if place is None else const(int(source.array[place]), n.dtype)
 
     found = simplify(map_nodes(e, change))
     while isinstance(found, Cast) and found.dtype.is_int and found.a.dtype.is_int:

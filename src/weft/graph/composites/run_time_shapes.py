@@ -17,7 +17,7 @@ from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.builder.shape_arithmetic import total
 from weft.graph.composites.sequences import element
 from weft.ir import INDEX, ONE, Const, Expr, as_expr, eq
-from weft.ops import same_size
+from weft.ops import check_rank, same_size
 from weft.support.dtypes import f64, i64
 
 
@@ -153,8 +153,10 @@ def _padded_index(b: Builder, at: Operand, size: Operand, mode: str) -> Operand:
 
 
 def _length(b: Builder, x: Operand, what: str) -> int:
-    """Returns the number of elements of a vector; raises `ModelError` where it has a symbolic size."""
+    """Returns the number of elements of a vector, one of each dimension; raises `ModelError` where it has a symbolic size."""
     sizes = [s.value for s in x.shape if isinstance(s, Const)]
     if len(sizes) != x.rank or x.rank > 1:
         b.fail(f"{what} should be a vector, of a size that is known: {x!r}")
-    return math.prod([int(s) for s in sizes])
+    count = math.prod([int(s) for s in sizes])
+    check_rank(count)
+    return count

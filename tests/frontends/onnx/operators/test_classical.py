@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tests.frontends.onnx.nodes import Array, check_like_runtime, floats, imported, model_of, node
 
@@ -61,6 +61,13 @@ FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
 @pytest.mark.parametrize(("op", "feeds", "attributes"), FEATURES)
 def test_features(op: str, feeds: Mapping[str, Array], attributes: dict[str, Any]) -> None:
     check_like_runtime(classical(op, feeds, **attributes), feeds)
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.5, np.inf])
+def test_thresholds_between_integers(threshold: float) -> None:
+    x = {"x": np.array([-1, 0, 1])}
+    (made,) = imported(classical("Binarizer", x, threshold=threshold), x)[1]
+    np.testing.assert_array_equal(made, (x["x"] > threshold).astype(np.int64))
 
 
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
@@ -140,12 +147,40 @@ def test_refusals() -> None:
     assert "its nodes are no trees: one is missing, or reached twice" in refusal("TreeEnsembleRegressor", X, **circle)
     far = trees("target", 1) | {"nodes_featureids": [4, *[0] * 14]}
     assert "its trees test feature 4 of" in refusal("TreeEnsembleRegressor", X, **far)
+    short = trees("target", 1) | {"nodes_truenodeids": [1]}
+    assert "its trees should be equally long, and are" in refusal("TreeEnsembleRegressor", X, **short)
+    missing = trees("target", 1) | {"nodes_truenodeids": [9, *[0] * 14]}
+    assert "its nodes are no trees: one is missing" in refusal("TreeEnsembleRegressor", X, **missing)
     named = trees("class", 2) | {"classlabels_strings": ["a", "b"]}
     assert "labels that are strings are not supported" in refusal("TreeEnsembleClassifier", X, **named)
     assert "keys that are strings are not supported" in refusal(
         "LabelEncoder", X, keys_strings=["a"], values_floats=[1.0]
     )
     assert "its attribute 'norm' is 'L3'" in refusal("Normalizer", X, norm="L3")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"tree_roots": [1]}, "a tree begins at node 1, and there are 1"),
+        ({"tree_roots": [-1]}, "a tree begins at node -1, and there are 1"),
+        ({"nodes_featureids": [0, 1]}, "its trees should be equally long, and are"),
+        ({"leaf_targetids": [0]}, r"its trees should be equally long, and are \[1, 2\]"),
+    ],
+)
+def test_trees_of_damaged_tables(changed: dict[str, Any], said: str) -> None:
+    table: dict[str, Any] = {
+        "tree_roots": [0],
+        "nodes_modes": numpy_helper.from_array(np.array([0], np.uint8)),
+        "nodes_splits": numpy_helper.from_array(np.array([0.5], np.float32)),
+        "leaf_weights": numpy_helper.from_array(np.array([1, 2], np.float32)),
+        "leaf_targetids": [0, 0],
+        **{f"nodes_{k}": [0] for k in ("featureids", "truenodeids")},
+        **{f"nodes_{k}": [1] for k in ("trueleafs", "falsenodeids", "falseleafs")},
+    }
+    from_onnx(classical("TreeEnsemble", X, version=5, **table))
+    with pytest.raises(ModelError, match=f"TreeEnsemble /y: .*{said}"):
+        from_onnx(classical("TreeEnsemble", X, version=5, **table | changed))
 
 
 POOL: Final[dict[str, Any]] = {
@@ -172,3 +207,24 @@ def test_counts_of_ngrams(mode: str, least: int, most: int, skips: int) -> None:
 def test_sequences_of_tokens_have_a_known_length() -> None:
     with pytest.raises(ModelError, match="TfIdfVectorizer /y: the length of its sequences is symbolic"):
         from_onnx(ngrams((1, "length"), "TF", 1, 1, 0))
+
+
+@pytest.mark.parametrize("columns", [[0, 3, 1, 4, 2, 6, -1], [0, 3, 1, 4, 2, 6, 1 << 40]])
+def test_columns_of_ngrams_that_are_none(columns: list[int]) -> None:
+    model = ngrams((2, 8), "IDF", 1, 3, 0)
+    (given,) = [a for a in model.graph.node[0].attribute if a.name == "ngram_indexes"]
+    given.ints[:] = columns
+    with pytest.raises(
+        ModelError, match=f"TfIdfVectorizer /y: its ngram_indexes reach from {min(columns)} to {max(columns)}"
+    ):
+        from_onnx(model)
+
+
+def test_pools_without_ngrams_and_skips_beyond_a_row() -> None:
+    feeds = {"x": np.array([[5, 3, 5, 2, 7, 2, 1, 3]], np.int64)}
+    far, all_ = ngrams((1, 8), "TF", 2, 3, 1 << 60), ngrams((1, 8), "TF", 2, 3, 8)
+    np.testing.assert_array_equal(imported(far, feeds)[1][0], imported(all_, feeds)[1][0])
+    empty = ngrams((1, 8), "TF", 1, 1, 0)
+    (counts,) = [a for a in empty.graph.node[0].attribute if a.name == "ngram_counts"]
+    counts.ints[:] = []
+    assert not imported(empty, feeds)[1][0].any()

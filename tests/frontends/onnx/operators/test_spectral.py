@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto
-from tests.frontends.onnx.nodes import Array, floats, imported, model_of, node, single
+from tests.frontends.onnx.nodes import Array, float_inputs, floats, imported, model_of, node, single
 
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError
@@ -77,6 +77,32 @@ def test_lengths_have_to_be_known() -> None:
     wide = single("DFT", {"x": floats(1, 4, 3)}, None, 17)
     with pytest.raises(ModelError, match="the last dimension of its input should be 1"):
         from_onnx(wide)
+    long = model_of([node("DFT", "x n")], float_inputs(x=(1, 4, 1)), weights={"n": np.array(1 << 40)})
+    with pytest.raises(
+        ModelError, match="the length, 1099511627776, needs a table of 2199023255552 numbers; 268435456 are"
+    ):
+        from_onnx(long)
+    frames = model_of(
+        [node("STFT", "x s w")], float_inputs(x=(1, 1 << 31, 1)), weights={"s": np.array(1), "w": floats(8)}
+    )
+    with pytest.raises(ModelError, match="STFT /y: 2147483641 frames of 8 elements need a table of"):
+        from_onnx(frames)
     short = single("STFT", {"x": floats(1, 4, 1)}, {"step": np.array(1), "w": floats(8)})
     with pytest.raises(ModelError, match="frames of 8 elements, 1 apart, do not fit a signal of 4"):
         from_onnx(short)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1 << 40, 8, 100, 0, 9), "bins for a transform of 8 elements need a table of"),
+        ((-2, 8, 100, 0, 9), "it takes none below 0"),
+        ((2, 8, 0, 0, 9), "it takes none below 0"),
+        ((2, 8, 100, -1000, 9), "its filters reach from nan to nan, beyond 5 frequencies"),
+        ((2, 8, 100, 0, 900), "its filters reach from 0 to"),
+    ],
+)
+def test_filters_that_are_none(numbers: tuple[int, ...], said: str) -> None:
+    weights = {f"w{k}": np.array(n, np.int64 if k < 3 else np.float32) for k, n in enumerate(numbers)}
+    with pytest.raises(ModelError, match=f"MelWeightMatrix /y: .*{said}"):
+        from_onnx(single("MelWeightMatrix", {}, weights))

@@ -235,7 +235,7 @@ def _external(tensor: TensorProto) -> dict[str, Any]:
 
 
 MOST_DENSE: Final = 1 << 31
-"""Bytes that a sparse tensor may take when it is written out."""
+"""Bytes of the largest constant that is made while a model is imported: a sparse tensor written out, a table."""
 
 
 def dense_array(sparse: onnx.SparseTensorProto, folder: Path | None = None) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto
 
 from weft.cost import MOST_SEQUENCE_STEPS, MOST_UNROLLED_STEPS
 from weft.frontends.onnx.call import Call, Held, HeldResults, Operand, Results
-from weft.frontends.onnx.held import Absent, TensorSequence, tensors_of
+from weft.frontends.onnx.held import Absent, NoTensor, TensorSequence, tensors_of
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import Builder, CompileTimeConstant, static_sizes
@@ -47,12 +47,9 @@ def if_(c: Call) -> HeldResults:
     return _held_like(forms[0], made)
 
 
-_NO_TENSOR: Final = TensorSequence | Absent
-
-
 def _form(held: Held) -> tuple[type | None, int]:
     """Returns the kind of a sequence or of an absent value, None for a tensor, and the number of tensors."""
-    return type(held) if isinstance(held, _NO_TENSOR) else None, _count(held)
+    return type(held) if isinstance(held, NoTensor) else None, _count(held)
 
 
 def _count(held: Held) -> int:
@@ -74,13 +71,13 @@ def _held_like(forms: Sequence[Held], tensors: Sequence[Operand]) -> tuple[Held,
 def _tensors(c: Call, held: Sequence[Held | None], what: str) -> list[Operand]:
     """Returns values that are tensors, all of them; raises `UnknownValues` for others: they are known in what is written out."""
     for v in held:
-        if v is None or isinstance(v, _NO_TENSOR):
+        if v is None or isinstance(v, NoTensor):
             c.fail(
                 f"{what} is {v!r}, but how often the loop runs is not known before the model does",
                 f"Weft writes out loops over sequences, of up to {MOST_SEQUENCE_STEPS} iterations: make their number a constant",
                 UnknownValues,
             )
-    return [v for v in held if v is not None and not isinstance(v, TensorSequence | Absent)]
+    return [v for v in held if v is not None and not isinstance(v, NoTensor)]
 
 
 def _is_true(c: Call, condition: Held | None, what: str) -> bool:
@@ -109,9 +106,9 @@ def loop(c: Call) -> HeldResults:
     """A loop: written out if it is short."""
     known = c.optional(0)
     is_number = isinstance(known, CompileTimeConstant) and not known.symbolic
-    limit = int(c.numbers(0, "the number of iterations")) if c.has(0) and is_number else None
+    limit = int(c.number_at(0, "the number of iterations")) if is_number else None
     given = c.held[2:]
-    if limit is not None and limit <= MOST_SEQUENCE_STEPS and any(isinstance(s, _NO_TENSOR) for s in given):
+    if limit is not None and limit <= MOST_SEQUENCE_STEPS and any(isinstance(s, NoTensor) for s in given):
         return _written_out(c, limit)
     if limit is not None and limit <= MOST_UNROLLED_STEPS:
         try:

@@ -124,7 +124,7 @@ def roi_align(c: Call) -> Results:
         "roi_align",
         c.ranked(0, 4, "the images"),
         c.ranked(1, 2, "the regions"),
-        c.cast(c.input(2), i64),
+        c.cast(c.ranked(2, 1, "the numbers of images"), i64),
         height=c.integer("output_height", 1),
         width=c.integer("output_width", 1),
         samples=c.integer("sampling_ratio", 0),

@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 
 from weft.frontends.onnx.call import Call, Operand, Results
-from weft.frontends.onnx.file.tensors import element_type
+from weft.frontends.onnx.file.tensors import MOST_DENSE, element_type
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant, static_sizes
 from weft.graph.composites.fourier import Complex, fourier, inverse_to_real, resized_signal
 from weft.graph.composites.sequences import element, stack
 from weft.ir import Expr
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i64
 from weft.te import is_narrow
 
 AXIS_IS_INPUT: Final = 20
@@ -73,6 +73,7 @@ def stft(c: Call) -> Results:
     if step < 1 or n > size:
         c.fail(f"frames of {n} elements, {step} apart, do not fit a signal of {size}", UNFIT)
     count = (size - n) // step + 1
+    _check_table(c, count * n, f"{count} frames of {n} elements need")
     at = CompileTimeConstant(np.add.outer(np.arange(count) * step, np.arange(n)).astype(np.int64))
 
     def framed(p: Operand) -> Operand:
@@ -115,7 +116,14 @@ def _given_length(c: Call, i: int, what: str, default: int) -> int:
     n = int(c.number_at(i, what)) if c.has(i) else default
     if n < 1:
         c.fail(f"{what} is {n}", UNFIT)
+    _check_table(c, 2 * n, f"{what}, {n}, needs")
     return n
+
+
+def _check_table(c: Call, count: int, what: str) -> None:
+    """Raises `ModelError` where a table of *count* numbers of 64 bits, which is made while importing, would be too large."""
+    if count * i64.bytes > MOST_DENSE:
+        c.fail(f"{what} a table of {count} numbers; {MOST_DENSE // i64.bytes} are the most")
 
 
 @translates("MelWeightMatrix")
@@ -123,15 +131,22 @@ def mel_weight_matrix(c: Call) -> Results:
     """Triangular filters [frequencies, bins] that are equally wide on the mel scale (O'Shaughnessy, 1987)."""
     names = ("the number of bins", "the transform's length", "the sample rate", "the lower edge", "the upper edge")
     bins, length, rate, low, high = (c.number_at(i, what) for i, what in enumerate(names))
-    edges = 2595 * np.log10(1 + np.array([low, high]) / 700)
-    mels = edges[0] + np.arange(int(bins) + 2) * (edges[1] - edges[0]) / (int(bins) + 2)
-    corners = ((length + 1) * 700 * (10 ** (mels / 2595) - 1) // rate).astype(np.int64)
-    left, centre, right = corners[:-2], corners[1:-1], corners[2:]
-    if not 0 <= corners.min() <= corners.max() <= length // 2:
+    if not (bins >= 0 and length >= 0 and rate > 0):
         c.fail(
-            f"its filters reach from {corners.min()} to {corners.max()}, beyond {int(length) // 2 + 1} frequencies",
+            f"{bins} bins for a transform of {length} elements at the sample rate {rate}: it takes none below 0", UNFIT
+        )
+    _check_table(c, (int(bins) + 2) * (int(length) // 2 + 1), f"{bins} bins for a transform of {length} elements need")
+    with np.errstate(all="ignore"):  # edges that are no frequencies make corners that are no numbers
+        edges = 2595 * np.log10(1 + np.array([low, high]) / 700)
+        mels = edges[0] + np.arange(int(bins) + 2) * (edges[1] - edges[0]) / (int(bins) + 2)
+        places = (length + 1) * 700 * (10 ** (mels / 2595) - 1) // rate
+    if not 0 <= places.min() <= places.max() <= length // 2:
+        c.fail(
+            f"its filters reach from {places.min():.0f} to {places.max():.0f}, beyond {int(length) // 2 + 1} frequencies",
             UNFIT,
         )
+    corners = places.astype(np.int64)
+    left, centre, right = corners[:-2], corners[1:-1], corners[2:]
     k = np.arange(int(length) // 2 + 1)[:, None]
     rising = np.where((left <= k) & (k <= centre), (k - left) / np.maximum(centre - left, 1), 0)
     falling = np.where((centre <= k) & (k < right), (right - k) / np.maximum(right - centre, 1), 0)

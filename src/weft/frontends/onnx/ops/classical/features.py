@@ -38,7 +38,8 @@ def vector(c: Call, name: str, dtype: DType) -> CompileTimeConstant:
 def binarizer(c: Call) -> Results:
     """One where an element is above a threshold, else zero."""
     x = c.input(0)
-    return c.cast(c.add("less", c.scalar(c.number("threshold", 0.0), x.dtype), x), x.dtype)
+    compared = x if x.dtype.is_float else c.cast(x, f64)  # thresholds of integers need not be any
+    return c.cast(c.add("less", c.scalar(c.number("threshold", 0.0), compared.dtype), compared), x.dtype)
 
 
 @translates("Scaler", domain=DOMAIN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -87,13 +87,21 @@ def numbers(attributes: Mapping[str, Any], name: str, default: float, count: int
     return [default] * count if found is None or not len(found) else np.asarray(found).reshape(-1).tolist()
 
 
+def rows_of(c: Call, *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Returns the rows of a table that attributes are the columns of; raises `ModelError` for columns of several lengths."""
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        c.fail(f"the attributes that describe its trees should be equally long, and are {lengths}", DAMAGED)
+    return zip(*columns, strict=True)
+
+
 def by_node_ids(c: Call, side: str) -> Forest:
     """Returns the trees as operator sets 1 to 4 have them: a node has the number of its tree and its own, and leaves are nodes.
 
     *side* (`class` or `target`) is how the names of the leaves' attributes begin. The first node of a tree is its root.
     """
     a = c.attributes
-    keys = list(zip(a.get("nodes_treeids", ()), a.get("nodes_nodeids", ()), strict=False))
+    keys = list(rows_of(c, a.get("nodes_treeids", ()), a.get("nodes_nodeids", ())))
     modes = [m.removeprefix("BRANCH_") for m in a.get("nodes_modes", ())]
     if not keys or len(modes) != len(keys) or not ACCEPTED.keys() | {"LEAF"} >= set(modes):
         c.fail(f"it has {len(keys)} nodes, of the modes {', '.join(sorted(set(modes)))}", DAMAGED)
@@ -105,18 +113,16 @@ def by_node_ids(c: Call, side: str) -> Forest:
         counts[is_leaf] += 1
     forest = Forest(leaves=[[] for _ in range(counts[True])])
     columns = [a.get(f"{side}_{k}", ()) for k in ("treeids", "nodeids", "ids")]
-    for tree, node, target, weight in zip(*columns, numbers(a, f"{side}_weights", 0.0, 0), strict=True):
+    for tree, node, target, weight in rows_of(c, *columns, numbers(a, f"{side}_weights", 0.0, 0)):
         if places.get((tree, node), 0) >= 0:
             c.fail(f"node {node} of tree {tree} has a weight, and is no leaf", DAMAGED)
         forest.leaves[-1 - places[tree, node]].append((target, weight))
-    splits = numbers(a, "nodes_values", 0.0, len(keys))
-    tracks = numbers(a, "nodes_missing_value_tracks_true", 0.0, len(keys))
-    rows = zip(
-        keys, modes, a["nodes_featureids"], splits, tracks, a["nodes_truenodeids"], a["nodes_falsenodeids"], strict=True
-    )
-    for (tree, _), mode, feature, split, nan, passed, failed in rows:
+    optional = [numbers(a, f"nodes_{k}", 0.0, len(keys)) for k in ("values", "missing_value_tracks_true")]
+    needed = [a.get(f"nodes_{k}", ()) for k in ("featureids", "truenodeids", "falsenodeids")]
+    for (tree, _), mode, split, nan, feature, *ways in rows_of(c, keys, modes, *optional, *needed):
         if mode != "LEAF":
-            forest.tests.append(Test(feature, mode, split, bool(nan), places[tree, passed], places[tree, failed]))
+            passed, failed = (places.get((tree, way), len(keys)) for way in ways)  # a missing node is none below that
+            forest.tests.append(Test(feature, mode, split, bool(nan), passed, failed))
     roots = {tree: places[tree, node] for tree, node in reversed(keys)}
     forest.roots = [roots[tree] for tree in sorted(roots)]
     return forest

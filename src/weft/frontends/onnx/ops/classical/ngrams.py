@@ -9,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from weft.frontends.onnx.call import Call, Operand, Results
+from weft.frontends.onnx.file.tensors import MOST_DENSE
+from weft.frontends.onnx.model_node import DAMAGED
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant, static_sizes
@@ -43,7 +45,10 @@ def tfidf_vectorizer(c: Call) -> Results:
         )
     rows = x if x.rank == 2 else c.reshape(x, (1, *x.shape))
     pool = _pool(c)
-    size = max(c.ints("ngram_indexes") or [0]) + 1
+    columns = c.ints("ngram_indexes") or [0]
+    size = max(columns) + 1
+    if min(columns) < 0 or size * f32.bytes > MOST_DENSE:
+        c.fail(f"its ngram_indexes reach from {min(columns)} to {size - 1}", DAMAGED)
     found = concat(c, [*_columns(c, pool, c.cast(rows, i64), size), _none(c, rows, size)], 1)
     zeros = c.add("full", shape=(rows.shape[0], size + 1), value=0, dtype=f32)
     ones = c.add("full", shape=found.shape, value=1, dtype=f32)
@@ -60,7 +65,7 @@ def _pool(c: Call) -> Pool:
     items, begins, columns = (c.ints(k) or [] for k in ("pool_int64s", "ngram_counts", "ngram_indexes"))
     least, most = c.integer("min_gram_length", 1), c.integer("max_gram_length", 1)
     grams, place = dict[Gram, int](), 0
-    for n, (begin, end) in enumerate(zip(begins, [*begins[1:], len(items)], strict=True), 1):
+    for n, (begin, end) in enumerate(zip(begins, [*begins[1:], len(items)], strict=False), 1):
         if not 0 <= begin <= end or (end - begin) % n or place + (end - begin) // n > len(columns):
             c.fail(
                 f"its pool has elements {begin} to {end} for n-grams of {n}, and {len(columns)} ngram_indexes", UNFIT
@@ -89,7 +94,7 @@ def _columns(c: Call, pool: Pool, rows: Operand, size: int) -> list[Operand]:
     grams = {tuple([number[t] for t in g]): column for g, column in pool.columns.items()}
     tokens = _find(c, rows, pool.tokens)
     made: list[Operand] = []
-    for step in range(1, c.integer("max_skip_count", 0) + 2):
+    for step in range(1, min(c.integer("max_skip_count", 0), known[0]) + 2):  # longer ones are in no row
         prefix, ids = tokens, dict[Gram, int]([((k,), k) for k in range(len(pool.tokens))])
         for n in range(1, most + 1):
             width = known[0] - (n - 1) * step
@@ -135,11 +140,11 @@ def _weighted(c: Call, counts: Operand, mode: str, size: int) -> Operand:
     weights = c.attributes.get("weights") or [1.0] * len(columns)
     if len(weights) != len(columns):
         c.fail(f"it has {len(weights)} weights for {len(columns)} n-grams", UNFIT)
+    if mode == "TF":
+        return counts
     of_columns = np.ones(size, np.float32)
     of_columns[columns] = weights
     factors = CompileTimeConstant(of_columns)
-    if mode == "TF":
-        return counts
     if mode == "TFIDF":
         return c.add("mul", counts, factors)
     return c.add("where", c.add("less", c.scalar(0, f32), counts), factors, c.scalar(0, f32))

@@ -12,16 +12,15 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.model_node import DAMAGED
 from weft.frontends.onnx.ops.classical import DOMAIN
 from weft.frontends.onnx.ops.classical.features import as_floats
-from weft.frontends.onnx.ops.classical.forest import Forest, Test, by_node_ids, numbers
-from weft.frontends.onnx.ops.classical.scores import chosen, labels_of, of_two, transformed
+from weft.frontends.onnx.ops.classical.forest import Forest, Test, by_node_ids, numbers, rows_of
+from weft.frontends.onnx.ops.classical.scores import POST_TRANSFORMS, chosen, labels_of, of_two, transformed
 from weft.frontends.onnx.registry import translates
 from weft.graph.builder import CompileTimeConstant
 from weft.support.dtypes import i64
 
 _MODES: Final = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
-_TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _AGGREGATES: Final = ("AVERAGE", "SUM", "MIN", "MAX")
-"""Words by the numbers that stand for them since operator set 5."""
+"""Words by the numbers that stand for them since operator set 5, as those of `POST_TRANSFORMS`."""
 
 _REDUCED: Final = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
 
@@ -79,27 +78,27 @@ def _based_on_last(c: Call, y: Operand) -> Operand:
 def tree_ensemble(c: Call) -> Results:
     """The aggregated weights of the leaves that each row reaches."""
     aggregate, how = c.integer("aggregate_function", 1), c.integer("post_transform", 0)
-    if not 0 <= aggregate < len(_AGGREGATES) or not 0 <= how < len(_TRANSFORMS):
+    if not 0 <= aggregate < len(_AGGREGATES) or not 0 <= how < len(POST_TRANSFORMS):
         c.fail(
             f"its aggregate_function is {aggregate} and its post_transform {how}: there are none of these numbers",
             DAMAGED,
         )
     y = _aggregated(c, _by_numbers(c), c.integer("n_targets", 1), _AGGREGATES[aggregate])
-    return transformed(c, y, _TRANSFORMS[how])
+    return transformed(c, y, POST_TRANSFORMS[how])
 
 
 def _by_numbers(c: Call) -> Forest:
     """Returns the trees as operator set 5 has them: inner nodes and leaves are numbered each for themselves, over all trees."""
     a = c.attributes
-    modes = [_mode(c, int(m)) for m in a["nodes_modes"].reshape(-1)]
+    modes = [_mode(c, int(m)) for m in numbers(a, "nodes_modes", 0, 0)]
     count = len(modes)
-    tracks = a.get("nodes_missing_value_tracks_true", [0] * count)
+    tracks = numbers(a, "nodes_missing_value_tracks_true", 0, count)
     members = iter(numbers(a, "membership_values", 0.0, 0))
-    leaves = [[(t, float(w))] for t, w in zip(a["leaf_targetids"], a["leaf_weights"].reshape(-1), strict=True)]
-    forest, extra = Forest(tests=[], leaves=leaves), list[Test]()
-    columns = ("featureids", "truenodeids", "trueleafs", "falsenodeids", "falseleafs")
-    rows = zip(modes, a["nodes_splits"].reshape(-1).tolist(), tracks, *[a[f"nodes_{k}"] for k in columns], strict=True)
-    for mode, split, nan, feature, yes, yes_leaf, no, no_leaf in rows:
+    leaves = [[entry] for entry in rows_of(c, a.get("leaf_targetids", ()), numbers(a, "leaf_weights", 0.0, 0))]
+    forest, extra = Forest(leaves=leaves), list[Test]()
+    names = ("featureids", "truenodeids", "trueleafs", "falsenodeids", "falseleafs")
+    columns = modes, numbers(a, "nodes_splits", 0.0, 0), tracks, *[a.get(f"nodes_{k}", ()) for k in names]
+    for mode, split, nan, feature, yes, yes_leaf, no, no_leaf in rows_of(c, *columns):
         passed, failed = -1 - yes if yes_leaf else yes, -1 - no if no_leaf else no
         if mode != "MEMBER":
             forest.tests.append(Test(feature, mode, split, bool(nan) or mode == "NEQ", passed, failed))
@@ -109,7 +108,7 @@ def _by_numbers(c: Call) -> Forest:
             after = failed if k + 1 == len(chain) else count + len(extra) + min(k, 1)
             (extra if k else forest.tests).append(Test(feature, "EQ", value, bool(nan), passed, after))
     forest.tests += extra
-    forest.roots = [_root(forest, r) for r in a["tree_roots"]]
+    forest.roots = [_root(c, forest, r) for r in a.get("tree_roots", ())]
     return forest
 
 
@@ -128,7 +127,9 @@ def _until_nan(values: Iterator[float]) -> Iterator[float]:
         yield v
 
 
-def _root(forest: Forest, r: int) -> int:
+def _root(c: Call, forest: Forest, r: int) -> int:
     """Returns the root of a tree: a node, or a leaf where both ways of the node lead to that leaf."""
+    if not 0 <= r < len(forest.tests):
+        c.fail(f"a tree begins at node {r}, and there are {len(forest.tests)}", DAMAGED)
     test = forest.tests[r]
     return test.passed if test.passed == test.failed < 0 else r
