@@ -105,6 +105,7 @@ def case_called(name: str) -> TestCase:
 def test_an_inverse_transform_is_what_it_is_exactly(name: str) -> None:
     """Where terms cancel, exactly to zero, the reference's results are off by twice the case's own tolerance."""
     case = case_called(name)
+    assert case.model is not None
     assert case.data_sets
     given, expected = arrays(case.data_sets[0][0]), arrays(case.data_sets[0][1])[0]
     exact = np.fft.ifft(given[0].astype(np.float64) @ [1, 1j], axis=1)
@@ -116,6 +117,7 @@ def test_an_inverse_transform_is_what_it_is_exactly(name: str) -> None:
 
 def test_attention_of_16_bits_is_nearer_to_the_exact_results_than_the_reference() -> None:
     case = case_called(ATTENTION)
+    assert case.model is not None
     assert case.data_sets
     (q, k, v, *rest), (expected, *_) = map(arrays, case.data_sets[0])
     made = weft.backend.prepare(case.model).run([q, k, v, *rest])[0]

@@ -109,12 +109,7 @@ def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping
         return InputParts(info.name, (info,), None)
     sequence = element_type(tensor.tensor_type.elem_type, f"input {info.name}") if kind == "sequence_type" else None
     if info.name not in given and info.name not in fixed:
-        what, example = ("a sequence", "[(2, 3), (4,)]") if sequence is not None else ("optional", "(2, 3)")
-        raise UnknownValues(
-            f"the input {info.name!r} is {what}, and what it holds is not known before the model runs",
-            hint=f'give the shapes of its tensors: shapes={{"{info.name}": {example}}}'
-            + (", or None where it is absent" if optional else ""),
-        )
+        raise _unknown(info.name, is_sequence=sequence is not None, optional=optional)
     found = given.get(info.name, ())
     if info.name in given and found is None:
         return _absent(info.name, optional)
@@ -123,6 +118,15 @@ def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping
     count = len(found) if isinstance(found, Sequence) else 0
     parts = [ValueInfoProto(name=part_name(info.name, k), type=_unnamed(tensor)) for k in range(count)]
     return InputParts(info.name, tuple(parts), sequence)
+
+
+def _unknown(name: str, *, is_sequence: bool, optional: bool) -> UnknownValues:
+    what, example = ("a sequence", "[(2, 3), (4,)]") if is_sequence else ("optional", "(2, 3)")
+    return UnknownValues(
+        f"the input {name!r} is {what}, and what it holds is not known before the model runs",
+        hint=f'give the shapes of its tensors: shapes={{"{name}": {example}}}'
+        + (", or None where it is absent" if optional else ""),
+    )
 
 
 def _absent(name: str, optional: bool) -> InputParts:

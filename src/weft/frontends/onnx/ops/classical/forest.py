@@ -95,6 +95,17 @@ def rows_of(c: Call, *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
+def _places(keys: Sequence[tuple[int, int]], modes: Sequence[str]) -> dict[tuple[int, int], int]:
+    """Returns the numbers of nodes, by tree and node: those of inner nodes from 0 up, those of leaves from -1 down."""
+    found: dict[tuple[int, int], int] = {}
+    counts = {True: 0, False: 0}
+    for key, mode in zip(keys, modes, strict=True):
+        is_leaf = mode == "LEAF"
+        found[key] = -1 - counts[is_leaf] if is_leaf else counts[is_leaf]
+        counts[is_leaf] += 1
+    return found
+
+
 def by_node_ids(c: Call, side: str) -> Forest:
     """Returns the trees as operator sets 1 to 4 have them: a node has the number of its tree and its own, and leaves are nodes.
 
@@ -105,13 +116,8 @@ def by_node_ids(c: Call, side: str) -> Forest:
     modes = [m.removeprefix("BRANCH_") for m in a.get("nodes_modes", ())]
     if not keys or len(modes) != len(keys) or not ACCEPTED.keys() | {"LEAF"} >= set(modes):
         c.fail(f"it has {len(keys)} nodes, of the modes {', '.join(sorted(set(modes)))}", DAMAGED)
-    places: dict[tuple[int, int], int] = {}
-    counts = {True: 0, False: 0}
-    for key, mode in zip(keys, modes, strict=True):
-        is_leaf = mode == "LEAF"
-        places[key] = -1 - counts[is_leaf] if is_leaf else counts[is_leaf]
-        counts[is_leaf] += 1
-    forest = Forest(leaves=[[] for _ in range(counts[True])])
+    places = _places(keys, modes)
+    forest = Forest(leaves=[[] for _ in range(modes.count("LEAF"))])
     columns = [a.get(f"{side}_{k}", ()) for k in ("treeids", "nodeids", "ids")]
     for tree, node, target, weight in rows_of(c, *columns, numbers(a, f"{side}_weights", 0.0, 0)):
         if places.get((tree, node), 0) >= 0:
