@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from weft.driver.function import NativeFunction
 from weft.loop import PREFETCH, parse_program
@@ -22,8 +23,9 @@ VECTORS: Final = 4
 BYTES_A_SAMPLE: Final = 100_000_000
 """Read in each timed call, in as many passes as that takes: a few milliseconds."""
 
+PAGE: Final = 4 << 10
 HUGE_PAGE: Final = 2 << 20
-"""From this size on a block of memory is in huge pages."""
+"""The smallest page, and the size from which on a block of memory is in huge pages."""
 
 _PROGRAM: Final = """
 def read(x: i32[n * {step}], y: i32[{step}], n: i64, passes: i64):
@@ -39,14 +41,38 @@ def read(x: i32[n * {step}], y: i32[{step}], n: i64, passes: i64):
 """
 
 
+class ReadBuffer:
+    """Memory to read: it grows to the largest size that is asked for, and smaller ones are its beginning.
+
+    The system gives pages when they are first written to, which takes longer than a large buffer takes to be read.
+    """
+
+    def __init__(self) -> None:
+        self._words = np.empty(0, np.int32)
+
+    def words(self, nbytes: int) -> npt.NDArray[np.int32]:
+        """Returns the first *nbytes* as words of four bytes.
+
+        They are in huge pages where the system allows it, as a model's weights are: where small pages happen to lie decides how
+        well a cache holds them.
+        """
+        if self._words.nbytes < nbytes:
+            self._words = np.empty(0, np.int32)  # before the larger one is asked for
+            memory: Any = _rt.Block(max(nbytes, HUGE_PAGE))
+            self._words = np.frombuffer(memory, np.int32)
+            self._words[:: PAGE // 4] = 1  # pages that nothing was written to would all be the same one
+        return self._words[: nbytes // 4]
+
+
 class ReadBandwidth:
     """A loop of nothing but vector loads, over a buffer that is read again and again.
 
     Each pass begins and ends as a kernel's loop does: the accumulators are loaded before, and stored after. With *ahead*, each
-    step prefetches the data that many bytes further on.
+    step prefetches the data that many bytes further on. What is read is the beginning of *buffer*, which several may share.
     """
 
-    def __init__(self, target: Target | None = None, ahead: int = 0) -> None:
+    def __init__(self, target: Target | None = None, ahead: int = 0, buffer: ReadBuffer | None = None) -> None:
+        self.buffer = buffer if buffer is not None else ReadBuffer()
         chosen = target if target is not None else host()
         lanes = chosen.lanes(32)
         self.step = VECTORS * lanes
@@ -61,18 +87,14 @@ class ReadBandwidth:
     def rate(self, nbytes: int, repeats: int = 10, sample: int = BYTES_A_SAMPLE) -> float:
         """Returns the best rate of *repeats* at which one core reads a buffer of *nbytes*, in GB/s of processor time.
 
-        Each repeat reads *sample* bytes, in as many passes as that takes.
-
-        The buffer is in huge pages where the system allows it, as a model's weights are: where small pages happen to lie decides
-        how well a cache holds them. Raises `InputError` for a buffer that is smaller than a step.
+        Each repeat reads *sample* bytes, in as many passes as that takes. Raises `InputError` for a buffer that is smaller than a
+        step.
         """
         count = nbytes // (4 * self.step)
         if count < 1:
             raise InputError(f"{nbytes} bytes are too few to read", hint=f"use {4 * self.step} or more")
-        memory: Any = _rt.Block(max(nbytes, HUGE_PAGE))
         seen: Any = _rt.Block(4 * self.step)  # whole cache lines, so that a short pass does not end with split stores
-        x, y = np.frombuffer(memory, np.int32)[: count * self.step], np.frombuffer(seen, np.int32)
-        x.fill(1)  # pages that nothing was written to would all be the same one
+        x, y = self.buffer.words(4 * count * self.step), np.frombuffer(seen, np.int32)
         passes = max(1, sample // nbytes)
         best = min(self.function.time(x, y, count, passes, repeats=1) for _ in range(repeats))
         return x.nbytes * passes / best / 1e9

@@ -43,8 +43,10 @@ MOST_DRAM_BYTES: Final = 512 << 20
 """Bytes of a reading of a cache, and of a buffer in memory: twice the third-level cache, within these bounds."""
 
 CACHE_REPEATS: Final = 25
+LEAST_REPEATS: Final = 8
 DRAM_REPEATS: Final = 4
-"""How often each is read; the best counts, for a disturbance only ever slows reading down."""
+"""How often each is read, a cache less often where a sample is longer; the best counts, for a disturbance only ever slows reading
+down."""
 
 DISTANCE: Final = 4096
 """Bytes that software prefetch is tried at: 1 KB is too late, 16 KB too early (Emerald Rapids, docs/design/0014)."""
@@ -184,9 +186,8 @@ class _Measuring:
 
     @cached_property
     def read_ahead_uses(self) -> int:
-        asking = (
-            ReadBandwidth(self.widest, ahead=DISTANCE).rate(self._memory, DRAM_REPEATS, self._memory) * 1e9 / self.hertz
-        )
+        reading = ReadBandwidth(self.widest, DISTANCE, self.reading.buffer)
+        asking = reading.rate(self._memory, DRAM_REPEATS, self._memory) * 1e9 / self.hertz
         was = self.before.get("read_ahead_uses")
         least = SMALLEST_GAIN if was is None else SMALLEST_GAIN * (0.92 if was == SELDOM_USED else 1.08)
         return SELDOM_USED if asking >= least * self._memory_rate else OFTEN_USED
@@ -201,7 +202,9 @@ class _Measuring:
 
     def _rate(self, nbytes: int) -> float:
         """Returns how many bytes a cycle are read of a buffer of *nbytes* that was read before."""
-        return self.reading.rate(nbytes, CACHE_REPEATS, max(CACHE_SAMPLE, nbytes)) * 1e9 / self.hertz
+        sample = max(CACHE_SAMPLE, nbytes)
+        repeats = max(LEAST_REPEATS, CACHE_REPEATS * CACHE_SAMPLE // sample)
+        return self.reading.rate(nbytes, repeats, sample) * 1e9 / self.hertz
 
     def _whole(self, name: str, value: float) -> int:
         return whole(value, self.before.get(name))
