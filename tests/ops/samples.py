@@ -252,6 +252,10 @@ def _sums() -> dict[str, list[Sample]]:
         "sum_pool2d": [Sample([x], WINDOW, magnitude=9 * float(x.max())) for x in IMAGE],
         "avg_pool2d": [Sample([x], WINDOW, magnitude=float(x.max())) for x in IMAGE],
         "resample": [Sample([ROWS[3], np.array([[0, 3], [299, 7]]), between(0, 1, 2, 2)], {"axis": 1})],
+        "append": [
+            Sample([numbers(3, 8), numbers(3, 2, seed=1)], {"axis": 1, "begin": 5}),
+            Sample([numbers(4, 3), numbers(4, 3, seed=1)], {"axis": 0, "begin": 0}),
+        ],
         "scatter_elements": [
             Sample(
                 [numbers(4, 3), np.zeros((90, 3), np.int64), between(-9, 9, 90, 3)], {"reduction": r}, magnitude=900.0

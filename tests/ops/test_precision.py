@@ -45,11 +45,15 @@ def run(name: str, sample: Sample, dtype: DType, computed: DType) -> list[Array]
         return run_operator(name, given(sample, dtype, computed), **sample.attributes)
 
 
+def test_every_operator_has_samples() -> None:
+    missing = OPERATORS.keys() - SAMPLES.keys()
+    assert not missing, f"add samples of {', '.join(sorted(missing))} to tests/ops/samples.py"
+
+
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_rounded_once(name: str) -> None:
     """In float32 an operator is as exact as that is; in a narrower type its result is that of float32, rounded."""
-    assert name in SAMPLES, f"add a sample of {name} to tests/ops/samples.py"
     for sample in SAMPLES[name]:
         for dtype in (f16, bf16, f32):
             exact, single, found = (run(name, sample, dtype, t) for t in (f64, f32, dtype))
