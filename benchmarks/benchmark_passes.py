@@ -19,13 +19,16 @@ from tests.models import tiny_bert_layer
 from weft.cli.demo_models import resnet18
 from weft.codegen.llvm.ir_module import write_module
 from weft.codegen.llvm.object_code import compile_function_module
+from weft.cost import Choosing
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.host.entry import place_constants
 from weft.frontends import to_graph
-from weft.graph import FusedGraph, Graph, GraphOptions, Group, fuse, graph_passes, plan_memory
+from weft.graph import GRAPH_PASSES, FusedGraph, Graph, Group, find_in_place, fuse, plan_memory
+from weft.graph.passes.manager import GraphContext, GraphPass
 from weft.loop import Program
 from weft.lower import PASSES, lower
 from weft.schedule import schedule_program
+from weft.support.passes import EVERYTHING
 from weft.targets import host
 from weft.te import to_program
 
@@ -34,7 +37,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "transformer_layer": lambda: tiny_bert_layer(tokens=128, heads=12, width=768),
 }
 ROUNDS = 5
-GRAPH_PASSES = [name for name, _ in graph_passes(host(), NativeEvaluator(host()), GraphOptions())]
+CONTEXT = GraphContext(host(), NativeEvaluator(host()), EVERYTHING, Choosing(host()))
 
 
 @cache
@@ -42,19 +45,23 @@ def source(model: str) -> bytes:
     return bytes(MODELS[model]().SerializeToString())
 
 
+def run_pass(p: GraphPass, graph: Graph) -> Graph:
+    with graph.fold_budget.lent():
+        return p.call(graph, CONTEXT, EVERYTHING)
+
+
 @cache
-def graphs(model: str) -> list[tuple[Callable[[Graph], Graph], Graph]]:
-    """Return each graph pass with the graph that it gets."""
-    found, graph = [], to_graph(source(model))
-    for _, run in graph_passes(host(), NativeEvaluator(host()), GraphOptions()):
-        found.append((run, graph))
-        graph = run(graph)
-    return [*found, (fuse, graph)]
+def graphs(model: str) -> list[Graph]:
+    """Return the graph that each pass gets, and the one that the last of them makes."""
+    found = [to_graph(source(model))]
+    for p in GRAPH_PASSES:
+        found.append(run_pass(p, found[-1]))
+    return found
 
 
 @cache
 def fused(model: str) -> FusedGraph:
-    return fuse(graphs(model)[-1][1])
+    return fuse(graphs(model)[-1])
 
 
 @cache
@@ -78,7 +85,7 @@ def lowered(model: str) -> list[list[Program]]:
     """Return, for each lowering pass and the end, the programs that it gets."""
     rows = [scheduled(model)]
     for p in PASSES:
-        rows.append([p(program, host()) for program in rows[-1]])
+        rows.append([p.call(program, host(), EVERYTHING) for program in rows[-1]])
     return rows
 
 
@@ -102,17 +109,17 @@ def test_read(measure: Callable[..., None], model: str) -> None:
     measure(to_graph, source(model))
 
 
-@pytest.mark.parametrize("n", range(len(GRAPH_PASSES)), ids=GRAPH_PASSES)
+@pytest.mark.parametrize("n", range(len(GRAPH_PASSES)), ids=[p.name for p in GRAPH_PASSES])
 def test_graph_pass(measure: Callable[..., None], model: str, n: int) -> None:
-    measure(*graphs(model)[n])
+    measure(run_pass, GRAPH_PASSES[n], graphs(model)[n])
 
 
 def test_fuse(measure: Callable[..., None], model: str) -> None:
-    measure(*graphs(model)[-1])
+    measure(fuse, graphs(model)[-1])
 
 
 def test_plan_memory(measure: Callable[..., None], model: str) -> None:
-    measure(lambda: plan_memory(fused(model), in_place=True))
+    measure(lambda: plan_memory(fused(model), in_place=find_in_place(fused(model))))
 
 
 def test_place_constants(measure: Callable[..., None], model: str) -> None:
@@ -129,7 +136,7 @@ def test_schedule(measure: Callable[..., None], model: str) -> None:
 
 @pytest.mark.parametrize("n", range(len(PASSES)), ids=[p.name for p in PASSES])
 def test_lowering_pass(measure: Callable[..., None], model: str, n: int) -> None:
-    measure(lambda: [PASSES[n](p, host()) for p in lowered(model)[n]])
+    measure(lambda: [PASSES[n].call(p, host(), EVERYTHING) for p in lowered(model)[n]])
 
 
 def test_lower(measure: Callable[..., None], model: str) -> None:
