@@ -115,3 +115,13 @@ def test_features_of_a_thousand_points_take_half_a_second() -> None:
     start = process_time()
     assert len(space.features(points)) == 1000
     assert process_time() - start < 0.5
+
+
+def test_a_space_without_knobs_has_one_plan() -> None:
+    """As when a kernel is so small that each question has one answer."""
+    whole = PlanSpace(PROGRAMS["product"], SERVER)
+    space = PlanSpace(PROGRAMS["product"], SERVER, whole.schedule(whole.default)[1].steps)
+    assert (space.count, len(space.knobs)) == (1, 0)
+    points = space.sample(np.random.default_rng(0), 3)
+    assert len(space.features(points)) == len(points)
+    assert len(set(space.keys(points))) == 1

@@ -174,7 +174,9 @@ class PlanSpace(KnobSpace):
     def nests(self, points: Ints) -> NestBatch:
         """Returns the loops of *points*, which have one rule, around the block that is tiled, else the one of most work."""
         rule = self._rule(points[0])
-        hidden = np.stack([table[points[:, n]] for n, table in enumerate(self._numbers)], axis=0).sum(axis=0)
+        hidden = np.zeros((len(points), len(self._names)), np.float32)  # all that is told of a space without knobs
+        for n, table in enumerate(self._numbers):
+            hidden += table[points[:, n]]
         if self.tiled is None or not rule:
             return replace(self._default_nest.take(np.zeros(len(points), np.int64)), **self._told(hidden))
         threads = np.array([d.loops if (d := self._decision(p, Parallel)) else 0 for p in points], np.int64)
