@@ -30,6 +30,18 @@ def test_a_taught_search_asks_its_model_first() -> None:
     assert chosen[0] < chosen[1] - 1
 
 
+@pytest.mark.parametrize("name", TUNERS)
+def test_a_space_of_one_plan_is_searched_through(name: str) -> None:
+    whole = PlanSpace(PROGRAMS["product"], SERVER)
+    space = PlanSpace(PROGRAMS["product"], SERVER, whole.schedule(whole.default)[1].steps)
+    explorer, _ = strategy(name).begin(space, 0, samples(32))
+    history = History(0, space.keys)
+    points = explorer.propose(8, history)
+    assert len(points) == space.count == 1
+    history.add(points, np.ones(1))
+    assert not len(explorer.propose(8, history))
+
+
 @pytest.mark.slow
 def test_nothing_known_teaches_nothing() -> None:
     """A single sample has no pair to learn from; searches without a model ignore what there is."""

@@ -134,7 +134,7 @@ def choose_diverse(points: Ints, scores: Doubles, n: int, diversity: float) -> I
     knobs, left = np.arange(points.shape[1]), np.ones(len(points), np.bool_)
     chosen: list[int] = []
     for _ in range(min(n, len(points))):
-        novelty = (~covered[knobs, points]).mean(axis=1)
+        novelty = (~covered[knobs, points]).sum(axis=1) / max(1, len(knobs))
         best = int(np.argmax(np.where(left, quality + diversity * novelty, -np.inf)))
         chosen.append(best)
         left[best] = False
