@@ -238,6 +238,9 @@ def test_regions() -> None:
     assert (
         message(block(body=store(A, [3], 0), writes=(apart,))) == "b writes A outside of the regions that it declares"
     )
+    empty = Buffer("E", (0,), f32)
+    nothing = block(body=for_(I, 0, store(empty, [I], 0)), writes=(Region(empty, (Range(index(0), index(0)),)),))
+    verify(Program((Function("main", (empty,), nothing),)))
 
 
 def test_calls_of_functions() -> None:

@@ -280,7 +280,12 @@ def _check_regions(v: _Verifier, s: Block) -> None:
 
 
 def _is_apart(a: Region, b: Region) -> bool:
-    """Answers whether two regions evidently have no element in common: by constants, in some dimension."""
+    """Answers whether two regions evidently have no element in common: by constants, in some dimension.
+
+    A buffer without elements has nothing that regions could be apart in: no statement that accesses it is ever run.
+    """
+    if any(isinstance(n, Const) and n.value == 0 for n in a.buffer.shape):
+        return False
     for x, y in zip(a.ranges, b.ranges, strict=True):
         ends = [e.value for e in (x.begin, x.extent, y.begin, y.extent) if isinstance(e, Const)]
         if len(ends) == 4 and (ends[0] + ends[1] <= ends[2] or ends[2] + ends[3] <= ends[0]):
