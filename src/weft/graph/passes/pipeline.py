@@ -34,10 +34,11 @@ from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.quantized.place_weight_dequantization import place_weight_dequantization
-from weft.graph.passes.read_states_in_place import read_states_in_place
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.passes.states.read_states_in_place import read_states_in_place
+from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
@@ -92,6 +93,7 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     # once equal calls look alike
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
     # slices and transpositions of states are as simple as they get
+    Pass("write_states_in_place", alone(write_states_in_place), 1),
     Pass("read_states_in_place", alone(read_states_in_place), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model
     Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),
