@@ -25,6 +25,7 @@ from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.group_queries import group_queries
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_planner
 from weft.graph.passes.merge_axes import merge_axes
@@ -92,7 +93,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("simplify_calls", _simplify_calls, 1),
     # once equal calls look alike
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
-    # slices and transpositions of states are as simple as they get
+    # reshapes and transpositions are as simple as they get; what is left of repeated heads is slices of states
+    Pass("group_queries", alone(group_queries), 1),
     Pass("write_states_in_place", alone(write_states_in_place), 1),
     Pass("read_states_in_place", alone(read_states_in_place), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model
