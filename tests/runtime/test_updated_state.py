@@ -103,6 +103,20 @@ def test_a_row_outside_of_the_state_is_refused() -> None:
         model.run([np.zeros((1, HEADS, 1, DEPTH), np.float32), np.array([ROOM])], state=state)
 
 
+def test_a_state_whose_transpose_is_read_too_is_read_as_it_was() -> None:
+    g = GraphBuilder("changed", 0)
+    row, at = g.input("row", (1, HEADS, DEPTH)), g.input("at", (1, 1), TensorProto.INT64)
+    turned = g.op("Transpose", g.input("past", (HEADS, ROOM, DEPTH)), perm=(1, 0, 2))
+    g.output(g.op("Transpose", g.op("ScatterND", turned, at, row), perm=(1, 0, 2)), "present")
+    g.output(g.op("ReduceSum", turned, g.int64s([0]), keepdims=0), "before")
+    model = weft.compile(g.model().SerializeToString(), state=PAIRS, threads=1)
+    state, ones = model.new_state(), np.ones((1, HEADS, DEPTH), np.float32)
+    for k in range(3):
+        (before,) = model.run([ones, np.array([[k]])], state=state)
+        np.testing.assert_array_equal(before, np.full((HEADS, DEPTH), k, np.float32))
+    np.testing.assert_array_equal(state["past"][:, :, 0], [[1, 1, 1, 0, 0, 0]] * HEADS)
+
+
 def test_a_state_that_is_read_as_it_was_keeps_a_second_buffer() -> None:
     g = GraphBuilder("changed", 0)
     row, at = g.input("row", (1, DEPTH)), g.input("at", (1, 1), TensorProto.INT64)

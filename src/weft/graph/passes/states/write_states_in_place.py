@@ -38,15 +38,18 @@ def write_states_in_place(graph: Graph) -> Graph:
     found: dict[Node, _Update] = {}
     for p in state_pairs(graph):
         update = None if p.state.growth is not None else _update(p.left, p.taken)
-        others = len(readers.get(p.taken, [])) > 1 or p.taken in graph.outputs or graph.outputs.count(p.left) > 1
-        if update is not None and not others:
+        if update is None or p.taken in graph.outputs or graph.outputs.count(p.left) > 1:
+            continue
+        before = [p.taken, *([] if update.order is None else update.scatter.inputs[:1])]  # the state as it was
+        if all(v is not None and len(readers[v]) == 1 and v not in graph.outputs for v in before):
             found[update.scatter] = update
     turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}  # what is transposed of states, with their orders
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
         source, name = node.source, node.output.name
-        if node.op == "transpose" and inputs[0] in turned:
-            made, order = turned[inputs[0]]
+        x = inputs[0] if node.op == "transpose" else None
+        if x is not None and x in turned:
+            made, order = turned[x]
             perm = tuple([order[d] for d in node.attribute("perm")])
             same = perm == tuple(range(made.rank))
             return [made if same else new.add("transpose", [made], source=source, name=name, perm=perm)]
