@@ -63,3 +63,32 @@ def growing_decoder(
 def _norm(g: GraphBuilder, x: str, width: int) -> str:
     scale, bias = g.uniform((width,), 0.8, 1.2), g.normal((width,), 0.05)
     return g.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
+
+
+def grouped_decoder(heads: int = 4, shared: int = 2, depth: int = 8, seed: int = 0) -> onnx.ModelProto:
+    """Returns attention with fewer heads of keys and values than of queries, which are repeated as exporters repeat them.
+
+    `x` [1, new, heads * depth], `past_k`, `past_v` [1, shared, past, depth] -> `y` like `x`, `present_k`, `present_v`.
+    """
+    g = GraphBuilder("grouped_decoder", seed)
+    width = heads * depth
+    x = g.input("x", (1, "new", width))
+    q = g.op("Reshape", g.op("MatMul", x, g.normal((width, width), 0.2)), g.int64s([1, -1, heads, depth]))
+    q = g.op("Transpose", q, perm=(0, 2, 1, 3))
+    repeated = []
+    for kind in "kv":
+        past = g.input(f"past_{kind}", (1, shared, "past", depth))
+        rows = g.op(
+            "Reshape", g.op("MatMul", x, g.normal((width, shared * depth), 0.2)), g.int64s([1, -1, shared, depth])
+        )
+        present = g.op("Concat", past, g.op("Transpose", rows, perm=(0, 2, 1, 3)), axis=2)
+        g.output(present, f"present_{kind}")
+        length = g.op("Gather", g.op("Shape", present), g.int64s([2]), axis=0)
+        sizes = g.op("Concat", g.int64s([1, shared, heads // shared]), length, g.int64s([depth]), axis=0)
+        wide = g.op("Expand", g.op("Unsqueeze", present, g.int64s([2])), sizes)
+        repeated.append(g.op("Reshape", wide, g.op("Concat", g.int64s([1, heads]), length, g.int64s([depth]), axis=0)))
+    k, v = repeated
+    scores = g.op("Mul", g.op("MatMul", q, g.op("Transpose", k, perm=(0, 1, 3, 2))), g.scalar(1 / sqrt(depth)))
+    y = g.op("Transpose", g.op("MatMul", g.op("Softmax", scores, axis=-1), v), perm=(0, 2, 1, 3))
+    g.output(g.op("Reshape", y, g.int64s([1, -1, width])), "y")
+    return g.model()

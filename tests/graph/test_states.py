@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.decoders import growing_decoder
+from benchmarks.decoder_state import cache_traffic
+from tests.decoders import grouped_decoder, growing_decoder
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
@@ -57,6 +58,13 @@ def test_a_call_reads_a_cache_where_it_is_and_writes_new_rows_alone() -> None:
         rows = n.inputs[1]
         assert rows is not None
         assert rows.shape[2] is fused.graph.dims["new"]
+
+
+def test_heads_that_queries_share_are_not_copied_for_each() -> None:
+    options = check_options(state=PAIRS, capacity={"past_*": 48})
+    fused = build(grouped_decoder().SerializeToString(), options=options).fused
+    traffic = cache_traffic(fused, {"new": 1, "past_and_one": 9})
+    assert (traffic.read, traffic.copied) == (2 * 2 * 9 * 8 * 4, 0)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,30 @@ def test_loops_over_some_of_the_rows_stay_as_long(n: int, stored: str) -> None:
     before_and_after(TILE.replace("i_2 in unrolled(0, 3)", f"i_2 in unrolled{stored}"), counted, {"n": n})
 
 
+PANEL = """
+def main(A: f32[n, 40], B: f32[320], C: f32[n, 8], n: i64):
+    S = alloc("register", f32[3, 8])
+    for t in range(0, (n + 2) // 3):
+        for i in unrolled(0, 3):
+            if t * 3 + i < n:
+                S[i, ramp(0, 1, 8)] = broadcast(0.0, 8)
+        for k in range(0, 40, prefetch=(B, 2)):
+            for i_1 in unrolled(0, 3):
+                for j in vectorized(0, 8):
+                    if t * 3 + i_1 < n:
+                        S[i_1, j] = S[i_1, j] + A[t * 3 + i_1, k] * B[k * 8 + j]
+        for i_2 in unrolled(0, 3):
+            if t * 3 + i_2 < n:
+                C[t * 3 + i_2, ramp(0, 1, 8)] = S[i_2, ramp(0, 1, 8)]
+"""
+
+
+@pytest.mark.parametrize(("index", "hints"), [("k * 8 + j", 3), ("k * 4 + j", 4), ("j * 40 + k", 4)])
+def test_a_row_alone_needs_no_hints_for_a_panel_that_it_reads_in_order(index: str, hints: int) -> None:
+    text = before_and_after(PANEL.replace("k * 8 + j", index), counted, {"n": 4})
+    assert text.split("def main")[-1].count("prefetch=") == hints
+
+
 LONG = TILE.replace("(0, 3)", "(0, 9)").replace("t * 3", "t * 9").replace("n + 2) // 3", "n + 8) // 9")
 
 

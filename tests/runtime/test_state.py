@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from onnx import TensorProto
-from tests.decoders import growing_decoder
+from onnx.reference import ReferenceEvaluator
+from tests.decoders import grouped_decoder, growing_decoder
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
 
 Tokens = list[int]
+PAIRS = {"past_*": "present_*"}
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 ROOM = 48
 
@@ -24,7 +26,7 @@ ROOM = 48
 def decoder() -> weft.Model:
     """A decoder whose cache is a state."""
     made = growing_decoder().SerializeToString()
-    return weft.compile(made, state={"past_*": "present_*"}, capacity={"past_*": ROOM}, threads=1)
+    return weft.compile(made, state=PAIRS, capacity={"past_*": ROOM}, threads=1)
 
 
 def greedy(decoder: weft.Model, state: Any, tokens: Tokens, count: int) -> tuple[Tokens, list[npt.NDArray[Any]]]:
@@ -58,6 +60,19 @@ def test_a_decoder_with_state_makes_the_tokens_of_one_without(decoder: weft.Mode
     assert tokens == expected
     for a, b in zip(scores, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_heads_that_queries_share_are_read_where_they_are() -> None:
+    made = grouped_decoder()
+    reference = ReferenceEvaluator(made)
+    model = weft.compile(made.SerializeToString(), state=PAIRS, capacity={"past_*": 8}, threads=1)
+    x, state = np.random.default_rng(0).standard_normal((1, 6, 32)).astype(np.float32), model.new_state()
+    for begin, end in ((0, 3), (3, 4), (4, 6)):
+        given = {"x": x[:, begin:end], "past_k": state["past_k"], "past_v": state["past_v"]}
+        expected, keys, values = map(np.asarray, reference.run(["y", "present_k", "present_v"], given))
+        (y,) = model.run([x[:, begin:end]], state=state)
+        for found, wanted in ((y, expected), (state["past_k"], keys), (state["past_v"], values)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_prompt_may_come_token_by_token(decoder: weft.Model) -> None:

@@ -10,7 +10,7 @@ from weft.ops.movement import chosen_index
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, normalize_axis
 from weft.support.errors import TypeMismatch
-from weft.te import Tensor, compute, reduce_axis, sum_
+from weft.te import Tensor, compute, reduce_axis, scatter, sum_
 
 Index: TypeAlias = tuple[Expr, ...]
 
@@ -55,8 +55,13 @@ def tuple_size(indices: Tensor) -> int:
 
 
 @operator("write_at")
-def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False) -> Tensor:
-    """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around."""
+def write_at(
+    x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: bool = False, in_place: bool = False
+) -> Tensor:
+    """*x* with *update* written along *axis* from `begin[b]` on, for each *b* of the first dimension; *circular* wraps around.
+
+    *in_place* says that the result is in the memory of *x*, as for a state: then *update* alone is written.
+    """
     if update.rank != x.rank:
         raise TypeMismatch(f"write_at: an update of {update.rank} dimensions for a tensor of {x.rank}")
     check_shape("write_at: the update", update.shape, (*x.shape[:axis], update.shape[axis], *x.shape[axis + 1 :]))
@@ -68,11 +73,20 @@ def write_at(x: Tensor, update: Tensor, begin: Tensor, *, axis: int, circular: b
         new = update[(*i[:axis], minimum(maximum(t, 0), update.shape[axis] - 1), *i[axis + 1 :])]
         return select((t >= 0) & (t < update.shape[axis]), new, x[i])
 
+    def placed(*i: Expr) -> tuple[tuple[Expr, ...], Expr, Expr]:
+        at = cast(begin[i[0]], INDEX) + i[axis]
+        at = at % x.shape[axis] if circular else at
+        return (*i[:axis], at, *i[axis + 1 :]), update[i], (at >= 0) & (at < x.shape[axis])
+
+    if in_place:
+        return scatter(x, update.shape, placed, None, "write_at", in_place=True)
     return compute(x.shape, written, "write_at", dtype=x.dtype)
 
 
 @takes_indices("write_at")
-def _beginnings(x: Shaped, update: Shaped, begin: Shaped, *, axis: int, circular: bool = False) -> IndexRange | None:
+def _beginnings(
+    x: Shaped, update: Shaped, begin: Shaped, *, axis: int, circular: bool = False, in_place: bool = False
+) -> IndexRange | None:
     return None if circular else IndexRange(2, ((ZERO, x.shape[axis] - update.shape[axis]),), "position")
 
 

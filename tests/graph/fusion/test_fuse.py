@@ -12,7 +12,7 @@ from tests.graph.oracle import run_fused, run_graph
 from weft.cost.fusion import LARGEST_GROUP
 from weft.graph import FusedGraph, Graph, Node, Value, facts_of, fuse, verify_graph
 from weft.graph.fusion.node_facts import is_rename
-from weft.support.dtypes import f32
+from weft.support.dtypes import f32, i64
 from weft.te import OpClass
 
 Build = Callable[[Graph, Value], Value]
@@ -327,3 +327,11 @@ def test_renames() -> None:
     assert is_rename(node(lambda g, x: g.add("reshape", [x], shape=(6,)), 2, 3))
     assert is_rename(node(lambda g, x: g.add("transpose", [x], perm=(1, 0, 2)), 1, 2, 3))
     assert not is_rename(node(lambda g, x: g.add("transpose", [x], perm=(0, 2, 1)), 1, 2, 3))
+
+
+def test_rows_are_looked_up_in_a_packed_table_however_many_they_are() -> None:
+    """Nothing tells whether unpacking all of the table, in each call, is less than unpacking the rows."""
+    g = Graph()
+    ids = g.input("ids", (g.dim("n"),), i64)
+    table = g.add("unpack_matrix", [constant(g, 4, 8, 16)], columns=50, trans=True)
+    assert names(fuse(one_output(g, g.add("gather", [table, ids], axis=0)))) == ["unpack_matrix+gather"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from math import inf, prod
 
 from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
-from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.graph.core.symbols import variables_of
 from weft.graph.fusion.dominators import between, post_dominators
 from weft.graph.fusion.groups import Alias, FusedGraph, Group
@@ -97,9 +97,14 @@ class _Fusion:
             self._merge(end, [node, *inner])
 
     def _may_repeat(self, node: Node, times: float) -> bool:
-        """Tells whether each element of *node* may be computed so many *times*."""
-        if times <= 1 or times == inf:
-            return times <= 1
+        """Tells whether each element of *node* may be computed so many *times*.
+
+        What is made of constants and is not folded is a table in another layout: a call needs the elements that it looks up.
+        """
+        if times == inf:
+            return bool(node.inputs) and all(isinstance(v, Constant) for v in node.inputs)
+        if times <= 1:
+            return True
         plans = recomputation_plans(times)
         if self.planner is None:
             return plans[0].decision.fuse

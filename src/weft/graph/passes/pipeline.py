@@ -25,6 +25,7 @@ from weft.graph.passes.eliminate_dead_code import eliminate_dead_code
 from weft.graph.passes.flatten_matmul_rows import flatten_matmul_rows
 from weft.graph.passes.fold_constants import fold_constants
 from weft.graph.passes.fold_scale_and_shift import fold_scale_and_shift
+from weft.graph.passes.group_queries import group_queries
 from weft.graph.passes.guard_indices import guard_indices
 from weft.graph.passes.manager import MANAGER, GraphContext, GraphPass, GraphReport, with_evaluator, with_planner
 from weft.graph.passes.merge_axes import merge_axes
@@ -34,10 +35,11 @@ from weft.graph.passes.quantized.choose_dot_products import choose_dot_products
 from weft.graph.passes.quantized.fold_dequantization import fold_dequantization
 from weft.graph.passes.quantized.pack_low_bits import pack_low_bits
 from weft.graph.passes.quantized.place_weight_dequantization import place_weight_dequantization
-from weft.graph.passes.read_states_in_place import read_states_in_place
 from weft.graph.passes.recognize_layer_norm import recognize_layer_norm
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.passes.states.read_states_in_place import read_states_in_place
+from weft.graph.passes.states.write_states_in_place import write_states_in_place
 from weft.graph.passes.widen_halves import widen_halves
 from weft.support.knobs import LAYOUT, PREPACKING, WINOGRAD, Switches
 from weft.support.passes import EVERYTHING, Pass, alone
@@ -91,7 +93,9 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("simplify_calls", _simplify_calls, 1),
     # once equal calls look alike
     Pass("eliminate_common_subexpressions", alone(eliminate_common_subexpressions), 1),
-    # slices and transpositions of states are as simple as they get
+    # reshapes and transpositions are as simple as they get; what is left of repeated heads is slices of states
+    Pass("group_queries", alone(group_queries), 1),
+    Pass("write_states_in_place", alone(write_states_in_place), 1),
     Pass("read_states_in_place", alone(read_states_in_place), 1),
     # normalizations go into weights while convolutions still have the weights and layouts of the model
     Pass("fold_scale_and_shift", alone(fold_scale_and_shift), 1, exact=False),

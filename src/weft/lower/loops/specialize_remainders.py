@@ -12,17 +12,23 @@
 
 The number of rows is known only at run time, so the last tile may be partial. A branch for each row in each step of a reduction
 would take several times as long as the step.
+
+The version of one row is a product of a vector, as for the next token of a decoder: it reads each element of a panel once, and
+panels one after another, which hardware prefetchers follow. There, hints of prefetches are dropped, which a tile of several rows
+needs: the matrices of 12 layers of 768 take 23 ms without them, 29 with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Annotated
 
 from weft.cost import MOST_REMAINDERS, code_budget
 from weft.ir import (
     INDEX,
+    ONE,
     ZERO,
     Const,
     Expr,
@@ -33,6 +39,7 @@ from weft.ir import (
     eq,
     free_vars,
     index,
+    linear_terms,
     map_nodes,
     minimum,
     poly_of,
@@ -41,16 +48,21 @@ from weft.ir import (
 from weft.loop import (
     Alloc,
     Assert,
+    Buffer,
     Call,
     Eval,
     For,
     If,
     LoopKind,
+    Prefetch,
     Program,
     Seq,
     Stmt,
     Store,
     bound_vars,
+    loads,
+    map_stmts,
+    own_exprs,
     rename_fresh,
     seq,
     statements,
@@ -141,8 +153,32 @@ def _counted(tile: Stmt, rows: _Rows) -> Stmt:
     if _is_guarded(tile, rows):  # without a row there is no work
         result = If(rows.left >= index(rows.most), rename_fresh(assume(tile, rows.guards)), None)
     for count in range(rows.most - 1, 0, -1):
-        result = If(eq(rows.left, index(count)), rename_fresh(_of_rows(tile, rows, count)), result)
+        version = _of_rows(tile, rows, count)
+        version = map_stmts(version, _without_hints) if count == 1 else version
+        result = If(eq(rows.left, index(count)), rename_fresh(version), result)
     return result
+
+
+def _without_hints(s: Stmt) -> Stmt | None:
+    """Returns a loop without hints for buffers that it reads once and in order; None where nothing changes."""
+    hints = [n for n in s.notes if isinstance(n, Prefetch) and _is_stream(s, n.buffer)] if isinstance(s, For) else []
+    if not isinstance(s, For) or not hints:
+        return None
+    return For(s.var, s.begin, s.extent, s.kind, s.body, tuple([n for n in s.notes if n not in hints]))
+
+
+def _is_stream(loop: For, buffer: Buffer) -> bool:
+    """Tells whether each step of *loop* reads the elements of *buffer* that follow those of the step before, each once."""
+    inner = [f for f in statements(loop.body) if isinstance(f, For) and f.extent is not ONE]
+    extents = {f.var: int(f.extent.value) for f in inner if isinstance(f.extent, Const)}
+    reads = [n for s in statements(loop.body) for e in own_exprs(s) for n in loads(e) if n.buffer is buffer]
+    for n in reads:
+        found = linear_terms(n.indices[0], [loop.var, *extents]) if len(n.indices) == 1 else None
+        if found is None or len(extents) < len(inner) or set(extents) - set(found[0]):
+            return False
+        if found[0].get(loop.var) is not index(prod(extents.values())):
+            return False
+    return len(reads) == 1
 
 
 def _is_guarded(s: Stmt, rows: _Rows) -> bool:

@@ -16,21 +16,26 @@ from weft.te import Reducer, Tensor, Widened, max_, min_, prod, scatter, sum_
 _REDUCERS: dict[str, Reducer | None] = {"none": None, "add": sum_, "mul": prod, "max": max_, "min": min_}
 
 
-def _scattered(x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str) -> Tensor:
-    """Combines each element of *updates* with the element of *x* at *place* of its index."""
+def _scattered(
+    x: Tensor, updates: Tensor, reduction: str, place: Callable[..., Sequence[Expr]], name: str, in_place: bool
+) -> Tensor:
+    """Combines each element of *updates* with the element of *x* at *place* of its index; *in_place* as `append` takes it."""
     if reduction not in _REDUCERS:
         raise TypeMismatch(f"{name}: there is no reduction {reduction}", hint=f"use {', '.join(_REDUCERS)}")
     reducer = _REDUCERS[reduction]
     if reducer in (None, max_, min_):  # nothing is computed: elements are moved as they are stored
         x, updates = (t.stored if isinstance(t, Widened) else t for t in (x, updates))
-    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i]), reducer, name)
+    return scatter(x, updates.shape, lambda *i: (place(*i), updates[i]), reducer, name, in_place=in_place)
 
 
 @operator("scatter_elements")
-def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
+def scatter_elements(
+    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none", in_place: bool = False
+) -> Tensor:
     """*x* with each element of *updates* put at its place, but at the index given along *axis*; the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there.
+    Another *reduction* (add, mul, max, min) combines them with what is there. *in_place* says that the result is in the memory of
+    *x*, as for a state: then the updates alone are written.
     """
     d = normalize_axis(axis, x.rank)
     if indices.rank != x.rank:
@@ -40,37 +45,64 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     def place(*i: Expr) -> Sequence[Expr]:
         return (*i[:d], chosen_index(indices[i], x.shape[d]), *i[d + 1 :])
 
-    return _scattered(x, updates, reduction, place, "scatter_elements")
+    return _scattered(x, updates, reduction, place, "scatter_elements", in_place)
 
 
 @takes_indices("scatter_elements")
 def _scatter_range(
-    x: Shaped, indices: Shaped, updates: Shaped, *, axis: int = 0, reduction: str = "none"
+    x: Shaped, indices: Shaped, updates: Shaped, *, axis: int = 0, reduction: str = "none", in_place: bool = False
 ) -> IndexRange:
     return IndexRange(1, (either_way(x.shape[axis]),))
 
 
 @operator("scatter_nd")
-def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+def scatter_nd(
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    *,
+    reduction: str = "none",
+    axes: tuple[int, ...] | None = None,
+    in_place: bool = False,
+) -> Tensor:
     """*x* with each slice of *updates* put at its index tuple (the last dimension of *indices*); the last of several wins.
 
-    Another *reduction* (add, mul, max, min) combines them with what is there.
+    Another *reduction* (add, mul, max, min) combines them with what is there. *axes* are the dimensions that a tuple has indices
+    of, the first ones unless given. *in_place* says that the result is in the memory of *x*, as for a state: then the updates
+    alone are written.
     """
     depth = tuple_size(indices)
     lead = len(indices.shape) - 1
     if depth > x.rank:
         raise TypeMismatch(f"scatter_nd: tuples of {depth} indices for a tensor of {x.rank} dimensions")
-    check_shape("scatter_nd: the tensor of updates", updates.shape, (*indices.shape[:-1], *x.shape[depth:]))
+    chosen = tuple(range(depth)) if axes is None else axes
+    if len(chosen) != depth:
+        raise TypeMismatch(f"scatter_nd: tuples of {depth} indices for {len(chosen)} axes")
+    rest = [d for d in range(x.rank) if d not in chosen]
+    wanted = (*indices.shape[:-1], *[x.shape[d] for d in rest])
+    check_shape("scatter_nd: the tensor of updates", updates.shape, wanted)
 
     def place(*i: Expr) -> Sequence[Expr]:
-        return (*[chosen_index(indices[(*i[:lead], n)], x.shape[n]) for n in range(depth)], *i[lead:])
+        at = dict(zip(rest, i[lead:], strict=True))
+        at |= {d: chosen_index(indices[(*i[:lead], n)], x.shape[d]) for n, d in enumerate(chosen)}
+        return [at[d] for d in range(x.rank)]
 
-    return _scattered(x, updates, reduction, place, "scatter_nd")
+    return _scattered(x, updates, reduction, place, "scatter_nd", in_place)
 
 
 @takes_indices("scatter_nd")
-def _scatter_tuples_range(x: Shaped, indices: Shaped, updates: Shaped, *, reduction: str = "none") -> IndexRange:
-    return tuples_range(x, indices)
+def _scatter_tuples_range(
+    x: Shaped,
+    indices: Shaped,
+    updates: Shaped,
+    *,
+    reduction: str = "none",
+    axes: tuple[int, ...] | None = None,
+    in_place: bool = False,
+) -> IndexRange:
+    if axes is None:
+        return tuples_range(x, indices)
+    return IndexRange(1, tuple([either_way(x.shape[d]) for d in axes]), by_column=True)
 
 
 @operator("append")

@@ -1,0 +1,1 @@
+"""Passes for states: their memory is written and read where it is."""
