@@ -29,7 +29,7 @@ from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
 from weft.targets import TILE
-from weft.targets.instructions import GROUPS, ROW_BYTES, TILE_LANES, TileOperation
+from weft.targets.instructions import GROUPS, TILE_LANES, TileOperation
 
 
 def matrix_tile(ref: BlockRef, block: Block, p: Planner) -> MatrixTile:
@@ -46,8 +46,6 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     roles = roles_of(block, parts[:-1])
     product = _product(block, tile)
     places = [n for n in (roles.row, roles.column, len(parts) - 1) if n is not None]
-    if tile.packed:
-        _pack_left(s, ref, block, parts[places[0]].axis.var, tile.rows)
     stored = s.cache_write(ref, TILE.name)
     outer, inner = _split_in_blocks(s, own, roles, tile)
     outer = outer or [s.add_unit_loop(finish)]  # all results are one block
@@ -164,17 +162,6 @@ def _split_in_blocks(
             blocks.append(block)
         (panels if n == roles.column else others).append(rest)
     return [*blocks, *panels, *others], [*inner, own[-1]]
-
-
-def _pack_left(s: Schedule, ref: BlockRef, block: Block, row: Var, rows: int) -> None:
-    """Copies the left factor with the rows of each tile side by side: tiles are then one sequential stream."""
-    found = contraction_of(block)
-    assert found is not None  # _problem said so
-    left = found.left
-    across = left.indices.index(row)
-    copy = s.cache_read(ref, left.buffer.name, "global")
-    layout = _tile_major(left.buffer.rank, across, rows, ROW_BYTES // left.buffer.dtype.bytes)
-    s.transform_layout(copy, block_of(s, copy).writes[0].buffer.name, layout)
 
 
 def _schedule_products(
