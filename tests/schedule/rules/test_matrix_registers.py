@@ -152,3 +152,10 @@ def test_results_without_an_epilogue_are_stored_from_tiles(kinds: tuple[DType, D
         given = arrays(program)
         load(lower(made, target, verify=True), target)[1](*given)
         np.testing.assert_array_equal(given[2], wanted(given[0], given[1], np.zeros(columns, given[2].dtype)))
+
+
+def test_transposed_results_are_stored_from_vectors() -> None:
+    a, b = placeholder((32, 64), bf16, "a"), placeholder((2, 32, 32, 2), bf16, "b")
+    (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": 64})
+    made = in_tiles(to_program([a, b], [compute((64, 32), lambda j, i: y[i, j], "z")], "product"))
+    assert "local" in str(made)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.cost import MatrixTile, MatrixTileProblem, Planner, elements, matrix_tile_plans, size_of, step_along
-from weft.ir import Const, Var, linear_terms
+from weft.ir import Const, Var, free_vars, linear_terms
 from weft.loop import Axis, AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, reduce_axes, spatial_axes
@@ -48,7 +48,7 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     roles = roles_of(block, parts[:-1])
     product = _product(block, tile)
     places = [n for n in (roles.row, roles.column, len(parts) - 1) if n is not None]
-    stored = finish if _is_copy(s, finish, ref) else s.cache_write(ref, TILE.name)
+    stored = finish if _is_copy(s, finish, ref, roles) else s.cache_write(ref, TILE.name)
     outer, inner, rows = _split_in_blocks(s, own, roles, tile)
     outer = outer or [s.add_unit_loop(finish)]  # all results are one block
     s.reorder([*outer, *inner])
@@ -65,23 +65,26 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
         _schedule_stores(s, stored, [[rows], [f for f in inner[:-1] if f != rows], [inner[-1]]], tile, product)
     else:
         _schedule_stores(s, stored, _loops_at(s, stored, depth, places), tile, product)
-        for loop, size in (
-            (rows, tile.rows),
-            (inner[-1], TILE_LANES),
-        ):  # loops over whole tiles read elements side by side
+        # loops over whole tiles read elements side by side
+        for loop, size in ((rows, tile.rows), (inner[-1], TILE_LANES)):
             last = loop if s.extent(loop) == size else s.split(loop, [None, size])[1]
         s.vectorize(last)
     parallelize(s, ref, outer, p)
     return {ref, stored, finish}
 
 
-def _is_copy(s: Schedule, finish: BlockRef, ref: BlockRef) -> bool:
-    """Tells whether the epilogue stores whole tiles of the results of *ref* as they are."""
+def _is_copy(s: Schedule, finish: BlockRef, ref: BlockRef, roles: Roles) -> bool:
+    """Tells whether the epilogue stores whole tiles of the results of *ref* as they are, rows of lanes side by side."""
     block, result = block_of(s, finish), block_of(s, ref).writes[0].buffer
     store, whole = block.body, elements(spatial_axes(block_of(s, ref)))
     if not isinstance(store, Store) or store.mask is not None or not isinstance(store.value, Load):
         return False
-    return store.value.buffer is result and prod([size_of(a.extent) for a in block.axes]) == whole
+    read = store.value
+    if read.buffer is not result or roles.row is None or prod([size_of(a.extent) for a in block.axes]) != whole:
+        return False
+    row, lane = read.indices[roles.row], free_vars(read.indices[-1])
+    is_plain = isinstance(row, Var) and row in store.indices and len(lane) == 1 and lane[0] is store.indices[-1]
+    return is_plain and all(isinstance(n, Const) for n in store.buffer.shape)
 
 
 def _problem(block: Block) -> MatrixTileProblem | None:
