@@ -3,9 +3,11 @@
     .venv/bin/python benchmarks/low_precision.py                     all models
     .venv/bin/python benchmarks/low_precision.py qdq mlp_dynamic     those whose names contain one of these
     .venv/bin/python benchmarks/low_precision.py --instructions      a product of bytes by each instruction of the machine
+    .venv/bin/python benchmarks/low_precision.py --bf16              float32 models, factors rounded to bf16, beside OpenVINO's
 
 The models are networks of this benchmark, quantised by `onnxruntime.quantization` with random calibration data, or built here.
-Both engines run in turns in this process with one thread; times are of the processor.
+Both engines run in turns in this process with one thread; times are of the processor. OpenVINO, which chooses bf16 itself where
+there is AMX, need not be installed but for --bf16: `.venv/bin/python -m pip install openvino`. Differences are to float32 there.
 """
 
 from __future__ import annotations
@@ -184,6 +186,40 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
 }
 
 
+def decoder_step(layers: int = 12, cached: int = 256, heads: int = 12, width: int = 768) -> onnx.ModelProto:
+    """A token of a GPT-2's decoder, *cached* tokens behind it: `x` [1, 1, width], keys and values -> `y` [1, 1, 50257]."""
+    g, depth = GraphBuilder("decoder_step"), width // heads
+    x = g.input("x", (1, 1, width))
+    for n in range(layers):
+        q, k, v = (
+            g.op(
+                "Transpose",
+                g.op("Reshape", linear(g, x, (width, width)), g.int64s([1, 1, heads, depth])),
+                perm=[0, 2, 1, 3],
+            )
+            for _ in range(3)
+        )
+        keys = g.op("Concat", g.input(f"k{n}", (1, heads, cached, depth)), k, axis=2)
+        values = g.op("Concat", g.input(f"v{n}", (1, heads, cached, depth)), v, axis=2)
+        scores = g.op("Mul", g.op("MatMul", q, g.op("Transpose", keys, perm=[0, 1, 3, 2])), g.scalar(depth**-0.5))
+        mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), values)
+        joined = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.int64s([1, 1, width]))
+        x = layer_norm(g, g.op("Add", x, linear(g, joined, (width, width))), width)
+        x = layer_norm(g, g.op("Add", x, feed_forward(g, x, width, 4 * width)), width)
+    g.output(linear(g, x, (width, 50257)), "y")
+    return g.model()
+
+
+NARROWED: dict[str, Callable[[], onnx.ModelProto]] = {
+    "resnet18": resnet18,
+    "mobilenet": mobilenet,
+    "mlp": mlp,
+    "bert_2_layers": partial(encoder, 2),
+    "gpt2_token": decoder_step,
+}
+"""Float32 models that are computed in bf16."""
+
+
 def inputs_of(model: onnx.ModelProto, seed: int = 0) -> Feed:
     rng, feed = np.random.default_rng(seed), Feed()
     weights = {t.name for t in model.graph.initializer}
@@ -200,6 +236,38 @@ def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference, as a part of the largest result."""
     a, b = got.astype(np.float64), wanted.astype(np.float64)
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
+
+
+def compare_narrowed(name: str, rounds: int) -> None:
+    """Compares a float32 model in bf16 with OpenVINO, which is left its own choice of precision."""
+    import openvino  # needed for nothing else here
+
+    model = NARROWED[name]()
+    feed, bytes_ = inputs_of(model), model.SerializeToString()
+    compiled, exact = (weft.compile(bytes_, threads=1, precision=p) for p in ("bf16", "model"))
+    settings = {
+        "INFERENCE_NUM_THREADS": 1,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "ENABLE_CPU_PINNING": False,
+    }
+    core = openvino.Core()
+    request = core.compile_model(core.read_model(bytes_), "CPU", settings).create_infer_request()
+    wanted = np.asarray(exact(**feed))
+    theirs = np.array(next(iter(request.infer(feed).values())))
+    runs: dict[str, Callable[[], Any]] = {
+        "bf16": lambda: compiled(**feed),
+        "openvino": request.infer,
+        "float32": lambda: exact(**feed),
+    }
+    times: dict[str, list[float]] = {k: [] for k in runs}
+    for _ in range(rounds):
+        for k, run in runs.items():
+            times[k].append(seconds(run))
+    ratio = median([a / b for a, b in zip(times["bf16"], times["openvino"], strict=True)])
+    told = "   ".join([f"{k} {1e3 * median(t):8.3f} ms" for k, t in times.items()])
+    ours, peer = difference(np.asarray(compiled(**feed)), wanted), difference(theirs, wanted)
+    print(f"{name:16} {told}   ratio {ratio:5.2f}   differences {ours:.1e} {peer:.1e}", flush=True)
 
 
 def compare(name: str, rounds: int) -> None:
@@ -269,13 +337,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of names of models")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--instructions", action="store_true", help="a product of bytes by each instruction instead")
+    parser.add_argument("--bf16", action="store_true", help="float32 models in bf16, beside OpenVINO's")
     options = parser.parse_args()
     if options.instructions:
         instructions()
         return
-    for name in MODELS:
+    for name in NARROWED if options.bf16 else MODELS:
         if not options.names or any(part in name for part in options.names):
-            compare(name, options.rounds)
+            (compare_narrowed if options.bf16 else compare)(name, options.rounds)
 
 
 if __name__ == "__main__":

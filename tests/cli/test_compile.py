@@ -211,3 +211,17 @@ def test_a_link_is_written_through(cli: Cli) -> None:
     assert Path("current.weft").is_symlink()
     assert Path("v12.weft").stat().st_mode & 0o777 == 0o600
     weft.load("v12.weft")
+
+
+def test_accuracy_is_told_where_asked_for(cli: Cli) -> None:
+    done = cli("compile", "mlp.onnx", "-o", "mlp.weft", "--precision", "bf16", "--accuracy", "--json")
+    (found,) = json.loads(done.out)["accuracy"]
+    assert 0 <= found["mean"] <= found["largest"] < 0.05
+    done = cli("compile", "mlp.onnx", "-o", "mlp.weft", "--accuracy")
+    assert re.search(r"at most 0\.0e\+00 of its spread from the model's own precision, 0\.0e\+00 on average", done.out)
+
+
+def test_accuracy_of_states_is_refused(cli: Cli) -> None:
+    done = cli("compile", "mlp.onnx", "-o", "mlp.weft", "--state", "x=y", "--accuracy")
+    assert "--accuracy compares single calls, and --state makes values that live across them" in done.err
+    assert not Path("mlp.weft").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -14,13 +14,17 @@ from rich.markup import escape
 from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import err, human_bytes, human_seconds, out, print_json
 from weft.cli.output_files import check_result
+from weft.driver.check_target import check_runs_here
 from weft.driver.compile import compile_package
 from weft.driver.export.c_source import export_c
 from weft.driver.export.linkable import export_folder, export_library, find_compiler
+from weft.driver.measure.accuracy import Accuracy, compare_models
 from weft.driver.runnable import runnable
 from weft.runtime.artifact import write_artifact
 from weft.runtime.file_names import ENDING, check_saved_name
+from weft.runtime.model import Model
 from weft.runtime.package import Package
+from weft.support.errors import InputError
 from weft.support.files import check_folder
 from weft.targets import Target
 
@@ -74,6 +78,10 @@ def compile_command(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Processors to divide the work for; default: all.")
     ] = None,
+    accuracy: Annotated[
+        bool,
+        typer.Option("--accuracy", help="Tell how far outputs on random inputs are from those of --precision model."),
+    ] = False,
 ) -> None:
     """Compile MODEL to one self-contained file, which runs without the compiler.
 
@@ -84,6 +92,8 @@ def compile_command(
         weft compile bert.onnx -o bert.weft --shape batch=1 --shape sequence=128
 
         weft compile mlp.onnx -o mlp.weft --target "cpu -mattr=avx2"
+
+        weft compile mlp.onnx -o mlp.weft --precision bf16 --accuracy
 
         weft compile mlp.onnx -o mlp/        # model.o and model.h, to link into a C or C++ program
 
@@ -97,11 +107,14 @@ def compile_command(
     path = Path(output)
     check_written(path, model, is_folder=output.endswith(os.sep))
     options, sizes, machine = asked.options, asked.sizes, asked.machine()
+    if accuracy:
+        _check_comparable(asked, machine)
     if threads is not None:
         machine = replace(machine, cores=threads)
     with asked.progress() as progress:
         package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
     size = write_compiled(package, path, machine, is_folder=output.endswith(os.sep))
+    found = _accuracies(package, model, asked) if accuracy else []
     if not asked.quiet and not output.endswith(os.sep):
         tell_kind(path)
     seconds = perf_counter() - start
@@ -112,6 +125,8 @@ def compile_command(
         "bytes": size,
         "seconds": seconds,
     }
+    if accuracy:
+        figures["accuracy"] = [asdict(x) for x in found]
     if asked.as_json:
         print_json(figures)
     elif not asked.quiet:
@@ -120,4 +135,27 @@ def compile_command(
         out.print(
             f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}",
             markup=False,
+        )
+        for x in found:
+            told = f"{x.output} is at most {x.largest:.1e} of its spread from the model's own precision, {x.mean:.1e} on average"
+            out.print(told, markup=False)
+
+
+def _accuracies(package: Package, model: Path, asked: CommandOptions) -> list[Accuracy]:
+    """Returns how far the outputs of *package* are from those of *model* compiled in its own precision."""
+    machine = asked.machine()
+    with asked.progress() as progress:
+        options = replace(asked.options, precision="model")
+        exact = compile_package(str(model), machine, options, asked.sizes, asked.cache(), progress)
+    made, wanted = (Model(runnable(p, machine)) for p in (package, exact))
+    return compare_models(made, wanted, asked.sizes)
+
+
+def _check_comparable(asked: CommandOptions, machine: Target) -> None:
+    """Raises `InputError` for a model that single calls on this machine cannot be made of."""
+    check_runs_here(machine, asked.target, "leave --accuracy out")
+    if asked.state:
+        raise InputError(
+            "--accuracy compares single calls, and --state makes values that live across them",
+            hint="compare without --state, which does not change results",
         )

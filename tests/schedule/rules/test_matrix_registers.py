@@ -28,13 +28,15 @@ KINDS = [(bf16, bf16), (u8, i8), (i8, i8)]
 has_tiles = pytest.mark.skipif(not HERE.has("amx-tile"), reason="this machine has no matrix registers")
 
 
-def product(sizes: Sequence[int], kinds: tuple[DType, DType]) -> Program:
-    """A product with an epilogue that adds to each column: of rows, steps of a tile, panels of a width, and columns."""
+def product(sizes: Sequence[int], kinds: tuple[DType, DType], *, epilogue: bool = True) -> Program:
+    """A product, with an epilogue that adds to each column: of rows, steps of a tile, panels of a width, and columns."""
     rows, steps, panels, block, columns = sizes
     group = 32 // kinds[0].bits
     a = placeholder((rows, steps * 16 * group), kinds[0], "a")
     b = placeholder((panels, steps * 16, block, group), kinds[1], "b")
     (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": columns})
+    if not epilogue:
+        return to_program([a, b], [y], "product")
     c = placeholder((columns,), y.dtype, "c")
     return to_program([a, b, c], [compute((rows, columns), lambda i, j: y[i, j] + c[j], "z")], "product")
 
@@ -137,3 +139,23 @@ def test_factors_are_loaded_again_after_a_configuration() -> None:
     program = parse_program("def f(A: bf16[512], B: bf16[512], D: f32[256], E: f32[256]):\n" + "".join(nests))
     made = BACKEND.write(lower(program, AMX), AMX).text
     assert made.count("call void @llvm.x86.tileloadd64(") == 4
+
+
+@has_tiles
+@pytest.mark.parametrize("kinds", KINDS)
+def test_results_without_an_epilogue_are_stored_from_tiles(kinds: tuple[DType, DType]) -> None:
+    target = cpu("avx512")
+    for columns, stored_at_once in ((64, True), (60, False)):
+        program = product((32, 2, 2, 32, columns), kinds, epilogue=False)
+        made = in_tiles(program, target)
+        assert ("local" not in str(made)) is stored_at_once
+        given = arrays(program)
+        load(lower(made, target, verify=True), target)[1](*given)
+        np.testing.assert_array_equal(given[2], wanted(given[0], given[1], np.zeros(columns, given[2].dtype)))
+
+
+def test_transposed_results_are_stored_from_vectors() -> None:
+    a, b = placeholder((32, 64), bf16, "a"), placeholder((2, 32, 32, 2), bf16, "b")
+    (y,) = OPERATORS["matmul_grouped"]([a, b], {"columns": 64})
+    made = in_tiles(to_program([a, b], [compute((64, 32), lambda j, i: y[i, j], "z")], "product"))
+    assert "local" in str(made)

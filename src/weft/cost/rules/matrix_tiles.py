@@ -33,16 +33,12 @@ LOAD_CYCLES: Final = 8.0
 STORE_CYCLES: Final = 16.0
 """Cycles of storing a tile: a row in each."""
 
-STRIDED_TIMES: Final = 4.0
-"""How many times as long the rows of a tile take to read that are far apart: hardware prefetchers follow few streams. A product
-of 1024 x 1024 x 1024 in bf16 ran at 584 x 10^9 operations a second so, and at 1022 packed (docs/design/0050)."""
+BLOCK_SHARE: Final = 0.25
+"""The part of the second level of cache that a block of rows may fill, beside panels and results. On that machine products of
+bytes, 1024 cubed, ran at 1844 x 10^9 operations a second with all rows in turn, 1 MiB, and at 2278 in blocks of a half."""
 
-NEAR_LINES: Final = 8
-"""Cache lines between rows up to which they are read as fast as side by side: 256 cubed, with rows 512 bytes apart, ran at 1782
-as they lay and at 1373 packed."""
-
-BLOCK_SHARE: Final = 0.5
-"""The part of the second level of cache that a block of rows may fill."""
+FEWEST_BLOCK_ROWS: Final = 128
+"""Rows of a block below which multiplying them takes no longer than reading a panel for them from the third level of cache."""
 
 SHORT_PRODUCT: Final = 4
 """Rows that a product takes as long as at least."""
@@ -52,15 +48,14 @@ SHORT_PRODUCT: Final = 4
 class MatrixTile(Decision):
     """The tiles of a product: tiles of *rows*, *row_tiles* x *columns* panels of the right factor of them at once.
 
-    Without *rows* the product is computed in vectors. Where *packed*, the left factor is copied first, with the rows of a tile
-    side by side. Blocks of *row_block* times as many rows, if not 0, are multiplied by all panels before the next.
+    Without *rows* the product is computed in vectors. Blocks of *row_block* times as many rows, if not 0, are multiplied by all
+    panels before the next.
     """
 
     question = "the tiles of a product in matrix registers"
     rows: int = 0
     row_tiles: int = 1
     columns: int = 1
-    packed: bool = False
     row_block: int = 0
 
 
@@ -70,7 +65,7 @@ class MatrixTileProblem:
 
     It has *rows*, which are known, *columns* panels of *width* sums, and a reduction over *groups* of terms, the innermost axis
     of which has *inner* of them, and *others* results for each of a row and a column. Rows of the left factor are *left_stride*
-    bytes apart, 0 where they cannot be packed.
+    bytes apart, 0 where an index computes with the row.
     """
 
     a: DType
@@ -100,10 +95,8 @@ def matrix_tile_plans(p: MatrixTileProblem, target: Target) -> Iterator[Candidat
         if TileOperation("multiply", rows, p.sums, p.a, p.b).name not in known:
             continue
         for row_tiles, columns in _arrangements(p.rows // rows, p.columns, p.width // TILE_LANES):
-            for packed in (False, True) if p.left_stride > ROW_BYTES else (False,):
-                block = _row_block(p, rows * row_tiles, target) if packed else 0
-                tile = MatrixTile(rows, row_tiles, columns, packed, block)
-                yield Candidate(tile, _cycles(p, tile, target))
+            tile = MatrixTile(rows, row_tiles, columns, _row_block(p, rows * row_tiles, target))
+            yield Candidate(tile, _cycles(p, tile, target))
 
 
 def _vector_cycles(p: MatrixTileProblem, target: Target) -> float:
@@ -122,13 +115,12 @@ def _arrangements(row_tiles: int, columns: int, wide: int) -> Iterator[tuple[int
 
 
 def _row_block(p: MatrixTileProblem, rows: int, target: Target) -> int:
-    """Returns the blocks of *rows* of the left factor that stay in the second level of cache; 0 where all of them do."""
+    """Returns the blocks of *rows* of the left factor that stay in the second level of cache; 0 where all do, or it is none."""
     count, each = p.rows // rows, rows * p.groups * GROUP_BYTES
-    if count * each <= BLOCK_SHARE * target.caches.l2:
+    most = max(int(BLOCK_SHARE * target.caches.l2) // each, FEWEST_BLOCK_ROWS // rows)
+    if not p.left_stride or count <= most:
         return 0
-    return max(
-        b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b * each <= BLOCK_SHARE * target.caches.l2)
-    )
+    return max(b for b in range(1, count + 1) if count % b == 0 and (b == 1 or b <= most))
 
 
 def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:
@@ -137,9 +129,7 @@ def _cycles(p: MatrixTileProblem, tile: MatrixTile, target: Target) -> float:
     sums = tile.row_tiles * wide
     loads = wide + tile.row_tiles * tile.rows / MOST_ROWS
     right, left = wide * MOST_ROWS * ROW_BYTES, tile.row_tiles * tile.rows * ROW_BYTES
-    apart = 1.0 if tile.packed or p.left_stride <= NEAR_LINES * target.caches.line else STRIDED_TIMES
-    reading = max(loads * LOAD_CYCLES, l2_cycles(right + left * apart, target))
+    reading = max(loads * LOAD_CYCLES, l2_cycles(right + left, target))
     step = max(sums * max(tile.rows, SHORT_PRODUCT) * PRODUCT_CYCLES, reading)
     count = p.others * (p.rows // tile.rows // tile.row_tiles) * (p.columns // tile.columns)
-    packing = 2 * l2_cycles(p.others * p.rows * p.groups * GROUP_BYTES, target) if tile.packed else 0.0
-    return packing + count * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)
+    return count * (step * p.groups / GROUPS + sums * 2 * STORE_CYCLES)

@@ -8,6 +8,8 @@
             stored = sums
             epilogue of the block, in vectors
 
+Whole tiles of results that have no epilogue are stored where they belong.
+
 B is packed in groups of neighbouring terms, as for dot products; a row of A has 64 bytes of them side by side, of a row of a
 matrix or of the channels of a place. So a convolution is computed as it lies: places of a row of its result are the rows of A.
 """
@@ -19,8 +21,8 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.cost import MatrixTile, MatrixTileProblem, Planner, elements, matrix_tile_plans, size_of, step_along
-from weft.ir import Const, Var, linear_terms
-from weft.loop import Axis, AxisKind, Block, Load
+from weft.ir import Const, Var, free_vars, linear_terms
+from weft.loop import Axis, AxisKind, Block, Load, Store
 from weft.schedule.cursors.state import BlockRef, LoopRef
 from weft.schedule.rules.block_facts import block_of, contraction_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.rules.cpu.contractions.contraction import loops_of_axis, split_parts
@@ -29,7 +31,7 @@ from weft.schedule.rules.cpu.epilogue import epilogue_block
 from weft.schedule.rules.cpu.parallel import parallelize
 from weft.schedule.schedule import Schedule
 from weft.targets import TILE
-from weft.targets.instructions import GROUPS, ROW_BYTES, TILE_LANES, TileOperation
+from weft.targets.instructions import GROUPS, TILE_LANES, TileOperation
 
 
 def matrix_tile(ref: BlockRef, block: Block, p: Planner) -> MatrixTile:
@@ -46,31 +48,43 @@ def schedule_matrix_tiles(s: Schedule, ref: BlockRef, p: Planner, tile: MatrixTi
     roles = roles_of(block, parts[:-1])
     product = _product(block, tile)
     places = [n for n in (roles.row, roles.column, len(parts) - 1) if n is not None]
-    if tile.packed:
-        _pack_left(s, ref, block, parts[places[0]].axis.var, tile.rows)
-    stored = s.cache_write(ref, TILE.name)
-    outer, inner = _split_in_blocks(s, own, roles, tile)
+    stored = finish if _is_copy(s, finish, ref, roles) else s.cache_write(ref, TILE.name)
+    outer, inner, rows = _split_in_blocks(s, own, roles, tile)
     outer = outer or [s.add_unit_loop(finish)]  # all results are one block
     s.reorder([*outer, *inner])
-    for moved in (stored, ref):
+    moving = [ref] if stored == finish else [stored, ref]
+    for moved in moving:
         s.compute_at(moved, outer[-1], align=TILE_LANES)
-    s.set_scope(stored, "local")
-    for moved in (ref, stored):
+    s.set_scope(moving[0], TILE.name if stored == finish else "local")
+    for moved in reversed(moving):
         written = block_of(s, moved).writes[0].buffer
         s.transform_layout(moved, written.name, _tile_major(len(parts), roles.row, tile.rows, TILE_LANES))
     depth = around + len(outer)
     _schedule_products(s, ref, depth, places, tile, product)
-    tiles, row, lane = _tile_loops(s, stored, depth, places, tile)
-    s.reorder([*tiles, row, lane])
-    for loop in tiles:
-        s.unroll(loop)
-    s.tensorize(row, TileOperation("store", tile.rows, product.operation.sums).name)
-    for n, size in ((0, tile.rows), (-1, TILE_LANES)):  # loops over whole tiles read their elements side by side
-        if s.extent(inner[n]) != size:
-            inner[n] = s.split(inner[n], [None, size])[1]
-    s.vectorize(inner[-1])
+    if stored == finish:
+        _schedule_stores(s, stored, [[rows], [f for f in inner[:-1] if f != rows], [inner[-1]]], tile, product)
+    else:
+        _schedule_stores(s, stored, _loops_at(s, stored, depth, places), tile, product)
+        # loops over whole tiles read elements side by side
+        for loop, size in ((rows, tile.rows), (inner[-1], TILE_LANES)):
+            last = loop if s.extent(loop) == size else s.split(loop, [None, size])[1]
+        s.vectorize(last)
     parallelize(s, ref, outer, p)
     return {ref, stored, finish}
+
+
+def _is_copy(s: Schedule, finish: BlockRef, ref: BlockRef, roles: Roles) -> bool:
+    """Tells whether the epilogue stores whole tiles of the results of *ref* as they are, rows of lanes side by side."""
+    block, result = block_of(s, finish), block_of(s, ref).writes[0].buffer
+    store, whole = block.body, elements(spatial_axes(block_of(s, ref)))
+    if not isinstance(store, Store) or store.mask is not None or not isinstance(store.value, Load):
+        return False
+    read = store.value
+    if read.buffer is not result or roles.row is None or prod([size_of(a.extent) for a in block.axes]) != whole:
+        return False
+    row, lane = read.indices[roles.row], free_vars(read.indices[-1])
+    is_plain = isinstance(row, Var) and row in store.indices and len(lane) == 1 and lane[0] is store.indices[-1]
+    return is_plain and all(isinstance(n, Const) for n in store.buffer.shape)
 
 
 def _problem(block: Block) -> MatrixTileProblem | None:
@@ -141,8 +155,8 @@ def _inner_axis(block: Block) -> Axis | None:
 
 def _split_in_blocks(
     s: Schedule, own: Sequence[LoopRef], roles: Roles, tile: MatrixTile
-) -> tuple[list[LoopRef], list[LoopRef]]:
-    """Splits the loops of the results; returns those around the tiles that are held at once, and those inside.
+) -> tuple[list[LoopRef], list[LoopRef], LoopRef]:
+    """Splits the loops of the results; returns those around tiles held at once, those inside, and the rows inside.
 
     Outside are blocks of rows that stay in cache, then panels, for each of which the rows are gone through.
     """
@@ -151,30 +165,22 @@ def _split_in_blocks(
     panels: list[LoopRef] = []
     others: list[LoopRef] = []
     inner: list[LoopRef] = []
+    rows = own[-1]
     for n, loop in enumerate(own[:-1]):
-        size, rest = sizes.get(n, 1), loop
-        if size > 1 and size == s.extent(loop):
-            inner.append(loop)
-            continue
-        if size > 1:
+        size, rest, piece = sizes.get(n, 1), loop, loop
+        if size > 1 and size != s.extent(loop):
             rest, piece = s.split(loop, [None, size])
+        if size > 1:
             inner.append(piece)
+        if n == roles.row:
+            rows = piece
+        if size > 1 and rest == piece:
+            continue
         if n == roles.row and tile.row_block:
             block, rest = s.split(rest, [None, tile.row_block])
             blocks.append(block)
         (panels if n == roles.column else others).append(rest)
-    return [*blocks, *panels, *others], [*inner, own[-1]]
-
-
-def _pack_left(s: Schedule, ref: BlockRef, block: Block, row: Var, rows: int) -> None:
-    """Copies the left factor with the rows of each tile side by side: tiles are then one sequential stream."""
-    found = contraction_of(block)
-    assert found is not None  # _problem said so
-    left = found.left
-    across = left.indices.index(row)
-    copy = s.cache_read(ref, left.buffer.name, "global")
-    layout = _tile_major(left.buffer.rank, across, rows, ROW_BYTES // left.buffer.dtype.bytes)
-    s.transform_layout(copy, block_of(s, copy).writes[0].buffer.name, layout)
+    return [*blocks, *panels, *others], [*inner, own[-1]], rows
 
 
 def _schedule_products(
@@ -186,7 +192,7 @@ def _schedule_products(
     groups = loops_of_axis(s, ref, reduced, product.groups)
     steps, group = s.split(groups[0], [None, GROUPS])
     others = [f for f in reduced if f not in terms and f not in groups]
-    tiles, row, lane = _tile_loops(s, ref, depth, places, tile)
+    tiles, row, lane = _tile_loops(s, _loops_at(s, ref, depth, places), tile)
     s.reorder([*others, steps, *tiles, row, lane, group, *terms])
     start = s.decompose_reduction(ref, others[0] if others else steps)
     own = list(s.loops(start))[depth:]
@@ -204,16 +210,31 @@ def _tile_major(rank: int, row: int | None, rows: int, columns: int) -> str:
     return f"{', '.join(names)} -> {', '.join(tiles)}, x{row} % {rows}, x{rank - 1} % {columns}"
 
 
-def _tile_loops(
-    s: Schedule, ref: BlockRef, depth: int, places: Sequence[int], tile: MatrixTile
-) -> tuple[list[LoopRef], LoopRef, LoopRef]:
-    """Splits the loops over the results in a block; returns those over tiles, that over a tile's rows, and that over its lanes.
+def _schedule_stores(
+    s: Schedule, stored: BlockRef, loops: Sequence[Sequence[LoopRef]], tile: MatrixTile, product: _Product
+) -> None:
+    """Stores the sums tile by tile, unrolled."""
+    tiles, row, lane = _tile_loops(s, loops, tile)
+    s.reorder([*tiles, row, lane])
+    for loop in tiles:
+        s.unroll(loop)
+    s.tensorize(row, TileOperation("store", tile.rows, product.operation.sums).name)
+
+
+def _loops_at(s: Schedule, ref: BlockRef, depth: int, places: Sequence[int]) -> list[list[LoopRef]]:
+    """Returns the loops of a block, from number *depth* on, over rows, over panels, and over the columns of a panel.
 
     *places* are the numbers of the axes of rows, of panels, if there are any, and of the columns of a panel.
     """
     axes, loops = spatial_axes(block_of(s, ref)), list(s.loops(ref))[depth:]
-    found = [loops_of_axis(s, ref, loops, axes[n].var) for n in places]
-    rows, columns, lanes = found[0], [f for x in found[1:-1] for f in x], found[-1]
+    return [loops_of_axis(s, ref, loops, axes[n].var) for n in places]
+
+
+def _tile_loops(
+    s: Schedule, loops: Sequence[Sequence[LoopRef]], tile: MatrixTile
+) -> tuple[list[LoopRef], LoopRef, LoopRef]:
+    """Splits the loops over rows, panels and columns; returns those over tiles, a tile's rows, and its lanes."""
+    rows, columns, lanes = loops[0], [f for x in loops[1:-1] for f in x], loops[-1]
     tiles, row = ([], rows[0]) if tile.row_tiles == 1 else _halves(s, rows[0], tile.rows)
     wide, lane = ([], lanes[0]) if s.extent(lanes[0]) == TILE_LANES else _halves(s, lanes[0], TILE_LANES)
     return [*tiles, *columns, *wide], row, lane
