@@ -26,6 +26,7 @@ _NAMES: Final = {
     "i16": (5, "int16"),
     "i32": (6, "int32"),
     "i64": (7, "int64"),
+    "handle": (8, "string"),
     "bool": (9, "bool"),
     "f16": (10, "float16"),
     "f64": (11, "double"),

@@ -31,6 +31,7 @@ _TITLES: Final = {
     "trees": "Classical machine learning: decision trees",
     "ngrams": "Classical machine learning: text",
     "reduction": "Reductions",
+    "string_operators": "Strings",
     "resize": "Resampling",
     "movement": "Shapes and movement",
     "packed_weights": "ONNX Runtime's: products with packed weights",
