@@ -27,7 +27,7 @@ OUTPUT: Final = 104
 KEEP: Final = 112
 """Offset of `ptr (ctx, i64 number, i64 bytes)`: the kept memory of that number, grown to so many bytes; null likewise."""
 HOST: Final = 120
-"""Offset of `i32 (ctx, i32 number, ptr args)`: runs a host operator (`loop.host_operators`) on i64 arguments."""
+"""Offset of `i32 (ctx, i32 number, ptr args)`: runs a host operator (`loop.intrinsics`) on i64 arguments."""
 
 OK: Final = 0
 ASSERT_FAILED: Final = 1

@@ -7,9 +7,10 @@ from weft.loop.cells import allocated, cell, get, let, put
 from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
-from weft.loop.host_operators import HOST_OPERATORS, HostOperator
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
-from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
+from weft.loop.intrinsics import (
+    BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, HostOperator, copy, prefetch,
+)
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,

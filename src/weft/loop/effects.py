@@ -15,8 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from weft.loop.buffer import Buffer
-from weft.loop.host_operators import HOST_OPERATORS
-from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
+from weft.loop.intrinsics import BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
 from weft.loop.nodes import Address, Call, Stmt, Store
 from weft.loop.visit import statements
 

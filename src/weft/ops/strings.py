@@ -1,4 +1,4 @@
-"""Operators on strings, which the host computes (`loop.host_operators`); between them strings are ids, integers.
+"""Operators on strings, which the host computes (`loop.intrinsics`); between them strings are ids, integers.
 
 Each takes the pool last, a constant of bytes with the strings that the model knows. Movement, comparison and choice of strings
 are the operators on integers.

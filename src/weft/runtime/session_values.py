@@ -202,3 +202,11 @@ class OrtValue:
 def array_of(value: OrtValue) -> Array:
     """Returns the array whose memory a value is."""
     return value._array
+
+
+class OrtValueVector(list[OrtValue]):
+    """Values in order, as calls take and fill them."""
+
+    def dlpack_at(self, index: int) -> CapsuleType:
+        """Returns the value at *index* as a DLPack capsule."""
+        return self[index].__dlpack__()

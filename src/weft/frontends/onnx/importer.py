@@ -121,8 +121,11 @@ class _Importer:
         ids, pool = (self.evaluator.value(v, name) for v in (made.ids, self.strings.constant))
         return self.graph.add("strings_give", [ids, pool], source=f"output {name}")
 
-    def _taken(self, name: str, shape: Sequence[ExprLike]) -> Held:
-        """Declares an input of strings."""
+    def _input(self, info: ValueInfoProto, shape: Sequence[ExprLike]) -> Held:
+        """Declares an input; of one of strings, their ids are what nodes compute with."""
+        name, element = info.name, info.type.tensor_type.elem_type
+        if element != TensorProto.STRING:
+            return self.graph.input(name, shape, element_type(element, f"input {name}"))
         given = self.graph.input(name, shape, handle)
         pool = self.evaluator.value(self.strings.constant, name)
         return Strings(self.graph.add("strings_take", [given, pool], source=f"input {name}"))
@@ -140,13 +143,10 @@ class _Importer:
         shapes = InputShapes(shapes_of_parts(parts, self.shapes))
         types = shapes.resolve({i.name: _declared_shape(i) for i in declared if i.name not in fixed}, self.graph)
         for i in declared:
-            if i.type.tensor_type.elem_type == TensorProto.STRING and i.name not in fixed:
-                scope[i.name] = self._taken(i.name, types[i.name])
+            if i.name not in fixed:
+                scope[i.name] = self._input(i, types[i.name])
                 continue
             dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
-            if i.name not in fixed:
-                scope[i.name] = self.graph.input(i.name, types[i.name], dtype)
-                continue
             if fixed[i.name].dtype is not dtype:
                 raise ModelError(
                     f"the input {i.name!r} is of type {dtype}, but its value is of {fixed[i.name].dtype}",

@@ -15,10 +15,22 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from weft.graph import Array
 from weft.graph.builder import CompileTimeConstant
 
-TEXT_ATTRIBUTES: Final = frozenset({
-    "cats_strings", "classes_strings", "classlabels_strings", "default_string", "delimiter", "keys_strings", "pool_strings",
-    "stopwords", "string_vocabulary", "value_string", "value_strings", "values_strings",
-})  # fmt: skip
+TEXT_ATTRIBUTES: Final = frozenset(
+    {
+        "cats_strings",
+        "classes_strings",
+        "classlabels_strings",
+        "default_string",
+        "delimiter",
+        "keys_strings",
+        "pool_strings",
+        "stopwords",
+        "string_vocabulary",
+        "value_string",
+        "value_strings",
+        "values_strings",
+    }
+)
 """The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
 
 DEFAULT_STRING: Final = "_Unused"

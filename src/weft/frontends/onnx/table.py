@@ -28,6 +28,7 @@ _TITLES: Final = {
     "sequence": "Sequences and optional values",
     "features": "Classical machine learning: features",
     "linear_models": "Classical machine learning: linear models",
+    "support_vectors": "Classical machine learning: support vector machines",
     "trees": "Classical machine learning: decision trees",
     "ngrams": "Classical machine learning: text",
     "reduction": "Reductions",

@@ -1,4 +1,4 @@
-/* Operators that are no loop nests, which generated code calls by their numbers; what each takes stands in loop/host_operators.py.
+/* Operators that are no loop nests, which generated code calls by their numbers; what each takes stands in loop/intrinsics.py.
  * They may use the C library: there are none where there is no operating system. */
 #ifndef WEFT_HOSTOPS_H
 #define WEFT_HOSTOPS_H

@@ -146,10 +146,12 @@ def test_floats_are_written_in_fewest_digits_and_read_back(kind: int, dtype: Any
     bits = rng.integers(0, 2**63, 500, np.uint64) << 1
     with np.errstate(all="ignore"):
         by_chance = bits.view(np.float64).astype(dtype)
-    x = np.concatenate([
-        by_chance,
-        np.array([0, -0.0, 1e-5, 1e-4, 123456.5, 1e15, 1e16, 1e22, np.inf, -np.inf, np.nan, 0.1], dtype),
-    ])  # fmt: skip
+    x = np.concatenate(
+        [
+            by_chance,
+            np.array([0, -0.0, 1e-5, 1e-4, 123456.5, 1e15, 1e16, 1e22, np.inf, -np.inf, np.nan, 0.1], dtype),
+        ]
+    )
     nodes = [node("Cast", "x", "y", to=STRING), node("Cast", "y", "z", to=kind)]
     model = weft.compile(model_of(nodes, {"x": (kind, ["n"])}, ["y", "z"], opset=20))
     with np.errstate(all="ignore"):
@@ -189,12 +191,14 @@ def test_strings_are_moved_and_compared_as_others_are() -> None:
         node("Shape", "all", "size"),
     ]
     model = string_model(*nodes, inputs={"a": [2], "b": ["n"]}, outputs=["y", "is_word", "replaced", "size"])
-    model.graph.initializer.extend([
-        helper.make_tensor("at", TensorProto.INT64, [4], [3, 0, 0, 1]),
-        helper.make_tensor("shape", TensorProto.INT64, [2], [2, 2]),
-        text_tensor("word", [1], "two"),
-        text_tensor("other", [], "other ü"),
-    ])  # fmt: skip
+    model.graph.initializer.extend(
+        [
+            helper.make_tensor("at", TensorProto.INT64, [4], [3, 0, 0, 1]),
+            helper.make_tensor("shape", TensorProto.INT64, [2], [2, 2]),
+            text_tensor("word", [1], "two"),
+            text_tensor("other", [], "other ü"),
+        ]
+    )
     y, is_word, replaced, size = weft.compile(model)(strings("one", "two"), strings("x", "three"))
     assert y.tolist() == [["three", "one"], ["one", "two"]]
     assert is_word.tolist() == [False, False, False, True]
@@ -233,12 +237,19 @@ def test_one_hot_and_n_grams() -> None:
     counter = model_of(
         [
             node(
-                "TfIdfVectorizer", "x", mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
-                pool_strings=["a", "b", "a", "c", "b", "c"], ngram_counts=[0, 2], ngram_indexes=[0, 1, 2, 3],
+                "TfIdfVectorizer",
+                "x",
+                mode="TF",
+                min_gram_length=1,
+                max_gram_length=2,
+                max_skip_count=1,
+                pool_strings=["a", "b", "a", "c", "b", "c"],
+                ngram_counts=[0, 2],
+                ngram_indexes=[0, 1, 2, 3],
             )
         ],
         {"x": (STRING, [4])},
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(weft.compile(counter)(x), by_runtime(counter, {"x": x})[0])
 
 

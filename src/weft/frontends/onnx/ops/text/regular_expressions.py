@@ -8,6 +8,7 @@ and `\\C`. Case is ignored by Unicode's simple mappings.
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -33,11 +34,22 @@ _WORD: Final = ((48, 57), (65, 90), (95, 95), (97, 122))
 _SPACE: Final = ((9, 10), (12, 13), (32, 32))
 _CLASSES: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 _POSIX: Final[dict[str, Ranges]] = {
-    "alnum": ((48, 57), (65, 90), (97, 122)), "alpha": ((65, 90), (97, 122)), "ascii": ((0, 127),), "blank": ((9, 9), (32, 32)),
-    "cntrl": ((0, 31), (127, 127)), "digit": _DIGITS, "graph": ((33, 126),), "lower": ((97, 122),), "print": ((32, 126),),
-    "punct": ((33, 47), (58, 64), (91, 96), (123, 126)), "space": ((9, 13), (32, 32)), "upper": ((65, 90),), "word": _WORD,
+    "alnum": ((48, 57), (65, 90), (97, 122)),
+    "alpha": ((65, 90), (97, 122)),
+    "ascii": ((0, 127),),
+    "blank": ((9, 9), (32, 32)),
+    "cntrl": ((0, 31), (127, 127)),
+    "digit": _DIGITS,
+    "graph": ((33, 126),),
+    "lower": ((97, 122),),
+    "print": ((32, 126),),
+    "punct": ((33, 47), (58, 64), (91, 96), (123, 126)),
+    "space": ((9, 13), (32, 32)),
+    "upper": ((65, 90),),
+    "word": _WORD,
     "xdigit": ((48, 57), (65, 70), (97, 102)),
-}  # fmt: skip
+}
+_COUNTS: Final = re.compile("[0-9]+(,[0-9]*)?")
 _ASSERTS: Final = {"A": BEGIN, "z": END, "b": WORD_BOUNDARY, "B": NO_WORD_BOUNDARY}
 
 
@@ -142,13 +154,12 @@ class _Parser:
                 return found
         end = self.pattern.find("}", self.at)
         inside = self.pattern[self.at + 1 : end] if self.pattern.startswith("{", self.at) and end > 0 else ""
-        least, comma, most = inside.partition(",")
-        if not (least.isascii() and least.isdigit() and (not most or (most.isascii() and most.isdigit()))):
+        if not _COUNTS.fullmatch(inside):
             return None
+        least, comma, most = inside.partition(",")
         counts = int(least), (int(most) if most else None) if comma else int(least)
-        if max(counts[0], counts[1] or 0) > MOST_REPEATS or counts[0] > (
-            counts[1] if counts[1] is not None else counts[0]
-        ):
+        greatest = counts[0] if counts[1] is None else counts[1]
+        if not counts[0] <= greatest <= MOST_REPEATS:
             raise self.error(f"a repetition {{{inside}}} of other than up to {MOST_REPEATS}")
         self.at = end + 1
         return counts

@@ -34,10 +34,27 @@ def _one(v: Held | None) -> Held | None:
 
 
 @translates_strings(
-    "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Reshape", "Slice", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze", "Where", "Compress", "ScatterElements", "ScatterND", "ReverseSequence", "SpaceToDepth",
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+    "Where",
+    "Compress",
+    "ScatterElements",
+    "ScatterND",
+    "ReverseSequence",
+    "SpaceToDepth",
     "DepthToSpace",
-)  # fmt: skip
+)
 @translates_strings("ArrayFeatureExtractor", domain=DOMAIN)
 def moved(c: Call) -> HeldResults:
     """The strings elsewhere."""
@@ -74,7 +91,8 @@ def label_encoder(c: Call) -> HeldResults:
         c.attributes.update(keys_int64s=keys, values_int64s=values)
         makes_strings = values is ids
     else:
-        _by_ids(c, "keys")
+        if _by_ids(c, "keys") != isinstance(c.held[0], Strings):
+            c.fail(f"only one of its keys and its input is of strings: {c.held[0]!r}", UNFIT)
         makes_strings = _by_ids(c, "values")
     if makes_strings:
         default = texts_of(c.attributes.pop("default_tensor", c.attributes.get("default_string", DEFAULT_STRING)))
