@@ -16,14 +16,18 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
     from weft.integrations.inference_session import InferenceSession as InferenceSession
     from weft.runtime.model import Model as Model
     from weft.runtime.model import load as load
+    from weft.runtime.session_binding import IOBinding as IOBinding
     from weft.runtime.session_options import ExecutionMode as ExecutionMode
     from weft.runtime.session_options import GraphOptimizationLevel as GraphOptimizationLevel
     from weft.runtime.session_options import RunOptions as RunOptions
     from weft.runtime.session_options import SessionOptions as SessionOptions
     from weft.runtime.session_options import set_default_logger_severity as set_default_logger_severity
+    from weft.runtime.session_options import set_seed as set_seed
+    from weft.runtime.session_providers import get_all_providers as get_all_providers
     from weft.runtime.session_providers import get_available_providers as get_available_providers
     from weft.runtime.session_providers import get_device as get_device
     from weft.runtime.session_values import OrtValue as OrtValue
+    from weft.runtime.session_values import OrtValueVector as OrtValueVector
     from weft.support.dim import Dim as Dim
     from weft.support.errors import ArtifactError as ArtifactError
     from weft.support.errors import CacheError as CacheError
@@ -51,11 +55,13 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "ExecutionMode": (_OPTIONS, "ExecutionMode"),
     "GraphOptimizationLevel": (_OPTIONS, "GraphOptimizationLevel"),
     "InferenceSession": ("weft.integrations.inference_session", "InferenceSession"),
+    "IOBinding": ("weft.runtime.session_binding", "IOBinding"),
     "InputError": (_ERRORS, "InputError"),
     "LoweringError": (_ERRORS, "LoweringError"),
     "Model": ("weft.runtime.model", "Model"),
     "ModelError": (_ERRORS, "ModelError"),
     "OrtValue": ("weft.runtime.session_values", "OrtValue"),
+    "OrtValueVector": ("weft.runtime.session_values", "OrtValueVector"),
     "RecordsError": (_ERRORS, "RecordsError"),
     "RunOptions": (_OPTIONS, "RunOptions"),
     "RuntimeFailure": (_ERRORS, "RuntimeFailure"),
@@ -66,17 +72,19 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "WeftError": (_ERRORS, "WeftError"),
     "build": ("weft.driver.build", "build"),
     "compile": ("weft.driver.compile", "compile"),
+    "get_all_providers": (_PROVIDERS, "get_all_providers"),
     "get_available_providers": (_PROVIDERS, "get_available_providers"),
     "get_device": (_PROVIDERS, "get_device"),
     "load": ("weft.runtime.model", "load"),
     "register_op": ("weft.frontends.register_op", "register_op"),
     "set_default_logger_severity": (_OPTIONS, "set_default_logger_severity"),
+    "set_seed": (_OPTIONS, "set_seed"),
 }
 
 _RUNTIME: Final = {"InferenceSession": ("weft.runtime.session", "InferenceSession")}
 """What stands for a public name in the package weft-runtime, which has no compiler."""
 
-_MODULES: Final = ("backend", "tune")
+_MODULES: Final = ("backend", "capi", "tune")
 """Modules that are attributes without being imported."""
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 (computed on purpose)

@@ -109,7 +109,8 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
         "  Foo (ai.onnx 17), 2 nodes: /foo, b\n"
         "  Bar (com.acme (not imported)), 1 node: /bar\n"
         "  hint: `python -m weft.frontends.onnx.table` lists those it has; export the model without these, "
-        "or as functions of ONNX's standard operators",
+        "or as functions of ONNX's standard operators; weft.register_op gives Weft a formula of one, and "
+        "`weft inspect MODEL --support` prints it to be filled in",
     ),
     "a dangling input": (
         written(graph([node("Relu", "z", "y", "/relu")])),

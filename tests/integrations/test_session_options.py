@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnxruntime as ort
 import pytest
+from tests.frontends.onnx.nodes import model_of, node
 
 import weft
+import weft.capi
 
 # What a program may set, and what it changes here: nothing that is asked for is left undone.
 HONOURED: list[tuple[str, Any]] = [
@@ -24,6 +30,7 @@ HONOURED: list[tuple[str, Any]] = [
     ("enable_mem_pattern", True),
     ("enable_mem_reuse", True),
     ("enable_profiling", False),
+    ("enable_profiling", True),
     ("profile_file_prefix", "p"),
     ("optimized_model_filepath", ""),
     ("log_severity_level", 3),
@@ -46,12 +53,6 @@ REFUSED: list[tuple[str, Any, str]] = [
         False,
         "use_per_session_threads = False can't be honoured: each session has its own number of threads, out of one pool\n"
         "  hint: leave it True",
-    ),
-    (
-        "enable_profiling",
-        True,
-        "enable_profiling = True can't be honoured: a session has no profiler\n"
-        "  hint: use `weft bench --roofline MODEL` for the time of each kernel",
     ),
     (
         "optimized_model_filepath",
@@ -195,3 +196,54 @@ def test_repr_shows_what_was_set() -> None:
     options.intra_op_num_threads = 2
     options.add_free_dimension_override_by_name("n", 3)
     assert repr(options) == "SessionOptions(intra_op_num_threads=2) with {'n': 3}"
+
+
+def test_a_session_writes_its_calls_as_a_trace(tmp_path: Path) -> None:
+    options = weft.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "calls")
+    session = weft.InferenceSession(doubling(), options)
+    for _ in range(3):
+        session.run(None, {"x": np.ones(2, np.float32)})
+    events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    assert [e["name"] for e in events] == ["model_loading", "model_run", "model_run", "model_run"]
+    assert all(e["ph"] == "X" and e["ts"] >= 0 and e["dur"] >= 0 for e in events)
+    assert session.get_profiling_start_time_ns() > 0
+    assert weft.InferenceSession(doubling()).end_profiling() == ""
+
+
+def test_bindings_vectors_and_pickles(tmp_path: Path) -> None:
+    path = tmp_path / "doubling.onnx"
+    path.write_bytes(doubling())
+    session = pickle.loads(pickle.dumps(weft.InferenceSession(str(path))))
+    binding = weft.IOBinding(session)
+    binding.bind_cpu_input("x", np.array([1, 2], np.float32))
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    assert [v.numpy().tolist() for v in binding.get_outputs_as_ortvaluevector()] == [[2, 4]]
+    feeds, fetches = [weft.OrtValue.ortvalue_from_numpy(np.array([3, 4], np.float32))], weft.OrtValueVector()
+    session.run_with_ortvaluevector(None, ["x"], feeds, ["y"], fetches)
+    assert [v.numpy().tolist() for v in fetches] == [[6, 8]]
+    with pytest.raises(weft.capi.InvalidArgument, match="1 values were given for 2 names"):
+        session.run_with_ortvaluevector(None, ["x", "z"], feeds, ["y"], fetches)
+
+
+def test_names_of_errors_and_of_what_there_is() -> None:
+    assert set(weft.capi.__all__) >= {
+        "Fail",
+        "InvalidArgument",
+        "InvalidProtobuf",
+        "NotImplemented",
+        "RuntimeException",
+    }
+    with pytest.raises(weft.capi.InvalidArgument):
+        weft.InferenceSession(doubling()).run(None, {"x": np.ones(3, np.float32)})
+    assert weft.get_all_providers() == weft.get_available_providers()
+    assert not weft.SessionOptions().has_providers()
+    weft.set_seed(7)
+
+
+def doubling() -> bytes:
+    """Returns a model that doubles a vector of two."""
+    made = model_of([node("Add", "x x")], {"x": (1, [2])})
+    return bytes(made.SerializeToString())

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.support.dtypes import SCALARS, STORAGE, f32, i32, u16
+from weft.support.dtypes import SCALARS, STORAGE, f32, i32, i64, u16
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -412,4 +412,27 @@ def _contractions() -> dict[str, list[Sample]]:
     return made
 
 
-SAMPLES: Final[dict[str, list[Sample]]] = {**_movements(), **_maps(), **_sums(), **_contractions()}
+def _strings() -> dict[str, list[Sample]]:
+    """Ids of the pool "", "b c", "-1.5"; those of other strings follow in the order in which they are made."""
+    texts = [b"", b"b c", b"-1.5"]
+    head = np.asarray([len(texts), 0, *np.cumsum([len(t) for t in texts])], np.int32).tobytes()
+    pool, x = np.frombuffer(head + b"".join(texts), np.uint8), ints(2, 0, 1)
+    any_character = np.asarray([5, 1, 2, 1, 3, 3, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10FFFF], np.int32)
+    return {
+        "string_concat": [Sample([x, ints(1, 1, 2), pool])],
+        "string_part_counts": [Sample([x, pool], {"delimiter": 0, "most": -1})],
+        "string_split": [Sample([x, pool], {"delimiter": 0, "most": -1, "width": 2})],
+        "string_case": [Sample([x, pool], {"upper": True})],
+        "string_match": [Sample([x, any_character, pool])],
+        "string_format": [Sample([ints(-3, 0, 12), pool])],
+        "string_parse": [Sample([ints(2, 2), pool], {"dtype": f32}), Sample([ints(2, 1), pool], {"dtype": i64})],
+    }
+
+
+SAMPLES: Final[dict[str, list[Sample]]] = {
+    **_movements(),
+    **_maps(),
+    **_sums(),
+    **_contractions(),
+    **_strings(),
+}

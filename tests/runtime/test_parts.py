@@ -14,6 +14,7 @@ CAPS: Final = {
     "rt": 1300,
     "state": 300,
     "load": 500,
+    "hostops": 800,
     "launch": 700,
     "system": 450,
     "measure": 150,
@@ -54,7 +55,7 @@ def test_freestanding_parts_need_only_their_port(parts: list[str], tmp_path: Pat
     assert undefined <= PORT
 
 
-@pytest.mark.parametrize("part", ["system", "measure"])
+@pytest.mark.parametrize("part", ["system", "measure", "hostops"])
 def test_files_that_need_a_system_are_empty_without_one(part: str, tmp_path: Path) -> None:
     """A program without an operating system may compile every file of the folder that it was given."""
     for made in freestanding(part, tmp_path):

@@ -8,23 +8,41 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen.interp import run
+from weft.codegen.interp import Strings, run
 from weft.graph import IF, Array, Constant, Graph, Node, Value
 from weft.graph.core.graph import Attributes
 from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
 from weft.loop import Program
 from weft.ops import OPERATORS, Operator, TensorType
+from weft.support.dtypes import handle
 from weft.support.errors import InputError
 from weft.te import Tensor, placeholder, to_program
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
     """Returns the outputs of *graph* for *inputs* by name; raises `InputError` for sizes that it refuses."""
-    known = {v: np.asarray(inputs[v.name]) for v in graph.inputs}
-    return _outputs(graph, known, sizes_of(graph, known))
+    strings = Strings()
+    known = {v: _addresses(np.asarray(inputs[v.name]), strings) for v in graph.inputs}
+    made = _outputs(graph, known, sizes_of(graph, known), strings)
+    return [_texts(a, strings) if v.dtype is handle else a for v, a in zip(graph.outputs, made, strict=True)]
 
 
-def _outputs(graph: Graph, known: dict[Value, Array], sizes: dict[Var, Expr]) -> list[Array]:
+def _addresses(array: Array, strings: Strings) -> Array:
+    """Returns an array of strings as the addresses that the interpreter knows them by, any other as it is."""
+    if array.dtype.kind not in "OUT":
+        return array
+    first = len(strings.outside) + 1
+    strings.outside += array.reshape(-1).tolist()
+    return np.arange(first, first + array.size, dtype=np.uint64).reshape(array.shape)
+
+
+def _texts(array: Array, strings: Strings) -> Array:
+    made = np.empty(array.size, object)
+    made[:] = [strings.outside[int(k) - 1] for k in array.flat]
+    return made.reshape(array.shape)
+
+
+def _outputs(graph: Graph, known: dict[Value, Array], sizes: dict[Var, Expr], strings: Strings) -> list[Array]:
     """Returns the outputs of a graph or region; late sizes are bound as soon as their values are known."""
     late = list(graph.late_sizes)
     waiting = list(graph.requirements)
@@ -46,25 +64,29 @@ def _outputs(graph: Graph, known: dict[Value, Array], sizes: dict[Var, Expr]) ->
     for n in graph.nodes:
         if n.operator.has_regions:
             known.update(
-                zip(n.outputs, _controlled(n, [None if v is None else array(v) for v in n.inputs], sizes), strict=True)
+                zip(
+                    n.outputs,
+                    _controlled(n, [None if v is None else array(v) for v in n.inputs], sizes, strings),
+                    strict=True,
+                )
             )
             settle()
             continue
         types = tuple([None if v is None else concrete(v.type, sizes) for v in n.inputs])
         attributes = tuple([(k, _concrete(a, sizes)) for k, a in n.attributes])
         given = [array(v) for v in n.inputs if v is not None]
-        known.update(zip(n.outputs, _run(n.operator, types, attributes, given), strict=True))
+        known.update(zip(n.outputs, _run(n.operator, types, attributes, given, strings), strict=True))
         settle()
     return [array(v) for v in graph.outputs]
 
 
-def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr]) -> list[Array]:
+def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr], strings: Strings) -> list[Array]:
     """Returns the results of a node of control flow."""
 
     def region(name: str, values: Sequence[Array | None]) -> list[Array]:
         graph = n.attribute(name)
         bound = {v: a for v, a in zip(graph.inputs, values, strict=True) if a is not None}
-        return _outputs(graph, bound, dict(sizes))
+        return _outputs(graph, bound, dict(sizes), strings)
 
     if n.operator is IF:
         assert given[0] is not None
@@ -112,11 +134,11 @@ def _concrete(attribute: Any, sizes: Mapping[Var, Expr]) -> Any:
 
 
 def _run(
-    op: Operator, types: tuple[TensorType | None, ...], attributes: Attributes, given: Sequence[Array]
+    op: Operator, types: tuple[TensorType | None, ...], attributes: Attributes, given: Sequence[Array], strings: Strings
 ) -> list[Array]:
     program, outputs = _program(op, types, attributes)
     made = [np.zeros([_int(s) for s in t.shape], t.dtype.numpy) for t in outputs]
-    run(program, [*[np.require(a, requirements=("C", "A")) for a in given], *made])
+    run(program, [*[np.require(a, requirements=("C", "A")) for a in given], *made], library=strings.library())
     return made
 
 

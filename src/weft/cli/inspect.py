@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these import the compiler, which an artifact does without
     from weft.cost import Question
     from weft.driver.build import Compilation
     from weft.driver.kernel import Kernel, KernelRequest
+    from weft.frontends.onnx.support import Support
     from weft.records import Record
 
 SHORTENED = "# shortened to be read; --full, or a pipe, shows the program as the parser reads it"
@@ -33,6 +34,9 @@ QUESTIONS = "weft.cli.plan_text:questions_of"
 PLAN_LINES = "weft.cli.plan_text:plan_lines"
 PLAN_FACTS = "weft.cli.plan_text:plan_facts"
 """The text of plans, which needs the compiler."""
+
+SUPPORT = "weft.frontends.onnx.support:support_of"
+"""What `--support` asks, which needs the package onnx."""
 
 GRAPH = "graph"
 """The argument of `--plan` for the decisions about the graph; a kernel of that name is shown by its number."""
@@ -60,6 +64,9 @@ def inspect(
         ),
     ] = None,
     asm: Annotated[str | None, typer.Option("--asm", metavar=KERNEL, help="A kernel's machine code.")] = None,
+    support: Annotated[
+        bool, typer.Option("--support", help="How each operator of an ONNX model is carried out; compiles nothing.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not truncate lines (redirected output never is).")] = False,
 ) -> None:
     """Show what MODEL becomes. Without options, a summary.
@@ -74,6 +81,9 @@ def inspect(
     """
     if is_artifact(model):
         _show_artifact(model, asked.as_json, wants_more=bool(graph or kernels or memory or schedule or plan or asm))
+        return
+    if support:
+        _show_support(model, asked.as_json)
         return
     with asked.progress() as progress:
         made = weft.build(str(model), asked.machine(), asked.options, asked.sizes, asked.cache(), progress)
@@ -300,6 +310,24 @@ def _show_kernels(made: Compilation) -> None:
         size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
         cells.append([str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"])])
     print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
+
+
+def _show_support(path: Path, as_json: bool) -> None:
+    """Shows how each operator is carried out, and for one that is missing a formula to fill in."""
+    support_of: Callable[[str], list[Support]] = resolve(SUPPORT)
+    rows = support_of(str(path))
+    if as_json:
+        facts = [
+            {"domain": r.domain, "operator": r.name, "nodes": r.nodes, "way": r.way, "limits": r.limits} for r in rows
+        ]
+        print_json({"operators": facts})
+        return
+    cells = [
+        [printable_line(r.name), printable_line(r.domain or "ai.onnx"), str(r.nodes), r.way, r.limits] for r in rows
+    ]
+    print_table(("operator", "domain", "nodes", "carried out", "not supported"), cells, elastic="not supported")
+    for stub in [r.stub for r in rows if r.stub is not None]:
+        print_text(f"\n{stub}")
 
 
 def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:

@@ -26,6 +26,8 @@ OUTPUT: Final = 104
 """Offset of `ptr (ctx, i64 number, ptr sizes)`: memory for an output of these i64 sizes; null if there is none left."""
 KEEP: Final = 112
 """Offset of `ptr (ctx, i64 number, i64 bytes)`: the kept memory of that number, grown to so many bytes; null likewise."""
+HOST: Final = 120
+"""Offset of `i32 (ctx, i32 number, ptr args)`: runs a host operator (`loop.intrinsics`) on i64 arguments."""
 
 OK: Final = 0
 ASSERT_FAILED: Final = 1

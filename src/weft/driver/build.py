@@ -18,6 +18,7 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
+from weft.driver.check_target import check_host_operators, needed_features
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants, write_constants
@@ -65,7 +66,7 @@ from weft.support.errors import LoweringError, ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL
 from weft.support.pass_options import check_settings
 from weft.support.passes import Pass
-from weft.targets import Target, needed_flags
+from weft.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,7 @@ def build(
     The arguments are as in `weft.compile`; a model may also be a `Graph`. Wherever there is a choice, for the graph (layouts,
     algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
     *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph. Where the database of
-    `options.records`, or the pack of this machine, has a plan, that is followed, if none is given. Where *choose* is, the pack is
-    not.
+    `options.records`, or the pack of this machine, has a plan, that is followed if none is given; the pack not where *choose* is.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
@@ -131,7 +131,7 @@ def build(
     ):
         clock.begin("read")
         source, files = read_model(model, shapes)
-        source = with_states(source, chosen)
+        source = check_host_operators(with_states(source, chosen), machine)
         hashes = pool.submit(hash_files, files)
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
         fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
@@ -383,7 +383,7 @@ def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Targ
         states=state_specs(fused),
         target=target.name,
         machine=target.isa.machine,
-        features=() if target.isa.language else needed_flags(target),
+        features=needed_features(graph, target),
     )
     return with_image(made, code) if isinstance(code, Image) else replace(made, source=code.text)
 

@@ -27,6 +27,7 @@ from weft.graph.passes.manager import GraphReport, SavedPass, reproduce_graph
 from weft.graph.passes.pipeline import GRAPH_PASSES, optimize
 from weft.graph.passes.replace_empty_tensors import replace_empty_tensors
 from weft.graph.passes.simplify_calls import simplify_calls
+from weft.graph.regions.host_nodes import host_node
 from weft.graph.regions.region_operators import IF, LOOP
 from weft.graph.rewriting.call_patterns import match
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
@@ -74,6 +75,7 @@ __all__ = [
     "fuse_regions",
     "graph_text",
     "guard_indices",
+    "host_node",
     "match",
     "name_without_blocks",
     "optimize",

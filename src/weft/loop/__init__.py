@@ -8,7 +8,9 @@ from weft.loop.effects import (
     Effects, Token, Waits, addresses_touched, declare_effects, effects_of, is_hint, may_write,
 )
 from weft.loop.host_program import HOST, external_module, space_of, verify_host
-from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, copy, prefetch
+from weft.loop.intrinsics import (
+    BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER, HostOperator, copy, prefetch,
+)
 from weft.loop.linked_programs import definitions, link_programs
 from weft.loop.nodes import (
     NOTHING, Address, Alloc, Assert, Axis, AxisKind, Block, Call, Eval, For, Function, If, Let, Load, LoopKind, Param,
@@ -31,9 +33,11 @@ from weft.loop.visit import (
 )
 
 __all__ = [
-    "BARRIER", "COPY", "HOST", "NOTES", "NOTHING", "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
+    "BARRIER", "COPY", "HOST", "HOST_OPERATORS", "NOTES", "NOTHING",
+    "POP_TOKEN", "PREFETCH", "PUSH_TOKEN", "THREAD_AXES", "WARP_BARRIER",
     "Address", "Alloc", "Assert", "Axis", "AxisKind", "Block", "Buffer", "Call", "CrossThread", "DoubleBuffer",
-    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "If", "Kernel", "LateMemory", "Let", "Load",
+    "Effects", "Entry", "Eval", "Export", "External", "For", "Function", "HostOperator",
+    "If", "Kernel", "LateMemory", "Let", "Load",
     "LoopKind", "MayAlias", "Name", "Note", "Outline", "Param", "Prefetch", "Program", "Range", "Region", "Seq", "Stmt",
     "StmtPlace", "Store", "Task", "TensorInstruction", "Thread", "Token", "UserNote", "View", "Waits", "While",
     "addresses_touched", "allocated", "block_regions", "bound_vars", "buffers_of", "canonical_text", "cell", "copy",

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from weft.loop.buffer import Buffer
-from weft.loop.intrinsics import BARRIER, COPY, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
+from weft.loop.intrinsics import BARRIER, COPY, HOST_OPERATORS, POP_TOKEN, PREFETCH, PUSH_TOKEN, WARP_BARRIER
 from weft.loop.nodes import Address, Call, Stmt, Store
 from weft.loop.visit import statements
 
@@ -61,6 +61,7 @@ _DECLARED: Final[dict[str, Effects | Callable[[], Effects]]] = {
     WARP_BARRIER: Effects(barrier=Waits.WARP),
     PUSH_TOKEN: Effects(token=Token.PUSH),
     POP_TOKEN: Effects(token=Token.POP),
+    **{name: Effects(h.reads, h.writes) for name, h in HOST_OPERATORS.items()},
 }
 
 

@@ -1,9 +1,9 @@
 """The native runtime in C99: `rt/` runs models, `state/` has what their calls leave for the next ones, `load/` reads artifacts,
-`system/` is what they take from an operating system.
+`hostops/` has the operators that are no loop nests, `system/` is what they take from an operating system.
 
-`rt/`, `state/` and `load/` are freestanding; threads, and how many there are, are in `system/`. `launch/`, freestanding too,
-replays host programs from bytes, and `measure/` times kernels: neither is part of a program that runs saved models. `cpp/` is
-the wrapper for C++17, `py/` the Python binding.
+`rt/`, `state/` and `load/` are freestanding; threads, and how many there are, are in `system/`; `hostops/` uses the C library.
+`launch/`, freestanding too, replays host programs from bytes, and `measure/` times kernels: neither is part of a program that
+runs saved models. `cpp/` is the wrapper for C++17, `py/` the Python binding.
 
 Programs in C and C++ find it with `python -m weft.native --includes --sources`, as options for a compiler.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 _HERE = Path(__file__).resolve().parent
-PARTS: Final = ("rt", "state", "load", "system")
+PARTS: Final = ("rt", "state", "load", "hostops", "system")
 """The folders of the runtime's C files; the headers are in the first."""
 
 

@@ -52,7 +52,8 @@ class Operator:
     places [H, W], so that on channels in blocks [N, C/b, H, W, b] it computes the same as on [N, C, H, W]. A *contraction*
     tells where the output channels lie. One that *prepares* weights makes another form of constants; a pass that adds it has
     weighed their size. The operand of one that *keeps_operand* stays in use beside the result, which consists of its elements.
-    One that *unpacks* makes more bytes of the same elements: constants are held packed.
+    One that *unpacks* makes more bytes of the same elements: constants are held packed. One *on_host* calls a host operator,
+    whose results mean something in the call alone that computes them: it is not evaluated while compiling.
     """
 
     has_regions: ClassVar[bool] = False
@@ -66,6 +67,7 @@ class Operator:
     prepares: bool = False
     keeps_operand: bool = False
     unpacks: bool = False
+    on_host: bool = False
 
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
@@ -139,6 +141,7 @@ def operator(
     prepares: bool = False,
     keeps_operand: bool = False,
     unpacks: bool = False,
+    on_host: bool = False,
 ) -> Callable[[F], F]:
     """Registers the decorated function as the operator *name*; see `Operator` for its facts."""
 
@@ -146,7 +149,7 @@ def operator(
         if name in OPERATORS:
             raise ValueError(f"the operator {name} is defined twice")
         OPERATORS[name] = Operator(
-            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand, unpacks
+            name, build, reads_bits, fold, along, per_channel, contraction, prepares, keeps_operand, unpacks, on_host
         )
         return build
 

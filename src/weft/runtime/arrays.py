@@ -10,6 +10,7 @@ import numpy as np
 from weft.native import _rt
 from weft.runtime.hints import conversion, is_negated, readable
 from weft.runtime.package import TensorSpec
+from weft.support.dtypes import handle
 from weft.support.errors import InputError
 from weft.support.text import printable_line
 
@@ -73,10 +74,22 @@ def fit_inputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Ar
 
 def fit_input(value: object, spec: TensorSpec, sizes: dict[str, tuple[int, str]]) -> Array:
     """Returns *value* as a contiguous array of the spec's dtype and shape; notes the named dimensions in *sizes*."""
-    array = as_array(value, spec)
+    array = as_strings(value, spec) if spec.dtype is handle else as_array(value, spec)
     check_dtype(array, spec, value)
     check_shape(array, spec, sizes)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def as_strings(value: object, spec: TensorSpec) -> Array:
+    """Returns *value* as an array of str and bytes; raises `InputError` where it holds anything else."""
+    array = np.asarray(value)
+    made = array.astype(object) if array.dtype.kind in "USTO" else array
+    if made.dtype != object or not all(isinstance(e, str | bytes) for e in made.flat):
+        raise InputError(
+            f"input '{spec.name}' has elements that are no strings (it is an array of {array.dtype})",
+            hint=f"give {spec} as an array of str, such as np.asarray(['a', 'b'], dtype=object)",
+        )
+    return made
 
 
 def fit_outputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[Array | None]:
@@ -92,6 +105,10 @@ def fit_outputs(values: Sequence[object], specs: Sequence[TensorSpec]) -> list[A
 
 def fit_output(value: object, spec: TensorSpec) -> Array:
     """Returns the memory of *value* as an array that can be written, of the spec's dtype and number of dimensions."""
+    if spec.dtype is handle:
+        raise InputError(
+            f"the output {spec} is of strings, and can't be written into an array", hint="give None for it"
+        )
     array = value if isinstance(value, np.ndarray) else _writable(value, spec)
     if not array.flags.writeable:
         raise InputError(
@@ -127,7 +144,7 @@ def check_same_shape(array: Array, made: Array, spec: TensorSpec) -> None:
 
 def check_dtype(array: Array, spec: TensorSpec, value: object) -> None:
     """Raises `InputError` unless the array over the memory of *value* has the spec's dtype, byte order included."""
-    if array.dtype != spec.dtype.numpy:
+    if array.dtype != spec.dtype.numpy and spec.dtype is not handle:
         raise InputError(
             f"input '{spec.name}' has dtype {array.dtype}, and the model takes {spec}",
             hint=f"convert it yourself, so that nothing is lost unseen: {conversion(value, spec)}",

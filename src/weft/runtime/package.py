@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from weft.native import _rt
 from weft.support.dim import Dim
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, handle
 from weft.support.errors import InputError
 from weft.support.text import printable_line
 
@@ -42,7 +42,8 @@ class TensorSpec:
     ranges: Mapping[str, Dim] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        return printable_line(f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]")
+        kind = "string" if self.dtype is handle else self.dtype
+        return printable_line(f"{self.name}: {kind}[{', '.join(map(str, self.shape))}]")
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,11 @@ class Package:
     `main` are the offsets of its two entries (see `native/rt/weft_abi.h`). `constants` are the packed weights: one
     block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
     number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
-    made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names). `arena`
-    is the bytes of a call's workspace, None where that depends on its shapes. `denormals` are kept or flushed to zero in calls.
-    `notes` say how the model was made, by key. `source` is the code as text where a backend writes it as such; there is no
-    image then until that text is compiled. With a `replay`, the host program is in that instead of the image. The last inputs
-    and outputs are the `states`, which calls get from the runtime.
+    made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names; the
+    runtime has `weft.strings`). `arena` is the bytes of a call's workspace, None where that depends on its shapes. `denormals`
+    are kept or flushed to zero in calls. `notes` say how the model was made, by key. `source` is the code as text where a
+    backend writes it as such; there is no image then until that text is compiled. With a `replay`, the host program is in that
+    instead of the image. The last inputs and outputs are the `states`, which calls get from the runtime.
     """
 
     image: bytes | memoryview | _rt.Image

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, cast
 
 import numpy as np
@@ -19,8 +20,9 @@ from weft.runtime.metadata import ModelMetadata, metadata_of
 from weft.runtime.model import Model, load
 from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
 from weft.runtime.session_options import GraphOptimizationLevel, RunOptions, SessionOptions, refuse
+from weft.runtime.session_profile import SessionProfile
 from weft.runtime.session_providers import CPU_PROVIDER, check_providers
-from weft.runtime.session_values import NodeArg, OrtValue, array_of
+from weft.runtime.session_values import NodeArg, OrtValue, OrtValueVector, array_of
 from weft.support.arguments import check_many, check_mapping
 from weft.support.errors import InputError, WeftError
 
@@ -62,10 +64,26 @@ class InferenceSession:
             )
         self._options = _checked_options(sess_options)
         check_providers(providers, provider_options)
-        self._model = self._open(path_or_bytes, self._options)
+        self._source = path_or_bytes
+        self._profile = SessionProfile(self._options.profile_file_prefix) if self._options.enable_profiling else None
+        with self._noted("model_loading"):
+            self._model = self._open(path_or_bytes, self._options)
         self._names = [s.name for s in self._model.inputs]
         self._dtypes = [s.dtype.numpy for s in self._model.inputs]
         self._places = {s.name: k for k, s in enumerate(self._model.outputs)}
+
+    @property
+    def model(self) -> Model:
+        """The model that the session calls."""
+        return self._model
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles what the session was made of: a path, which is opened again, or a model's bytes."""
+        source = bytes(self._source) if isinstance(self._source, bytearray | memoryview) else self._source
+        return type(self), (source, self._options)
+
+    def _noted(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self._profile is None else self._profile.noted(name)
 
     def _open(self, source: object, options: SessionOptions) -> Model:
         """Returns the model that *source* is."""
@@ -88,7 +106,8 @@ class InferenceSession:
         Raises `InputError` for inputs that do not fit, `RuntimeFailure` when the values break what the model assumes, or when
         *run_options* ended the call.
         """
-        made = self._model.run(self._in_order(input_feed), None, _flag(run_options))
+        with self._noted("model_run"):
+            made = self._model.run(self._in_order(input_feed), None, _flag(run_options))
         if output_names is None:
             return made
         names = check_many("output_names", output_names, "give a list of names, or None for all outputs")
@@ -121,6 +140,34 @@ class InferenceSession:
         feed = {name: array_of(value) for name, value in input_dict_ort_values.items()}
         return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
 
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[object] = (),
+    ) -> None:
+        """Does what `run_with_ort_values` does, with values in the order of their names; puts the outputs into *fetches*.
+
+        *fetch_devices* has no effect: outputs are in the processor's memory.
+        """
+        if len(feed_names) != len(feeds):
+            raise InputError(f"{len(feeds)} values were given for {len(feed_names)} names", hint="give one for each")
+        fetches[:] = self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Returns when profiling began, on the clock `time.perf_counter_ns`; 0 where it did not."""
+        return 0 if self._profile is None else self._profile.start
+
+    def end_profiling(self) -> str:
+        """Writes the times of the calls as a Chrome trace, and returns the file's name; "" without `enable_profiling`.
+
+        The time of each kernel is told by `weft bench --roofline MODEL` and `weft profile`.
+        """
+        return "" if self._profile is None else self._profile.write()
+
     def run_async(
         self,
         output_names: Sequence[str] | None,
@@ -143,7 +190,7 @@ class InferenceSession:
 
     def io_binding(self) -> IOBinding:
         """Returns an empty binding for this session's inputs and outputs."""
-        return IOBinding(self._model.inputs, self._model.outputs)
+        return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs the model on what is bound; outputs bound to memory are written there."""
@@ -151,7 +198,8 @@ class InferenceSession:
         if not wanted:
             raise InputError("no output is bound", hint="call bind_output for each output that is wanted")
         out = [wanted.get(name) for name in self._places] if any(a is not None for a in wanted.values()) else None
-        made = self._model.run(self._in_order(bound_inputs(iobinding)), out, _flag(run_options))
+        with self._noted("model_run"):
+            made = self._model.run(self._in_order(bound_inputs(iobinding)), out, _flag(run_options))
         fill(iobinding, dict(zip(self._places, made, strict=True)))
 
     def get_inputs(self) -> list[NodeArg]:

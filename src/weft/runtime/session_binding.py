@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from weft.runtime.arrays import Array
+from weft.runtime.model import Model
 from weft.runtime.package import TensorSpec
-from weft.runtime.session_values import OrtValue, array_of, at_address, check_device
+from weft.runtime.session_values import OrtValue, OrtValueVector, array_of, at_address, check_device
 from weft.support.errors import InputError
+
+
+class HasModel(Protocol):
+    """What a binding is for: a session."""
+
+    @property
+    def model(self) -> Model:
+        """The model that the session calls."""
 
 
 class IOBinding:
@@ -18,10 +27,11 @@ class IOBinding:
     caller's and must stay valid; it is read and written when the call is made.
     """
 
-    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+    def __init__(self, session: HasModel) -> None:
+        """Makes an empty binding for a session's inputs and outputs, as `session.io_binding()` does."""
         self._specs: Final[Mapping[str, Mapping[str, TensorSpec]]] = {
-            "input": {s.name: s for s in inputs},
-            "output": {s.name: s for s in outputs},
+            "input": {s.name: s for s in session.model.inputs},
+            "output": {s.name: s for s in session.model.outputs},
         }
         self._inputs: dict[str, Array] = {}
         self._outputs: dict[str, Array | None] = {}
@@ -94,6 +104,10 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         """Returns the bound outputs as the last call made them, in the order they were bound in."""
         return [OrtValue(array) for array in self._made]
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Returns the same as a vector."""
+        return OrtValueVector(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Array]:
         """Returns copies of the bound outputs as the last call made them, in the order they were bound in."""

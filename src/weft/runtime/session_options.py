@@ -121,6 +121,11 @@ def set_default_logger_severity(severity: int) -> None:
     _no_effect_but((2, 3, 4), _between(0, 4), NO_LOG)("severity", severity)
 
 
+def set_seed(seed: int) -> None:
+    """Accepts the seed of ONNX Runtime's random operators; calls have none: what is random in a model has its own seed."""
+    _anything("seed", int(seed))
+
+
 class _Options:
     """Named values, each with a default and a check that runs when it is set."""
 
@@ -160,6 +165,7 @@ class SessionOptions(_Options):
     execution_mode: ExecutionMode
     use_deterministic_compute: bool
     enable_profiling: bool
+    profile_file_prefix: str
     optimized_model_filepath: str
     log_severity_level: int
     log_verbosity_level: int
@@ -184,12 +190,7 @@ class SessionOptions(_Options):
         "enable_cpu_mem_arena": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_mem_pattern": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
         "enable_mem_reuse": (True, _no_effect_but((True,), _is_bool, _PLANNED)),
-        "enable_profiling": (
-            False,
-            _only(
-                (False,), "a session has no profiler", "use `weft bench --roofline MODEL` for the time of each kernel"
-            ),
-        ),
+        "enable_profiling": (False, _is_bool),
         "profile_file_prefix": ("onnxruntime_profile_", _anything),
         "optimized_model_filepath": (
             "",
@@ -247,6 +248,10 @@ class SessionOptions(_Options):
     def spinning(self) -> bool:
         """Whether threads that have no work look out for more for a while."""
         return self.get_session_config_entry(_SPINNING) == "1"
+
+    def has_providers(self) -> bool:
+        """Returns False: providers are given to a session, not to its options."""
+        return False
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raises `InputError`: operators come from Weft alone."""

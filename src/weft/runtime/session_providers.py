@@ -16,6 +16,11 @@ def get_available_providers() -> list[str]:
     return [CPU_PROVIDER]
 
 
+def get_all_providers() -> list[str]:
+    """Returns what models could be run on anywhere: the processor alone."""
+    return get_available_providers()
+
+
 def get_device() -> str:
     """Returns the kind of device that models run on, as ONNX Runtime names it: "CPU"."""
     return "CPU"

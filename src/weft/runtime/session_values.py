@@ -26,6 +26,7 @@ _NAMES: Final = {
     "i16": (5, "int16"),
     "i32": (6, "int32"),
     "i64": (7, "int64"),
+    "handle": (8, "string"),
     "bool": (9, "bool"),
     "f16": (10, "float16"),
     "f64": (11, "double"),
@@ -201,3 +202,11 @@ class OrtValue:
 def array_of(value: OrtValue) -> Array:
     """Returns the array whose memory a value is."""
     return value._array
+
+
+class OrtValueVector(list[OrtValue]):
+    """Values in order, as calls take and fill them."""
+
+    def dlpack_at(self, index: int) -> CapsuleType:
+        """Returns the value at *index* as a DLPack capsule."""
+        return self[index].__dlpack__()

@@ -52,6 +52,7 @@ struct weft_ctx {
   int32_t outside;
   void *(*output)(weft_ctx *ctx, int64_t number, const int64_t *shape);
   void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes);
+  int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args);
 };
 typedef struct {
   void *data;

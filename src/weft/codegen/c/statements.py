@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.codegen import abi
@@ -13,6 +13,7 @@ from weft.codegen.c.expressions import lanes
 from weft.codegen.c.writer import Writer
 from weft.ir import INDEX, Const, Expr, mentions, post_order
 from weft.loop import (
+    HOST_OPERATORS,
     Alloc,
     Assert,
     Call,
@@ -213,6 +214,9 @@ def _call(f: Writer, s: Call) -> None:
         return
     with f.scope():
         given = [x for a in s.args for x in _argument(f, a)]
+    if s.callee in HOST_OPERATORS:
+        _on_host(f, s, given)
+        return
     task = f.tasks.get(s.callee)
     called = f"fn_{identifier(s.callee)}"
     with f.suite(""):
@@ -222,6 +226,17 @@ def _call(f: Writer, s: Call) -> None:
         else:
             f.line(f"struct {called}__args args = {{{', '.join(given[2:]) or '0'}}};")
             f.line(f"const int32_t status = ctx->parallel_for(ctx, {called}__task, &args, {given[1]});")
+        f.line("if (status != 0) {")
+        leave(f, "status")
+        f.line("}")
+
+
+def _on_host(f: Writer, s: Call, given: Sequence[str]) -> None:
+    """Writes the call of a host operator through the context, which takes its arguments as an array."""
+    values = [f"(int64_t)(intptr_t)({x})" for x in given]
+    with f.suite(""):
+        f.line(f"const int64_t args[] = {{{', '.join(values)}}};")
+        f.line(f"const int32_t status = ctx->host(ctx, {HOST_OPERATORS[s.callee].number}, args);")
         f.line("if (status != 0) {")
         leave(f, "status")
         f.line("}")

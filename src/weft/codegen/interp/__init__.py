@@ -8,7 +8,8 @@ its buffer's bounds, fresh memory is filled with NaN, and a fault names the stat
 """
 
 from weft.codegen.interp.faults import ExecutionError
+from weft.codegen.interp.host_strings import Strings
 from weft.codegen.interp.late_arrays import LateArrays
 from weft.codegen.interp.machine import run
 
-__all__ = ["ExecutionError", "LateArrays", "run"]
+__all__ = ["ExecutionError", "LateArrays", "Strings", "run"]

@@ -12,6 +12,7 @@ import numpy as np
 from weft.codegen.interp.array_memory import Array, allocate, copy_elements, window
 from weft.codegen.interp.expressions import RUNTIME
 from weft.codegen.interp.faults import FAULTS, NOTES, ExecutionError, explain
+from weft.codegen.interp.host_strings import Strings
 from weft.codegen.interp.late_arrays import LateArrays
 from weft.codegen.interp.source import Source
 from weft.codegen.interp.statements import StmtTranslator, symbols_of
@@ -49,7 +50,7 @@ def run(
         )
     bound = bind_inputs(f, inputs)
     scope = _translated(program)
-    scope["h_library"] = {COPY: copy_elements, **(library or {})}
+    scope["h_library"] = {COPY: copy_elements, **Strings().library(), **(library or {})}
     scope["h_late"] = late if late is not None else LateArrays()
     tokens = scope["h_tokens"] = Tokens()
     try:

@@ -55,6 +55,11 @@ def check_package(package: Package, path: Path) -> None:
             f"C source has memory of fixed size, and {path.stem} has memory whose size only a run tells",
             hint="write an object and a header instead, such as -o FOLDER/",
         )
+    if "ctx->host(" in package.source:
+        raise InputError(
+            f"C source has no runtime beside it, and {path.stem} has operators on strings, which the runtime computes",
+            hint="write an object and a header instead, such as -o FOLDER/",
+        )
     dynamic = sorted({d for s in (*package.inputs, *package.outputs) for d in s.shape if isinstance(d, str)})
     if dynamic or package.arena is None:
         raise InputError(

@@ -11,6 +11,10 @@ from weft.graph import Graph
 from weft.ir import free_vars
 from weft.runtime.package import TensorSpec
 from weft.support.dim import Dim
+from weft.support.dtypes import handle
+
+WORDS: Final = ("a", "few", "short words")
+"""The elements of inputs of strings."""
 
 SYMBOLIC_SIZE: Final = 1
 """The size of a symbolic dimension that nobody tells."""
@@ -47,6 +51,8 @@ def example_sizes(graph: Graph, given: Mapping[str, int | Dim]) -> dict[str, int
 
 def _random(spec: TensorSpec, rng: np.random.Generator, sizes: Mapping[str, int]) -> np.ndarray:
     shape = [d if isinstance(d, int) else sizes.get(d, SYMBOLIC_SIZE) for d in spec.shape]
+    if spec.dtype is handle:
+        return np.asarray(WORDS, object)[rng.integers(0, len(WORDS), shape)]
     if spec.dtype.is_float:
         return rng.standard_normal(shape).astype(spec.dtype.numpy)
     return rng.integers(0, 2, shape).astype(spec.dtype.numpy)

@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto
 
 from weft.frontends.onnx.held import Held, NoTensor, TensorSequence
 from weft.frontends.onnx.model_node import attributes_of
+from weft.frontends.onnx.string_pool import StringPool
 from weft.graph import UNFIT, Array
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
 from weft.ir import Expr
@@ -43,6 +44,7 @@ class Call(Builder):
         subgraph: Subgraph,
         makers: Mapping[str, str],
         source: str,
+        strings: StringPool,
     ) -> None:
         super().__init__(evaluator, source)
         self.node = node
@@ -51,6 +53,7 @@ class Call(Builder):
         self.opset = opset
         self.subgraph = subgraph
         self._makers = makers
+        self.strings = strings
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

@@ -83,7 +83,8 @@ def check_operators(graph: GraphProto | FunctionProto, opsets: Mapping[str, int]
     raise unsupported_operators(
         {_label(key, opsets): [_name(n) for n in nodes] for key, nodes in sorted(missing.items())},
         "`python -m weft.frontends.onnx.table` lists those it has; export the model without these, "
-        "or as functions of ONNX's standard operators",
+        "or as functions of ONNX's standard operators; weft.register_op gives Weft a formula of one, and "
+        "`weft inspect MODEL --support` prints it to be filled in",
     )
 
 

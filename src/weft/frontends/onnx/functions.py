@@ -13,7 +13,7 @@ import onnx.helper
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from weft.frontends.onnx.file.tensors import ELEMENT_CODES
-from weft.frontends.onnx.held import Absent, Held, NoTensor, TensorSequence
+from weft.frontends.onnx.held import Absent, Held, NoTensor, Strings, TensorSequence, tensors_of
 from weft.frontends.onnx.model_node import domain_of
 from weft.frontends.onnx.registry import TABLE
 from weft.ir import Const
@@ -116,8 +116,10 @@ def _type_of(v: Held | None) -> TypeProto:
     if isinstance(v, TensorSequence):
         element = onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], None)
         return onnx.helper.make_sequence_type_proto(element)
-    sizes = [int(s.value) if isinstance(s, Const) else None for s in v.shape]
-    return onnx.helper.make_tensor_type_proto(ELEMENT_CODES[v.dtype], sizes)
+    (tensor,) = tensors_of(v)
+    sizes = [int(s.value) if isinstance(s, Const) else None for s in tensor.shape]
+    code = TensorProto.STRING if isinstance(v, Strings) else ELEMENT_CODES[tensor.dtype]
+    return onnx.helper.make_tensor_type_proto(code, sizes)
 
 
 def _filled(function: FunctionProto, given: Mapping[str, AttributeProto]) -> FunctionProto:

@@ -46,8 +46,19 @@ class Absent:
 
 ABSENT: Final = Absent()
 
-NoTensor: TypeAlias = TensorSequence | Absent
-"""What operators on tensors do not take."""
+
+@dataclass(frozen=True)
+class Strings:
+    """A tensor of strings, as the ids of these (`string_pool`)."""
+
+    ids: Operand
+
+    def __repr__(self) -> str:
+        return f"a tensor of strings of shape [{', '.join(map(str, self.ids.shape))}]"
+
+
+NoTensor: TypeAlias = TensorSequence | Absent | Strings
+"""What operators on tensors of numbers do not take."""
 
 Held: TypeAlias = Operand | NoTensor
 """What a name of a model stands for."""
@@ -57,6 +68,8 @@ def tensors_of(held: Held) -> tuple[Operand, ...]:
     """Returns the tensors that a value is made of."""
     if isinstance(held, TensorSequence):
         return held.elements
+    if isinstance(held, Strings):
+        return (held.ids,)
     return () if isinstance(held, Absent) else (held,)
 
 
@@ -87,10 +100,9 @@ class InputParts:
     def held(self, made: Mapping[str, Held | None]) -> Held:
         """Returns what the input stands for, where its tensors are those of *made*."""
         found = [made[t.name] for t in self.tensors]
-        elements = tuple([t for f in found if f is not None for t in tensors_of(f)])
         if self.sequence is not None:
-            return TensorSequence(elements, self.sequence)
-        return elements[0] if elements else ABSENT
+            return TensorSequence(tuple([t for f in found if f is not None for t in tensors_of(f)]), self.sequence)
+        return next((f for f in found if f is not None), ABSENT)
 
 
 def input_parts(info: ValueInfoProto, given: Mapping[str, Given], fixed: Mapping[str, object]) -> InputParts:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.onnx import translations  # noqa: F401  (fills TABLE)
@@ -20,6 +20,7 @@ from weft.frontends.onnx.held import (
     Given,
     Held,
     NoTensor,
+    Strings,
     TensorSequence,
     input_parts,
     part_name,
@@ -27,11 +28,12 @@ from weft.frontends.onnx.held import (
     tensors_of,
 )
 from weft.frontends.onnx.model_node import DAMAGED, check_count, domain_of, source_of
-from weft.frontends.onnx.registry import TABLE
+from weft.frontends.onnx.registry import STRING_TABLE, TABLE, Entry, StringEntry
+from weft.frontends.onnx.string_pool import StringPool, is_string_tensor, string_array, text_attributes
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import CompileTimeConstant, Inputs, PartialEvaluator, Results, round_once, rounded, widened
-from weft.ir import free_vars
-from weft.support.dtypes import DType, from_numpy
+from weft.ir import ExprLike, free_vars
+from weft.support.dtypes import DType, from_numpy, handle
 from weft.support.errors import ModelError, UnknownValues, WeftError
 from weft.support.text import printable_line
 
@@ -73,6 +75,7 @@ class _Importer:
         self.graph.metadata = source.metadata()
         self.evaluator = PartialEvaluator(self.graph)
         self.functions = Functions(source.proto)
+        self.strings = StringPool(source.proto)
         self.makers: dict[str, str] = {}
         self.inside = ""  # the node whose function is being expanded
         self.left = MOST_NODES  # nodes that may still be imported
@@ -92,7 +95,7 @@ class _Importer:
         self._nodes(self.proto, scope)
         check_outputs(self.proto, scope)
         for out in self.proto.output:
-            made = _made(scope, out.name)
+            made = self._given(_made(scope, out.name), out.name)
             is_sequence = isinstance(made, TensorSequence)
             for k, v in enumerate(tensors_of(made)):
                 name = part_name(out.name, k) if is_sequence else out.name
@@ -101,9 +104,31 @@ class _Importer:
 
     def _weights(self) -> Scope:
         found: Scope = {name: CompileTimeConstant(array, name) for name, array in self.source.initializers().items()}
+        found.update(self._string_weights(self.proto))
         for sparse in self.proto.sparse_initializer:
             found[sparse.values.name] = CompileTimeConstant(dense_array(sparse), sparse.values.name)
         return found
+
+    def _string_weights(self, graph: GraphProto) -> Iterator[tuple[str, Held]]:
+        """Yields the weights of a graph that are strings."""
+        for t in filter(is_string_tensor, graph.initializer):
+            yield t.name, Strings(self.strings.tensor(string_array(t)))
+
+    def _given(self, made: Held, name: str) -> Held:
+        """Returns an output as a caller is given it: strings are more than ids to him."""
+        if not isinstance(made, Strings):
+            return made
+        ids, pool = (self.evaluator.value(v, name) for v in (made.ids, self.strings.constant))
+        return self.graph.add("strings_give", [ids, pool], source=f"output {name}")
+
+    def _input(self, info: ValueInfoProto, shape: Sequence[ExprLike]) -> Held:
+        """Declares an input; of one of strings, their ids are what nodes compute with."""
+        name, element = info.name, info.type.tensor_type.elem_type
+        if element != TensorProto.STRING:
+            return self.graph.input(name, shape, element_type(element, f"input {name}"))
+        given = self.graph.input(name, shape, handle)
+        pool = self.evaluator.value(self.strings.constant, name)
+        return Strings(self.graph.add("strings_take", [given, pool], source=f"input {name}"))
 
     def _inputs(self, scope: Scope, values: Mapping[str, Array]) -> None:
         """Declares the inputs; one that is also a weight, or among *values*, is a constant."""
@@ -118,10 +143,10 @@ class _Importer:
         shapes = InputShapes(shapes_of_parts(parts, self.shapes))
         types = shapes.resolve({i.name: _declared_shape(i) for i in declared if i.name not in fixed}, self.graph)
         for i in declared:
-            dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
             if i.name not in fixed:
-                scope[i.name] = self.graph.input(i.name, types[i.name], dtype)
+                scope[i.name] = self._input(i, types[i.name])
                 continue
+            dtype = element_type(i.type.tensor_type.elem_type, f"input {i.name}")
             if fixed[i.name].dtype is not dtype:
                 raise ModelError(
                     f"the input {i.name!r} is of type {dtype}, but its value is of {fixed[i.name].dtype}",
@@ -165,11 +190,11 @@ class _Importer:
                 self.graph, self.evaluator = outer
 
         def call(evaluator: PartialEvaluator, given: Sequence[Held | None]) -> Call:
-            return Call(node, given, opset, evaluator, subgraph, self.makers, source)
+            return Call(node, given, opset, evaluator, subgraph, self.makers, source, self.strings)
 
         before, source = len(self.graph.nodes), self._source(node)
         check_count(node, opset, source)
-        entry = TABLE[domain, node.op_type]
+        entry = self._entry(node, domain, inputs)
         self.graph.is_extended |= TABLE.is_foreign((domain, node.op_type))
         try:
             results: Sequence[Held | None]
@@ -192,6 +217,14 @@ class _Importer:
             raise _unfitting(call(self.evaluator, inputs), error) from error
         _name(node, results, {v for n in self.graph.nodes[before:] for v in n.outputs})
         return results
+
+    def _entry(self, node: NodeProto, domain: str, inputs: Sequence[Held | None]) -> Entry | StringEntry:
+        """Returns how a node is translated, which is another way where it has to do with strings."""
+        on_strings = STRING_TABLE.get((domain, node.op_type))
+        makes = [a for a in node.attribute if a.name == "to" and a.i == TensorProto.STRING]
+        if on_strings is not None and (makes or text_attributes(node) or any(isinstance(v, Strings) for v in inputs)):
+            return on_strings
+        return TABLE[domain, node.op_type]
 
     def _has_late_sizes(self, inputs: Sequence[Held | None]) -> bool:
         """Tells whether the shape of an input has a size of which only a run tells whether it fits others."""
@@ -231,8 +264,11 @@ class _Importer:
     def _subgraph(self, inner: GraphProto, scope: Scope) -> list[Held]:
         """Imports a nested graph in place and returns its outputs."""
         scope.update(
-            (t.name, CompileTimeConstant(to_array(t, folder=self.source.folder), t.name)) for t in inner.initializer
+            (t.name, CompileTimeConstant(to_array(t, folder=self.source.folder), t.name))
+            for t in inner.initializer
+            if not is_string_tensor(t)
         )
+        scope.update(self._string_weights(inner))
         self._nodes(inner, scope)
         check_outputs(inner, scope)
         return [_made(scope, o.name) for o in inner.output]

@@ -12,6 +12,7 @@ import onnx.helper
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from weft.frontends.onnx.file.tensors import element_type, to_array
+from weft.frontends.onnx.string_pool import is_string_tensor, string_array
 from weft.support.errors import ModelError
 from weft.support.text import printable_line
 
@@ -106,6 +107,8 @@ def _kind(number: int) -> str:
 def _value(a: AttributeProto, where: str) -> Any:
     value = onnx.helper.get_attribute_value(a)
     if isinstance(value, TensorProto):
+        if is_string_tensor(value):
+            return string_array(value)
         element_type(value.data_type, where)
         return to_array(value)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from weft.frontends.onnx.call import Call, HeldResults, Results
 from weft.support.registry import Registry
@@ -41,6 +41,30 @@ class Entry:
 
 TABLE: Final = Registry[tuple[str, str], Entry]("ONNX operator")
 """Entries by domain and operator."""
+
+
+@dataclass(frozen=True)
+class StringEntry:
+    """How an operator that has an `Entry`, too, is translated where one of its inputs, or an attribute, is of strings."""
+
+    name: str
+    translate: HeldTranslation
+    holds: ClassVar[bool] = True
+
+
+STRING_TABLE: Final = Registry[tuple[str, str], StringEntry]("ONNX operator on strings")
+"""Entries by domain and operator."""
+
+
+def translates_strings(*names: str, domain: str = DEFAULT_DOMAIN) -> Callable[[F], F]:
+    """Enters the decorated function as the translation of the operators *names* where strings are among their elements."""
+
+    def enter(translate: F) -> F:
+        for name in names:
+            STRING_TABLE[domain, name] = StringEntry(name, translate)
+        return translate
+
+    return enter
 
 
 def translates(*names: str, limits: str = "", domain: str = DEFAULT_DOMAIN, holds: bool = False) -> Callable[[F], F]:

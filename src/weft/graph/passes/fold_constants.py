@@ -28,7 +28,7 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
     graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if not all(v is None or is_known(v) for v in inputs):
+        if node.operator.on_host or not all(v is None or is_known(v) for v in inputs):
             return None
         given = [v if isinstance(v, Constant) else None for v in inputs]
         if not _has_known_sizes(node) or _grows(node, given):

@@ -99,6 +99,9 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state")) continue; /* which a Weft without states lacks */
+#ifndef WEFT_FREESTANDING
+    if (weft_same(weft_feature_at(m, i), "weft.strings")) continue; /* likewise */
+#endif
     if (weft_processor_has(&processor, weft_feature_at(m, i))) continue;
     if (status == WEFT_OK) status = weft_fail(error, WEFT_OTHER_MACHINE, "this processor lacks", NULL, NULL);
     if (error == NULL) break;

@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,6 +74,17 @@ struct Pinned {
     }
     ~Pinned() { PyBuffer_Release(&view); }
 };
+
+// The strings of an input while a call reads them.
+struct Texts {
+    std::vector<nb::object> held;
+    std::vector<weft_text> texts;
+    std::vector<const weft_text *> handles;
+};
+std::shared_ptr<Texts> take_texts(const Py_buffer &view);
+
+// An output's strings as an array of Python's, of this shape; to be made before the context is released.
+nb::object give_texts(const weft_tensor &tensor, nb::handle shape);
 
 // The status of generated code whose call was asked to stop.
 constexpr int32_t STOPPED = -1;

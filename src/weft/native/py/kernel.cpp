@@ -25,7 +25,10 @@ struct Bound {
         if (weft_ctx_reserve(&call.ctx, arena_bytes) != WEFT_OK) throw std::bad_alloc();
     }
     Bound(const Bound &) = delete;
-    ~Bound() { weft_ctx_free_arena(&call.ctx); }
+    ~Bound() {
+        weft_ctx_free_arena(&call.ctx);
+        weft_strings_free(&call.ctx);
+    }
 
   private:
     // Arrays of dtypes outside of the buffer protocol (those of ml_dtypes) are pinned as plain bits.

@@ -17,6 +17,7 @@ struct Input {
     const void *data;
     const int64_t *shape;
     int64_t bytes;
+    std::shared_ptr<Texts> texts{};
 };
 
 // A context borrowed from a model for one call.
@@ -187,6 +188,8 @@ class Model {
         for (size_t i = 0; i < late.size(); i++)
             if (late[i] != nullptr)
                 arrays[i] = numpy_array(shape_of(out[i]), dtypes_[i], nb::cast(late[i], nb::rv_policy::take_ownership));
+        for (size_t i = 0; i < out.size(); i++)
+            if (outputs_[i].first == WEFT_HANDLE) arrays[i] = give_texts(out[i], shape_of(out[i]));
         return arrays;
     }
 
@@ -257,8 +260,13 @@ class Model {
     static Input take_buffer(nb::handle input, const Spec &spec) {
         Pinned pinned(input, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
         const Py_buffer view = pinned.view;
-        if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
         static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+        if (spec.first == WEFT_HANDLE && view.ndim == spec.second) {
+            std::shared_ptr<Texts> texts = take_texts(view);
+            const void *data = texts->handles.data();
+            return {std::move(pinned), {}, data, reinterpret_cast<const int64_t *>(view.shape), view.len, std::move(texts)};
+        }
+        if (!fits(view, spec)) throw nb::type_error("an input's dtype or rank is not the model's");
         return {std::move(pinned), {}, view.buf, reinterpret_cast<const int64_t *>(view.shape), view.len};
     }
 

@@ -7,7 +7,7 @@
 typedef char offsets_are_those_of_generated_code[
     AT(parallel_for, 0) && AT(arena, 8) && AT(arena_bytes, 16) && AT(constants, 24) && AT(alloc, 32) && AT(free, 40) &&
     AT(threads, 48) && AT(failed_assert, 52) && AT(detail, 56) && AT(arena_needed, 88) &&
-    AT(outside, 96) && AT(output, 104) && AT(keep, 112) ? 1 : -1];
+    AT(outside, 96) && AT(output, 104) && AT(keep, 112) && AT(host, 120) ? 1 : -1];
 
 int32_t weft_serial_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n) {
   return n > 0 ? fn(ctx, args, 0, n) : WEFT_OK;
@@ -22,6 +22,9 @@ void weft_ctx_init(weft_ctx *ctx, const void *constants, int32_t threads) {
   ctx->free = weft_scratch_pop;
   ctx->output = weft_ctx_output;
   ctx->keep = weft_ctx_keep;
+#ifndef WEFT_FREESTANDING
+  ctx->host = weft_host;
+#endif
   ctx->threads = threads;
   ctx->failed_assert = -1;
   ctx->spin = 1;
@@ -62,6 +65,9 @@ void weft_model_free(weft_model *model) {
     model->idle = ctx->next;
     weft_ctx_free_arena(ctx);
     weft_ctx_free_kept(ctx);
+#ifndef WEFT_FREESTANDING
+    weft_strings_free(ctx);
+#endif
     weft_free(ctx);
   }
   for (int k = 0; k < 2; k++) {
@@ -172,6 +178,9 @@ int32_t weft_run(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out) {
   status = weft_ctx_reserve(ctx, ctx->arena_needed);
   if (status != WEFT_OK) return status;
   ctx->out = out;
+#ifndef WEFT_FREESTANDING
+  weft_strings_forget(ctx);
+#endif
   before = weft_denormals_begin(ctx->flush);
   status = model->main(ctx, in, out);
   weft_denormals_end(before);

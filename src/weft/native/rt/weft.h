@@ -130,6 +130,14 @@ typedef struct weft_tensor { /* contiguous, row-major, aligned to its elements *
   int32_t dtype;
 } weft_tensor;
 
+/* A string, of any bytes; UTF-8 where letters matter. The elements of a tensor of strings, of dtype WEFT_HANDLE, are addresses of
+ * these: NULL is "". Those of inputs are the caller's, and read in weft_run alone. Those of outputs are the context's, until its next
+ * weft_run or its release. */
+typedef struct weft_text {
+  const char *data;
+  int64_t bytes;
+} weft_text;
+
 /* The bytes of a tensor's elements; -1 where there can't be so many. */
 int64_t weft_tensor_bytes(const weft_tensor *tensor);
 

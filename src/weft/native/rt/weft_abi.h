@@ -20,6 +20,8 @@
 typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
 typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
 
+typedef struct weft_strings weft_strings;
+
 /* Memory that a context keeps from call to call, and makes larger. */
 typedef struct weft_kept {
   uint8_t *data;
@@ -50,6 +52,8 @@ struct weft_ctx {
   /* 112 */ void *(*keep)(weft_ctx *ctx, int64_t number, int64_t bytes); /* the kept memory of this number, which has at least
                                                               so many bytes from now on; what was in it stays. NULL when there
                                                               is none */
+  /* 120 */ int32_t (*host)(weft_ctx *ctx, int32_t number, const int64_t *args); /* an operator that is no loop nest, such as those on
+                                                              strings; args: addresses and numbers */
   weft_model *model;                                       /* private from here on */
   weft_ctx *next;
   weft_tensor *out;                                        /* of the call that runs */
@@ -60,6 +64,7 @@ struct weft_ctx {
   int32_t planned;                                         /* weft_run may be called */
   int32_t flush, spin;                                     /* as the model says */
   weft_state *state;                                       /* of the calls to come; NULL for none */
+  weft_strings *strings;                                   /* NULL until there are some */
 };
 
 /* Prepares a context that belongs to no model, to call a bare kernel with. */
@@ -73,6 +78,13 @@ void weft_ctx_free_arena(weft_ctx *ctx);
 void *weft_ctx_output(weft_ctx *ctx, int64_t number, const int64_t *shape);
 void *weft_ctx_keep(weft_ctx *ctx, int64_t number, int64_t bytes);
 void weft_ctx_free_kept(weft_ctx *ctx);
+
+#ifndef WEFT_FREESTANDING
+/* The operators of hostops/, and what ends the strings of a call, and all of a context's. */
+int32_t weft_host(weft_ctx *ctx, int32_t number, const int64_t *args);
+void weft_strings_forget(weft_ctx *ctx);
+void weft_strings_free(weft_ctx *ctx);
+#endif
 
 /* Runs fn over [0, n): in the calling thread alone, or by the process's thread pool too. How [0, n) is cut up is not
  * specified: fn must compute each index the same way whatever range it is given with. The first failure is returned.

@@ -64,3 +64,34 @@ def test_refused(attributes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError) as caught:
         from_onnx(model)
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(("bits", "axes"), [(4, (0, 2)), (8, (0, 2))])
+def test_gathered_blocks(bits: int, axes: tuple[int, int], zeros: bool) -> None:
+    """Packed in bytes; the last block of 40 elements has 8."""
+    axis, along = axes
+    shape = [6, 40, 4] if along == 0 else [6, 4, 40]
+    shape[along] = 40
+    blocks = [*shape[:along], 3, *shape[along + 1 :]]
+    packed = [*shape[:-1], shape[-1] * bits // 8]
+    points = [*blocks[:-1], -(-blocks[-1] * bits // 8)]
+    weights: dict[str, Any] = {
+        "d": integers(np.uint8, packed, 1),
+        "s": floats(*blocks, seed=2),
+        "z": integers(np.uint8, points, 3),
+    }
+    feeds = {"i": np.array([[1, 0], [3, 2]], np.int64)}
+    names = "d i s z" if zeros else "d i s"
+    used = {name: weights[name] for name in names.split() if name != "i"}
+    model = contrib_model(
+        "GatherBlockQuantized",
+        names,
+        feeds,
+        used,
+        bits=bits,
+        block_size=16,
+        gather_axis=axis,
+        quantize_axis=along,
+    )
+    check_like_runtime(model, feeds, rtol=1e-6, atol=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from tests.frontends.onnx.nodes import Array, check_like_runtime, floats, imported, model_of, node
+from tests.frontends.onnx.nodes import Array, by_runtime, check_like_runtime, floats, imported, model_of, node
 
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError
@@ -53,6 +53,27 @@ FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
         "LabelEncoder",
         {"x": np.array([0.5, np.nan, 3, -0.0], np.float32)},
         {"keys_floats": [np.nan, 0.0, 0.5], "values_int64s": [1, 2, 3], "version": 4},
+    ),
+    *[
+        (
+            "SVMRegressor",
+            X,
+            {
+                "kernel_type": kind,
+                "kernel_params": [0.3, 0.5, 3.0],
+                "n_supports": 5,
+                "rho": [0.25],
+                "support_vectors": floats(20, seed=7).tolist(),
+                "coefficients": floats(5, seed=8).tolist(),
+                "one_class": one,
+            },
+        )
+        for kind, one in (("LINEAR", 0), ("POLY", 0), ("RBF", 0), ("SIGMOID", 0), ("RBF", 1))
+    ],
+    (
+        "SVMRegressor",
+        X,
+        {"coefficients": floats(4, seed=8).tolist(), "rho": [0.25], "n_supports": 0, "kernel_params": [0.0, 0.0, 0.0]},
     ),
     ("LinearRegressor", X, {"coefficients": floats(8, seed=2).tolist(), "intercepts": [0.5, -1.0], "targets": 2}),
 ]
@@ -151,9 +172,7 @@ def test_refusals() -> None:
     assert "its trees should be equally long, and are" in refusal("TreeEnsembleRegressor", X, **short)
     missing = trees("target", 1) | {"nodes_truenodeids": [9, *[0] * 14]}
     assert "its nodes are no trees: one is missing" in refusal("TreeEnsembleRegressor", X, **missing)
-    named = trees("class", 2) | {"classlabels_strings": ["a", "b"]}
-    assert "labels that are strings are not supported" in refusal("TreeEnsembleClassifier", X, **named)
-    assert "keys that are strings are not supported" in refusal(
+    assert "only one of its keys and its input is of strings" in refusal(
         "LabelEncoder", X, keys_strings=["a"], values_floats=[1.0]
     )
     assert "its attribute 'norm' is 'L3'" in refusal("Normalizer", X, norm="L3")
@@ -228,3 +247,49 @@ def test_pools_without_ngrams_and_skips_beyond_a_row() -> None:
     (counts,) = [a for a in empty.graph.node[0].attribute if a.name == "ngram_counts"]
     counts.ints[:] = []
     assert not imported(empty, feeds)[1][0].any()
+
+
+@pytest.mark.parametrize(
+    ("classes", "more"),
+    [
+        (2, {}),
+        (2, {"post_transform": "LOGISTIC"}),
+        (3, {"kernel_type": "POLY"}),
+        (4, {"kernel_type": "LINEAR"}),
+    ],
+)
+def test_support_vectors_vote(classes: int, more: dict[str, Any]) -> None:
+    x = {"x": floats(40, 4)}
+    model = support_vectors(classes, x, **more)
+    _, (labels, _) = imported(model, x)
+    assert len(set(labels.tolist())) > 1
+    check_like_runtime(model, x, rtol=1e-4, atol=1e-5)
+
+
+def test_probabilities_of_two_classes() -> None:
+    """ONNX Runtime comes near them step by step, and stops where they are off by 0.005 / 2."""
+    x = {"x": floats(40, 4)}
+    _, (_, scores) = imported(support_vectors(2, x), x)
+    model = support_vectors(2, x, prob_a=[-1.5], prob_b=[0.2])
+    _, (labels, found) = imported(model, x)
+    wanted = 1 / (1 + np.exp(-1.5 * scores[:, 1].astype(np.float64) + 0.2))
+    np.testing.assert_allclose(found, np.stack([wanted, 1 - wanted], 1).clip(1e-7, 1 - 1e-7), rtol=1e-5, atol=1e-7)
+    of_runtime = by_runtime(model, x)
+    assert labels.tolist() == of_runtime[0].tolist()
+    np.testing.assert_allclose(found, of_runtime[1], atol=0.005)
+
+
+def support_vectors(classes: int, x: Mapping[str, Array], **more: Any) -> ModelProto:
+    """Makes a model of a support vector machine for some classes."""
+    counts = [2, 3, 2, 2][:classes]
+    total, pairs = sum(counts), classes * (classes - 1) // 2
+    attributes: dict[str, Any] = {
+        "kernel_type": "RBF",
+        "kernel_params": [0.3, 0.5, 3.0],
+        "vectors_per_class": counts,
+        "support_vectors": floats(total * 4, seed=3).tolist(),
+        "coefficients": (4 * floats(total * (classes - 1), seed=4)).tolist(),
+        "rho": (0.1 * floats(pairs, seed=9)).tolist(),
+        "classlabels_ints": list(range(5, 5 + classes)),
+    }
+    return classical("SVMClassifier", x, "label scores", **attributes | more)

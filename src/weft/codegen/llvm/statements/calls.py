@@ -17,7 +17,7 @@ from weft.codegen.llvm.memory.addresses import from_memory, to_memory
 from weft.codegen.llvm.statements.exits import context_function, leave, unless
 from weft.codegen.llvm.statements.tile_calls import is_tile_call, tile_call
 from weft.ir import Const
-from weft.loop import PREFETCH, Buffer, Call, Function, Param, Task, find_note
+from weft.loop import HOST_OPERATORS, PREFETCH, Buffer, Call, Function, Param, Task, find_note
 from weft.support.dtypes import DType, handle
 
 
@@ -51,6 +51,9 @@ def call(f: Emitter, s: Call) -> None:
         return
     with f.scope():
         args = [(register_type(a.dtype), f.text(a)) for a in s.args]
+    if s.callee in HOST_OPERATORS:
+        _on_host(f, s)
+        return
     known = f.signatures.get(s.callee)
     if known is None:
         known = Signature(s.callee, tuple([t for t, _ in args]), False)
@@ -59,6 +62,20 @@ def call(f: Emitter, s: Call) -> None:
     if known.types != tuple([t for t, _ in args]):
         raise f.error(f"{s.callee} takes {', '.join(known.types)}, not {', '.join([t for t, _ in args])}")
     status = parallel(f, known, [x for _, x in args], s) if known.task else direct(f, known, args)
+    with unless(f, f.build.here(f"icmp eq i32 {status}, 0")):
+        leave(f, status)
+
+
+def _on_host(f: Emitter, s: Call) -> None:
+    """Emits the call of a host operator through the context, which takes its arguments as an array."""
+    with f.scope():
+        given = [(register_type(a.dtype), f.text(a)) for a in s.args]
+    pack = f.build.alloca(f"[{len(given)} x i64], align 8")
+    for n, (kind, x) in enumerate(given):
+        slot = f.build.pure(f"getelementptr i8, ptr {pack}, i64 {8 * n}", pack)
+        f.build.do(f"store {kind} {x}, ptr {slot}, align 8")
+    function, number = context_function(f, abi.HOST), HOST_OPERATORS[s.callee].number
+    status = f.build.here(f"call i32 {function}(ptr %ctx, i32 {number}, ptr {pack})")
     with unless(f, f.build.here(f"icmp eq i32 {status}, 0")):
         leave(f, status)
 

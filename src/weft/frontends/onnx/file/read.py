@@ -30,9 +30,11 @@ class Source:
     weights: dict[int, memoryview] = field(default_factory=dict)
 
     def initializers(self) -> dict[str, Array]:
-        """Returns the weights by name; those stored as raw bytes are views of the bytes read."""
+        """Returns the weights by name; those stored as raw bytes are views of the bytes read. Strings are left out."""
         found = enumerate(self.proto.graph.initializer)
-        return {t.name: to_array(t, self.weights.get(k), self.folder) for k, t in found}
+        return {
+            t.name: to_array(t, self.weights.get(k), self.folder) for k, t in found if t.data_type != TensorProto.STRING
+        }
 
     def metadata(self) -> ModelMetadata:
         """Returns the model's metadata: its producer, names, descriptions, version and custom properties."""

@@ -20,7 +20,7 @@ from weft.support.dtypes import DType, f64, from_numpy, i64
 _PLAIN: Final = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 
 
-@translates("Constant", limits="strings")
+@translates("Constant")
 def constant(c: Call) -> Results:
     """A constant: a tensor, a sparse tensor, numbers."""
     for name, value in c.attributes.items():

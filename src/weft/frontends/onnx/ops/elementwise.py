@@ -117,7 +117,7 @@ def where(c: Call) -> Results:
     return c.add("where", c.input(0), c.input(1), c.input(2))
 
 
-@translates("Cast", limits="strings, complex numbers, 6-bit floats")
+@translates("Cast", limits="complex numbers, 6-bit floats, bool and 16-bit floats to strings")
 def cast(c: Call) -> Results:
     """Converts the elements."""
     return _converted(c, element_type(c.integer("to", 0), c.source))

@@ -19,7 +19,6 @@ SMALLEST_NORM: Final = 1e-30
 """What a norm is at least, so that rows of zeros stay zeros."""
 
 _NORMS: Final = {"MAX": "reduce_max", "L1": "reduce_l1", "L2": "reduce_l2"}
-_NO_STRINGS: Final = "export the model with numbers for them"
 
 
 def as_floats(c: Call, x: Operand) -> Operand:
@@ -97,18 +96,16 @@ def feature_vectorizer(c: Call) -> Results:
     return concat(c, cut or rows, 1)
 
 
-@translates("OneHotEncoder", domain=DOMAIN, limits="strings, and zeros=0")
+@translates("OneHotEncoder", domain=DOMAIN, limits="zeros=0")
 def one_hot_encoder(c: Call) -> Results:
     """A new last dimension with one at the category of each element, and zeros elsewhere."""
-    if "cats_strings" in c.attributes:
-        c.fail("categories that are strings are not supported", _NO_STRINGS)
     if not c.flag("zeros", True):
         c.fail("its attribute 'zeros' is 0: elements of no category would be errors", "export the model with zeros=1")
     x, categories = c.input(0), vector(c, "cats_int64s", i64)
     return c.cast(c.add("equal", c.reshape(c.cast(x, i64), (*x.shape, 1)), categories), f32)
 
 
-@translates("LabelEncoder", domain=DOMAIN, limits="strings")
+@translates("LabelEncoder", domain=DOMAIN)
 def label_encoder(c: Call) -> Results:
     """Elements replaced by others that a table has for them, or by a default."""
     x = c.input(0)
@@ -128,8 +125,6 @@ def _side(c: Call, side: str) -> np.ndarray[Any, np.dtype[Any]]:
     """Returns the keys or the values."""
     types = {"floats": np.float32, "int64s": np.int64, "tensor": None}
     found = [(np.asarray(c.attributes[f"{side}_{k}"], t)) for k, t in types.items() if f"{side}_{k}" in c.attributes]
-    if f"{side}_strings" in c.attributes or (c.opset < 2 and "classes_strings" in c.attributes):
-        c.fail(f"{side} that are strings are not supported", _NO_STRINGS)
     if len(found) != 1:
         c.fail(f"it has {len(found)} lists of {side}, and should have one", UNFIT)
     return found[0]

@@ -31,7 +31,7 @@ def linear_regressor(c: Call) -> Results:
     return transformed(c, y, c.text("post_transform", "NONE"))
 
 
-@translates("LinearClassifier", domain=DOMAIN, limits="labels that are strings")
+@translates("LinearClassifier", domain=DOMAIN)
 def linear_classifier(c: Call) -> Results:
     """The class of the highest weighted sum of features, and the sums."""
     labels, how = labels_of(c, "classlabels_ints"), c.text("post_transform", "NONE")

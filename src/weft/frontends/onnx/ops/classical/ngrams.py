@@ -33,12 +33,10 @@ class Pool:
         return len(self.tokens) + 1
 
 
-@translates("TfIdfVectorizer", limits="strings, and sequences of symbolic length")
+@translates("TfIdfVectorizer", limits="sequences of symbolic length")
 def tfidf_vectorizer(c: Call) -> Results:
     """How often each n-gram of a pool is in each row, times a weight: a trie whose levels are sorted vectors of keys."""
     x, mode = c.input(0), c.text("mode", "TF")
-    if c.attributes.get("pool_strings"):
-        c.fail("tokens that are strings are not supported", "export the model with integers for tokens")
     if mode not in ("TF", "IDF", "TFIDF") or x.rank not in (1, 2):
         c.fail(
             f"its attribute 'mode' is {mode!r}, and its input {x!r}", "use 'TF', 'IDF' or 'TFIDF' on a vector or rows"

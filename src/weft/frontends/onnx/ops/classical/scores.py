@@ -54,9 +54,7 @@ def _probit(c: Call, scores: Operand) -> Operand:
 
 
 def labels_of(c: Call, name: str) -> list[int]:
-    """Returns the labels of the classes, the attribute *name*; raises `ModelError` for labels that are strings."""
-    if c.attributes.get("classlabels_strings"):
-        c.fail("labels that are strings are not supported", "export the model with integers for labels")
+    """Returns the labels of the classes, the attribute *name*: integers, which may be the ids of strings."""
     return c.ints(name) or []
 
 

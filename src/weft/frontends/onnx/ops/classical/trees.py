@@ -47,7 +47,7 @@ def tree_ensemble_regressor(c: Call) -> Results:
     return transformed(c, _based(c, y), c.text("post_transform", "NONE"))
 
 
-@translates("TreeEnsembleClassifier", domain=DOMAIN, limits="labels that are strings")
+@translates("TreeEnsembleClassifier", domain=DOMAIN)
 def tree_ensemble_classifier(c: Call) -> Results:
     """The class of the highest sum of weights, and the sums: two of one, where all weights are of one class of two."""
     labels, how = labels_of(c, "classlabels_int64s"), c.text("post_transform", "NONE")

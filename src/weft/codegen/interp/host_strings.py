@@ -1,0 +1,160 @@
+"""What host operators on strings do, for interpreted programs: the reference for those of `native/hostops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.codegen.interp.array_memory import Array
+from weft.support.dtypes import SCALARS
+
+Place = tuple[Array, int]
+"""An address: a flat array, and the number of an element in it."""
+
+_MATCH, _JUMP, _SPLIT, _SET, _ASSERT = range(5)
+_TYPES: Final = list(SCALARS.values())
+
+
+class Strings:
+    """The strings of one run by their ids; `outside` has those of the caller, which tensors name by their number and one.
+
+    An element 0 of such a tensor is the empty string.
+    """
+
+    def __init__(self, outside: list[str] | None = None) -> None:
+        self.outside = outside if outside is not None else []
+        self.known: list[str] = []
+        self.ids: dict[str, int] = {}
+
+    def id(self, text: str) -> int:
+        """Returns the id of a string, a new one if need be."""
+        if text not in self.ids:
+            self.ids[text] = len(self.known)
+            self.known.append(text)
+        return self.ids[text]
+
+    def library(self) -> dict[str, Callable[..., None]]:
+        """Returns the callees by name."""
+        return {f"weft.{name}": _elementwise(self, body) for name, body in _BODIES.items()}
+
+    def enter(self, pool: Place) -> None:
+        """Enters the strings of the pool, if none are known yet."""
+        if self.known:
+            return
+        data = pool[0][pool[1] :].tobytes()
+        count = int(np.frombuffer(data, np.int32, 1)[0])
+        begins = np.frombuffer(data, np.int32, count + 1, 4)
+        for k in range(count):
+            head = 4 * (count + 2)
+            self.id(data[head + begins[k] : head + begins[k + 1]].decode("utf-8", "surrogateescape"))
+
+
+def _elementwise(s: Strings, body: Callable[..., Any]) -> Callable[..., None]:
+    def run(pool: Place, _bytes: int, given: Place, count: int, *rest: Any) -> None:
+        s.enter(pool)
+        for k in range(count):
+            body(s, given[0][given[1] + k], k, *rest)
+
+    return run
+
+
+def _put(to: Place, k: int, value: Any) -> None:
+    to[0][to[1] + k] = value
+
+
+def _take(s: Strings, element: Any, k: int, to: Place) -> None:
+    _put(to, k, s.id(s.outside[int(element) - 1]) if element else 0)
+
+
+def _give(s: Strings, element: Any, k: int, to: Place) -> None:
+    s.outside.append(s.known[element])
+    _put(to, k, len(s.outside))
+
+
+def _concat(s: Strings, element: Any, k: int, other: Place, to: Place) -> None:
+    _put(to, k, s.id(s.known[element] + s.known[other[0][other[1] + k]]))
+
+
+def _split(s: Strings, element: Any, k: int, delimiter: int, most: int, width: int, to: Place) -> None:
+    parts = s.known[element].split(s.known[delimiter] or None, most)
+    if width == 0:
+        _put(to, k, len(parts))
+    for j in range(width):
+        _put(to, k * width + j, s.id(parts[j]) if j < len(parts) else 0)
+
+
+def _case(s: Strings, element: Any, k: int, upper: int, to: Place) -> None:
+    letters = [(c, c.upper() if upper else c.lower()) for c in s.known[element]]
+    _put(to, k, s.id("".join([other if len(other) == 1 else c for c, other in letters])))
+
+
+def _match(s: Strings, element: Any, k: int, program: Place, words: int, to: Place) -> None:
+    _put(to, k, _matches([int(w) for w in program[0][program[1] : program[1] + words]], s.known[element]))
+
+
+def _matches(program: list[int], text: str) -> bool:
+    """Answers whether a program of `frontends.onnx.ops.text.regex` matches the whole *text*, by trying one way after another."""
+    count = program[0]
+    code = [tuple(program[2 + 3 * k : 5 + 3 * k]) for k in range(count)]
+    ranges = program[2 + 3 * count :]
+    seen: set[tuple[int, int]] = set()
+    open_ = [(0, 0)]
+    while open_:
+        state = open_.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        at, i = state
+        operation, a, b = code[at]
+        if operation == _MATCH and i == len(text):
+            return True
+        if operation in (_JUMP, _SPLIT):
+            open_ += [(a, i)] + ([(b, i)] if operation == _SPLIT else [])
+        in_set = operation == _SET and i < len(text)
+        if in_set and any(ranges[2 * r] <= ord(text[i]) <= ranges[2 * r + 1] for r in range(a, a + b)):
+            open_.append((at + 1, i + 1))
+        if operation == _ASSERT and _holds(a, text, i):
+            open_.append((at + 1, i))
+    return False
+
+
+def _holds(kind: int, text: str, i: int) -> bool:
+    def is_word(k: int) -> bool:
+        return 0 <= k < len(text) and text[k].isascii() and (text[k].isalnum() or text[k] == "_")
+
+    is_boundary = is_word(i - 1) != is_word(i)
+    first, last = i == 0, i == len(text)
+    after_line, before_line = first or text[i - 1] == "\n", last or text[i] == "\n"
+    return (first, last, is_boundary, not is_boundary, after_line, before_line)[kind]
+
+
+def _format(s: Strings, element: Any, k: int, _code: int, to: Place) -> None:
+    _put(to, k, s.id(str(element)))
+
+
+def _parse(s: Strings, element: Any, k: int, code: int, to: Place, bad: Place) -> None:
+    dtype = _TYPES[code]
+    if k == 0:
+        _put(bad, 0, 0)
+    try:
+        text = s.known[element]
+        if "_" in text:
+            raise ValueError(text)
+        _put(to, k, int(text) if dtype.is_int else dtype.numpy.type(text))
+    except (OverflowError, ValueError):
+        _put(to, k, 0)
+        _put(bad, 0, bad[0][bad[1]] or k + 1)
+
+
+_BODIES: Final[dict[str, Callable[..., None]]] = {
+    "strings_take": _take,
+    "strings_give": _give,
+    "string_concat": _concat,
+    "string_split": _split,
+    "string_case": _case,
+    "string_match": _match,
+    "string_format": _format,
+    "string_parse": _parse,
+}

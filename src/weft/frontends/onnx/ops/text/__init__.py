@@ -1,0 +1,1 @@
+"""Operators on tensors of strings, whose elements are ids (`string_pool`)."""

@@ -1,0 +1,119 @@
+"""The strings that a model knows, and tensors of strings: while it is imported, these are integers, the ids of strings.
+
+The pool has all strings of the model's attributes and constants, so that each has an id before anything is imported; "" is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from weft.graph import Array
+from weft.graph.builder import CompileTimeConstant
+
+TEXT_ATTRIBUTES: Final = frozenset(
+    {
+        "cats_strings",
+        "classes_strings",
+        "classlabels_strings",
+        "default_string",
+        "delimiter",
+        "keys_strings",
+        "pool_strings",
+        "stopwords",
+        "string_vocabulary",
+        "value_string",
+        "value_strings",
+        "values_strings",
+    }
+)
+"""The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
+
+DEFAULT_STRING: Final = "_Unused"
+"""What an element that a table of labels has not becomes where nothing else is said."""
+
+ENCODING: Final = ("utf-8", "surrogateescape")
+"""How bytes that are no UTF-8 stay what they are."""
+
+
+class StringPool:
+    """Strings by id; *models* are searched when the first id is asked for."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The ids of all strings of the model."""
+        found = sorted({text for text in (DEFAULT_STRING, *_strings(self._model)) if text})
+        return {text: k for k, text in enumerate(["", *found])}
+
+    @cached_property
+    def constant(self) -> CompileTimeConstant:
+        """The pool as operators take it: see `native/hostops/strings.h`."""
+        data = [text.encode(*ENCODING) for text in self.ids]
+        begins = np.cumsum([0, *map(len, data)], dtype=np.int32)
+        head = np.asarray([len(data), *begins], "<i4").tobytes()
+        return CompileTimeConstant(np.frombuffer(head + b"".join(data), np.uint8), "strings")
+
+    def of(self, texts: Iterable[str]) -> list[int]:
+        """Returns the ids of strings of the model."""
+        return [self.ids[text] for text in texts]
+
+    def tensor(self, texts: Array) -> CompileTimeConstant:
+        """Returns the ids of a tensor of strings."""
+        ids = np.asarray(self.of(texts.reshape(-1).tolist()), np.int64)
+        return CompileTimeConstant(ids.reshape(texts.shape))
+
+
+def string_array(tensor: TensorProto) -> Array:
+    """Returns the elements of a tensor of strings; raises `ValueError` where they are not as many as its shape says."""
+    made = np.empty(len(tensor.string_data), object)
+    made[:] = [text.decode(*ENCODING) for text in tensor.string_data]
+    return made.reshape(tuple(tensor.dims))
+
+
+def is_string_tensor(tensor: TensorProto) -> bool:
+    """Tells whether a tensor is one of strings."""
+    return tensor.data_type == TensorProto.STRING
+
+
+def text_attributes(node: NodeProto) -> list[str]:
+    """Returns the names of a node's attributes that hold strings of tensors."""
+    named = [a.name for a in node.attribute if a.name in TEXT_ATTRIBUTES and (a.s or a.strings)]
+    return named + [a.name for a in node.attribute if a.type == AttributeProto.TENSOR and is_string_tensor(a.t)]
+
+
+def _strings(model: ModelProto) -> Iterator[str]:
+    """Yields the strings of all constants and attributes, and those in lower case and in capitals of stopwords."""
+    graphs: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    while graphs:
+        graph = graphs.pop()
+        yield from _of_tensors(graph.initializer if isinstance(graph, GraphProto) else ())
+        for a in [a for node in graph.node for a in node.attribute]:
+            graphs += [a.g] if a.type == AttributeProto.GRAPH else a.graphs
+            yield from _of_tensors([a.t] if a.type == AttributeProto.TENSOR else ())
+            if a.name not in TEXT_ATTRIBUTES:
+                continue
+            for text in [raw.decode(*ENCODING) for raw in (a.s, *a.strings)]:
+                yield from (text, *[in_case(text, upper) for upper in (False, True) if a.name == "stopwords"])
+
+
+def _of_tensors(tensors: Iterable[TensorProto]) -> Iterator[str]:
+    for t in tensors:
+        yield from [raw.decode(*ENCODING) for raw in t.string_data] if is_string_tensor(t) else ()
+
+
+def in_case(text: str, upper: bool) -> str:
+    """Returns *text* in capitals or without them, letter by letter, as the operator `string_case` does."""
+    letters = [(c, c.upper() if upper else c.lower()) for c in text]
+    return "".join([other if len(other) == 1 else c for c, other in letters])
+
+
+def texts_of(found: Any) -> Sequence[str]:
+    """Returns the strings of an attribute, a list or a tensor of them."""
+    return [found] if isinstance(found, str) else np.asarray(found, object).reshape(-1).tolist()
