@@ -16,6 +16,15 @@ W2, W1, W3 = numbers(6, 4, 3, 3, seed=2), numbers(6, 4, 3, seed=2), numbers(4, 2
 C4, D6 = numbers(4, seed=3), numbers(6, seed=4)
 HEADS = [numbers(2, 3, 5, 8, seed=k) for k in range(3)]
 
+
+def ones_as_told(n: torch.Tensor) -> torch.Tensor:
+    """A tensor whose size is an element of another."""
+    count = n.item()
+    torch._check(count >= 1)
+    torch._check(count < 9)
+    return torch.ones(count)
+
+
 Case: TypeAlias = tuple[Callable[..., Any], list[Any]]
 CASES: dict[str, Case] = {
     **{
@@ -270,7 +279,7 @@ CASES |= {
             torch.log10(x),
             A.special_erfc(x),
             A.fix(x * 9),
-            A.cbrt(-x) if hasattr(A, "cbrt") else -x,
+            torch.ops.prims.cbrt(-x),
         ),
         [POSITIVE],
     ),
@@ -291,6 +300,7 @@ CASES |= {
             A.__or__.Tensor(n, n + 1),
             A.__xor__.Tensor(n, n + 1),
             A.__xor__.Scalar(n, 4),
+            A.bitwise_xor.Tensor(n, n + 1),
             torch.signbit(x),
             torch.copysign(x, -x),
             A.copysign.Scalar(x, -1.0),
@@ -314,7 +324,7 @@ CASES |= {
             torch.hypot(x, y),
             torch.fmax(x, y),
             torch.fmin(n, m),
-            n << m.abs(),
+            A.bitwise_left_shift.Tensor(n, m.abs()),
             A.__lshift__.Tensor(n, m.abs()),
             A.__lshift__.Scalar(n, 2),
         ),
@@ -439,6 +449,7 @@ CASES |= {
         ),
         [ROWS],
     ),
+    "a size that is an element": (ones_as_told, [torch.tensor(3)]),
     "more made": (
         lambda x: (
             torch.arange(0.0, 2.0, 0.5),
@@ -473,6 +484,7 @@ DECOMPOSED = {
     "masked attention",
     "padded",
     "products",
+    "a size that is an element",
 }
 SYMBOLIC: dict[str, Case] = {
     "sizes": (
