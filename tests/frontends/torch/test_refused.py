@@ -59,6 +59,12 @@ CASES: dict[str, tuple[Callable[..., Any], Any, str]] = {
         IMAGES,
         "_operator.getitem getitem_1: this result of an operator is not supported\n  hint: export the module without it",
     ),
+    "strides out of order": (
+        lambda x: x.t().as_strided((2, 2), (1, 4)),
+        X,
+        "aten.as_strided.default as_strided: strides in a tensor that is not contiguous are not supported\n"
+        "  hint: call contiguous() on it first",
+    ),
     "a type": (
         lambda x: x.to(torch.complex64),
         X,

@@ -29,9 +29,17 @@ AGAIN: Final = "export the model again, by torch.export.save of this version of 
 _HEADER: Final = 30
 """Bytes of a file's header in a ZIP archive, before its name."""
 _DTYPES: Final = {
-    1: torch.uint8, 2: torch.int8, 3: torch.int16, 4: torch.int32, 5: torch.int64, 6: torch.float16, 7: torch.float32,
-    8: torch.float64, 12: torch.bool, 13: torch.bfloat16,
-}  # fmt: skip
+    1: torch.uint8,
+    2: torch.int8,
+    3: torch.int16,
+    4: torch.int32,
+    5: torch.int64,
+    6: torch.float16,
+    7: torch.float32,
+    8: torch.float64,
+    12: torch.bool,
+    13: torch.bfloat16,
+}
 """The types of elements by their numbers in files (`schema.ScalarType`)."""
 
 

@@ -20,33 +20,9 @@ from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram, default_decompositions
 from torch.fx import GraphModule, Node
 
+from weft.frontends.torch.ops.primitives import AS_ATEN
 from weft.frontends.torch.registry import TABLE
 from weft.support.errors import ModelError
-
-_SAME: Final = (
-    *(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "cosh",
-        "erfc",
-        "exp2",
-        "expm1",
-        "fmax",
-        "fmin",
-    ),
-    *("hypot", "lgamma", "log10", "log1p", "log2", "round", "signbit", "sinh", "tan", "trunc"),
-)
-_SAME_OF_TENSORS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or")
-_AS_ATEN: Final = {f"prims.{name}.default": f"aten.{name}.default" for name in _SAME} | {
-    f"prims.{name}.default": f"aten.{name}.Tensor" for name in _SAME_OF_TENSORS
-}
-"""Primitives of decompositions that are what the operators of `aten` of these names are, by arguments of the same names."""
 
 WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
 """Operators that run a graph in another mode; which argument that is, behind which its own arguments follow."""
@@ -87,7 +63,7 @@ def name_of(target: Any) -> str:
     """Names an operator: `aten.relu.default`, `_operator.mul`."""
     if isinstance(target, torch._ops.OpOverload):
         name = str(target)
-        return _AS_ATEN.get(name, name)
+        return AS_ATEN.get(name, name)
     module, name = getattr(target, "__module__", ""), getattr(target, "__name__", str(target))
     return f"higher_order.{name}" if isinstance(target, HigherOrderOperator) else f"{module}.{name}"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.fx import Node
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
@@ -15,6 +17,7 @@ from weft.frontends.torch.decompose import decomposed
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
 from weft.graph import Graph, declare_states
 from weft.graph.builder import CompileTimeConstant
+from weft.ir import ExprLike
 from weft.support.dim import Dim
 from weft.support.errors import ModelError
 
@@ -68,13 +71,7 @@ class _Importer(NodeImporter):
         held = [n for n in nodes if n not in numbers and specs[n.name].kind is not InputKind.USER_INPUT]
         names = {n: n.name for n in nodes if n not in numbers and n not in held}
         names |= {n: specs[n.name].target for n in held if specs[n.name].target in self.changed}
-        for n in names:
-            if not isinstance(n.meta.get("val"), torch.Tensor):
-                raise ModelError(f"the input {n.name!r} is no tensor", hint="export the module with tensors for inputs")
-        declared = {name: [_declared(s) for s in n.meta["val"].shape] for n, name in names.items()}
-        ranges = {str(s): _range(r) for s, r in self.program.range_constraints.items()}
-        sizes = InputShapes(shapes or {}, {name: r for name, r in ranges.items() if r is not None})
-        found = sizes.resolve(declared, self.graph)
+        found = self._shapes(names, shapes)
         scope = Scope(numbers)
         for n in nodes:
             if n in names:
@@ -83,6 +80,16 @@ class _Importer(NodeImporter):
             elif n in held:
                 scope[n] = self._weight(specs[n.name])
         return scope
+
+    def _shapes(self, names: Mapping[Node, str], shapes: Shapes | None) -> dict[str, tuple[ExprLike, ...]]:
+        """Returns the shapes of inputs by their names, of which the sizes that *shapes* gives are not symbolic."""
+        for n in names:
+            if not isinstance(n.meta.get("val"), torch.Tensor):
+                raise ModelError(f"the input {n.name!r} is no tensor", hint="export the module with tensors for inputs")
+        declared = {name: [_declared(s) for s in n.meta["val"].shape] for n, name in names.items()}
+        ranges = {str(s): _range(r) for s, r in self.program.range_constraints.items()}
+        sizes = InputShapes(shapes or {}, {name: r for name, r in ranges.items() if r is not None})
+        return sizes.resolve(declared, self.graph)
 
     def _weight(self, spec: Any) -> CompileTimeConstant:
         """Returns a parameter, a buffer or a constant; tensors that modules share are one constant."""

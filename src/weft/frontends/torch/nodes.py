@@ -88,6 +88,7 @@ class NodeImporter:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
         source = f"{name_of(node.target)} {node.name}"
+        _check_strided(node, source)
         arguments = _arguments(node, scope)
         operands = list(_operands(arguments))
         dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
@@ -112,6 +113,19 @@ class NodeImporter:
         for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & set(made):
             v.name = node.name
         return made if isinstance(node.meta.get("val"), tuple | list) or not made else made[0]
+
+
+def _check_strided(node: Node, source: str) -> None:
+    """Refuses places in the memory of a tensor whose elements do not lie there in order, as those of Weft's do."""
+    if node.target is not torch.ops.aten.as_strided.default:
+        return
+    given = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    if not isinstance(given, torch.Tensor) or not given.is_contiguous():
+        raise ModelError(
+            "strides in a tensor that is not contiguous are not supported",
+            where=with_line(source, node),
+            hint="call contiguous() on it first",
+        )
 
 
 def check_operators(module: GraphModule) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.ops.logic import is_negative
+from weft.frontends.torch.ops.truth_and_bits import is_negative
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
 
