@@ -17,7 +17,10 @@ from weft.frontends.dispatch import FRONTENDS, files_of, frontend_of, to_graph
 from weft.support.errors import MissingFile, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
 
-READS = "give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram"
+READS = (
+    "give the path or the bytes of an ONNX file, or an onnx.ModelProto; or "
+    "the path or the bytes of a .pt2 file, a torch.export.ExportedProgram, or a torch.nn.Module with example_inputs"
+)
 MODEL = model_of([node("Relu", "x")], float_inputs(x=(2, 3)))
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from weft.driver.build import Compilation
 
 BUILD: Final = "weft.driver.build:build"
+EXPORT: Final = "weft.frontends:export"
 RUNNABLE: Final = "weft.driver.runnable:runnable"
 """Imported when something is to be compiled: with them comes the compiler."""
 
@@ -58,13 +59,15 @@ def compile(
     passes: Sequence[str] = (),
     state: Mapping[str, str] | None = None,
     capacity: Mapping[str, int] | None = None,
+    example_inputs: Sequence[object] | Mapping[str, object] | None = None,
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
-    *model* is the path of an ONNX file, its bytes, an `onnx.ModelProto`, or a `torch.export.ExportedProgram`. *threads* bounds
-    the threads of a call (default: the processors that this process may use) and never changes its results. *shapes* gives
-    sizes, or ranges (`weft.Dim`, or text such as "1..64"), to symbolic dimensions by name, or whole shapes to inputs. *cache*
-    keeps compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their
+    *model* is the path of an ONNX or a .pt2 file, its bytes, an `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a
+    `torch.nn.Module` with *example_inputs*, tensors in order or by name, with which it is traced. *threads* bounds the threads
+    of a call (default: the processors that this process may use) and never changes its results. *shapes* gives sizes, or
+    ranges (`weft.Dim`, or text such as "1..64"), to symbolic dimensions by name, or whole shapes to inputs. *cache* keeps
+    compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their
     kernels.
 
     *records* is a database of tuning records: kernels, and the graph, are made by the best plans that were measured on this
@@ -96,6 +99,8 @@ def compile(
     sizes, threads, cached = check_shapes(shapes), check_threads(threads), check_bool("cache", cache)
     if progress is not None and not callable(progress):
         raise InputError(f"progress is {progress!r}", hint="give a function of a stage, what is done, and of how much")
+    if example_inputs is not None:
+        model = resolve(EXPORT)(model, example_inputs, sizes)
     store = default_cache() if cached else None
     machine = target_here(target, progress, store)
     check_runs_here(machine, target, "use `weft compile MODEL -o FILE`")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from weft.frontends.dispatch import files_of, to_graph
+from weft.frontends.dispatch import export, files_of, to_graph
 
-__all__ = ["files_of", "to_graph"]
+__all__ = ["export", "files_of", "to_graph"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from weft.frontends.content import head_of, name_of, unreadable
-from weft.frontends.frontend import Claims, Frontend, Shapes
+from weft.frontends.frontend import Claims, Exporter, Frontend, Shapes
 from weft.graph import Graph
-from weft.support.errors import ModelError, ToolchainError
+from weft.support.errors import InputError, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
@@ -26,6 +27,19 @@ def to_graph(model: object, shapes: Shapes | None = None) -> Graph:
     frontend reads too, and `ToolchainError` where a library that the frontend needs is not installed.
     """
     return frontend_of(model).to_graph(model, shapes)
+
+
+def export(
+    model: object, example_inputs: Sequence[object] | Mapping[str, object], shapes: Shapes | None = None
+) -> object:
+    """Returns *model*, a program of Python's, traced by a call with *example_inputs*.
+
+    Raises `InputError` for a model that is no such program, and what the frontend raises.
+    """
+    frontend = frontend_of(model)
+    if not isinstance(frontend, Exporter):
+        raise InputError("example_inputs are given for a model that needs none", hint="leave them out")
+    return frontend.export(model, example_inputs, shapes)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from weft.graph import Graph
 from weft.support.dim import Dim
@@ -37,3 +37,11 @@ class Frontend(Protocol):
 
         Raises `ModelError` naming the model's node, and `UnsupportedOperators` listing every operator that Weft does not have.
         """
+
+
+@runtime_checkable
+class Exporter(Frontend, Protocol):
+    """A frontend of a framework whose models are programs of Python's, which are traced by a call with inputs to try."""
+
+    def export(self, model: object, inputs: Sequence[object] | Mapping[str, object], shapes: Shapes | None) -> object:
+        """Returns *model* as `to_graph` takes it; the dimensions that *shapes* names, or gives ranges, are symbolic."""

@@ -52,7 +52,7 @@ class State(Mapping[str, Array]):
         if name not in self._specs:
             raise InputError(f"there is no state {name}", hint=f"the states are {', '.join(self._specs)}")
         spec, kind = self._specs[name]
-        array = np.ascontiguousarray(value)
+        array = np.asarray(value, order="C")  # not `ascontiguousarray`, which makes a vector of a number
         wanted = list(self.native.shape(self._numbers[name]))
         rows = 0
         if kind.axis is not None and array.ndim == len(wanted):

@@ -16,6 +16,15 @@ W2, W1, W3 = numbers(6, 4, 3, 3, seed=2), numbers(6, 4, 3, seed=2), numbers(4, 2
 C4, D6 = numbers(4, seed=3), numbers(6, seed=4)
 HEADS = [numbers(2, 3, 5, 8, seed=k) for k in range(3)]
 
+
+def ones_as_told(n: torch.Tensor) -> torch.Tensor:
+    """A tensor whose size is an element of another."""
+    count = n.item()
+    torch._check(count >= 1)
+    torch._check(count < 9)
+    return torch.ones(count)
+
+
 Case: TypeAlias = tuple[Callable[..., Any], list[Any]]
 CASES: dict[str, Case] = {
     **{
@@ -107,6 +116,7 @@ CASES: dict[str, Case] = {
     "embedding": (lambda w, i: (F.embedding(i, w), w.index_select(0, i[0])), [X, torch.tensor([[2, 0], [1, 1]])]),
     "attention": (F.scaled_dot_product_attention, HEADS),
     "causal attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3), HEADS),
+    "attention for gradients": (lambda q, k, v: A._scaled_dot_product_flash_attention_for_cpu(q, k, v)[0], HEADS),
     "masked attention": (
         lambda q, k, v, a, b: (
             F.scaled_dot_product_attention(q, k, v, attn_mask=a),
@@ -242,6 +252,222 @@ CASES: dict[str, Case] = {
         [ROWS],
     ),
 }
+CASES |= {
+    **{
+        name: (getattr(torch, name), [(X / 4).clamp(-0.9, 0.9)])
+        for name in (
+            "acos",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "sinh",
+            "cosh",
+            "tan",
+            "square",
+            "log1p",
+            "expm1",
+            "exp2",
+            "erfc",
+            "trunc",
+        )
+    },
+    "functions of positive numbers": (
+        lambda x: (
+            torch.acosh(x + 1),
+            torch.log2(x),
+            torch.log10(x),
+            A.special_erfc(x),
+            A.fix(x * 9),
+            torch.ops.prims.cbrt(-x),
+        ),
+        [POSITIVE],
+    ),
+    "logic of numbers": (
+        lambda x, n: (
+            torch.logical_and(x, x - x),
+            torch.logical_or(x, x - x),
+            torch.logical_xor(x, x - x),
+            torch.logical_not(x),
+            n ^ 5,
+            n ^ (2 * n),
+            A.__and__.Tensor(n, n + 1),
+            A.__or__.Scalar(n, 4),
+            A.bitwise_xor.Scalar(n, 4),
+            A.bitwise_or.Scalar(n, 4),
+            A.bitwise_and.Scalar(n, 4),
+            A.__and__.Scalar(n, 4),
+            A.__or__.Tensor(n, n + 1),
+            A.__xor__.Tensor(n, n + 1),
+            A.__xor__.Scalar(n, 4),
+            A.bitwise_xor.Tensor(n, n + 1),
+            torch.signbit(x),
+            torch.copysign(x, -x),
+            A.copysign.Scalar(x, -1.0),
+        ),
+        [X[:2, :2], INTS],
+    ),
+    "divided": (
+        lambda x, y, n, m: (
+            torch.div(x, y, rounding_mode="floor"),
+            torch.div(n, m, rounding_mode="trunc"),
+            torch.div(x, y, rounding_mode="trunc"),
+            A.div.Scalar_mode(x, 0.3, rounding_mode="floor"),
+            torch.floor_divide(n, m),
+            A.floor_divide.Scalar(n, 2) if hasattr(A.floor_divide, "Scalar") else n,
+            torch.fmod(x, y),
+            torch.fmod(n, 2),
+            torch.remainder(x, y),
+            torch.remainder(n, -2),
+            A.remainder.Scalar_Tensor(5, m),
+            torch.atan2(x, y),
+            torch.hypot(x, y),
+            torch.fmax(x, y),
+            torch.fmin(n, m),
+            A.bitwise_left_shift.Tensor(n, m.abs()),
+            A.__lshift__.Tensor(n, m.abs()),
+            A.__lshift__.Scalar(n, 2),
+        ),
+        [X[:2, :2], Y[:2, :2], INTS, torch.tensor([[2, 3], [-2, 5]])],
+    ),
+    "more functions": (
+        lambda x, y: (
+            torch.ops.prims.pow(x.abs(), y),
+            torch.round(x, decimals=1),
+            torch.round(x * 100, decimals=-1),
+            torch.angle(x),
+            torch.lgamma(x * 3),
+            A._cdist_forward(x, y, 2.0, None),
+            A._cdist_forward(x, y, 3.0, None),
+            A._cdist_forward(x, y, float("inf"), None),
+            torch.addbmm(x[:, :3], x[None], y.t()[None], beta=0.5, alpha=2.0),
+            torch.searchsorted(x.sort(1)[0], y),
+            torch.searchsorted(x.sort(1)[0], x, right=True),
+            x.masked_scatter(x > 0, y),
+        ),
+        [X, Y],
+    ),
+    "chosen by truth": (
+        lambda a, x: (
+            A.where.ScalarOther(a, x, 2.0),
+            A.where.ScalarSelf(a, 2.0, x),
+            A.where.Scalar(a, 2.0, 1.0),
+            A.masked_fill.Tensor(x, a, torch.tensor(3.0)),
+            a + a,
+            a * a,
+            torch.maximum(a, ~a),
+            torch.minimum(a, ~a),
+        ),
+        [BOOLS, X],
+    ),
+    "indexed": (
+        lambda x, i, j: (
+            x[i],
+            x[:, i],
+            x[i, j],
+            x[:, i, j],
+            x[i, :, j],
+            x[i[:, None], j],
+            torch.gather(x, 2, j[None, None].expand(2, 3, 2)),
+            x.masked_select(x[0] > 0),
+            x[x > 0],
+            (x[0, 0] > 0).nonzero(),
+        ),
+        [ROWS, torch.tensor([1, 0]), torch.tensor([1, 2])],
+    ),
+    "scattered": (
+        lambda x, i, v: (
+            x.scatter(1, i, v),
+            x.scatter(1, i, 2.0),
+            x.scatter_add(1, i, v),
+            x.scatter_reduce(1, i, v, "amax"),
+            x.scatter_reduce(1, i, v, "sum", include_self=False),
+            A.index_put(x, [i[0]], v[:2, 0, None], True),
+            A.index_put(x, [None, i[0]], v[:, :2]),
+            A.index_put(x, [x > 0], torch.tensor(7.0)),
+            A.index_put(x, [torch.ones(3, 4) > 0], torch.arange(12.0)),
+        ),
+        [X, torch.tensor([[1, 0], [2, 3], [3, 0]]), numbers(3, 2, seed=5)],
+    ),
+    "in order": (
+        lambda x: (
+            torch.sort(x, 1),
+            torch.sort(x, stable=True, dim=0, descending=True)[0],
+            A.sort.default(x, 1, True)[1],
+            x.topk(2),
+            x.kthvalue(2)[0],
+            x.median(),
+            x.median(1),
+            x.max(1),
+            x.min(0, keepdim=True),
+            x.argmin(),
+            x.argmin(1),
+        ),
+        [X],
+    ),
+    "more reductions": (
+        lambda x, n: (
+            x.prod(),
+            x.prod(1),
+            x.max(),
+            x.min(),
+            n.all(),
+            n.any(),
+            n.all(1),
+            A.any.dims(n, [0, 1]),
+            A.all.dims(n, [0, 1]),
+            x.cumprod(1),
+            A.var(x),
+            A.var.dim(x, [1]),
+            A.var.correction(x, [1], correction=0),
+            A.var_mean.correction(x, [1], correction=1),
+            torch.ops.prims.var(x, [1], 1.0),
+            x.sum(0)[0].sum(0),
+        ),
+        [X, INTS],
+    ),
+    "more pools": (
+        lambda x, v: (
+            F.max_pool2d(x, 3, 2, 1, return_indices=True),
+            F.max_pool2d(x[0], 2),
+            F.avg_pool2d(x, 2, divisor_override=3),
+            F.adaptive_avg_pool2d(x, (3, 5)),
+            A.adaptive_max_pool2d(x, (3, 4))[0],
+            A.adaptive_max_pool1d(x[0], 3)[0],
+            A.adaptive_max_pool3d(v, 2)[0],
+            F.max_pool3d(v, 2, return_indices=True),
+        ),
+        [IMAGES, VOLUME],
+    ),
+    "moved": (
+        lambda x: (
+            x.flip(0, 2),
+            A.copy(x, x[:1]),
+            torch.ops.prims.convert_element_type(x, torch.float64),
+            x.as_strided((2, 2), (1, 4), 1),
+            x.contiguous(),
+        ),
+        [ROWS],
+    ),
+    "a size that is an element": (ones_as_told, [torch.tensor(3)]),
+    "more made": (
+        lambda x: (
+            torch.arange(0.0, 2.0, 0.5),
+            torch.arange(5, 0, -2),
+            x.new_zeros(2),
+            x.new_ones(2),
+            x.new_full((2,), 3.0),
+            x.new_empty(2).fill_(1.0),
+            torch.empty(2).fill_(2.0),
+            torch.empty_like(x).fill_(2.0),
+            A.empty_permuted([2, 3], [0, 1]) * 0,
+            torch.ops.prims.iota(
+                3, start=1, step=2, dtype=torch.int64, device=torch.device("cpu"), requires_grad=False
+            ),
+        ),
+        [X],
+    ),
+}
 BATCH = {0: torch.export.Dim("batch")}
 DECOMPOSED = {
     "addmm",
@@ -258,6 +484,7 @@ DECOMPOSED = {
     "masked attention",
     "padded",
     "products",
+    "a size that is an element",
 }
 SYMBOLIC: dict[str, Case] = {
     "sizes": (
@@ -271,6 +498,8 @@ SYMBOLIC: dict[str, Case] = {
             torch.ones(x.shape[0] // 3 + 2),
             torch.zeros(x.shape[0] % 2 + 3),
             torch.arange(x.shape[0]),
+            torch.full((torch.sym_max(x.shape[0], 1), torch.sym_min(x.shape[0], 9)), 2.0),
+            torch.zeros(x.numel()),
         ),
         [ROWS],
     ),

@@ -100,3 +100,13 @@ def test_sizes_given() -> None:
     with pytest.raises(weft.ModelError) as told:
         weft.compile(program, shapes={"rows": 3})
     assert "shapes has 'rows', which is no symbolic dimension of the model" in str(told.value)
+
+
+def test_a_module_with_inputs_to_try() -> None:
+    model = weft.compile(mlp().eval(), example_inputs=(ROWS,), shapes={"input": ("batch", 7)})
+    assert [(s.name, s.shape) for s in model.inputs] == [("input", ("batch", 7))]
+    for x in (ROWS, ROWS[:1]):
+        compare([np.asarray(model(array(x)))], wanted(mlp(), [x]))
+    with pytest.raises(weft.InputError) as told:
+        weft.compile(mlp(), example_inputs=(ROWS, ROWS))
+    assert "example_inputs are not what the module takes: too many positional arguments" in str(told.value)

@@ -127,11 +127,11 @@ class Call(Builder):
         return [int(v) for v in given] * (count if len(given) == 1 else 1)
 
     def axis(self, name: str, rank: int) -> int:
-        """Returns an axis counted from the front."""
-        return self.axis_of(self.integer(name), rank)
+        """Returns an axis counted from the front; a number, of no dimensions, takes 0 and -1."""
+        return self.axis_of(self.integer(name), max(rank, 1))
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
-        """Returns axes counted from the front, sorted; all of them where there are none."""
+        """Returns axes counted from the front, sorted; all of them where there are none, and none of a number."""
         found = self.arguments.get(name)
         given = range(rank) if found is None or found == [] else [found] if isinstance(found, int) else found
-        return tuple(sorted(self.axis_of(a, rank) for a in given))
+        return tuple(sorted({self.axis_of(a, max(rank, 1)) for a in given} - {rank}))

@@ -17,15 +17,18 @@ from weft.support.registry import Registry
 Translation: TypeAlias = Callable[[Call], Results]
 F = TypeVar("F", bound=Translation)
 
+_OTHERS: Final = ("_operator.", "math.", "prims.", "torch.")
+"""How names begin that are not of `aten`: Python's functions of sizes, and the primitives of decompositions."""
+
 TABLE: Final = Registry[str, Translation]("PyTorch operator")
 
 
 def translates(*names: str) -> Callable[[F], F]:
-    """Enters the decorated function as the translation of the operators *names*; those without a dot are of `aten`, default."""
+    """Enters the decorated function as the translation of the operators *names*; of `aten`, default, where they do not say."""
 
     def enter(translate: F) -> F:
         for name in names:
-            full = name if name.startswith("_operator.") else f"aten.{name if '.' in name else f'{name}.default'}"
+            full = name if name.startswith(_OTHERS) else f"aten.{name if '.' in name else f'{name}.default'}"
             if full in TABLE:
                 raise ValueError(f"{full} has two translations")
             TABLE[full] = translate

@@ -1,12 +1,12 @@
-"""Convolution and pooling; images [N, C, ...] have a batch."""
+"""Convolution."""
 
 from __future__ import annotations
 
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.registry import Translation, translates
+from weft.frontends.torch.ops.pooling import as_given, with_batch
+from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results, static_sizes
-from weft.graph.composites.pooling import spatial_axes
-from weft.graph.composites.windows import Window, same_pads
+from weft.graph.composites.windows import same_pads
 
 
 @translates("conv1d", "conv2d", "conv3d")
@@ -24,7 +24,7 @@ def conv_padded(c: Call) -> Results:
     if c.value("padding") == "valid":
         return _convolved(c, [0] * (2 * n))
     kernel, dilations = _kernel(c, weight), c.ints("dilation", n, 1)
-    return _convolved(c, same_pads(c, kernel, [1] * n, dilations, x.shape[2:], lower=False))
+    return _convolved(c, same_pads(c, kernel, [1] * n, dilations, x.shape[x.rank - n :], lower=False))
 
 
 @translates("convolution")
@@ -43,24 +43,18 @@ def conv_transpose(c: Call) -> Results:
 def _convolved(c: Call, pads: list[int]) -> Operand:
     weight = c.tensor("weight")
     n = weight.rank - 2
-    return c.add(
-        "conv2d",
-        c.tensor("input", weight.rank),
-        weight,
-        c.optional("bias"),
-        strides=c.ints("stride", n, 1),
-        pads=pads,
-        dilations=c.ints("dilation", n, 1),
-        group=c.integer("groups", 1),
-    )
+    attributes = {"strides": c.ints("stride", n, 1), "pads": pads, "dilations": c.ints("dilation", n, 1)}
+    x, group = with_batch(c, "input", n), c.integer("groups", 1)
+    made = c.add("conv2d", x, weight, c.optional("bias"), **attributes, group=group)
+    return as_given(c, made, "input", n)
 
 
 def _transposed(c: Call) -> Operand:
     weight = c.tensor("weight")
     n = weight.rank - 2
-    return c.add(
+    made = c.add(
         "conv_transpose2d",
-        c.tensor("input", weight.rank),
+        with_batch(c, "input", n),
         weight,
         c.optional("bias"),
         strides=c.ints("stride", n, 1),
@@ -69,6 +63,7 @@ def _transposed(c: Call) -> Operand:
         output_padding=c.ints("output_padding", n),
         group=c.integer("groups", 1),
     )
+    return as_given(c, made, "input", n)
 
 
 def _kernel(c: Call, weight: Operand) -> list[int]:
@@ -76,68 +71,3 @@ def _kernel(c: Call, weight: Operand) -> list[int]:
     if sizes is None:
         c.fail("the size of its kernel is symbolic", "export it with a static weight")
     return sizes
-
-
-def _window(c: Call, n: int) -> Window:
-    """Reads the window of a pool, whose strides are by default its kernel's sizes."""
-    kernel = c.ints("kernel_size", n)
-    strides = c.ints("stride", n) if c.arguments.get("stride") else kernel
-    return Window(kernel, strides, c.ints("dilation", n, 1), c.ints("padding", n) * 2)
-
-
-def _max_pool(n: int) -> Translation:
-    """The largest element of each window."""
-    return lambda c: _largest(c, n)
-
-
-def _largest(c: Call, n: int) -> Operand:
-    return c.add("max_pool2d", c.tensor(rank=n + 2), **_window(c, n).attributes, ceil_mode=bool(c.value("ceil_mode")))
-
-
-def _max_pool_with_indices(n: int) -> Translation:
-    """The largest element of each window; where it is, is not supported."""
-    return lambda c: (_largest(c, n), None)
-
-
-def _avg_pool(n: int) -> Translation:
-    """The mean of each window."""
-
-    def translate(c: Call) -> Results:
-        if c.value("divisor_override") is not None:
-            c.fail("divisor_override is not supported", "multiply the result in the module")
-        return c.add(
-            "avg_pool2d",
-            c.tensor(rank=n + 2),
-            **_window(c, n).attributes,
-            ceil_mode=bool(c.value("ceil_mode")),
-            count_include_pad=bool(c.value("count_include_pad", True)),
-        )
-
-    return translate
-
-
-def _adaptive_avg_pool(n: int) -> Translation:
-    """The means of as many windows as are asked for: equal ones."""
-
-    def translate(c: Call) -> Results:
-        x, wanted = c.tensor(rank=n + 2), c.ints("output_size", n)
-        if all(w == 1 for w in wanted):
-            return c.add("reduce_mean", x, axes=spatial_axes(x), keepdims=True)
-        sizes = static_sizes(x.shape[2:])
-        if sizes is None or any(s % w for s, w in zip(sizes, wanted, strict=True)):
-            c.fail(
-                f"windows of unequal sizes, {tuple(wanted)} of {x!r}, are not supported", "use avg_pool with a kernel"
-            )
-        kernel = [s // w for s, w in zip(sizes, wanted, strict=True)]
-        return c.add("avg_pool2d", x, **Window(kernel, kernel, [1] * n, [0] * (2 * n)).attributes)
-
-    return translate
-
-
-for _n in (1, 2, 3):
-    translates(f"max_pool{_n}d")(_max_pool(_n))
-    translates(f"avg_pool{_n}d")(_avg_pool(_n))
-    translates(f"adaptive_avg_pool{_n}d")(_adaptive_avg_pool(_n))
-for _n in (2, 3):
-    translates(f"max_pool{_n}d_with_indices")(_max_pool_with_indices(_n))
-    translates(f"_adaptive_avg_pool{_n}d")(_adaptive_avg_pool(_n))

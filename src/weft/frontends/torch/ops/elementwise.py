@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from weft.frontends.torch.call import Call
@@ -28,16 +29,23 @@ _UNARY: Final = {
     "tanh": "tanh",
     "sigmoid": "sigmoid",
     "relu": "relu",
-    "isnan": "is_nan",
-    "isinf": "is_inf",
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atanh": "atanh",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tan": "tan",
+    "square": "square",
 }
+_TOLD: Final = {"isnan": "is_nan", "isinf": "is_inf"}
 _BINARY: Final = {
     "mul.Tensor": "mul",
     "mul.Scalar": "mul",
     "div.Tensor": "div",
     "div.Scalar": "div",
-    "minimum": "minimum",
-    "maximum": "maximum",
 }
 _COMPARED: Final = {"eq": "equal", "lt": "less", "le": "less_equal"}
 _SIZES: Final = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "div", "mod": "floor_mod"}
@@ -47,8 +55,32 @@ def _unary(op: str) -> Translation:
     return lambda c: c.add(op, c.cast(c.tensor(), c.dtype if c.dtype is not bool_ else c.tensor().dtype))
 
 
+def _told(op: str) -> Translation:
+    """Tells something of each element; integers are neither infinite nor NaN."""
+
+    def translate(c: Call) -> Results:
+        x = c.tensor()
+        return c.add(op, x) if x.dtype.is_float else c.add("full", shape=x.shape, value=False, dtype=bool_)
+
+    return translate
+
+
+def _extreme(op: str, of_truth: str) -> Translation:
+    """The smaller or the larger of two elements; of truth values, and and or."""
+
+    def translate(c: Call) -> Results:
+        a, b = c.operand("self", c.dtype), c.operand("other", c.dtype)
+        return c.add(of_truth if c.dtype is bool_ else op, a, b)
+
+    return translate
+
+
 def _binary(op: str) -> Translation:
-    return lambda c: c.add(op, c.operand("self", c.dtype), c.operand("other", c.dtype))
+    def translate(c: Call) -> Results:
+        a, b = c.operand("self", c.dtype), c.operand("other", c.dtype)
+        return c.add("logical_and" if c.dtype is bool_ else op, a, b)  # the product of truth values
+
+    return translate
 
 
 def _comparison(op: str) -> Translation:
@@ -66,6 +98,10 @@ def _promoted(c: Call) -> tuple[Operand, Operand]:
 
 for _name, _op in _UNARY.items():
     translates(_name)(_unary(_op))
+for _name, _op in _TOLD.items():
+    translates(_name)(_told(_op))
+translates("minimum")(_extreme("minimum", "logical_and"))
+translates("maximum")(_extreme("maximum", "logical_or"))
 for _name, _op in _BINARY.items():
     translates(_name)(_binary(_op))
 for _name, _op in _COMPARED.items():
@@ -76,8 +112,8 @@ for _name, _op in _SIZES.items():
 
 @translates("add.Tensor", "add.Scalar")
 def add(c: Call) -> Results:
-    """self + alpha * other."""
-    return c.add("add", c.operand("self", c.dtype), _scaled(c, "other"))
+    """self + alpha * other; or, of truth values."""
+    return c.add("logical_or" if c.dtype is bool_ else "add", c.operand("self", c.dtype), _scaled(c, "other"))
 
 
 @translates("sub.Tensor", "sub.Scalar")
@@ -103,10 +139,36 @@ def power(c: Call) -> Results:
     return c.add("power", c.operand("self", c.dtype), c.operand("exponent", c.dtype))
 
 
+@translates("prims.pow.default")
+def prims_pow(c: Call) -> Results:
+    """The same, as decompositions have it."""
+    return c.add("power", c.operand("self", c.dtype), c.operand("other", c.dtype))
+
+
+@translates("round.decimals")
+def round_decimals(c: Call) -> Results:
+    """The nearest number of so many decimals."""
+    x, decimals = c.tensor(), c.integer("decimals")
+    scale = c.scalar(10.0 ** abs(decimals), c.dtype)
+    if decimals < 0:
+        return c.add("mul", c.add("round", c.add("div", x, scale)), scale)
+    return c.add("div", c.add("round", c.add("mul", x, scale)), scale)
+
+
+@translates("angle")
+def angle(c: Call) -> Results:
+    """The angle of a real number as a complex one: pi where it is negative."""
+    x = c.operand("self", c.dtype)
+    made = c.add("where", c.add("less", x, c.scalar(0, c.dtype)), c.scalar(math.pi, c.dtype), c.scalar(0, c.dtype))
+    return c.add("where", c.add("is_nan", x), x, made)
+
+
 @translates("pow.Tensor_Scalar")
 def power_of_number(c: Call) -> Results:
     """self to a number."""
     x, exponent = c.operand("self", c.dtype), c.value("exponent")
+    if c.dtype is bool_:
+        c.fail("powers of truth values are not supported", "convert them to numbers in the module")
     return c.add("square", x) if exponent == 2 else c.add("power", x, c.scalar(exponent, c.dtype))
 
 
@@ -130,37 +192,16 @@ def greater_equal(c: Call) -> Results:
     return c.add("less_equal", b, a)
 
 
-@translates("logical_not", "bitwise_not")
-def logical_not(c: Call) -> Results:
-    """Not, of truth values; the bits of integers."""
-    x = c.tensor()
-    return c.add("logical_not" if x.dtype is bool_ else "bit_not", x)
-
-
-@translates("logical_and", "bitwise_and.Tensor", "__and__.Tensor")
-def logical_and(c: Call) -> Results:
-    """And, of truth values; the bits of integers."""
-    a, b = c.tensor(), c.tensor("other")
-    return c.add("logical_and" if a.dtype is bool_ else "bit_and", a, b)
-
-
-@translates("logical_or", "bitwise_or.Tensor", "__or__.Tensor")
-def logical_or(c: Call) -> Results:
-    """Or, of truth values; the bits of integers."""
-    a, b = c.tensor(), c.tensor("other")
-    return c.add("logical_or" if a.dtype is bool_ else "bit_or", a, b)
-
-
-@translates("where.self")
+@translates("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def where(c: Call) -> Results:
     """The elements of self where the condition holds, else those of other."""
-    return c.add("where", c.tensor("condition"), c.operand("self", c.dtype), c.operand("other", c.dtype))
+    return c.add("where", c.cast(c.tensor("condition"), bool_), c.operand("self", c.dtype), c.operand("other", c.dtype))
 
 
-@translates("masked_fill.Scalar")
+@translates("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(c: Call) -> Results:
     """A number where the mask holds, else self."""
-    return c.add("where", c.tensor("mask"), c.scalar(c.value("value"), c.dtype), c.tensor())
+    return c.add("where", c.tensor("mask"), c.operand("value", c.dtype), c.tensor())
 
 
 @translates("clamp", "hardtanh")

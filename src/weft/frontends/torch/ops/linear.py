@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,42 @@ def matmul(c: Call) -> Results:
 def mm(c: Call) -> Results:
     """The product of two matrices, or of two batches of them."""
     return c.add("matmul", c.tensor(), c.tensor("mat2"))
+
+
+@translates("addbmm")
+def addbmm(c: Call) -> Results:
+    """beta * self + alpha * the sum of products of two batches of matrices."""
+    made = c.add("matmul", c.tensor("batch1"), c.tensor("batch2"))
+    total = c.add("reduce_sum", made, axes=(0,), keepdims=False)
+    scaled = c.add("mul", total, c.scalar(c.value("alpha", 1), c.dtype))
+    return c.add("add", c.add("mul", c.tensor(), c.scalar(c.value("beta", 1), c.dtype)), scaled)
+
+
+@translates("_cdist_forward")
+def cdist(c: Call) -> Results:
+    """The p-norm of the difference of each row of one matrix and each of another."""
+    a, b, p = c.tensor("x1"), c.tensor("x2"), float(c.value("p"))
+    rows = c.reshape(a, [*a.shape[:-1], 1, a.shape[-1]])
+    others = c.reshape(b, [*b.shape[:-2], 1, *b.shape[-2:]])
+    apart = c.add("abs", c.add("sub", rows, others))
+    over: dict[str, Any] = {"axes": (apart.rank - 1,), "keepdims": False}
+    if p == math.inf:
+        return c.add("reduce_max", apart, **over)
+    if p == 0:
+        differ = c.add("logical_not", c.add("equal", apart, c.scalar(0, c.dtype)))
+        return c.add("reduce_sum", c.cast(differ, c.dtype), **over)
+    if p in (1, 2):
+        return c.add("reduce_l1" if p == 1 else "reduce_l2", apart, **over)
+    powers = c.add("reduce_sum", c.add("power", apart, c.scalar(p, c.dtype)), **over)
+    return c.add("power", powers, c.scalar(1 / p, c.dtype))
+
+
+@translates("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(c: Call) -> Results:
+    """Attention, as programs that are derived for gradients have it; the sums of exponentials are not supported."""
+    made = attention(c)
+    assert not isinstance(made, tuple)
+    return made, None
 
 
 @translates("einsum")

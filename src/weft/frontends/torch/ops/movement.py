@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import Operand, Results, total
+from weft.frontends.torch.registry import translates
+from weft.graph.builder import CompileTimeConstant, Operand, Results, total
 from weft.graph.composites.sequences import stack as stacked
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
-from weft.ir import ONE, Const, Expr
-from weft.ops import simplify_size
+from weft.ir import ONE, Const
 
 
 @translates("view", "reshape", "_unsafe_view")
@@ -81,7 +82,8 @@ def unsqueeze(c: Call) -> Results:
 def squeeze(c: Call) -> Results:
     """Dimensions of size one dropped: all, or those given."""
     x = c.tensor()
-    dropped = {d for d in c.axes("dim", x.rank) if x.shape[d] is ONE}
+    axes = () if c.arguments.get("dim") == [] else c.axes("dim", x.rank)
+    dropped = {d for d in axes if x.shape[d] is ONE}
     return c.reshape(x, [s for d, s in enumerate(x.shape) if d not in dropped])
 
 
@@ -105,8 +107,11 @@ def repeat(c: Call) -> Results:
 @translates("cat")
 def cat(c: Call) -> Results:
     """Tensors one after another along a dimension."""
-    parts = [c.cast(x, c.dtype) for x in c.tensors("tensors")]
-    return parts[0] if len(parts) == 1 else c.add("concat", *parts, axis=c.axis("dim", parts[0].rank))
+    given = c.tensors("tensors")
+    most = max(x.rank for x in given)
+    given = [x for x in given if x.rank == most]  # a vector of no elements goes with tensors of any shape
+    parts = [c.cast(x, c.dtype) for x in given]
+    return parts[0] if len(parts) == 1 else c.add("concat", *parts, axis=c.axis_of(c.integer("dim", 0), most))
 
 
 @translates("stack")
@@ -162,7 +167,47 @@ def select(c: Call) -> Results:
 @translates("index_select")
 def index_select(c: Call) -> Results:
     """Slices at indices along a dimension."""
-    return c.add("gather", c.tensor(), c.tensor("index"), axis=c.axis("dim", c.tensor().rank))
+    x = c.tensor()
+    if x.rank == 0:
+        return c.reshape(x, [])  # whose only element is at index 0
+    return c.add("gather", x, c.tensor("index"), axis=c.axis("dim", x.rank))
+
+
+@translates("flip")
+def flip(c: Call) -> Results:
+    """The elements in reverse order along some dimensions."""
+    x = c.tensor()
+    axes = c.axes("dims", x.rank) if c.arguments["dims"] else ()
+    count = len(axes)
+    if not count:
+        return x
+    return c.add("slice", x, starts=(-1,) * count, ends=(-(2**31),) * count, axes=axes, steps=(-1,) * count)
+
+
+@translates("copy")
+def copy(c: Call) -> Results:
+    """Another tensor's elements in the shape and type of the first."""
+    return c.add("expand", c.cast(c.tensor("src"), c.dtype), shape=c.tensor().shape)
+
+
+@translates("prims.convert_element_type.default")
+def convert_element_type(c: Call) -> Results:
+    """The elements converted."""
+    return c.cast(c.tensor("a"), c.dtype)
+
+
+@translates("as_strided")
+def as_strided(c: Call) -> Results:
+    """Elements of the memory that a contiguous tensor has, at places that sizes and strides say."""
+    x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
+    offset = c.value("storage_offset", 0)
+    if not all(isinstance(v, int) for v in (*sizes, *strides, offset)):
+        c.fail("strides of symbolic sizes are not supported", "use slices and reshapes in the module")
+    places = np.full((), offset, np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        places = places[..., None] + np.arange(size, dtype=np.int64) * stride
+    flat = c.reshape(x, [total(x.shape)])
+    return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 
 @translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy")
@@ -185,12 +230,6 @@ def to(c: Call) -> Results:
     return c.cast(c.tensor(), c.dtype)
 
 
-@translates("_assert_tensor_metadata")
-def checked(c: Call) -> Results:
-    """Nothing: the types and shapes were checked when the program was exported."""
-    return ()
-
-
 @translates("_operator.getitem")
 def getitem(c: Call) -> Results:
     """One of several results."""
@@ -200,63 +239,6 @@ def getitem(c: Call) -> Results:
         if found is None
         else found
     )
-
-
-@translates("sym_size.int")
-def sym_size(c: Call) -> Results:
-    """A size, as an integer that is known when the program is compiled, or symbolic."""
-    x = c.tensor()
-    return c.size(x.shape[c.axis("dim", x.rank)])
-
-
-@translates("arange", "arange.start", "arange.start_step")
-def arange(c: Call) -> Results:
-    """Numbers from a start to before an end by a step: whole ones."""
-    start, end, step = c.value("start", 0), c.value("end"), c.value("step", 1)
-    if not all(isinstance(v, int | Expr) for v in (start, end, step)) or not isinstance(step, int) or step < 1:
-        c.fail(f"a range from {start} to {end} by {step} is not supported", "use whole numbers and a positive step")
-    size: Any = (end - start + (step - 1)) // step
-    size = simplify_size(size) if isinstance(size, Expr) else max(size, 0)
-    return c.cast(c.add("range", start=start, size=size, step=step), c.dtype)
-
-
-@translates("full")
-def full(c: Call) -> Results:
-    """A tensor of one value."""
-    return c.add("full", shape=tuple(c.sizes("size")), value=c.value("fill_value"), dtype=c.dtype)
-
-
-@translates("scalar_tensor")
-def scalar_tensor(c: Call) -> Results:
-    """A number."""
-    return c.scalar(c.value("s"), c.dtype)
-
-
-@translates("full_like")
-def full_like(c: Call) -> Results:
-    """A tensor of one value, of another's shape."""
-    return c.add("full", shape=c.tensor().shape, value=c.value("fill_value"), dtype=c.dtype)
-
-
-def _filled(value: int) -> Translation:
-    """A tensor of zeros or of ones, of a shape given or of another's."""
-
-    def translate(c: Call) -> Results:
-        shape = c.sizes("size") if "size" in c.arguments else c.tensor().shape
-        return c.add("full", shape=tuple(shape), value=value, dtype=c.dtype)
-
-    return translate
-
-
-def _triangle(upper: bool) -> Translation:
-    """A triangle of matrices, zero elsewhere."""
-    return lambda c: c.add("trilu", c.tensor(), k=c.integer("diagonal", 0), upper=upper)
-
-
-translates("zeros", "zeros_like")(_filled(0))
-translates("ones", "ones_like")(_filled(1))
-translates("tril")(_triangle(upper=False))
-translates("triu")(_triangle(upper=True))
 
 
 _PAD_MODES: Final = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}

@@ -8,6 +8,7 @@ from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
 from weft.graph.composites.normalization import group_norm as by_groups
+from weft.graph.composites.normalization import inverse_deviation, mean_and_variance
 
 
 @translates("batch_norm")
@@ -46,10 +47,13 @@ def layer_norm(c: Call) -> Results:
 
 @translates("native_layer_norm")
 def native_layer_norm(c: Call) -> Results:
-    """The same, as decomposed programs have it; the statistics are not supported."""
+    """The same, as decomposed programs have it, with the mean and what the distance to it is multiplied by."""
     made = layer_norm(c)
     assert not isinstance(made, tuple)
-    return made, None, None
+    x = c.tensor("input")
+    axes = range(x.rank - len(c.arguments["normalized_shape"]), x.rank)
+    mean, spread = mean_and_variance(c, x, list(axes))
+    return made, mean, inverse_deviation(c, spread, float(c.value("eps")))
 
 
 @translates("group_norm")
@@ -71,12 +75,17 @@ def rms_norm(c: Call) -> Results:
 @translates("softmax.int", "_softmax")
 def softmax(c: Call) -> Results:
     """Exponentials, divided by their sum along a dimension."""
-    x = c.cast(c.tensor(), c.dtype)
-    return c.add("softmax", x, axis=c.axis("dim", x.rank))
+    return _along(c, "softmax")
 
 
 @translates("log_softmax.int", "_log_softmax")
 def log_softmax(c: Call) -> Results:
     """The logarithm of softmax."""
+    return _along(c, "log_softmax")
+
+
+def _along(c: Call, op: str) -> Operand:
     x = c.cast(c.tensor(), c.dtype)
-    return c.add("log_softmax", x, axis=c.axis("dim", x.rank))
+    if x.rank == 0:
+        return c.reshape(c.add(op, c.reshape(x, [1]), axis=0), [])
+    return c.add(op, x, axis=c.axis("dim", x.rank))

@@ -2,45 +2,111 @@
 
 from __future__ import annotations
 
+import math
+
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import Results, total
+from weft.graph.builder import Operand, Results, static_sizes, total
 from weft.support.dtypes import bool_, u8
 
 
 def _reduction(op: str) -> Translation:
     def translate(c: Call) -> Results:
         x = c.cast(c.tensor(), c.dtype)
-        return c.add(op, x, axes=c.axes("dim", x.rank), keepdims=bool(c.value("keepdim", False)))
+        numbers = c.cast(x, u8) if x.dtype is bool_ else x  # of which the extremes are reduced
+        made = c.add(op, numbers, axes=c.axes("dim", x.rank), keepdims=bool(c.value("keepdim", False)))
+        return c.cast(made, c.dtype)
 
     return translate
 
 
 translates("sum", "sum.dim_IntList")(_reduction("reduce_sum"))
 translates("mean", "mean.dim")(_reduction("reduce_mean"))
-translates("amax")(_reduction("reduce_max"))
-translates("amin")(_reduction("reduce_min"))
+translates("amax", "max")(_reduction("reduce_max"))
+translates("amin", "min")(_reduction("reduce_min"))
+translates("prod", "prod.dim_int")(_reduction("reduce_prod"))
 
 
-@translates("any.dim")
-def any_(c: Call) -> Results:
-    """Tells whether any element along a dimension is not zero."""
-    x = c.cast(c.cast(c.tensor(), bool_), u8)
-    return c.cast(c.add("reduce_max", x, axes=c.axes("dim", x.rank), keepdims=bool(c.value("keepdim"))), bool_)
+def _quantifier(op: str) -> Translation:
+    """Tells whether any, or every, element is not zero."""
+
+    def translate(c: Call) -> Results:
+        x = c.cast(c.cast(c.tensor(), bool_), u8)
+        made = c.add(op, x, axes=c.axes("dim", x.rank), keepdims=bool(c.value("keepdim", False)))
+        return c.cast(c.cast(made, bool_), c.dtype)
+
+    return translate
 
 
-@translates("argmax")
-def argmax(c: Call) -> Results:
-    """Where the largest element along a dimension is, or in the flat tensor."""
-    x = c.tensor()
-    if c.arguments.get("dim") is None:
-        flat = c.reshape(x, [total(x.shape)])
-        return c.add("argmax", flat, axis=0, keepdims=False, last=False)
-    return c.add("argmax", x, axis=c.axis("dim", x.rank), keepdims=bool(c.value("keepdim")), last=False)
+translates("any", "any.dim", "any.dims")(_quantifier("reduce_max"))
+translates("all", "all.dim", "all.dims")(_quantifier("reduce_min"))
 
 
-@translates("cumsum")
-def cumsum(c: Call) -> Results:
-    """The sums of the elements up to each along a dimension."""
-    x = c.cast(c.tensor(), c.dtype)
-    return c.add("cumsum", x, axis=c.axis("dim", x.rank), exclusive=False, reverse=False)
+def _place(op: str) -> Translation:
+    """Where the largest or smallest element along a dimension is, or in the flat tensor."""
+
+    def translate(c: Call) -> Results:
+        x = c.tensor()
+        keepdims = bool(c.value("keepdim", False))
+        if c.arguments.get("dim") is None or x.rank == 0:
+            place = c.add(op, c.reshape(x, [total(x.shape)]), axis=0, keepdims=False, last=False)
+            return c.reshape(place, [1] * x.rank) if keepdims else place
+        return c.add(op, x, axis=c.axis("dim", x.rank), keepdims=keepdims, last=False)
+
+    return translate
+
+
+translates("argmax")(_place("argmax"))
+translates("argmin")(_place("argmin"))
+
+
+def _running(op: str) -> Translation:
+    """The sums or the products of the elements up to each along a dimension."""
+
+    def translate(c: Call) -> Results:
+        x = c.cast(c.tensor(), c.dtype)
+        if x.rank == 0:
+            return x
+        return c.add(op, x, axis=c.axis("dim", x.rank), exclusive=False, reverse=False)
+
+    return translate
+
+
+translates("cumsum")(_running("cumsum"))
+translates("cumprod")(_running("cumprod"))
+
+
+@translates("var.correction", "var.dim", "var")
+def var(c: Call) -> Results:
+    """The mean square of the distance to the mean; the divisor is the number of elements, less a correction."""
+    return variance(c, c.tensor(), "dim", keepdims=bool(c.value("keepdim", False)))[0]
+
+
+@translates("prims.var.default")
+def prims_var(c: Call) -> Results:
+    """The same, as decompositions have it."""
+    return variance(c, c.tensor("inp"), "dims", keepdims=False)[0]
+
+
+@translates("var_mean.correction")
+def var_mean(c: Call) -> Results:
+    """The variance, and the mean."""
+    return variance(c, c.tensor(), "dim", keepdims=bool(c.value("keepdim", False)))
+
+
+def variance(c: Call, x: Operand, name: str, *, keepdims: bool) -> tuple[Operand, Operand]:
+    """Returns the variance and the mean over the axes in the argument *name*."""
+    axes = c.axes(name, x.rank)
+    correction = c.value("correction", 1 if c.value("unbiased", True) else 0)
+    mean = c.add("reduce_mean", x, axes=axes, keepdims=True)
+    spread = c.add("square", c.add("sub", x, mean))
+    shape = mean.shape if keepdims else [s for d, s in enumerate(x.shape) if d not in axes]
+    count = [x.shape[d] for d in axes]
+    sizes = static_sizes(count)
+    if sizes is not None:
+        divisor: Operand = c.scalar(max(math.prod(sizes) - correction, 0), x.dtype)
+    else:
+        divisor = c.cast(c.size(total(count)), x.dtype)
+        divisor = c.add("sub", divisor, c.scalar(correction, x.dtype))
+    made = c.add("div", c.add("reduce_sum", spread, axes=axes, keepdims=keepdims), divisor)
+    return made, c.reshape(mean, shape)

@@ -1,0 +1,100 @@
+"""Operators without a translation are decomposed into others, by PyTorch's own decompositions, before a program is imported.
+
+    aten.huber_loss(x, y)   becomes   aten.sub, aten.abs, aten.lt, aten.mul, aten.where, aten.mean
+
+Those of the table are kept whole: Weft's composites and operators compute them better than their parts would. What is neither in
+the table nor decomposed is refused by the importer, with all others of its kind.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import torch
+from torch._decomp import decomposition_table
+from torch._ops import HigherOrderOperator
+from torch.export import ExportedProgram, default_decompositions
+from torch.fx import GraphModule, Node
+
+from weft.frontends.torch.ops.primitives import AS_ATEN
+from weft.frontends.torch.registry import TABLE
+from weft.support.errors import ModelError
+
+WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
+"""Operators that run a graph in another mode; which argument that is, behind which its own arguments follow."""
+
+_IS_TRAINING: Final = 5
+"""The argument of a batch norm that tells whether it is of training."""
+
+LEFT_WHOLE: Final[frozenset[str]] = frozenset(
+    {"aten._assert_async.msg", "aten._assert_scalar.default", "aten.sym_constrain_range.default"}
+)
+"""Checks: their decompositions are no simpler."""
+
+
+def decomposed(program: ExportedProgram) -> ExportedProgram:
+    """Returns *program* with operators of the table alone, as far as there are decompositions, and without changes in place.
+
+    Raises `ModelError` where PyTorch itself can't decompose the program.
+    """
+    if not any(_is_to_decompose(n) for n in _calls(program.graph_module)):
+        return program
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own passes warn about one another
+        try:
+            return program.run_decompositions(dict(decompositions()))
+        except Exception as error:  # of whatever kind: it is PyTorch's tracing of the user's program
+            message = f"PyTorch can't decompose the program: {_first_line(error)}"
+            raise ModelError(message, hint="see that program.run_decompositions() succeeds") from error
+
+
+@lru_cache(maxsize=1)
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """Returns PyTorch's decompositions of all operators that the table does not have."""
+    known = {**decomposition_table, **dict(default_decompositions().items())}
+    return {op: how for op, how in known.items() if name_of(op) not in TABLE and name_of(op) not in LEFT_WHOLE}
+
+
+def name_of(target: Any) -> str:
+    """Names an operator: `aten.relu.default`, `_operator.mul`."""
+    if isinstance(target, torch._ops.OpOverload):
+        name = str(target)
+        return AS_ATEN.get(name, name)
+    module, name = getattr(target, "__module__", ""), getattr(target, "__name__", str(target))
+    return f"higher_order.{name}" if isinstance(target, HigherOrderOperator) else f"{module}.{name}"
+
+
+def is_mutable(target: object) -> bool:
+    """Tells whether an operator changes one of its arguments."""
+    return isinstance(target, torch._ops.OpOverload) and bool(target._schema.is_mutable)
+
+
+def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
+    """Returns the nodes of each operator that the table does not have."""
+    missing: dict[str, list[Node]] = {}
+    for n in _calls(module):
+        if name_of(n.target) not in TABLE:
+            missing.setdefault(name_of(n.target), []).append(n)
+    return dict(sorted(missing.items()))
+
+
+def _calls(module: GraphModule) -> Iterator[Node]:
+    """Yields the calls of operators in a graph, and in those that it only runs in another mode."""
+    for n in module.graph.nodes:
+        if n.op == "call_function" and name_of(n.target) in WRAPPERS:
+            yield from _calls(operator.attrgetter(n.args[WRAPPERS[name_of(n.target)]].target)(module))
+        elif n.op == "call_function":
+            yield n
+
+
+def _is_to_decompose(node: Node) -> bool:
+    is_training = node.target is torch.ops.aten.batch_norm.default and bool(node.args[_IS_TRAINING])
+    return name_of(node.target) not in TABLE or is_mutable(node.target) or is_training
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

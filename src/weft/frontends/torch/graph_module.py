@@ -1,0 +1,90 @@
+"""From a graph that PyTorch's compiler captured to a graph of Weft's: its inputs are tensors and sizes, weights among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch.fx import GraphModule, Node
+
+from weft.frontends.input_shapes import InputShapes
+from weft.frontends.torch.call import element_type
+from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
+from weft.graph import Graph
+from weft.graph.builder import Builder
+from weft.support.dtypes import i64
+from weft.support.errors import ModelError
+
+
+class Captured(NamedTuple):
+    """A graph, the numbers of the arguments that its inputs are, and the numbers of the results that its outputs are.
+
+    Other arguments are weights, or sizes that the shapes of tensors tell. *passed* are the results that are arguments as they
+    are given, with the arguments' numbers; results that are neither are None.
+    """
+
+    graph: Graph
+    arguments: list[int]
+    results: list[int]
+    passed: dict[int, int]
+
+
+def from_graph_module(module: GraphModule, weights: Mapping[int, torch.Tensor] | None = None) -> Captured:
+    """Imports a functional graph of operators of `aten`; *weights* are the values of arguments that do not change, by number.
+
+    Raises `ModelError` and `UnsupportedOperators` as `from_exported_program` does.
+    """
+    check_operators(module)
+    return _Importer().run(module, weights or {})
+
+
+class _Importer(NodeImporter):
+    def run(self, module: GraphModule, weights: Mapping[int, torch.Tensor]) -> Captured:
+        """Imports a whole graph."""
+        places = [n for n in module.graph.nodes if n.op == "placeholder"]
+        tensors = {
+            k: n for k, n in enumerate(places) if isinstance(n.meta.get("val"), torch.Tensor) and k not in weights
+        }
+        declared = {n.name: [_declared(s) for s in n.meta["val"].shape] for n in tensors.values()}
+        shapes = InputShapes({}).resolve(declared, self.graph)
+        scope = Scope({places[k]: self.constant(t, places[k].name) for k, t in weights.items()})
+        for n in tensors.values():
+            scope[n] = self.graph.input(n.name, shapes[n.name], element_type(n.meta["val"].dtype, f"input {n.name}"))
+        arguments = list(tensors)
+        for k, n in enumerate(places):
+            if n not in scope and self._number(n, scope):
+                arguments.append(k)
+        arguments.sort(key=lambda k: [v.name for v in self.graph.inputs].index(places[k].name))
+        results, passed = list[int](), dict[int, int]()
+        for k, (node, made) in enumerate(self.body(module, scope)):
+            if node in places:
+                passed[k] = places.index(node)
+            elif made is not None:
+                self.output(made, str(node), node)
+                results.append(k)
+        return Captured(self.graph, arguments, results, passed)
+
+    def _number(self, node: Node, scope: Scope) -> bool:
+        """Gives a size its value, which the shape of a tensor tells; returns true if it had to become an input."""
+        found = node.meta.get("val")
+        b = Builder(self.evaluator, f"input {node.name}")
+        if isinstance(found, int) and not isinstance(found, bool):
+            scope[node] = found
+        elif isinstance(found, torch.SymInt):
+            if str(found) in self.graph.dims:
+                scope[node] = b.size(self.graph.dims[str(found)])
+                return False
+            given = self.graph.input(node.name, (), i64)
+            scope[node] = b.size(b.late_number(given, node.name, f"the size {node.name}"))
+            return True
+        else:
+            raise ModelError(
+                f"the input {node.name!r} is a {type(found).__name__}, no tensor and no whole number",
+                hint="give tensors to what is compiled",
+            )
+        return False
+
+
+def _declared(size: Any) -> int | str:
+    return size if isinstance(size, int) else str(size)

@@ -1,0 +1,193 @@
+"""From the nodes of a graph of PyTorch's to nodes of Weft's, each by its translation in the table."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch.fx import GraphModule, Node
+
+from weft.frontends.torch import ops
+from weft.frontends.torch.call import Call, element_type
+from weft.frontends.torch.decompose import WRAPPERS, name_of, unknown_operators
+from weft.frontends.torch.registry import TABLE
+from weft.frontends.torch.source_lines import with_line
+from weft.frontends.unsupported import unsupported_operators
+from weft.graph import Array, Graph, Value
+from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
+from weft.runtime.metadata import ModelMetadata
+from weft.support.dtypes import DType, f32
+from weft.support.errors import ModelError, WeftError
+from weft.support.lazy_import import import_all
+from weft.te import is_narrow
+
+import_all(ops.__path__, ops.__name__)
+TABLE.seal()
+
+Scope: TypeAlias = dict[Node, Any]
+"""Operands by the nodes that stand for them; tuples of them for nodes of several outputs."""
+
+
+class NodeImporter:
+    """Imports the nodes of graphs of PyTorch's into `graph`; who makes it declares the inputs."""
+
+    def __init__(self) -> None:
+        self.graph = Graph("main")
+        self.graph.metadata = ModelMetadata(producer_name="pytorch", graph_name="main")
+        self.evaluator = PartialEvaluator(self.graph)
+        self.weights: dict[int, tuple[torch.Tensor, CompileTimeConstant]] = {}
+
+    def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
+        """Imports the nodes of a graph; returns its outputs, each with what stands for it."""
+        for n in module.graph.nodes:
+            if n.op == "get_attr":
+                scope[n] = self._attribute(module, n)
+            elif (
+                n.op == "call_function" and n.users
+            ):  # what nobody reads need not be supported: a second result, a check
+                scope[n] = self._node(n, scope)
+            elif n.op == "output":
+                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in n.args[0]]
+        return []
+
+    def _attribute(self, module: GraphModule, node: Node) -> Any:
+        """Returns a graph that an operator takes, or a constant."""
+        found = operator.attrgetter(node.target)(module)
+        return found if isinstance(found, GraphModule) else self.constant(found, str(node.target))
+
+    def _inlined(self, node: Node, scope: Scope) -> tuple[Any, ...]:
+        """Imports the graph that a node runs in another mode of PyTorch's, such as without gradients."""
+        first = WRAPPERS[name_of(node.target)]
+        body = scope[node.args[first]]
+        given = [scope.get(v) if isinstance(v, Node) else v for v in node.args[first + 1 :]]
+        places = [n for n in body.graph.nodes if n.op == "placeholder"]
+        return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
+
+    def output(self, made: Any, name: str, node: object) -> str:
+        """Makes a tensor or a number an output called *name*, and returns that."""
+        if isinstance(made, bool | int | float):
+            made = CompileTimeConstant(np.asarray(made))
+        if not isinstance(made, Value | CompileTimeConstant):
+            raise ModelError(f"the output {node} is not a tensor", hint="return tensors only")
+        while name in self.graph.output_names:
+            name += "_"
+        self.graph.output(self.evaluator.value(made, f"output {node}"), name)
+        return name
+
+    def constant(self, tensor: torch.Tensor, name: str) -> CompileTimeConstant:
+        """Returns a constant of a tensor's elements, the same for the same tensor, which is kept as long."""
+        if id(tensor) not in self.weights:
+            self.weights[id(tensor)] = (tensor, CompileTimeConstant(_array(tensor, name), name))
+        return self.weights[id(tensor)][1]
+
+    def _node(self, node: Node, scope: Scope) -> Any:
+        if name_of(node.target) in WRAPPERS:
+            return self._inlined(node, scope)
+        source = f"{name_of(node.target)} {node.name}"
+        _check_strided(node, source)
+        arguments = _arguments(node, scope)
+        operands = list(_operands(arguments))
+        dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
+        translate = TABLE[name_of(node.target)]
+        self.graph.is_extended |= TABLE.is_foreign(name_of(node.target))
+
+        def translated(evaluator: PartialEvaluator, given: Inputs) -> Results:
+            same = all(a is b or (b is not None and a.dtype is b.dtype) for a, b in zip(operands, given, strict=True))
+            types = [t if same or t is None or not is_narrow(t) else f32 for t in (dtype, operand_dtype)]
+            return translate(Call(evaluator, source, _replaced(arguments, iter(given)), *types))
+
+        before = len(self.graph.nodes)
+        try:
+            made = round_once(translated, self.evaluator, operands, source)
+        except ModelError as error:
+            raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
+        except WeftError as error:
+            raise ModelError(error.message, where=with_line(source, node), hint=error.hint) from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            message = f"these arguments are not supported: {type(error).__name__}: {error}"
+            raise ModelError(message, where=with_line(source, node), hint="give others in the module") from error
+        for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & set(made):
+            v.name = node.name
+        return made if isinstance(node.meta.get("val"), tuple | list) or not made else made[0]
+
+
+def _check_strided(node: Node, source: str) -> None:
+    """Refuses places in the memory of a tensor whose elements do not lie there in order, as those of Weft's do."""
+    if node.target is not torch.ops.aten.as_strided.default:
+        return
+    given = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    if not isinstance(given, torch.Tensor) or not given.is_contiguous():
+        raise ModelError(
+            "strides in a tensor that is not contiguous are not supported",
+            where=with_line(source, node),
+            hint="call contiguous() on it first",
+        )
+
+
+def check_operators(module: GraphModule) -> None:
+    """Raises `UnsupportedOperators`, which lists all operators of a graph that have no translation."""
+    missing = {k: [with_line(n.name, n) for n in nodes] for k, nodes in unknown_operators(module).items()}
+    if missing:
+        raise unsupported_operators(missing, "compute what they compute by others in the module")
+
+
+def _array(tensor: torch.Tensor, name: str) -> Array:
+    """Returns a tensor's elements, in the same memory where it is on this processor and in order."""
+    element_type(tensor.dtype, f"tensor {name}")
+    held = tensor.detach().cpu().contiguous()
+    if held.dtype is torch.bfloat16:
+        return held.view(torch.int16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
+    return held.numpy()  # type: ignore[no-any-return]
+
+
+def _arguments(node: Node, scope: Mapping[Node, Any]) -> dict[str, Any]:
+    """Returns a call's arguments by the names of its schema, defaults among them; operands stand for nodes."""
+    if not isinstance(node.target, torch._ops.OpOverload):  # arithmetic on sizes, and one output of several
+        return {name: _resolved(v, scope) for name, v in zip(("self", "other"), node.args, strict=False)}
+    declared = node.target._schema.arguments
+    given = dict(zip([a.name for a in declared], node.args, strict=False)) | node.kwargs
+    return {a.name: _resolved(given.get(a.name, a.default_value), scope) for a in declared}
+
+
+def _resolved(value: Any, scope: Mapping[Node, Any]) -> Any:
+    if isinstance(value, Node):
+        return scope[value]
+    return [_resolved(v, scope) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _operands(value: Any) -> Iterator[Operand]:
+    """Yields the operands in arguments, in order."""
+    if isinstance(value, Value | CompileTimeConstant):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _operands(v)
+
+
+def _replaced(value: Any, operands: Iterator[Operand | None]) -> Any:
+    """Returns arguments with their operands replaced by others, in the order of `_operands`."""
+    if isinstance(value, Value | CompileTimeConstant):
+        return next(operands)
+    if isinstance(value, dict):
+        return {k: _replaced(v, operands) for k, v in value.items()}
+    return type(value)([_replaced(v, operands) for v in value]) if isinstance(value, list | tuple) else value
+
+
+def _result_type(node: Node, where: str) -> DType | None:
+    made = node.meta.get("val")
+    first = made[0] if isinstance(made, tuple | list) and made else made
+    return element_type(first.dtype, where) if isinstance(first, torch.Tensor) else None
+
+
+def _operand_type(node: Node, where: str) -> DType | None:
+    """Returns the type that PyTorch promotes the operands of an element-wise operator to."""
+    metas = [a.meta.get("val") if isinstance(a, Node) else a for a in node.args[:2]]
+    if len(metas) < 2 or not any(isinstance(m, torch.Tensor) for m in metas):
+        return None
+    if not all(isinstance(m, torch.Tensor | int | float | bool) for m in metas):
+        return None
+    return element_type(torch.result_type(*metas), where)

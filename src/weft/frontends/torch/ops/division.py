@@ -1,0 +1,139 @@
+"""Division that rounds, remainders, and functions of two numbers."""
+
+from __future__ import annotations
+
+import math
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.ops.truth_and_bits import is_negative
+from weft.frontends.torch.registry import translates
+from weft.graph.builder import Operand, Results
+
+
+@translates("div.Tensor_mode", "div.Scalar_mode")
+def div_mode(c: Call) -> Results:
+    """The quotient as it is, or rounded towards zero or down."""
+    mode = c.value("rounding_mode")
+    a, b = _operands(c)
+    if mode == "floor":
+        return _floor_divided(c, a, b)
+    quotient = c.add("div", a, b)
+    return truncated(c, quotient) if mode == "trunc" else quotient
+
+
+@translates("floor_divide", "floor_divide.Scalar")
+def floor_divide(c: Call) -> Results:
+    """The quotient, rounded down."""
+    return _floor_divided(c, *_operands(c))
+
+
+@translates("fmod.Tensor", "fmod.Scalar")
+def fmod(c: Call) -> Results:
+    """The remainder with the dividend's sign."""
+    return _remainder(c, *_operands(c))
+
+
+@translates("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
+def remainder(c: Call) -> Results:
+    """The remainder with the divisor's sign."""
+    a, b = _operands(c)
+    if not a.dtype.is_float:
+        return c.add("floor_mod", a, b)
+    rest = _remainder(c, a, b)
+    return c.add("where", _differ(c, rest, b), c.add("add", rest, b), rest)
+
+
+@translates("trunc", "fix")
+def trunc(c: Call) -> Results:
+    """The integer next to each element towards zero."""
+    return truncated(c, c.tensor())
+
+
+@translates("atan2")
+def atan2(c: Call) -> Results:
+    """The angle of the point (other, self), between -pi and pi."""
+    y, x = _operands(c)
+    zero, turn, quarter = (c.scalar(v, c.dtype) for v in (0, math.pi, math.pi / 2))
+    up, left = is_negative(c, y), is_negative(c, x)
+    a, b = c.add("abs", y), c.add("abs", x)
+    both = c.add("equal", a, b)  # both zero, or both infinite: their quotient is not a number
+    ratio = c.add("where", both, c.scalar(1, c.dtype), c.add("div", c.add("minimum", a, b), c.add("maximum", a, b)))
+    low = c.add("where", c.add("logical_and", both, c.add("equal", a, zero)), zero, c.add("atan", ratio))
+    steep = c.add("where", c.add("less", b, a), c.add("sub", quarter, low), low)
+    angle = c.add("where", left, c.add("sub", turn, steep), steep)
+    return c.add("where", up, c.add("neg", angle), angle)
+
+
+@translates("hypot")
+def hypot(c: Call) -> Results:
+    """The root of the sum of squares, which do not overflow where it does not."""
+    a, b = [c.add("abs", v) for v in _operands(c)]
+    most, least = c.add("maximum", a, b), c.add("minimum", a, b)
+    ratio = c.add("where", c.add("equal", most, least), c.scalar(1, c.dtype), c.add("div", least, most))
+    grown = c.add("sqrt", c.add("add", c.scalar(1, c.dtype), c.add("square", ratio)))
+    return c.add("mul", most, grown)
+
+
+@translates("fmax")
+def fmax(c: Call) -> Results:
+    """The larger of two numbers; the other one where one is NaN."""
+    return _without_nan(c, "maximum")
+
+
+@translates("fmin")
+def fmin(c: Call) -> Results:
+    """The smaller of two numbers; the other one where one is NaN."""
+    return _without_nan(c, "minimum")
+
+
+@translates("bitwise_left_shift.Tensor", "__lshift__.Tensor", "__lshift__.Scalar")
+def shift_left(c: Call) -> Results:
+    """The bits of integers moved up."""
+    return c.add("shift_left", *_operands(c))
+
+
+def _operands(c: Call) -> tuple[Operand, Operand]:
+    return c.operand("self", c.dtype), c.operand("other", c.dtype)
+
+
+def truncated(c: Call, x: Operand) -> Operand:
+    """Returns the integers next to the elements of *x* towards zero."""
+    if not x.dtype.is_float:
+        return x
+    below = c.add("less", x, c.scalar(0, x.dtype))
+    return c.add("where", below, c.add("ceil", x), c.add("floor", x))
+
+
+def _remainder(c: Call, a: Operand, b: Operand) -> Operand:
+    return c.add("float_mod" if a.dtype.is_float else "trunc_mod", a, b)
+
+
+def _differ(c: Call, rest: Operand, b: Operand) -> Operand:
+    """Tells where a remainder is not zero and has another sign than the divisor."""
+    zero = c.scalar(0, rest.dtype)
+    other = c.add("logical_xor", c.add("less", rest, zero), c.add("less", b, zero))
+    return c.add("logical_and", other, c.add("logical_not", c.add("equal", rest, zero)))
+
+
+def _floor_divided(c: Call, a: Operand, b: Operand) -> Operand:
+    """Returns the quotient rounded down.
+
+    That of floats is of what is left without the remainder, so that no rounding carries it over an integer, as PyTorch has it.
+    """
+    rest = _remainder(c, a, b)
+    less = c.cast(_differ(c, rest, b), a.dtype)
+    if not a.dtype.is_float:
+        return c.add("sub", c.add("div", a, b), less)
+    exact = c.add("sub", c.add("div", c.add("sub", a, rest), b), less)
+    down = c.add("floor", exact)
+    more = c.cast(c.add("less", c.scalar(0.5, a.dtype), c.add("sub", exact, down)), a.dtype)
+    rounded = c.add("add", down, more)
+    return c.add("where", c.add("equal", b, c.scalar(0, b.dtype)), c.add("div", a, b), rounded)
+
+
+def _without_nan(c: Call, op: str) -> Operand:
+    a, b = _operands(c)
+    if not a.dtype.is_float:
+        return c.add(op, a, b)
+    chosen = c.add("where", c.add("is_nan", b), a, c.add(op, a, b))
+    return c.add("where", c.add("is_nan", a), b, chosen)

@@ -1,0 +1,30 @@
+"""Primitives of PyTorch's decompositions (`prims`) that are operators of `aten` under other names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SAME: Final = (
+    *(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "cosh",
+        "erfc",
+        "exp2",
+        "expm1",
+        "fmax",
+        "fmin",
+    ),
+    *("hypot", "lgamma", "log10", "log1p", "log2", "round", "signbit", "sinh", "tan", "trunc"),
+)
+_SAME_OF_TENSORS: Final = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or")
+AS_ATEN: Final = {f"prims.{name}.default": f"aten.{name}.default" for name in _SAME} | {
+    f"prims.{name}.default": f"aten.{name}.Tensor" for name in _SAME_OF_TENSORS
+}
+"""Primitives of decompositions that are what the operators of `aten` of these names are, by arguments of the same names."""

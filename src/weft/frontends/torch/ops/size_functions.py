@@ -1,0 +1,90 @@
+"""Functions of sizes: numbers that are known when the program is compiled, or symbolic; and checks of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.registry import Translation, translates
+from weft.graph.builder import CompileTimeConstant, Results, total
+from weft.ir import Expr
+from weft.support.dtypes import i64
+from weft.support.errors import UnknownValues
+
+
+@translates(
+    "_assert_tensor_metadata",
+    "_assert_async.msg",
+    "_assert_scalar",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    *(f"_operator.{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "not_")),
+    "torch.sym_not",
+)
+def checked(c: Call) -> Results:
+    """Nothing: what the program requires of its sizes is checked as far as Weft needs it."""
+    return ()
+
+
+@translates("sym_size.int")
+def sym_size(c: Call) -> Results:
+    """A size, as an integer that is known when the program is compiled, or symbolic."""
+    x = c.tensor()
+    return c.size(x.shape[c.axis("dim", x.rank)])
+
+
+@translates("sym_numel")
+def sym_numel(c: Call) -> Results:
+    """The number of elements."""
+    return c.size(total(c.tensor().shape))
+
+
+@translates("_local_scalar_dense", "item")
+def item(c: Call) -> Results:
+    """The element of a tensor that is a size of others."""
+    x = c.tensor()
+    if not x.dtype.is_int:
+        c.fail(
+            f"a number of type {x.dtype} that decides how the program runs is not supported",
+            "use a tensor in its place",
+        )
+    return c.size(c.late_number(c.cast(x, i64), "item", "the element of a tensor"))
+
+
+def _of_numbers(function: Callable[..., Any]) -> Translation:
+    """A function of numbers that are known."""
+
+    def translate(c: Call) -> Results:
+        given = [c.value(name) for name in ("self", "other") if name in c.arguments]
+        if any(isinstance(v, Expr) for v in given):
+            c.fail("this function of symbolic sizes is not supported", "export it with static shapes", UnknownValues)
+        made = function(*given)
+        return c.size(made) if isinstance(made, int) else CompileTimeConstant(np.asarray(made, np.float64))
+
+    return translate
+
+
+translates("_operator.truediv")(_of_numbers(lambda a, b: a / b))
+translates("_operator.pow")(_of_numbers(lambda a, b: a**b))
+translates("_operator.neg")(_of_numbers(lambda a: -a))
+translates("math.ceil")(_of_numbers(math.ceil))
+translates("math.floor")(_of_numbers(math.floor))
+translates("math.trunc")(_of_numbers(math.trunc))
+translates("torch.sym_float")(_of_numbers(float))
+translates("torch.sym_int")(_of_numbers(int))
+
+
+@translates("torch.sym_max")
+def sym_max(c: Call) -> Results:
+    """The larger of two sizes."""
+    return c.add("maximum", c.operand("self", i64), c.operand("other", i64))
+
+
+@translates("torch.sym_min")
+def sym_min(c: Call) -> Results:
+    """The smaller of two sizes."""
+    return c.add("minimum", c.operand("self", i64), c.operand("other", i64))

@@ -1,0 +1,29 @@
+"""The line of a user's program that a node was traced from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Final
+
+from torch.fx import Node
+
+_FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d+), in ')
+_OF_PYTORCH: Final = re.compile(r"[\\/]site-packages[\\/]torch[\\/]")
+
+
+def source_line(node: Node) -> str | None:
+    """Returns the innermost line outside of PyTorch that *node* was traced from, as `model.py:12`; None where it is not known."""
+    trace = node.meta.get("stack_trace")
+    frames = _FRAME.findall(trace) if isinstance(trace, str) else []
+    own = [(file, line) for file, line in frames if not _OF_PYTORCH.search(file)]
+    if not own:
+        return None
+    file, line = own[-1]
+    return f"{PurePath(file).name}:{line}"
+
+
+def with_line(text: str, node: Node) -> str:
+    """Returns *text* with the line of the user's program that *node* is from, if it is known."""
+    line = source_line(node)
+    return text if line is None else f"{text} ({line})"

@@ -1,0 +1,192 @@
+"""PyTorch's own database of operators and samples (OpInfo), each exported, compiled, and compared with what PyTorch computes.
+
+    python -m tests.frontends.torch.opinfo --match 'nn.functional.*' --json opinfo.json
+
+An operator *passes* if all of its samples do; it is *refused* if the worst is an error that names what is not supported, *wrong*
+if some result differs, and *crashed* where anything but a `WeftError` was raised. What PyTorch can't export is *not exported*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import itertools
+import json
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+import weft
+
+SAMPLES: Final = 3
+SECONDS: Final = 60
+"""The processor time that one sample may take."""
+ORDER: Final = ("pass", "not exported", "refused", "slow", "crashed", "wrong")
+"""What becomes of a sample; that of an operator is the last of its samples'."""
+RANDOM: Final = (
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand",
+    "uniform",
+    "cauchy",
+    "exponential",
+    "geometric",
+    "dropout",
+    "rrelu",
+)
+
+
+class Verdict(NamedTuple):
+    """What became of one sample, and why."""
+
+    kind: str
+    why: str = ""
+
+
+class OfTensors(torch.nn.Module):  # type: ignore[misc]
+    """A call as a module of its tensors; all other arguments are constants."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.leaves, self.spec = pytree.tree_flatten(arguments)
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        return tuple([v for v in self.leaves if isinstance(v, torch.Tensor)])
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        given = iter(tensors)
+        leaves = [next(given) if isinstance(v, torch.Tensor) else v for v in self.leaves]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return [t for t in pytree.tree_leaves(self.function(*args, **kwargs)) if isinstance(t, torch.Tensor)]
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raises `TimeoutError` after *seconds* of processor time."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def elements(t: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Returns a tensor's elements."""
+    held = t.detach().resolve_conj().resolve_neg().contiguous()
+    if held.dtype is torch.bfloat16:
+        return held.view(torch.int16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
+    return held.numpy()  # type: ignore[no-any-return]
+
+
+def difference(made: Sequence[Any], wanted: Sequence[Any]) -> str:
+    """Returns how results differ from those wanted; nothing where they are the same."""
+    if len(made) != len(wanted):
+        return f"{len(made)} results, not {len(wanted)}"
+    for a, b in zip(map(np.asarray, made), wanted, strict=True):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
+        if b.size == 0:
+            continue
+        if b.dtype.kind not in "fV":
+            if not np.array_equal(a, b):
+                return "other integers"
+            continue
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        finite = np.isfinite(y)
+        if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+            return "other infinities or NaNs"
+        most = float(np.abs(y[finite]).max(initial=0))
+        worst = float(np.abs(x[finite] - y[finite]).max(initial=0))
+        if not worst <= 1e-4 * max(most, 1e-2):
+            return f"differs by {worst:.2g} of {most:.2g}"
+    return ""
+
+
+def tried(function: Callable[..., Any], arguments: Any) -> Verdict:
+    """Exports, compiles and runs one call, and compares."""
+    module = OfTensors(function, arguments).eval()
+    try:
+        wanted = [elements(t) for t in module(*[t.clone() for t in module.tensors])]
+        program = torch.export.export(module, module.tensors)
+    except Exception as error:
+        return Verdict("not exported", f"{type(error).__name__}: {error}"[:160])
+    try:
+        with limited(SECONDS):
+            made = weft.compile(program, cache=True, threads=1).run([elements(t) for t in module.tensors])
+    except weft.WeftError as error:
+        return Verdict("refused", str(error))
+    except TimeoutError:
+        return Verdict("slow", f"more than {SECONDS} s")
+    except Exception as error:
+        return Verdict("crashed", f"{type(error).__name__}: {error}"[:400])
+    how = difference(made, wanted)
+    return Verdict("wrong", how) if how else Verdict("pass")
+
+
+def verdict_of(op: Any, samples: int) -> Verdict:
+    """Returns the worst of an operator's first samples."""
+    worst = Verdict("pass")
+    torch.manual_seed(0)
+    try:
+        generator = iter(op.sample_inputs("cpu", torch.float32, requires_grad=False))
+        found = list(itertools.islice(generator, samples))
+        getattr(generator, "close", list)()  # now: one that is closed while a program is traced becomes a part of that
+    except Exception as error:
+        return Verdict("not exported", f"no samples: {error}"[:160])
+    for s in found:
+        made = tried(op.op, ((s.input, *s.args), s.kwargs))
+        if made.kind == "wrong" and any(word in op.name for word in RANDOM):
+            made = Verdict("not exported", "random")
+        worst = max(worst, made, key=lambda v: ORDER.index(v.kind))
+    return worst
+
+
+def main() -> None:
+    """Tries all operators, or those that match, and prints one line each and a summary."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--match", default="*", help="a pattern of names")
+    parser.add_argument("--names", help="a file of names, one a line")
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    wanted = set(Path(given.names).read_text().split()) if given.names else None
+    chosen = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
+    found: dict[str, list[str]] = {}
+    for op in chosen:
+        name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+        if not fnmatch.fnmatchcase(name, given.match) or (wanted is not None and name not in wanted):
+            continue
+        start = time.process_time()
+        verdict = verdict_of(op, given.samples)
+        found[name] = list(verdict)
+        print(f"{verdict.kind:12} {name:45} {time.process_time() - start:6.1f} s  {verdict.why!r}", flush=True)
+        if given.json is not None:
+            given.json.write_text(json.dumps(found, indent=1))
+    print(dict(Counter(kind for kind, _ in found.values())), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

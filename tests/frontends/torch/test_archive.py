@@ -1,0 +1,108 @@
+"""Files of `torch.export.save`: read without pickles, and refused where their texts are not those of plain programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.frontends.torch.modules import array, numbers  # noqa: E402
+
+import weft  # noqa: E402
+from weft.frontends.dispatch import to_graph  # noqa: E402
+from weft.graph import print_graph  # noqa: E402
+
+X = numbers(5, 3)
+
+
+@pytest.fixture(scope="module")
+def saved() -> bytes:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(module, (X,), dynamic_shapes=({0: torch.export.Dim("b")},)), file)
+    return file.getvalue()
+
+
+def changed(saved: bytes, change: Callable[[Any], None]) -> bytes:
+    """Returns the archive with its program changed."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(made, "w") as new:
+        for item in old.infolist():
+            data = old.read(item)
+            if item.filename.endswith("models/model.json"):
+                program = json.loads(data)
+                change(program)
+                data = json.dumps(program).encode()
+            new.writestr(item.filename, data)
+    return made.getvalue()
+
+
+def test_a_file_is_read(saved: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    path.write_bytes(saved)
+    wanted = torch.export.load(io.BytesIO(saved)).module()(X)
+    np.testing.assert_allclose(weft.compile(path)(array(X)), array(wanted), rtol=1e-5, atol=1e-6)
+    assert print_graph(to_graph(saved)) == print_graph(to_graph(str(path)))
+
+
+EVIL = "__import__('os').abort()"
+
+
+def _target(program: Any) -> None:
+    program["graph_module"]["graph"]["nodes"][0]["target"] = "torch.hub.load"
+
+
+def _name(program: Any) -> None:
+    program["graph_module"]["graph"]["inputs"][2]["as_tensor"]["name"] = f"x={EVIL}"
+
+
+def _size(program: Any) -> None:
+    for meta in program["graph_module"]["graph"]["tensor_values"].values():
+        meta["sizes"][0] = {"as_expr": {"expr_str": EVIL, "hint": None}}
+
+
+def _power(program: Any) -> None:
+    for meta in program["graph_module"]["graph"]["tensor_values"].values():
+        meta["sizes"][0] = {"as_expr": {"expr_str": "Pow(Integer(9), Integer(999999999))", "hint": None}}
+
+
+@pytest.mark.parametrize("change", [_target, _name, _size, _power])
+def test_texts_that_would_run_are_refused(saved: bytes, change: Callable[[Any], None]) -> None:
+    with pytest.raises(weft.ModelError, match="which an exported program of plain operators does not have"):
+        to_graph(changed(saved, change))
+
+
+def test_guards_are_not_run(saved: bytes) -> None:
+    def change(program: Any) -> None:
+        program["guards_code"] = [EVIL]
+
+    to_graph(changed(saved, change))
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    torch.save({"x": X}, tmp_path / "weights.pt")
+    with pytest.raises(weft.ModelError, match="holds pickled objects of PyTorch's"):
+        to_graph(tmp_path / "weights.pt")
+
+
+def test_damaged_files_are_refused(saved: bytes) -> None:
+    choose = random.Random(0)
+    for _ in range(60):
+        bad = bytearray(saved)
+        for _ in range(choose.choice((1, 4, 16))):
+            bad[choose.randrange(len(bad))] = choose.randrange(256)
+        cut = bytes(bad[: choose.choice((len(bad), choose.randrange(4, len(bad))))])
+        try:
+            to_graph(b"PK\x03\x04" + cut[4:])
+        except weft.WeftError:
+            continue

@@ -1,0 +1,115 @@
+"""`torch.compile` with Weft as its backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import weft  # noqa: E402
+
+nn = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Any:
+    yield
+    torch._dynamo.reset()
+
+
+def perceptron() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).eval()
+
+
+def close(made: Any, wanted: Any) -> None:
+    torch.testing.assert_close(made, wanted, rtol=1e-4, atol=1e-5)
+
+
+def compiled(model: Any, **options: Any) -> Any:
+    return torch.compile(model, backend="weft", options={"fallback": False, **options})
+
+
+def test_sizes_change_and_parameters_too() -> None:
+    model = perceptron()
+    fast = compiled(model)
+    with torch.inference_mode():
+        for rows in (3, 2, 5):  # from the second on, of a symbolic size
+            x = torch.randn(rows, 8)
+            close(fast(x), model(x))
+        model[0].weight.mul_(2)
+        close(fast(x), model(x))
+
+
+def test_frozen_parameters_are_followed() -> None:
+    model, x = perceptron(), torch.randn(3, 8)
+    fast = compiled(model, freeze=True)
+    with torch.no_grad():
+        close(fast(x), model(x))
+        model[0].weight.mul_(2)
+        close(fast(x), model(x))
+
+
+def test_graphs_break_and_inputs_change() -> None:
+    def function(x: Any) -> Any:
+        y = x.t() * 2
+        if y.sum() > 0:
+            y = y + 1
+        x.add_(1)
+        return y, x[1:], y[1:].cos()
+
+    x = torch.randn(3, 4)
+    given = x.clone()
+    with torch.no_grad():
+        made, wanted = compiled(function)(given), function(x)
+    for a, b in zip(made, wanted, strict=True):
+        close(a, b)
+        assert a.stride() == b.stride()
+    close(given, x)
+
+
+def test_outputs_are_shared() -> None:
+    with torch.no_grad():
+        made = compiled(lambda x: x * 2)(torch.ones(4))
+    made.add_(1)  # memory that is written is the tensor's own
+    assert made.tolist() == [3.0] * 4
+
+
+def test_gradients() -> None:
+    model, x = perceptron(), torch.randn(3, 8)
+    compiled(model)(x).square().sum().backward()
+    made = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    model(x).square().sum().backward()
+    for a, p in zip(made, model.parameters(), strict=True):
+        close(a, p.grad)
+
+
+def test_what_weft_lacks_is_run_by_pytorch_or_refused() -> None:
+    def function(x: Any) -> Any:
+        return torch.linalg.eigvalsh(x @ x.T)
+
+    x = torch.randn(3, 3)
+    with torch.no_grad():
+        with pytest.warns(
+            UserWarning, match="PyTorch itself runs a graph that Weft can't compile: the model uses 1 operator"
+        ):
+            close(torch.compile(function, backend="weft")(x), function(x))
+        torch._dynamo.reset()
+        with pytest.raises(
+            torch._dynamo.exc.BackendCompilerFailed, match=r"_linalg_eigh \(test_torch_backend.py:\d+\)"
+        ):
+            compiled(function)(x)
+
+
+def test_an_unknown_option() -> None:
+    from weft.integrations.torch_backend import weft_backend
+
+    with pytest.raises(weft.InputError) as told:
+        weft_backend(None, [], {"frozen": True})
+    assert str(told.value) == (
+        "the backend has no option 'frozen'\n"
+        "  hint: its options are 'fallback', 'freeze', 'opt_level', 'precision', 'threads'"
+    )
