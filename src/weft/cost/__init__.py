@@ -69,6 +69,7 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, outer_order_plans, pad_input_plans, reduce_order_plans, reduce_tile_plans,
     register_tile_plans, tiles_held,
 )
+from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
 from weft.cost.rules.window import (
@@ -97,7 +98,7 @@ __all__ = [
     "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder",
     "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder",
     "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide",
-    "SolveJointly", "Step", "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases",
+    "SolveJointly", "Step", "StreamProblem", "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "TransposedPhases",
     "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans",
     "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
@@ -109,6 +110,7 @@ __all__ = [
     "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
-    "size_of", "step_along", "subject_of", "taken_apart_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
-    "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles", "tile_plans",
+    "tiles_held", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel",
+    "write_out_plans",
 ]
