@@ -27,14 +27,17 @@ def reduce_in_threads(s: Schedule, ref: BlockRef, threads: int) -> bool:
 
 
 def _place(s: Schedule, ref: BlockRef, threads: int) -> None:
-    reader = _epilogue(s, ref)
-    if reader is None:
-        reader = s.cache_write(ref, "local")
+    reader = reader_of(s, ref)
     thread = bind_elements(s, reader, threads)
     if thread is None:
         raise ScheduleError(f"the elements of {reader.name} are not computed by threads")
     s.compute_at(ref, thread)
     s.set_scope(ref, "local")
+
+
+def reader_of(s: Schedule, ref: BlockRef) -> BlockRef:
+    """Returns the epilogue of a reduction, or a copy of its results that is made now."""
+    return _epilogue(s, ref) or s.cache_write(ref, "local")
 
 
 def _epilogue(s: Schedule, ref: BlockRef) -> BlockRef | None:
