@@ -18,7 +18,7 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.device.device_package import device_host
+from weft.driver.device.device_package import check_for_device, device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants, write_constants
@@ -123,6 +123,8 @@ def build(
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
     check_passes(chosen, machine)
+    if machine.kind == "grid":
+        check_for_device(chosen, machine)
     clock = Clock(progress)
     with (
         BestRecords(chosen, machine, pretuned=choose is cheapest) as records,

@@ -14,7 +14,7 @@ from tests.support.devices import needs_opencl
 import weft
 from weft.driver.build import build
 from weft.loop import Kernel, external_module, find_note, verify_host
-from weft.support.errors import ArtifactError
+from weft.support.errors import ArtifactError, InputError
 
 pytestmark = needs_opencl
 MODELS = {**NETWORKS, **OTHERS}
@@ -58,6 +58,11 @@ def test_several_sizes_of_one_model() -> None:
         np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
 
 
+def test_what_devices_do_not_have_yet() -> None:
+    with pytest.raises(InputError, match="models for opencl have no states yet"):
+        weft.compile(OTHERS["lstm"](), target="opencl", state={"h": "h1"})
+
+
 def test_saving_says_what_to_do() -> None:
-    with pytest.raises(ArtifactError, match="host program is replayed can't be saved"):
+    with pytest.raises(ArtifactError, match="models for opencl can't be saved yet"):
         weft.compile(NETWORKS["mlp"](), target="opencl").save("model.weft")

@@ -20,6 +20,9 @@ DEPTH = 16
 SHARED_CYCLES, GLOBAL_CYCLES = 1.0, 8.0
 """What reading an element takes a thread, beside a multiply-add: of shared memory, and of the device's."""
 
+LONG_ENOUGH = 16
+"""Elements of an axis beyond which it is as good for tiles as a longer one."""
+
 LEAST_BLOCKS = 64
 """Blocks below which a device's multiprocessors are not all at work."""
 

@@ -10,9 +10,19 @@ from weft.codegen.launch import write_launch
 from weft.driver.device.inline_kernels import inline_kernels, kernel_names
 from weft.driver.device.place_on_device import place_on_device
 from weft.driver.kernel import Kernel
+from weft.driver.options import CompileOptions
 from weft.loop import Program, parse_program
 from weft.runtime import DeviceCode, Package, Replay
+from weft.support.errors import InputError
 from weft.targets import Target
+
+
+def check_for_device(options: CompileOptions, target: Target) -> None:
+    """Raises `InputError` for options that models on a device do not have yet."""
+    if options.states:
+        raise InputError(
+            f"models for {target.name} have no states yet", hint="leave out state=, and give the values in each call"
+        )
 
 
 def device_host(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Program:

@@ -19,19 +19,23 @@ columns of the tile are the blocks along z.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from weft.cost import NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
+from weft.cost import LONG_ENOUGH, NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
 from weft.ir import Var, free_vars
 from weft.loop import Axis, Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
-from weft.schedule.rules.block_facts import block_of, contraction_of, inputs_of, reduce_axes, spatial_axes, uses_axis
+from weft.schedule.rules.block_facts import (
+    Contraction,
+    block_of,
+    contraction_of,
+    inputs_of,
+    reduce_axes,
+    spatial_axes,
+    uses_axis,
+)
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
-
-LONG_ENOUGH: Final = 16
-"""Elements of an axis beyond which it is as good for tiles as a longer one."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,19 @@ def tile_axes(s: Schedule, ref: BlockRef) -> TileAxes | None:
     found = contraction_of(block)
     if found is None or found.group is not None or len(inputs_of(block)) != 2 or len(block.writes) != 1:
         return None
-    spatial = [a for a in spatial_axes(block) if size_of(a.extent) > 1]
-    rows = [a for a in spatial if uses_axis(found.left, a.var) and not uses_axis(found.right, a.var)]
-    columns = [a for a in spatial if uses_axis(found.right, a.var) and not uses_axis(found.left, a.var)]
-    depths = [
-        a
-        for a in reduce_axes(block)
-        if size_of(a.extent) > 1 and uses_axis(found.left, a.var) and uses_axis(found.right, a.var)
-    ]
-    if not rows or not columns or not depths or found.left.buffer is found.right.buffer:
+    left, right = found.left, found.right
+    rows = _used(spatial_axes(block), left=True, right=False, of=found)
+    columns = _used(spatial_axes(block), left=False, right=True, of=found)
+    depths = _used(reduce_axes(block), left=True, right=True, of=found)
+    if not rows or not columns or not depths or left.buffer is right.buffer:
         return None
-    return TileAxes(
-        _longest(rows), _longest(columns), _longest(depths), (found.left.buffer.name, found.right.buffer.name)
-    )
+    return TileAxes(_longest(rows), _longest(columns), _longest(depths), (left.buffer.name, right.buffer.name))
+
+
+def _used(axes: list[Axis], *, left: bool, right: bool, of: Contraction) -> list[Axis]:
+    """Returns those of *axes* that the factors are read along as told, and that have more than one element."""
+    read = [a for a in axes if (uses_axis(of.left, a.var), uses_axis(of.right, a.var)) == (left, right)]
+    return [a for a in read if size_of(a.extent) > 1]
 
 
 def _longest(axes: list[Axis]) -> Axis:
