@@ -8,6 +8,7 @@ import shutil
 import pytest
 from tests.cli.commands import Cli
 
+from weft.runtime.devices import device_names
 from weft.targets import LEVELS, can_run, cpu, host, host_flags
 from weft.targets.x86_cpus import flags_of
 
@@ -16,7 +17,7 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    assert [line[0] for line in lines[2:]] == ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector"]
+    assert [line[0] for line in lines[2:]] == ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl"]
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
 
@@ -28,10 +29,18 @@ def test_json(cli: Cli) -> None:
         "aarch64",
         "c",
         "c-vector",
+        "opencl",
     ]
     has_compiler = shutil.which("cc") is not None
     levels = [can_run(cpu(name)) for name in LEVELS]
-    assert [r["runs_here"] for r in rows] == [True, *levels, False, has_compiler, has_compiler]
+    assert [r["runs_here"] for r in rows] == [
+        True,
+        *levels,
+        False,
+        has_compiler,
+        has_compiler,
+        bool(device_names("opencl")),
+    ]
 
 
 def test_what_is_missing_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,3 +52,10 @@ def test_what_is_missing_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert avx2.rstrip().endswith("this processor lacks avx2, fma")
     rows = json.loads(cli("targets", "--json").out)
     assert next(r["missing"] for r in rows if r["target"] == "cpu -mattr=avx2") == ["avx2", "fma"]
+
+
+def test_a_missing_device_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.runtime.devices.device_kinds.find_devices", tuple)
+    line = next(line for line in cli("targets").out.splitlines() if line.startswith("opencl"))
+    assert " no " in line
+    assert "there is no device: install the driver of a device" in line

@@ -15,6 +15,7 @@ from weft.cli.compile_options import CommandOptions, Model, compiling
 from weft.cli.console import human_bytes, human_seconds, out, print_json, print_table, print_text
 from weft.cli.wrap_text import readable_program, wrapped
 from weft.runtime.artifact import is_artifact, read_artifact
+from weft.runtime.devices import device_names
 from weft.runtime.package import Package
 from weft.support.errors import InputError
 from weft.support.lazy_import import resolve
@@ -244,10 +245,17 @@ def _rows(made: Compilation) -> list[dict[str, object]]:
             "calls": calls[key],
             "code_bytes": k.code_bytes,
             "seconds": k.seconds,
+            "device": _device(made),
             "first_call": sources[key],
         }
         for key, k in made.kernels.items()
     ]
+
+
+def _device(made: Compilation) -> str:
+    """Returns the name of the device that runs the kernels: the one that this machine has for the target, else the target's."""
+    names = device_names(made.target.isa.language)
+    return printable_line(names[0]) if names else made.target.name
 
 
 def _facts(made: Compilation) -> dict[str, object]:
@@ -309,6 +317,8 @@ def _show_kernels(made: Compilation) -> None:
     for n, row in enumerate(_rows(made), 1):
         size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
         cells.append([str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"])])
+    if made.target.kind == "grid":
+        print_text(f"all kernels run on {_device(made)}, by {made.target.isa.language}")
     print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
 
 

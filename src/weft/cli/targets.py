@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from weft.cli.console import Json, print_json, print_table
+from weft.runtime.devices import APIS, INSTALL, device_names
+from weft.support.text import printable_line
 from weft.targets import PRESETS, Target, can_run, machine_name, missing_flags
 
 
@@ -21,7 +23,7 @@ def targets(as_json: Json = False) -> None:
         return
     cells = []
     for name, target in rows:
-        note = f"this machine: {target.cores} cores" if name == "cpu" else _missing(target)
+        note = f"this machine: {target.cores} cores" if name == "cpu" else _device(target) or _missing(target)
         processor = target.isa.cpu or f"any, in {target.isa.language.upper()}"
         runs = "yes" if can_run(target) else "no"
         cells.append([name, processor, f"{target.isa.vector_bits} bits", runs, note])
@@ -39,7 +41,15 @@ def _facts(name: str, target: Target) -> dict[str, object]:
     }
 
 
+def _device(target: Target) -> str:
+    """Returns the name of the device that runs kernels for *target*; nothing where there is none."""
+    names = device_names(target.isa.language)
+    return f"this machine: {printable_line(names[0])}" if names else ""
+
+
 def _missing(target: Target) -> str:
+    if target.isa.language in APIS:
+        return f"there is no device: {INSTALL}"
     if target.isa.language:
         return "" if can_run(target) else "there is no C compiler, cc"
     if target.isa.machine != machine_name():
@@ -50,5 +60,6 @@ def _missing(target: Target) -> str:
 
 def _lacking(target: Target) -> list[str]:
     if target.isa.language:
-        return [] if can_run(target) else ["cc"]
+        needed = "device" if target.isa.language in APIS else "cc"
+        return [] if can_run(target) else [needed]
     return missing_flags(target) if target.isa.machine == machine_name() else [target.isa.machine]

@@ -12,6 +12,7 @@ BACKENDS: Final[dict[str, str]] = {
     "c": "weft.codegen.c",
     "llvm": "weft.codegen.llvm",
     "null": "weft.codegen.null",
+    "opencl": "weft.codegen.opencl",
 }
 """Packages, imported when first used; each has a module `backend` with `BACKEND`, and a module `facts` (see `backend`)."""
 

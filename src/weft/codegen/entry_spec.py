@@ -7,6 +7,7 @@ signature `i32 (ctx, const weft_tensor *in, weft_tensor *out)`. *args* name, in 
     in2.shape        (an i64 buffer) the sizes of input 2; those of an output are for the plan to fill in
     in2.1            (an i64) size 1 of input 2
     arena constants  (buffers) the planned memory and the packed weights
+    constants@1      (a buffer) those in the memory of device 1, where a host program is replayed
     arena_needed     (an i64 buffer of one) where the plan leaves the bytes of arena it wants
     outside          (an i32 buffer of one) set by kernels where a watched number is outside of its limits
     arena_bytes threads   (an i64) as the context has them

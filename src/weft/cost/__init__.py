@@ -69,6 +69,9 @@ from weft.cost.rules.sketch import (
     inner_order_plans, may_unroll, outer_order_plans, pad_input_plans, reduce_order_plans, reduce_tile_plans,
     register_tile_plans, tiles_held,
 )
+from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
+from weft.cost.rules.shared_tile import LONG_ENOUGH, NO_TILE, SharedTile, shared_tile_plans
+from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
 from weft.cost.rules.window import (
@@ -84,21 +87,22 @@ from weft.cost.graph.winograd import (
 __all__ = [
     "CONDITION_ROUNDS", "D", "DIRECT", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
     "GAIN", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_POWER",
-    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LOOP_CYCLES",
-    "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS", "MOST_STREAMS",
-    "MOST_UNROLLED_CHOICES", "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "NARROW_BLOCK", "ORDER_BEAMS",
-    "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS", "PLACEMENT_PAIRS", "PROGRAM",
-    "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR", "SHORTEST_REDUCTION", "SHORT_TRANSFORM",
-    "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER", "SMALL_PART", "SPILL_CYCLES", "TILES",
-    "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address", "Answering", "Borders", "CacheTile", "Candidate",
-    "Candidates", "Choose", "Choosing", "CodeBudget", "Convolution", "CostSource", "Decision", "Demand", "DepthProblem",
-    "DilationPhases", "DotInstruction", "FloatConvolution", "FloatProduct", "Following", "Form", "FusePanels", "Gemv",
-    "GroupedOperands", "ImageProblem", "Inline", "InnerOrder", "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile",
-    "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight", "OnePass", "Order", "OrderProblem", "OuterOrder",
-    "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch", "PrefetchSteps", "Question", "Recompute", "ReduceOrder",
-    "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule", "SharePatches", "SketchProblem", "SkipPadding", "Slide",
-    "SolveJointly", "Step", "StreamProblem", "TakenApart", "Tile", "TileProblem", "Tiling", "TransposedPhases",
-    "WindowProblem", "WindowTile", "Winograd", "WriteOut", "accumulator_plans", "addressed", "blocked_cycles", "border_plans",
+    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH",
+    "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS",
+    "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "NARROW_BLOCK",
+    "NO_TILE", "ORDER_BEAMS", "ORDER_STEPS", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
+    "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
+    "SHORTEST_REDUCTION", "SHORT_TRANSFORM", "SHUFFLED_STRIDE", "SHUFFLES", "SMALLEST_DEFERRED", "SMALLEST_PLANNED_BUFFER",
+    "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address",
+    "Answering", "BlockReduction", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
+    "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "FloatConvolution",
+    "FloatProduct", "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder",
+    "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight",
+    "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
+    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule",
+    "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem",
+    "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
+    "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
     "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
     "enough_tasks", "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
@@ -109,6 +113,7 @@ __all__ = [
     "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
-    "size_of", "step_along", "subject_of", "taken_apart_plans", "tile_cycles", "tile_plans", "tiles_held", "transposed_plans",
-    "unfused_cycles", "window_tile_plans", "winograd_cycles", "winograd_panel", "write_out_plans",
+    "shared_tile_plans", "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles",
+    "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
+    "winograd_panel", "write_out_plans",
 ]

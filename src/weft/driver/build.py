@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from weft.codegen import Code, Image, backend_of, compile_program, link
+from weft.codegen import backend_of
 from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
 from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.check_target import check_host_operators, needed_features
+from weft.driver.check_target import check_host_operators
+from weft.driver.device.device_package import check_for_device, device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants, write_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_memory import Constants
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
+from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions
 from weft.driver.progress import Clock, Progress, Span
 from weft.driver.python_settings import tuned_for_compiling
@@ -35,8 +37,7 @@ from weft.driver.recorded_plans import (
     used_records,
     with_recorded_plan,
 )
-from weft.driver.runnable import with_image
-from weft.driver.states import state_specs, with_states
+from weft.driver.states import with_states
 from weft.frontends import files_of, to_graph
 from weft.graph import (
     GRAPH_PASSES,
@@ -52,16 +53,15 @@ from weft.graph import (
     place_concats,
     plan_memory,
     put_checks_last,
-    size_text,
     states_in_place,
     verify_graph,
 )
-from weft.loop import Program, definitions, verify_host
-from weft.lower import PIPELINES, expand_copies
+from weft.loop import Program, verify_host
+from weft.lower import PIPELINES
 from weft.native import _rt
 from weft.records import Record
 from weft.runtime.artifact import is_artifact
-from weft.runtime.package import Package, TensorSpec
+from weft.runtime.package import Package
 from weft.support.errors import LoweringError, ModelError
 from weft.support.knobs import FUSION, MEMORY, PARALLEL
 from weft.support.pass_options import check_settings
@@ -123,6 +123,8 @@ def build(
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
     check_passes(chosen, machine)
+    if machine.kind == "grid":
+        check_for_device(chosen, machine)
     clock = Clock(progress)
     with (
         BestRecords(chosen, machine, pretuned=choose is cheapest) as records,
@@ -149,10 +151,11 @@ def build(
             {key: k.name for key, k in kernels.items()},
             dict.fromkeys(kernels, machine.name),
         )
+        if machine.kind == "grid":
+            host = device_host(host, kernels, machine)
         if chosen.verify:
             verify_host(host)
-        code = link_code(host, kernels, machine)
-        package = make_package(fused, weights.result(), code, machine)
+        package = make_package(fused, weights.result(), host, kernels, machine)
         notes = notes_of(hashes.result(), source.metadata, chosen, plan, used_records(requests, graph_record, records))
         package = replace(package, arena=arena_bytes(plan), denormals=chosen.denormals, notes=notes)
         clock.end()
@@ -361,40 +364,3 @@ def _unique(name: str, taken: set[str]) -> str:
         made = f"{name}_{n}"
     taken.add(made)
     return made
-
-
-def link_code(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Code:
-    """Returns the code of a whole model: its host program and the kernels that it calls."""
-    entry = compile_program(definitions(expand_copies(host)), target)
-    return link([entry, *[k.module for k in kernels.values()]], target)
-
-
-def make_package(fused: FusedGraph, weights: _rt.Block, code: Code, target: Target) -> Package:
-    """Returns the package of a compiled model: all that the runtime needs of it."""
-    graph = fused.graph
-    made = Package(
-        image=b"",
-        plan=0,
-        main=0,
-        constants=weights,
-        inputs=_specs(zip([v.name for v in graph.inputs], graph.inputs, strict=True), fused),
-        outputs=_specs(zip(graph.output_names, graph.outputs, strict=True), fused),
-        asserts=code.messages,
-        states=state_specs(fused),
-        target=target.name,
-        machine=target.isa.machine,
-        features=needed_features(graph, target),
-    )
-    return with_image(made, code) if isinstance(code, Image) else replace(made, source=code.text)
-
-
-def _specs(values: Iterable[tuple[str, Value]], fused: FusedGraph) -> tuple[TensorSpec, ...]:
-    dimensions = fused.graph.dimensions.values()
-    named = {d.name: d.sizes for d in dimensions}
-
-    def spec(name: str, v: Value) -> TensorSpec:
-        sizes = tuple([int(t) if (t := size_text(s, dimensions)).isdigit() else t for s in v.shape])
-        ranges = {str(s): named[str(s)] for s in sizes if s in named}
-        return TensorSpec(name, v.dtype, sizes, late=bool(fused.stage(*v.shape)), ranges=ranges)
-
-    return tuple([spec(name, v) for name, v in values])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.graph import Graph, host_node
+from weft.runtime.devices import APIS, INSTALL
 from weft.support.errors import InputError, ToolchainError
 from weft.targets import Target, can_run, needed_flags
 
@@ -28,6 +29,10 @@ def check_runs_here(target: Target, text: str, hint: str) -> None:
     """Raises an error if code for *target*, which the user called *text*, can't run on this machine."""
     if can_run(target):
         return
+    if target.isa.language in APIS:
+        raise ToolchainError(
+            f"code for {text!r} runs here only where there is a device, and there is none", hint=INSTALL
+        )
     if target.isa.language:
         raise ToolchainError(
             f"code for {text!r} runs here only where there is a C compiler, and there is none",

@@ -18,7 +18,7 @@ def runnable(package: Package, target: Target) -> Package:
 
     Raises `ToolchainError` where that takes a compiler that is missing.
     """
-    if not package.source:
+    if not package.source or package.replay is not None:
         return package
     code = SourceCode(target.isa.language, package.source, {name: name for name in ENTRIES}, package.asserts)
     image = backend_of(target).image(code, target)

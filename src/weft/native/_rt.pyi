@@ -96,7 +96,8 @@ class Model:
     The constants are taken by `pack`. Specs are (dtype code, number of dimensions). `threads` 0 asks for as many as
     there are processors. With `flush`, denormals are taken for zero; without `spin`, threads that wait sleep at once.
 
-    The host program is part of an image, or bytes that are replayed; it then calls kernels at offsets in images.
+    The host program is part of an image, or bytes that are replayed; it then calls kernels at offsets in images, and
+    launches those without an image on `devices`: the addresses of tables `weft_device`, which the caller keeps alive.
     Raises ValueError for bytes that are not well-formed, or of other inputs, outputs or callees.
     """
 
@@ -117,7 +118,7 @@ class Model:
     def __init__(
         self,
         program: bytes,
-        callees: Sequence[tuple[Image, int]],
+        callees: Sequence[tuple[Image | None, int]],
         constants: Block | Buffer | Iterable[tuple[int, Buffer]],
         input_specs: Sequence[tuple[int, int]],
         output_specs: Sequence[tuple[int, int]],
@@ -125,6 +126,7 @@ class Model:
         threads: int = 0,
         flush: bool = False,
         spin: bool = True,
+        devices: Sequence[int] = (),
     ) -> None: ...
     def set_states(self, states: Sequence[tuple[int, bool]]) -> None:
         """Makes the last inputs and outputs states: the axis along which each grows, or -1, and whether it is in place."""

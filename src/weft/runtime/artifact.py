@@ -52,13 +52,23 @@ def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
     write_pieces(Path(path), artifact_parts(package))
 
 
+def check_saved(package: Package) -> None:
+    """Raises `ArtifactError` for a model whose host program is replayed: files have no place for one yet."""
+    if package.replay is None:
+        return
+    if package.replay.device is not None:
+        raise ArtifactError(
+            f"models for {package.target} can't be saved yet", hint="compile it where it is to run, with weft.compile"
+        )
+    raise ArtifactError("a model whose host program is replayed can't be saved", hint="save its compiled form")
+
+
 def artifact_parts(package: Package) -> list[bytes | memoryview]:
     """Returns the bytes of an artifact: header, image, what fills its last page, and constants.
 
     Raises `ArtifactError` for a model whose host program is replayed: the format has no place for one yet.
     """
-    if package.replay is not None:
-        raise ArtifactError("a model whose host program is replayed can't be saved", hint="save its compiled form")
+    check_saved(package)
     constants = memoryview(_rt.pack(package.constants))
     image = memoryview(package.image)
     header = artifact_header(package, image, constants)

@@ -11,6 +11,7 @@ from typing import Any
 from weft.native import _rt
 from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_outputs, order_inputs
 from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
+from weft.runtime.devices import DeviceTable, open_device
 from weft.runtime.file_names import check_saved_name
 from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
@@ -45,7 +46,8 @@ class Model:
         self._dtypes = [spec.dtype.numpy for spec in (*package.inputs, *package.outputs)]  # says so if one is missing
         self._has_late_outputs = any(spec.late for spec in self.outputs)
         self._names = tuple([spec.name for spec in self.inputs])
-        self._native = _load(self.package, self.threads, check_bool("spinning", spinning))
+        self._device = _device_of(self.package)
+        self._native = _load(self.package, self.threads, check_bool("spinning", spinning), self._device)
 
     def __call__(self, *args: object, **named: object) -> Array | tuple[Array, ...]:
         """Runs the model."""
@@ -146,6 +148,8 @@ class Model:
     def _explain(self, failed: _rt.Failed, inputs: Sequence[object]) -> WeftError:
         """Returns the error behind a failed call: a shape that does not fit, or a check in the model's own code."""
         status, entry, index, detail = failed.args
+        if self._device is not None and (error := self._device.take_error()) is not None:
+            raise error
         if status == _rt.NO_MEMORY:
             return DeviceError("there is no memory left to run the model in", hint=LESS)
         if status == _rt.BUSY or status == _rt.SPOILT:
@@ -205,13 +209,25 @@ class Model:
         return f"<weft.Model ({signature}) -> ({', '.join(map(str, self.outputs))})>"
 
 
-def _load(package: Package, threads: int, spinning: bool) -> _rt.Model:
+def _device_of(package: Package) -> DeviceTable | None:
+    """Returns the device of a package with kernels for one, which are compiled for it, and the constants in its memory."""
+    code = package.replay.device if package.replay is not None else None
+    if code is None:
+        return None
+    assert isinstance(package.constants, _rt.Block)
+    return DeviceTable(open_device(code.api, code.source, code.kernels), package.constants)
+
+
+def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | None = None) -> _rt.Model:
     """Returns the native model of a package whose constants are packed."""
     ins, outs, constants = _codes(package.inputs), _codes(package.outputs), package.constants
     flush = package.denormals == "flush"
     if package.replay is not None:
         program, callees = package.replay.program, package.replay.callees
-        made = _rt.Model(program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning)
+        devices = [] if device is None else [device.address]
+        made = _rt.Model(
+            program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning, devices=devices
+        )
         return _with_states(made, package)
     image = package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly)
     made = _rt.Model(image, package.plan, package.main, constants, ins, outs, threads, flush, spinning)

@@ -59,11 +59,24 @@ class StateSpec:
 
 
 @dataclass(frozen=True)
+class DeviceCode:
+    """The kernels that a device runs: the kind of device, their source, and their names there, by the number of the callee."""
+
+    api: str
+    source: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Replay:
-    """A host program as bytes that are replayed, and where its callees are: the image of a module, and an offset in it."""
+    """A host program as bytes that are replayed, and where its callees are: the image of a module, and an offset in it.
+
+    Where there is a *device*, its space is 1, and all callees are kernels of it, without an image.
+    """
 
     program: bytes
-    callees: tuple[tuple[_rt.Image, int], ...]
+    callees: tuple[tuple[_rt.Image | None, int], ...]
+    device: DeviceCode | None = None
 
 
 @dataclass(frozen=True)

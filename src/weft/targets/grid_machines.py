@@ -30,3 +30,12 @@ WITHOUT_SHUFFLES: Final = replace(
     GENERIC_THREADS, name="threads-without-shuffles", scopes=tuple([s for s in GENERIC_THREADS.scopes if s is not WARP])
 )
 """The same machine, whose threads exchange values through shared memory only."""
+
+OPENCL: Final = WITHOUT_SHUFFLES.having(
+    name="opencl",
+    backend="opencl",
+    isa=Isa(vector_bits=32, vector_registers=255, fma=True, native=PORTABLE | ROUNDING, language="opencl"),
+    scopes=(GLOBAL, replace(SHARED, bytes=32 << 10), replace(LOCAL, bytes=512 << 10), replace(REGISTER, bytes=1020)),
+    grid=Grid(block=256),
+)
+"""Any device with OpenCL 1.2: what the least of them have, so 256 threads a block and 32 KiB of shared memory."""

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Final
 
+from weft.runtime.devices import APIS, device_names
 from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
+from weft.targets.grid_machines import OPENCL
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
 from weft.targets.target import Target
@@ -60,6 +62,7 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
     "aarch64": lambda: PLAIN["aarch64"],
     "c": lambda: C,
     "c-vector": lambda: C_VECTOR,
+    "opencl": lambda: OPENCL,
 }
 """The targets by the names that users write; a name may have options after its first word, see `parse_target`."""
 
@@ -87,8 +90,10 @@ def parse_target(text: str) -> Target:
 def can_run(target: Target) -> bool:
     """Tells whether code for *target* runs on this machine: it is for this architecture, and for features that it has.
 
-    Source in C runs where there is a compiler, `cc`.
+    Source in C runs where there is a compiler, `cc`; kernels for a device where there is one.
     """
+    if target.isa.language in APIS:
+        return bool(device_names(target.isa.language))
     if target.isa.language:
         return target.isa.language == "c" and shutil.which("cc") is not None
     machine = target.isa.machine

@@ -75,6 +75,6 @@ static int32_t device_launch(void *state, int32_t callee, const int64_t grid[6],
 }
 
 static weft_device device_of(fake_device *state) {
-  weft_device made = {state, device_alloc, device_free, device_copy, device_launch};
+  weft_device made = {state, device_alloc, device_free, device_copy, device_launch, NULL};
   return made;
 }

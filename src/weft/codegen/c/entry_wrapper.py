@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from weft.codegen.c.c_types import identifier
-from weft.codegen.c.writer import Writer
+from weft.codegen.c_family.c_types import identifier
+from weft.codegen.c_family.writer import Writer
 from weft.codegen.entry_spec import KINDS
 from weft.loop import Entry, Function
 

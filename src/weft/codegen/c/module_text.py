@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.backend import Source
-from weft.codegen.c import accesses, expressions
-from weft.codegen.c.c_types import identifier, scalar_type
 from weft.codegen.c.entry_wrapper import entry_wrapper
-from weft.codegen.c.expressions import lanes
-from weft.codegen.c.statements import is_task, pointer_type, write
-from weft.codegen.c.writer import Needs, Value, Writer
+from weft.codegen.c.statements import C, is_task
+from weft.codegen.c_family import accesses, expressions
+from weft.codegen.c_family.c_types import identifier, scalar_type
+from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.statements import pointer_type, write
+from weft.codegen.c_family.writer import Needs, Value, Writer
 from weft.codegen.entry_spec import entry_of
 from weft.ir import Var, post_order
 from weft.loop import Buffer, Export, Function, MayAlias, Param, Program, View, find_note
@@ -48,7 +49,7 @@ def write_module(program: Program, target: Target) -> Source:
     calls: set[str] = set()
     exports, entries = [], []
     for fn in program.functions:
-        w = Writer(target, fn.name, needs)
+        w = Writer(target, fn.name, needs, C)
         w.tasks = tasks
         spec = entry_of(fn)
         exported = spec is None and (fn is program.entry or find_note(fn.notes, Export) is not None)
@@ -91,7 +92,7 @@ def _define(w: Writer, fn: Function, linkage: str) -> tuple[str, str]:
     for p in fn.params:
         name = w.declare(p)
         if isinstance(p, Buffer):
-            params.append(f"{pointer_type(w, p.dtype)}{restrict}{name}")
+            params.append(f"{pointer_type(w, p)}{restrict}{name}")
         else:
             w.known[-1][p] = _lane_names(w, p, name)
             params += [f"{scalar_type(p.dtype)} {x}" for x in lanes(w, p)]
@@ -126,4 +127,4 @@ def _task_types(w: Writer, task: Function) -> str:
 
 
 def _field_types(w: Writer, p: Param) -> list[str]:
-    return [pointer_type(w, p.dtype)] if isinstance(p, Buffer) else [f"{scalar_type(p.dtype)} "] * p.dtype.lanes
+    return [pointer_type(w, p)] if isinstance(p, Buffer) else [f"{scalar_type(p.dtype)} "] * p.dtype.lanes

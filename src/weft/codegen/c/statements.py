@@ -1,140 +1,28 @@
-"""Statements as C: loops, branches, bindings, memory, assertions, calls."""
+"""The statements of C that deal with the runtime's context: memory, assertions, calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from weft.codegen import abi
-from weft.codegen.c import scalars
-from weft.codegen.c.accesses import store
-from weft.codegen.c.c_types import identifier, memory_type, scalar_type
-from weft.codegen.c.expressions import lanes
-from weft.codegen.c.writer import Writer
-from weft.ir import INDEX, Const, Expr, mentions, post_order
-from weft.loop import (
-    HOST_OPERATORS,
-    Alloc,
-    Assert,
-    Call,
-    Eval,
-    For,
-    Function,
-    If,
-    LateMemory,
-    Let,
-    Load,
-    LoopKind,
-    Seq,
-    Stmt,
-    Store,
-    Task,
-    View,
-    While,
-    find_note,
-    is_hint,
-    late_memory,
-)
+from weft.codegen.c_family import scalars
+from weft.codegen.c_family.c_types import identifier, memory_type
+from weft.codegen.c_family.dialect import Dialect
+from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.statements import COMMON, pointer_type, write
+from weft.codegen.c_family.writer import Writer
+from weft.ir import INDEX, Const, Expr
+from weft.loop import HOST_OPERATORS, Alloc, Assert, Call, Function, LateMemory, Task, find_note, is_hint, late_memory
 from weft.support.dtypes import handle
 
 FRAME_BYTES: Final = 16 << 10
 """Bytes of buffers of constant size that may live in a function's frame; the context allocates all beyond."""
 
-MOST_UNROLLED: Final = 64
-"""Iterations of a loop over registers that the C compiler is told to unroll, so that arrays become registers."""
-
-
-def pointer_type(f: Writer, dtype: Any) -> str:
-    """Returns the type of a pointer to elements of *dtype*, with the space before its name."""
-    alias = " WEFT_MAY_ALIAS" if f.has_puns else ""
-    return f"{memory_type(dtype)}{alias} *"
-
-
-def write(f: Writer, s: Stmt) -> None:
-    """Writes a statement; raises `LoweringError` for one that had to be lowered before."""
-    handler = _STATEMENTS.get(type(s))
-    if handler is None:
-        raise f.error(f"{type(s).__name__} has no translation to C")
-    handler(f, s)
-
-
-def _seq(f: Writer, s: Seq) -> None:
-    for part in s.body:
-        write(f, part)
-
-
-def _store(f: Writer, s: Store) -> None:
-    with f.scope():
-        store(f, s)
-
-
-def _eval(f: Writer, s: Eval) -> None:
-    with f.scope():
-        for x in lanes(f, s.value):
-            f.line(f"(void){x};")
-
-
-def _let(f: Writer, s: Let) -> None:
-    """Writes a binding, and those directly inside it; a vector is bound to the values of its lanes."""
-    body: Stmt = s
-    with f.scope():
-        while isinstance(body, Let):
-            with f.scope():
-                value = f.value(body.value)
-            if isinstance(value, str):
-                name = f.declare(body.var)
-                f.note_index(body.var, body.value)
-                f.local(name, f"const {scalar_type(body.var.dtype)} {name} = {value};")
-            elif isinstance(value, tuple):
-                f.known[-1][body.var] = tuple([f.temporary(body.var.dtype.element, x) for x in value])
-            else:
-                f.known[-1][body.var] = f.named(body.var.dtype, value)
-            body = body.body
-        write(f, body)
-
-
-def _for(f: Writer, s: For) -> None:
-    if s.kind not in (LoopKind.SERIAL, LoopKind.UNROLLED):
-        raise f.error(f"the loop over {s.var.name} is still {s.kind}", hint="lower it first")
-    with f.scope():
-        begin, extent = f.scalar(s.begin), f.scalar(s.extent)
-        end = extent if begin == "0" else f.temporary(INDEX, f"{begin} + {extent}")
-    if isinstance(s.extent, Const) and 1 < int(s.extent.value) <= MOST_UNROLLED and _is_unrolled(s):
-        f.line(f"WEFT_UNROLL({s.extent.value})")
-    name = f.declare(s.var)
-    f.note_index(s.var, s.begin)
-    with f.suite(f"for (int64_t {name} = {begin}; {name} < {end}; {name}++)"):
-        write(f, s.body)
-
-
-def _is_unrolled(s: For) -> bool:
-    """Tells whether a loop is marked so, or numbers registers: they can only be named."""
-    return s.kind is LoopKind.UNROLLED or any(
-        isinstance(n, (Load, Store)) and n.buffer.in_registers and any(mentions(i, s.var) for i in n.indices)
-        for n in post_order(s.body)
-    )
-
-
-def _if(f: Writer, s: If) -> None:
-    with f.scope():
-        cond = f.scalar(s.cond)
-    with f.suite(f"if ({cond})"):
-        write(f, s.then)
-    if s.other is not None:
-        with f.suite("else"):
-            write(f, s.other)
-
-
-def _while(f: Writer, s: While) -> None:
-    with f.suite("for (;;)"):
-        with f.scope():
-            f.line(f"if (!{f.scalar(s.cond)}) break;")
-        write(f, s.body)
-
 
 def _ask(f: Writer, s: Alloc, late: LateMemory) -> None:
     """Writes the binding of a buffer of late memory, which the context is asked for."""
-    name, kind = f.declare(s.buffer), pointer_type(f, s.buffer.dtype)
+    name, kind = f.declare(s.buffer), pointer_type(f, s.buffer)
     with f.suite(""):
         with f.scope():
             sizes = [f.scalar(size) for size in s.buffer.shape]
@@ -168,7 +56,7 @@ def _alloc(f: Writer, s: Alloc) -> None:
     with f.suite(""):
         with f.scope():
             bytes_of = f.scalar(size)
-        f.line(f"{pointer_type(f, s.buffer.dtype)}const {name} = ctx->alloc(ctx, {bytes_of} * {item});")
+        f.line(f"{pointer_type(f, s.buffer)}const {name} = ctx->alloc(ctx, {bytes_of} * {item});")
         f.line(f"if ({name} == 0) {{")
         leave(f, str(abi.OUT_OF_MEMORY))
         f.line("}")
@@ -183,18 +71,6 @@ def leave(f: Writer, status: str) -> None:
     for memory in reversed(f.open_allocs):
         f.line(f"  ctx->release(ctx, {memory});")
     f.line(f"  return {status};")
-
-
-def _view(f: Writer, s: View) -> None:
-    with f.scope():
-        offset = f.scalar(s.offset)
-    source, kind = f.name(s.source), pointer_type(f, s.buffer.dtype)
-    scale = s.source.dtype.lanes
-    at = source if offset == "0" else f"({source} + {offset if scale == 1 else f'{scale} * {offset}'})"
-    name = f.declare(s.buffer)
-    with f.suite(""):
-        f.local(name, f"{kind}const {name} = ({kind})(void *){at};")
-        write(f, s.body)
 
 
 def _assert(f: Writer, s: Assert) -> None:
@@ -252,16 +128,12 @@ def is_task(function: Function) -> bool:
     return find_note(function.notes, Task) is not None
 
 
-_STATEMENTS: Final[dict[type[Stmt], Callable[[Writer, Any], None]]] = {
-    Seq: _seq,
-    Store: _store,
-    Eval: _eval,
-    Let: _let,
-    For: _for,
-    If: _if,
-    While: _while,
-    Alloc: _alloc,
-    View: _view,
-    Assert: _assert,
-    Call: _call,
-}
+C: Final = Dialect(
+    name="C",
+    statements={**COMMON, Alloc: _alloc, Assert: _assert, Call: _call},
+    address_space=lambda scope: "",
+    square_roots={32: "sqrtf", 64: "sqrt"},
+    header="math.h",
+    watched_argument="ctx",
+)
+"""C99, over the context of the runtime."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.codegen.backend import Module, SourceCode, merge_messages
-from weft.codegen.c.c_types import identifier, memory_type
 from weft.codegen.c.module_text import Facts, read_facts
-from weft.codegen.c.prelude import HEAD, helpers
+from weft.codegen.c.prelude import HEAD
+from weft.codegen.c_family.c_types import identifier, memory_type
+from weft.codegen.c_family.helpers import helpers
 from weft.support.dtypes import parse_dtype
 from weft.support.errors import ToolchainError
 

@@ -128,8 +128,9 @@ class HostCode:
                 yield self._number(word) + instruction(Op.SET, where)
 
     def _memory(self, word: str) -> tuple[int, int]:
-        if word in _FIELDS:
-            return _FIELDS[word], 0
+        name, _, space = word.partition("@")
+        if word in _FIELDS or (name == "constants" and space.isdigit()):
+            return _FIELDS[name], int(space or HOST)
         match = _WORD.match(word)
         if match is None or (match[1], match[3]) not in _TENSORS:
             raise self.error(f"the entry argument {word!r} is no buffer")

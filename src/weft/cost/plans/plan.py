@@ -31,6 +31,9 @@ class Decision:
     is_free: ClassVar[bool] = False
     """Whether its candidates are right, and the same, whatever was decided before."""
 
+    of_grids: ClassVar[bool] = False
+    """Whether only programs for grids of threads ask for it."""
+
     def __init_subclass__(cls) -> None:
         DECISIONS[cls.__name__] = cls
 

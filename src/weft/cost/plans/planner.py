@@ -84,6 +84,11 @@ class Planner(ABC):
         """The decisions: those so far, or those that are followed."""
 
     @property
+    @abstractmethod
+    def is_grid(self) -> bool:
+        """Whether the program is for a grid of threads."""
+
+    @property
     def questions(self) -> Sequence[Question]:
         """The choices as they were put, where candidates were asked for."""
         return ()
@@ -123,6 +128,11 @@ class Choosing(Planner):
         self.choose = choose
         self.costs = costs
         self._questions: list[Question] = []
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether the machine runs grids."""
+        return self.machine.kind == "grid"
 
     @property
     def questions(self) -> Sequence[Question]:
@@ -167,6 +177,11 @@ class Following(Planner):
         self._plan = plan
         self._next = 0
         self._subjects: dict[str, str] = {PROGRAM: PROGRAM}
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether the plan has decisions that only grids ask for."""
+        return any(step.decision.of_grids for step in self._plan.steps)
 
     @property
     def plan(self) -> Plan:

@@ -44,7 +44,7 @@ def export_c(package: Package, path: Path) -> list[Path]:
 
 def check_package(package: Package, path: Path) -> None:
     """Raises an error for a package of which no C source can be written."""
-    if not package.source:
+    if not package.source or package.replay is not None:
         raise ToolchainError(
             f"{path} is to be C, and the model was compiled for {package.target}", hint="use --target c"
         )

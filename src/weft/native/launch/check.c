@@ -74,6 +74,7 @@ static int goes_to(check *c, const uint8_t *target) {
 static int is_argument(const weft_launch *p, uint32_t word, uint32_t number) {
   if (word == WEFT_IN || word == WEFT_IN_SHAPE) return number < p->inputs;
   if (word == WEFT_OUT || word == WEFT_OUT_SHAPE) return number < p->outputs;
+  if (word == WEFT_CONSTANTS) return number <= MOST_ROWS;
   return word <= WEFT_ARENA_NEEDED && number == 0;
 }
 
@@ -96,7 +97,10 @@ static int operand(check *c, char letter, uint8_t op) {
     return n < p->callee_count && (op == WEFT_OP_CALL || p->callees[n].space > 0);
   case 'j': return n < (uint32_t)(c->end - c->at) && goes_to(c, c->at + n);
   case 'J': return n > 0 && n <= (uint32_t)(c->at - c->begin) && c->heights[c->at - n - c->begin] == c->height;
-  case 'b': return weft_launch_number(&c->at, c->end, &number) && is_argument(p, n, number);
+  case 'b':
+    if (!weft_launch_number(&c->at, c->end, &number)) return 0;
+    c->lacks_device |= n == WEFT_CONSTANTS && number > (uint32_t)p->device_count;
+    return is_argument(p, n, number);
   case 'd':
     return weft_launch_number(&c->at, c->end, &number) && weft_launch_number(&c->at, c->end, &dimension) && n <= WEFT_OUT &&
            is_argument(p, n, number) && dimension < WEFT_MAX_RANK;

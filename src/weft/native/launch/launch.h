@@ -29,7 +29,8 @@ enum weft_op {
   WEFT_OP_SKIP,      /*               bytes        goes on so many bytes further */
   WEFT_OP_SKIP_ZERO, /* v             bytes        does, where v is 0 */
   WEFT_OP_BACK,      /*               bytes        goes on so many bytes before what follows */
-  WEFT_OP_BIND,      /*               slot word number  makes a slot the memory that an argument of the entry is in */
+  WEFT_OP_BIND,      /*               slot word number  makes a slot the memory that an argument of the entry is in: of a tensor
+                                                        of this number, or the constants in this space */
   WEFT_OP_SIZE,      /* -> v          word number dimension  of a tensor's shape */
   WEFT_OP_CONTEXT,   /* -> v          which        0: threads, 1: bytes of the arena */
   WEFT_OP_LOAD,      /* i -> v        slot type    element i */
@@ -58,13 +59,15 @@ typedef struct weft_argument { /* letter b: a place in a buffer of a space; v: a
 } weft_argument;
 
 /* A memory space that is not the host's, and the modules that work in it; calls return a weft_status. Blocks that `alloc` returns
- * are handles that only the device looks into. A copy may be to or from the host's memory, space 0, or another device's. */
+ * are handles that only the device looks into. A copy may be to or from the host's memory, space 0, or another device's.
+ * `constants` is the block that has the model's constants in this memory. */
 typedef struct weft_device {
   void *state;
   void *(*alloc)(void *state, int64_t bytes);
   void (*free)(void *state, void *block);
   int32_t (*copy)(void *state, weft_argument to, weft_argument from, int64_t bytes);
   int32_t (*launch)(void *state, int32_t callee, const int64_t grid[6], const weft_argument *arguments, int32_t count);
+  void *constants;
 } weft_device;
 
 typedef struct weft_callee { /* letters: b a buffer, v a value */

@@ -119,6 +119,7 @@ static int bind(machine *m, slot *s, uint32_t word, uint32_t number) {
   case WEFT_ARENA: s->base = m->ctx->arena, s->bytes = m->ctx->arena_bytes; break;
   case WEFT_CONSTANTS: /* never written to: is_constant */
     s->base = (uint8_t *)(uintptr_t)m->ctx->constants, s->bytes = m->ctx->model->constant_bytes;
+    if (number > 0) s->base = (uint8_t *)m->program->devices[number - 1].constants, s->space = (int32_t)number;
     break;
   case WEFT_OUTSIDE: s->base = (uint8_t *)&m->ctx->outside, s->bytes = 4; break;
   default: s->base = (uint8_t *)&m->ctx->arena_needed, s->bytes = 8; break;

@@ -43,15 +43,20 @@ class Model {
         make(mapped.entry<weft_entry>(plan), mapped.entry<weft_entry>(main), threads, flush, spin);
     }
 
-    // A model whose host program is replayed: its bytes, and the image and the offset of each callee.
+    // A model whose host program is replayed: its bytes, the image and the offset of each callee (no image for those that a device
+    // runs), and the addresses of the devices' tables, which the caller keeps alive.
     Model(nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees, nb::object constants,
-          std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush, bool spin)
+          std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush, bool spin,
+          const std::vector<uint64_t> &devices)
         : Model(program, std::move(constants), std::move(inputs), std::move(outputs)) {
         for (const auto &[image, offset] : callees) {
             modules_.append(image);
-            entries_.push_back(nb::cast<const Image &>(image).entry<weft_kernel>(offset));
+            entries_.push_back(image.is_none() ? nullptr : nb::cast<const Image &>(image).entry<weft_kernel>(offset));
         }
+        for (uint64_t address : devices) devices_.push_back(*reinterpret_cast<const weft_device *>(address));
         launch_.entries = entries_.data();
+        launch_.devices = devices_.data();
+        launch_.device_count = static_cast<int32_t>(devices_.size());
         weft_error error;
         int32_t status = weft_launch_open(&launch_, program.data(), static_cast<int64_t>(program.size()), &error);
         if (status == WEFT_NO_MEMORY) throw std::bad_alloc();
@@ -59,6 +64,8 @@ class Model {
         bool fits = launch_.inputs == inputs_.size() && launch_.outputs == outputs_.size();
         if (!fits || launch_.callee_count != entries_.size())
             throw nb::value_error("the host program has other inputs, outputs or callees");
+        for (size_t i = 0; i < entries_.size(); i++)
+            if (launch_.callees[i].space == 0 && entries_[i] == nullptr) throw nb::value_error("a callee has no code");
         make(&weft_launch_plan, &weft_launch_main, threads, flush, spin);
         model_->launch = &launch_;
     }
@@ -128,6 +135,7 @@ class Model {
     nb::object image_, constants_;
     nb::list modules_;
     std::vector<weft_kernel> entries_;
+    std::vector<weft_device> devices_;
     weft_launch launch_{};
     std::vector<Spec> inputs_, outputs_;  // beside the states
     std::vector<weft_state_row> rows_;
@@ -363,13 +371,13 @@ void bind_model(nb::module_ &m) {
         .def("__init__",
              [](Model *self, nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees,
                 nb::object constants, std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush,
-                bool spin) {
+                bool spin, const std::vector<uint64_t> &devices) {
                  new (self) Model(program, callees, pack(constants), std::move(inputs), std::move(outputs), threads,
-                                  flush, spin);
+                                  flush, spin, devices);
              },
              nb::arg("program"), nb::arg("callees"), nb::arg("constants"), nb::arg("input_specs"),
              nb::arg("output_specs"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("flush") = false,
-             nb::arg("spin") = true)
+             nb::arg("spin") = true, nb::arg("devices") = std::vector<uint64_t>{})
         .def("new_state", [](nb::object self, const std::vector<int64_t> &sizes) {
                  return new State(self, nb::cast<const Model &>(self).new_state(sizes));
              }, nb::arg("sizes"), nb::rv_policy::take_ownership)

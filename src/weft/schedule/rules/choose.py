@@ -37,6 +37,7 @@ from weft.schedule.rules.cpu.sliding_window import is_strided_along, sliding_axe
 from weft.schedule.rules.cpu.small_transform import schedule_transforms
 from weft.schedule.rules.cpu.window import schedule_window
 from weft.schedule.rules.cpu.winograd_batch import schedule_winograd_batch
+from weft.schedule.rules.grid.choose_grid import schedule_grid
 from weft.schedule.schedule import Schedule
 from weft.targets import Target
 
@@ -55,12 +56,16 @@ def apply_plan(program: Program, plan: Plan) -> Schedule:
 
 
 def carry_out(program: Program, p: Planner) -> Schedule:
-    """Returns *program* scheduled for a CPU by the decisions of *p*.
+    """Returns *program* scheduled by the decisions of *p*: for a grid of threads, where they are about one, or for a CPU.
 
-    Reductions whose last axis is contiguous in their inputs (contractions, windows) are tiled in registers; others are computed
-    row by row; the remaining blocks are element-wise and vectorised. The steps of a recurrence are scheduled apart, in vectors.
+    For a CPU, reductions whose last axis is contiguous in their inputs (contractions, windows) are tiled in registers; others
+    are computed row by row; the remaining blocks are element-wise and vectorised. The steps of a recurrence are scheduled apart,
+    in vectors.
     """
     s = Schedule(program)
+    if p.is_grid:
+        schedule_grid(s, p)
+        return s
     inline_blocks(s, p)
     placed = schedule_scans(s, p) | schedule_winograd_batch(s, p)
     one_pass = not placed and is_one_pass(s, p)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from weft import ir
-from weft.codegen.c.c_types import is_half, literal, scalar_type, unsigned_type
-from weft.codegen.c.writer import Writer
+from weft.codegen.c_family.c_types import is_half, literal, scalar_type, unsigned_type
+from weft.codegen.c_family.writer import Writer
 from weft.ir import Apply, Binary, Expr
 from weft.support.dtypes import DType, f32
 
@@ -135,14 +135,18 @@ def apply(f: Writer, e: Apply, args: list[str]) -> str:
     if e.fn == "unlikely":
         return args[0]
     if e.fn == "watched":
-        return f"{f.helper('watched', dtype)}(ctx, {', '.join(args)})"
+        if f.dialect.watched_argument is None:
+            least = f"{f.helper('max', dtype)}({args[0]}, {args[1]})"
+            return f"{f.helper('min', dtype)}({least}, {args[2]})"
+        return f"{f.helper('watched', dtype)}({f.dialect.watched_argument}, {', '.join(args)})"
     if not dtype.is_float:
         return args[0] if dtype.kind == "uint" else f"{f.helper('iabs', dtype)}({args[0]})"
     wide = widened(dtype)
     given = ", ".join([widen(f, a, dtype) for a in args])
     if e.fn == "sqrt":
-        f.needs.includes.add("math.h")
-        return narrow(f, f"{'sqrtf' if wide.bits == 32 else 'sqrt'}({given})", dtype)
+        if f.dialect.header is not None:
+            f.needs.includes.add(f.dialect.header)
+        return narrow(f, f"{f.dialect.square_roots[wide.bits]}({given})", dtype)
     made = f"{f.helper(e.fn, wide)}({given})"
     return made if e.dtype.is_bool else narrow(f, made, dtype)
 
@@ -170,4 +174,4 @@ def lane_of(f: Writer, e: Expr, given: list[str]) -> str:
             return reinterpret(f, given[0], e.a.dtype, e.dtype)
         case Apply():
             return apply(f, e, given)
-    raise f.error(f"{type(e).__name__} has no translation to C")
+    raise f.error(f"{type(e).__name__} has no translation to {f.dialect.name}")

@@ -1,4 +1,4 @@
-"""The state of one C function while it is written: its lines, the names in it, and the values that are known."""
+"""The state of one function while it is written: its lines, the names in it, and the values that are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from weft.codegen.c.c_types import identifier, scalar_type
+from weft.codegen.c_family.c_types import identifier, scalar_type
+from weft.codegen.c_family.dialect import Dialect
 from weft.ir import (
     INDEX,
     And,
@@ -73,8 +74,9 @@ class Needs:
 class Writer:
     """Writes the body of one function; expressions used twice, and long ones, get names."""
 
-    def __init__(self, target: Target, function: str, needs: Needs) -> None:
+    def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
         self.target = target
+        self.dialect = dialect
         self.function = function
         self.needs = needs
         self.lines: list[str] = []
@@ -200,7 +202,7 @@ class Writer:
     def _written(self, e: Expr) -> Value:
         writer = WRITERS.get(type(e))
         if writer is None:
-            raise self.error(f"{type(e).__name__} has no translation to C")
+            raise self.error(f"{type(e).__name__} has no translation to {self.dialect.name}")
         return writer(self, e)
 
     def _kept(self, e: Expr, made: Value) -> Value:

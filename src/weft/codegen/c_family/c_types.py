@@ -1,4 +1,4 @@
-"""The C spelling of Weft's types and constants.
+"""The spelling in C's family of Weft's types and constants.
 
 The 16-bit floats are their bits, `uint16_t`, and are widened to `float` for arithmetic. A bool is `bool` in expressions and a
 byte in memory.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from weft import ir
-from weft.codegen.c import scalars
-from weft.codegen.c.c_types import scalar_type
-from weft.codegen.c.writer import Mask, Value, Vector, Writer, writes
+from weft.codegen.c_family import scalars
+from weft.codegen.c_family.c_types import scalar_type
+from weft.codegen.c_family.writer import Mask, Value, Vector, Writer, writes
 from weft.ir import Binary, Dot, Expr
 from weft.support.dtypes import DType, bf16, f32, i32
 
@@ -260,7 +260,9 @@ def _logic_lanes(f: Writer, e: Binary, *, both: bool) -> Value:
 def _dot(f: Writer, e: Dot) -> Value:
     """Writes the sums of products of integers out; those of bf16 have rules of their own, which C's floats do not follow."""
     if e.a.dtype.element is bf16 or e.dtype.element is f32:
-        raise f.error(f"C has no dot product of {e.a.dtype}", hint="tensorize with an intrinsic of this target")
+        raise f.error(
+            f"{f.dialect.name} has no dot product of {e.a.dtype}", hint="tensorize with an intrinsic of this target"
+        )
     acc, a, b = lanes(f, e.acc), lanes(f, e.a), lanes(f, e.b)
     group = len(a) // len(acc)
     made = []

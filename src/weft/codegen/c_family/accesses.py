@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.codegen.c.c_types import memory_type, scalar_type
-from weft.codegen.c.expressions import if_any, is_whole, lanes, vector
-from weft.codegen.c.writer import Value, Vector, Writer, writes
+from weft.codegen.c_family.c_types import memory_type, scalar_type
+from weft.codegen.c_family.expressions import if_any, is_whole, lanes, vector
+from weft.codegen.c_family.writer import Value, Vector, Writer, writes
 from weft.ir import Const, Expr, Ramp
 from weft.loop import Address, Buffer, Load, Store
 from weft.support.dtypes import DType

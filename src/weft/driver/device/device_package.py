@@ -1,0 +1,45 @@
+"""The package of a model whose kernels run on a device: its host program as bytes, and the kernels' source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weft.codegen import SourceCode, link
+from weft.codegen.launch import write_launch
+from weft.driver.device.inline_kernels import inline_kernels, kernel_names
+from weft.driver.device.place_on_device import place_on_device
+from weft.driver.kernel import Kernel
+from weft.driver.options import CompileOptions
+from weft.loop import Program, parse_program
+from weft.runtime import DeviceCode, Package, Replay
+from weft.support.errors import InputError
+from weft.targets import Target
+
+
+def check_for_device(options: CompileOptions, target: Target) -> None:
+    """Raises `InputError` for options that models on a device do not have yet."""
+    if options.states:
+        raise InputError(
+            f"models for {target.name} have no states yet", hint="leave out state=, and give the values in each call"
+        )
+
+
+def device_host(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Program:
+    """Returns the host program that launches the grids of *kernels*, by key, on the device of *target*."""
+    flat = {k.name: parse_program(k.flat) for k in kernels.values()}
+    return place_on_device(inline_kernels(host, flat), target.name)
+
+
+def device_package(made: Package, host: Program, kernels: Mapping[str, Kernel], target: Target) -> Package:
+    """Returns *made* with the host program of `device_host` as bytes, and the source of the kernels."""
+    program = write_launch(host, len(made.inputs), len(made.outputs))
+    modules = [
+        replace(k.module, renamed=kernel_names(k.name, k.symbol, parse_program(k.flat))) for k in kernels.values()
+    ]
+    code = link(modules, target)
+    assert isinstance(code, SourceCode)
+    names = tuple([code.symbols[name] for _, name in program.callees])
+    device = DeviceCode(code.language, code.text, names)
+    replay = Replay(program.data, tuple([(None, 0) for _ in names]), device)
+    return replace(made, source=code.text, asserts=dict(program.messages), replay=replay)

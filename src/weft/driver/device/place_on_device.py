@@ -1,0 +1,241 @@
+"""Moves the data of a host program to the memory of a device, in which its kernels run.
+
+    def main(in0, out0, arena, constants, n):         def main(in0, out0, constants, n):   # constants@1
+        conv_kernel(in0.at(0), t0.at(0), ...)             in0_1 = alloc("global@1", ...); copy(in0_1, in0)
+        assert t0[0] < 10                        ->       out0_1, arena_1 = ...
+                                                          conv_kernel(in0_1.at(0), t0_1.at(0), ...)
+                                                          read = alloc("global", i64[1]); copy(read.at(0), t0_1.at(0), 1)
+                                                          assert read[0] < 10
+                                                          copy(out0, out0_1)
+
+The constants are in the device's memory already, since the model was loaded. What the host itself computes with, late sizes and
+the values of checks, is copied back, one element each. Checks that kernels of a processor ask for where they see an index outside
+of its limits are made in each call: kernels of a device take the nearest index, and tell nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.driver.host.host_body import OUTSIDE
+from weft.ir import ONE, Expr, Node, map_nodes, minimum, post_order
+from weft.ir import ZERO as FIRST
+from weft.loop import (
+    NOTHING,
+    Address,
+    Alloc,
+    Assert,
+    Buffer,
+    Call,
+    Entry,
+    External,
+    For,
+    Function,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Param,
+    Program,
+    Stmt,
+    Store,
+    Thread,
+    View,
+    While,
+    copy,
+    find_note,
+    late_memory,
+    seq,
+)
+from weft.lower import Steps, StmtRewriter, Visited
+from weft.support.errors import LoweringError
+
+DEVICE = "global@1"
+"""The scope of the device's memory."""
+
+
+def place_on_device(host: Program, module: str) -> Program:
+    """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared in *module*."""
+    made = [_declared(f, module) if find_note(f.notes, Kernel) is not None else _entry(f) for f in host.functions]
+    return Program(tuple(made))
+
+
+def _declared(kernel: Function, module: str) -> Function:
+    """Returns the declaration of a kernel, with the loops that tell its grid."""
+    params = [_twin(p) if isinstance(p, Buffer) else p for p in kernel.params]
+    loops: list[For] = []
+    s = kernel.body
+    while isinstance(s, For | Alloc):
+        if isinstance(s, For) and find_note(s.notes, Thread) is not None:
+            loops.append(s)
+        s = s.body
+    body: Stmt = NOTHING
+    for f in reversed(loops):
+        body = For(f.var, f.begin, f.extent, f.kind, body, f.notes)
+    return Function(kernel.name, tuple(params), body, (Kernel(), External(module)))
+
+
+def _twin(b: Buffer, name: str | None = None) -> Buffer:
+    """Returns a buffer of the same size in the device's memory."""
+    return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
+
+
+def _entry(f: Function) -> Function:
+    note = find_note(f.notes, Entry)
+    assert note is not None
+    return _planned(f) if note.kind == "plan" else _main(f, note)
+
+
+def _planned(f: Function) -> Function:
+    """Returns `plan` for an arena that is on the device: only whether there is anything to run is told."""
+    needed = f.params[-1]
+
+    def change(n: Node) -> Node | None:
+        match n:
+            case Store(b, indices, value, mask) if b is needed:
+                return Store(b, indices, minimum(value, FIRST), mask)
+        return None
+
+    return f.with_body(map_nodes(f.body, change))
+
+
+def _main(f: Function, note: Entry) -> Function:
+    """Returns `main` over buffers of the device: inputs are copied there first, outputs back last."""
+    twins: dict[Buffer, Buffer] = {}
+    params, words = list[Param](), list[str]()
+    before, after, own = list[Stmt](), list[Stmt](), list[Buffer]()
+    for p, word in zip(f.params, note.args, strict=True):
+        if not isinstance(p, Buffer):
+            params.append(p)
+            words.append(word)
+        elif word == "constants":
+            twins[p] = _twin(p)
+            params.append(twins[p])
+            words.append(f"{word}@1")
+        elif word != "outside":
+            twins[p] = _twin(p, f"{p.name}_device")
+            own.append(twins[p])
+            if word == "arena":
+                continue
+            params.append(p)
+            words.append(word)
+            moves, (to, source) = (before, (twins[p], p)) if word.startswith("in") else (after, (p, twins[p]))
+            moves.append(copy(to, FIRST, source, FIRST, p.shape[0]))
+    body = seq(*before, _OnDevice(twins).rewrite(f.body), *after)
+    for b in reversed(own):
+        body = Alloc(b, body)
+    return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)),))
+
+
+class _OnDevice(StmtRewriter):
+    """Redirects accesses to the buffers in the device's memory."""
+
+    def __init__(self, twins: dict[Buffer, Buffer]) -> None:
+        self.twins = twins
+
+    def twin(self, b: Buffer) -> Buffer:
+        """Returns the buffer in the device's memory that is used for *b*."""
+        if b not in self.twins:
+            if late_memory(b) is not None:
+                raise LoweringError(
+                    f"{b.name} is kept memory that grows in a call, which devices do not have yet",
+                    hint="compile this model for a cpu target",
+                )
+            self.twins[b] = _twin(b)
+        return self.twins[b]
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        late = late_memory(s.buffer)
+        if late is not None and not late.is_kept:
+            return Alloc(s.buffer, (yield s.body))
+        made = self.twin(s.buffer)
+        return Alloc(made, (yield s.body))
+
+    def visit_view(self, s: View) -> Steps:
+        if late_memory(s.source) is None:
+            source, made = self.twin(s.source), self.twin(s.buffer)
+            read, (offset,) = self.read_all([s.offset])
+            return read(View(made, source, offset, (yield s.body)))
+        made = self.twins[s.buffer] = _twin(s.buffer, f"{s.buffer.name}_device")
+        body = yield s.body
+        back = copy(s.buffer, FIRST, made, FIRST, s.buffer.shape[0])
+        return View(s.buffer, s.source, s.offset, Alloc(made, seq(body, back)))
+
+    def visit_call(self, s: Call) -> Visited:
+        return Call(s.callee, tuple([self.address(a) for a in s.args]))
+
+    def address(self, e: Expr) -> Expr:
+        """Returns an argument; an address is one in the device's memory."""
+        return Address(self.twin(e.buffer), e.indices) if isinstance(e, Address) else e
+
+    def visit_store(self, s: Store) -> Visited:
+        """Stores a value of the host's by way of one element of its memory."""
+        read, (value, at) = self.read_all([s.value, s.indices[0]])
+        own = Buffer("stored", (ONE,), s.buffer.dtype)
+        moved = seq(Store(own, (FIRST,), value, None), copy(self.twin(s.buffer), at, own, FIRST, ONE))
+        return read(Alloc(own, moved))
+
+    def visit_let(self, s: Let) -> Steps:
+        read, (value,) = self.read_all([s.value])
+        return read(Let(s.var, value, (yield s.body)))
+
+    def visit_assert(self, s: Assert) -> Visited:
+        read, (cond, *values) = self.read_all([s.cond, *s.values])
+        return read(Assert(cond, s.message, tuple(values)))
+
+    def visit_if(self, s: If) -> Steps:
+        if any(isinstance(n, Load) and n.buffer is OUTSIDE for n in post_order(s.cond)):
+            return (yield _without_report(s.then))
+        read, (cond,) = self.read_all([s.cond])
+        then = yield s.then
+        other = None if s.other is None else (yield s.other)
+        return read(If(cond, then, other))
+
+    def visit_while(self, s: While) -> Steps:
+        """Copies what the condition reads before the loop, and again at the end of each iteration."""
+        copies, (cond,) = self.copies_of([s.cond])
+        moves = [move for _, move in copies]
+        made: Stmt = seq(*moves, While(cond, seq((yield s.body), *moves)))
+        for own, _ in reversed(copies):
+            made = Alloc(own, made)
+        return made
+
+    def read_all(self, values: Sequence[Expr]) -> tuple[_Around, list[Expr]]:
+        """Returns *values* over elements copied to the host's memory, and what puts the copies around a statement."""
+        copies, made = self.copies_of(values)
+        return _Around(copies), made
+
+    def copies_of(self, values: Sequence[Expr]) -> tuple[list[tuple[Buffer, Stmt]], list[Expr]]:
+        """Returns the buffers of one element that *values* are to be computed from, how they are filled, and the values."""
+        found = {n: None for e in values for n in post_order(e) if isinstance(n, Load)}
+        own = {n: Buffer(f"read{k}", (ONE,), n.dtype) for k, n in enumerate(found)}
+        copies: list[tuple[Buffer, Stmt]] = [
+            (b, copy(b, FIRST, self.twin(n.buffer), n.indices[0], ONE)) for n, b in own.items()
+        ]
+
+        def change(n: Node) -> Node | None:
+            return Load(own[n], (FIRST,)) if isinstance(n, Load) and n in own else None
+
+        return copies, [map_nodes(e, change) for e in values] if own else list(values)
+
+
+class _Around:
+    """Puts copies to the host's memory before a statement."""
+
+    def __init__(self, copies: Sequence[tuple[Buffer, Stmt]]) -> None:
+        self.copies = copies
+
+    def __call__(self, s: Stmt) -> Stmt:
+        made = seq(*[move for _, move in self.copies], s)
+        for own, _ in reversed(self.copies):
+            made = Alloc(own, made)
+        return made
+
+
+def _without_report(s: Stmt) -> Stmt:
+    """Returns *s* without the store that clears the report of an index outside of its limits."""
+
+    def change(n: Node) -> Node | None:
+        return NOTHING if isinstance(n, Store) and n.buffer is OUTSIDE else None
+
+    return map_nodes(s, change)

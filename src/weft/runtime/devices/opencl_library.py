@@ -1,0 +1,148 @@
+"""The system's OpenCL library: its functions, its errors, and the devices that its drivers offer.
+
+It is opened where it is first asked for: `libOpenCL.so.1`, the loader of drivers (ICDs) that every vendor's package brings.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes.util import find_library
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from weft.support.errors import DeviceError
+
+INSTALL: Final = "install the driver of a device; without any, apt install pocl-opencl-icd runs OpenCL on the processor"
+
+_ALL, _GPU = 0xFFFFFFFF, 4
+_TYPE, _MOST_THREADS, _SHARED_BYTES, _SINGLE_FP, _NAME = 0x1000, 0x1004, 0x1023, 0x101B, 0x102B
+_ROUNDED_DIVIDE = 128
+
+_ERRORS: Final = {
+    -4: "there is no memory left on the device",
+    -5: "the device is out of resources",
+    -6: "there is no memory left on the host",
+    -11: "the kernels could not be compiled",
+    -54: "a block has more threads than the device runs",
+    -61: "a buffer is larger than the device allows",
+}
+
+_MAKERS: Final = (
+    "clCreateContext",
+    "clCreateCommandQueue",
+    "clCreateBuffer",
+    "clCreateProgramWithSource",
+    "clCreateKernel",
+)
+"""The functions that return a handle, whose last argument is where the error goes."""
+
+
+@dataclass(frozen=True)
+class FoundDevice:
+    """A device: its handle, its name, whether it is a GPU, its limits, and whether it can round divisions correctly."""
+
+    handle: int
+    name: str
+    is_gpu: bool
+    most_threads: int
+    shared_bytes: int
+    rounds_divisions: bool
+
+
+@cache
+def library() -> Any | None:
+    """Returns the library; None where there is none."""
+    for name in ("libOpenCL.so.1", find_library("OpenCL")):
+        try:
+            found = ctypes.CDLL(name) if name else None
+        except OSError:
+            continue
+        if found is not None:
+            for function in _MAKERS:
+                getattr(found, function).restype = c_void_p
+            return found
+    return None
+
+
+def call(name: str, *arguments: Any) -> int | None:
+    """Calls a function of the library; returns the handle that it makes, if it makes one. Raises `DeviceError` if it fails."""
+    function = getattr(library(), name)
+    if name in _MAKERS:
+        status = c_int32()
+        made: int | None = function(*arguments, byref(status))
+        check(name, status.value)
+        return made
+    check(name, function(*arguments))
+    return None
+
+
+def check(name: str, status: int) -> None:
+    """Raises `DeviceError` for a status that tells of a failure."""
+    if status != 0:
+        told = _ERRORS.get(status, f"status {status}")
+        raise DeviceError(
+            f"{name} of OpenCL failed: {told}", hint="give it less at a time, or see whether the device works"
+        )
+
+
+@cache
+def find_devices() -> tuple[FoundDevice, ...]:
+    """Returns the devices of all drivers, GPUs first; none where there is no library, or no driver."""
+    cl = library()
+    if cl is None:
+        return ()
+    count = c_uint32()
+    if cl.clGetPlatformIDs(0, None, byref(count)) != 0 or count.value == 0:
+        return ()
+    platforms = (c_void_p * count.value)()
+    check("clGetPlatformIDs", cl.clGetPlatformIDs(count, platforms, None))
+    found = [_found(d) for p in platforms if p is not None for d in _handles(cl, p)]
+    return tuple(sorted(found, key=lambda d: not d.is_gpu))
+
+
+def _handles(cl: Any, platform: int) -> list[int]:
+    count = c_uint32()
+    if cl.clGetDeviceIDs(c_void_p(platform), c_uint64(_ALL), 0, None, byref(count)) != 0:  # a driver without a device
+        return []
+    devices = (c_void_p * count.value)()
+    check("clGetDeviceIDs", cl.clGetDeviceIDs(c_void_p(platform), c_uint64(_ALL), count, devices, None))
+    return [d for d in devices if d is not None]
+
+
+def _found(handle: int) -> FoundDevice:
+    kind, threads, shared, rounding = c_uint64(), c_size_t(), c_uint64(), c_uint64()
+    for what, into in ((_TYPE, kind), (_MOST_THREADS, threads), (_SHARED_BYTES, shared), (_SINGLE_FP, rounding)):
+        _info(handle, what, into)
+    name = ctypes.create_string_buffer(256)
+    _info(handle, _NAME, name)
+    return FoundDevice(
+        handle,
+        name.value.decode(errors="replace").strip(),
+        bool(kind.value & _GPU),
+        threads.value,
+        shared.value,
+        bool(rounding.value & _ROUNDED_DIVIDE),
+    )
+
+
+def _info(handle: int, what: int, into: Any) -> None:
+    call("clGetDeviceInfo", c_void_p(handle), what, c_size_t(ctypes.sizeof(into)), byref(into), None)
+
+
+def build_log(program: int, device: int) -> str:
+    """Returns what the device's compiler said about a program."""
+    size, log_of = c_size_t(), 0x1183
+    call("clGetProgramBuildInfo", c_void_p(program), c_void_p(device), log_of, c_size_t(0), None, byref(size))
+    text = ctypes.create_string_buffer(size.value + 1)
+    call("clGetProgramBuildInfo", c_void_p(program), c_void_p(device), log_of, size, text, None)
+    return text.value.decode(errors="replace").strip()
+
+
+def source_program(context: int, source: str) -> int:
+    """Returns a program of this text, not yet compiled."""
+    text = c_char_p(source.encode())
+    made = call("clCreateProgramWithSource", c_void_p(context), c_uint32(1), byref(text), None)
+    assert made is not None
+    return made

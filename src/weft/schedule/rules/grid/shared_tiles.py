@@ -1,0 +1,188 @@
+"""Contractions in tiles: a block of threads fetches parts of both factors into shared memory, each thread keeps its results.
+
+    for i, j, r: C[i, j] += A[i, r] * B[r, j]
+    for i, j:    D[i, j] = f(C[i, j])
+
+    for bi, bj in blocks:
+        for ti, tj in threads: c[4, 4] = 0                              # registers of each thread
+        for ko in range(0, k // 16):
+            for ti, tj in threads: A_shared[...] = A[...]; B_shared[...] = B[...]
+            for ti, tj in threads:
+                for ki, ri, rj: c[ri, rj] += A_shared[ri, ki] * B_shared[ki, rj]
+        for ti, tj in threads: D[...] = f(c[...])
+
+After Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008). A convolution is the product of its channels and
+one row of its image, at each of its other positions: the implicit GEMM, without the patches. The axes that are neither rows nor
+columns of the tile are the blocks along z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.cost import LONG_ENOUGH, NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
+from weft.ir import Var, free_vars
+from weft.loop import Axis, Program
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import (
+    Contraction,
+    block_of,
+    contraction_of,
+    inputs_of,
+    reduce_axes,
+    spatial_axes,
+    uses_axis,
+)
+from weft.schedule.rules.grid.thread_reduction import reader_of
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+@dataclass(frozen=True)
+class TileAxes:
+    """The axes of a contraction that its tile has as rows, as columns, and along the reduction, and the factors' buffers."""
+
+    row: Axis
+    column: Axis
+    depth: Axis
+    factors: tuple[str, ...]
+
+
+def tile_axes(s: Schedule, ref: BlockRef) -> TileAxes | None:
+    """Returns the axes to tile, one of each kind; None for a block that is no contraction with rows and columns."""
+    block = block_of(s, ref)
+    found = contraction_of(block)
+    if found is None or found.group is not None or len(inputs_of(block)) != 2 or len(block.writes) != 1:
+        return None
+    left, right = found.left, found.right
+    rows = _used(spatial_axes(block), left=True, right=False, of=found)
+    columns = _used(spatial_axes(block), left=False, right=True, of=found)
+    depths = _used(reduce_axes(block), left=True, right=True, of=found)
+    if not rows or not columns or not depths or left.buffer is right.buffer:
+        return None
+    return TileAxes(_longest(rows), _longest(columns), _longest(depths), (left.buffer.name, right.buffer.name))
+
+
+def _used(axes: list[Axis], *, left: bool, right: bool, of: Contraction) -> list[Axis]:
+    """Returns those of *axes* that the factors are read along as told, and that have more than one element."""
+    read = [a for a in axes if (uses_axis(of.left, a.var), uses_axis(of.right, a.var)) == (left, right)]
+    return [a for a in read if size_of(a.extent) > 1]
+
+
+def _longest(axes: list[Axis]) -> Axis:
+    """Returns the last axis that is long enough for a tile, along which memory is read in order; the longest, if none is."""
+    return max(reversed(axes), key=lambda a: min(size_of(a.extent), LONG_ENOUGH))
+
+
+def schedule_shared_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
+    """Tiles a contraction, if that pays; tells whether it did."""
+    axes = tile_axes(s, ref)
+    if axes is None:
+        return False
+    program, block = s.program, block_of(s, ref)
+
+    def is_legal(tile: SharedTile) -> bool:
+        return tile == NO_TILE or _can_tile(program, ref, axes, tile)
+
+    rows, columns = size_of(axes.row.extent), size_of(axes.column.extent)
+    batch, terms = elements(spatial_axes(block)) // max(1, rows * columns), elements(reduce_axes(block))
+    tile = p.decide(ref.name, SharedTile, lambda m: shared_tile_plans(rows, columns, batch, terms, m), is_legal)
+    if tile == NO_TILE:
+        return False
+    _tile(s, ref, axes, tile)
+    return True
+
+
+def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> bool:
+    """Tells whether a tile is legal: its reader may go along other axes, or bounds may be beyond what can be proved."""
+    try:
+        _tile(Schedule(program), ref, axes, tile)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
+    reader = reader_of(s, ref)
+    row, column, others = _reader_loops(s, ref, reader, axes)
+    block_row, thread_row, own_row = s.split(row, [None, tile.y, tile.rows])
+    block_column, thread_column, own_column = s.split(column, [None, tile.x, tile.columns])
+    s.reorder([*others, block_row, block_column, thread_row, thread_column, own_row, own_column])
+    if others:
+        s.bind(s.fuse(others) if len(others) > 1 else others[0], "blockIdx.z")
+    s.bind(block_row, "blockIdx.y")
+    s.bind(block_column, "blockIdx.x")
+    around = len(s.loops(reader)) - 4
+    s.compute_at(ref, block_column)
+    inner = _own_loops(s, ref, around)
+    own = {k: inner.pop(k.var) for k in (axes.row, axes.column, axes.depth)}
+    row_y, row_own = s.split(own[axes.row], [None, tile.rows])
+    column_x, column_own = s.split(own[axes.column], [None, tile.columns])
+    outer, step = s.split(own[axes.depth], [None, tile.depth])
+    order = [outer, *inner.values(), row_y, column_x, step, row_own, column_own]
+    s.reorder(order)
+    fetch = order[len(inner)]
+    copies = [s.cache_read(ref, name, "shared") for name in axes.factors]
+    for copy in copies:
+        s.compute_at(copy, fetch)
+    start = s.decompose_reduction(ref, outer)
+    depth = around + 1 + len(inner)
+    for copy in copies:
+        _fetch_together(s, copy, depth, tile)
+    spatial = [a.var for a in spatial_axes(block_of(s, ref))]
+    first = list(_own_loops(s, start, around).items())
+    places = [a.var for a in spatial_axes(block_of(s, start))]
+    zero = {spatial[places.index(v)]: f for v, f in first}
+    for of in ((row_y, column_x), (zero[axes.row.var], zero[axes.column.var]), (thread_row, thread_column)):
+        s.bind(of[0], "threadIdx.y")
+        s.bind(of[1], "threadIdx.x")
+    s.set_scope(ref, "register")
+
+
+def _reader_loops(
+    s: Schedule, ref: BlockRef, reader: BlockRef, axes: TileAxes
+) -> tuple[LoopRef, LoopRef, list[LoopRef]]:
+    """Returns the loops of the reader over the tile's rows, over its columns, and the others."""
+    block, user = block_of(s, ref), block_of(s, reader)
+    written = block.writes[0]
+    read = next(x for x in inputs_of(user) if x.buffer is written.buffer)
+    place = {r.begin: n for n, r in enumerate(written.ranges)}
+    bound = {a.var: b for a, b in zip(user.axes, user.bindings, strict=True)}
+    found = []
+    for axis in (axes.row, axes.column):
+        index = read.indices[place[axis.var]]
+        loop = bound.get(index) if isinstance(index, Var) else None
+        if not isinstance(loop, Var):
+            raise ScheduleError(f"{reader.name} does not go along {axis.var.name}")
+        found.append(loop)
+    loops = list(s.loops(reader))
+    row, column = (next(f for f in loops if f.var is v) for v in found)
+    return row, column, [f for f in loops if f.var not in found]
+
+
+def _own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
+    """Returns the loops of *ref* inside of the first *around*, by the axis that they move; the outermost, where several do."""
+    block, loops = block_of(s, ref), list(s.loops(ref))[around:]
+    found: dict[Var, LoopRef] = {}
+    for a, b in zip(block.axes, block.bindings, strict=True):
+        moving = [f for f in loops if f.var in free_vars(b)]
+        if moving:
+            found[a.var] = moving[0]
+    return found
+
+
+def _fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile) -> None:
+    """Shares the elements of a copy among the threads of a block, neighbours to neighbours.
+
+    Where rows of the copy are not whole rows of threads, each has threads of its own: divisions would hide which are in bounds.
+    """
+    loops = list(s.loops(copy))[around:]
+    last = s.extent(loops[-1]) or 1
+    if len(loops) == 1 or (tile.y * tile.x) % last == 0 or last % (tile.y * tile.x) == 0:
+        whole = s.fuse(loops) if len(loops) > 1 else loops[0]
+        _, y, x = s.split(whole, [None, tile.y, tile.x])
+    else:
+        _, y = s.split(loops[-2], [None, tile.y])
+        _, x = s.split(loops[-1], [None, tile.x])
+    s.bind(y, "threadIdx.y")
+    s.bind(x, "threadIdx.x")

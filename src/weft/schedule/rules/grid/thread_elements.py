@@ -1,0 +1,57 @@
+"""One thread for each element of a result: neighbouring threads compute neighbours, so that a warp's accesses coalesce.
+
+    for i in range(0, n):                    for b in bound(0, (n * 96 + 255) // 256, thread="blockIdx.x"):
+        for j in range(0, 96):      ->           for t in bound(0, 256, thread="threadIdx.x"):
+            Y[i, j] = f(X[i, j])                     i, j = (b * 256 + t) // 96, (b * 256 + t) % 96
+                                                     if b * 256 + t < n * 96: Y[i, j] = f(X[i, j])
+
+A block that no loop can be bound of, as the steps of a recurrence, stays as it is: lowering gives it a thread of its own.
+"""
+
+from __future__ import annotations
+
+from weft.loop import AxisKind
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.cursors.tree import block_path, loops_on
+from weft.schedule.rules.block_facts import loops_of
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def bind_elements(s: Schedule, ref: BlockRef, threads: int) -> LoopRef | None:
+    """Binds the loops over the results of *ref* to blocks of so many *threads*; returns the loop over threads.
+
+    None where *ref* is in a grid already, or has no loops that may be bound.
+    """
+    loops = list(s.loops(ref))
+    if any(f.kind != "range" for f in loops_on(block_path(s.function, ref))):
+        return None
+    spatial = loops_of(s, ref, loops, AxisKind.SPATIAL)
+    if not spatial:
+        return None
+    trial = Schedule(s.program)
+    try:
+        _bind(trial, ref, loops, spatial, threads)
+    except ScheduleError:  # some iterations need others, or share their loop with another block
+        _bind_outermost(s, loops)
+        return None
+    return _bind(s, ref, loops, spatial, threads)
+
+
+def _bind(s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRef], threads: int) -> LoopRef:
+    if loops[: len(spatial)] != spatial:
+        s.reorder([*spatial, *[f for f in loops if f not in spatial]])
+    whole = s.fuse(spatial) if len(spatial) > 1 else spatial[0]
+    extent = s.extent(whole)
+    block, thread = s.split(whole, [None, threads if extent is None else min(threads, extent)])
+    s.bind(block, "blockIdx.x")
+    s.bind(thread, "threadIdx.x")
+    return thread
+
+
+def _bind_outermost(s: Schedule, loops: list[LoopRef]) -> None:
+    """Binds the outermost loop, if no more can be: one block of one thread for each of its iterations."""
+    try:
+        s.bind(loops[0], "blockIdx.x")
+    except ScheduleError:  # each iteration needs the one before
+        return

@@ -1,0 +1,53 @@
+"""A reduction by the thread that needs its result: a sum in a register, and what is computed with it right after.
+
+for i, j, r: C[i, j] += A[i, r] * B[r, j]           for b, t in grid:
+for i, j:    D[i, j] = max(C[i, j], 0.0)     ->         for r: c[0] += A[i, r] * B[r, j]
+                                                        D[i, j] = max(c[0], 0.0)
+"""
+
+from __future__ import annotations
+
+from weft.schedule.cursors.state import BlockRef
+from weft.schedule.legality.placement import readers
+from weft.schedule.rules.block_facts import block_of, inputs_of, is_reduction, spatial_axes
+from weft.schedule.rules.grid.thread_elements import bind_elements
+from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
+
+
+def reduce_in_threads(s: Schedule, ref: BlockRef, threads: int) -> bool:
+    """Lets each thread reduce for one element of the block that reads *ref*, or of a copy; tells whether it could."""
+    trial = Schedule(s.program)
+    try:
+        _place(trial, ref, threads)
+    except ScheduleError:  # an output that is updated in place, say
+        return False
+    _place(s, ref, threads)
+    return True
+
+
+def _place(s: Schedule, ref: BlockRef, threads: int) -> None:
+    reader = reader_of(s, ref)
+    thread = bind_elements(s, reader, threads)
+    if thread is None:
+        raise ScheduleError(f"the elements of {reader.name} are not computed by threads")
+    s.compute_at(ref, thread)
+    s.set_scope(ref, "local")
+
+
+def reader_of(s: Schedule, ref: BlockRef) -> BlockRef:
+    """Returns the epilogue of a reduction, or a copy of its results that is made now."""
+    return _epilogue(s, ref) or s.cache_write(ref, "local")
+
+
+def _epilogue(s: Schedule, ref: BlockRef) -> BlockRef | None:
+    """Returns the one reader of a reduction that reads each element once, for an element of its own; None without one."""
+    block = block_of(s, ref)
+    users = readers(s.function, block)
+    if len(users) != 1 or is_reduction(users[0]) or len(block.writes) != 1:
+        return None
+    made = [x for x in inputs_of(users[0]) if x.buffer is block.writes[0].buffer]
+    axes = [a.var for a in spatial_axes(users[0])]
+    if len(made) != 1 or len(axes) != len(made[0].indices) or set(axes) != set(made[0].indices):
+        return None
+    return BlockRef(users[0].name)
