@@ -9,11 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = Any
 Options = dict[str, str]
 
 

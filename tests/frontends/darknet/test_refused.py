@@ -115,7 +115,7 @@ def test_matrices_of_other_versions_are_transposed(tmp_path: Path) -> None:
         weights = head + numbers[:2].tobytes() + matrix.tobytes()
         graph = to_graph(network(tmp_path, text, weights))
         made.append(next(c.array for c in graph.constants() if c.static_shape == (192, 2)))
-    assert np.array_equal(*made)
+    assert np.array_equal(made[0], made[1])
 
 
 def _damage(random_: random.Random, data: bytes) -> bytes:

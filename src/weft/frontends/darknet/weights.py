@@ -34,7 +34,7 @@ class Weights:
         if len(head) < _VERSION.size:
             raise ModelError(f"{path} has {size} bytes, too few for Darknet's weights", hint=WRONG_FILE)
         major, minor, _ = _VERSION.unpack(head)
-        self.transposed = major > _MOST or minor > _MOST
+        self.transposed: bool = major > _MOST or minor > _MOST
         long = major * 10 + minor >= 2 and abs(major) < _MOST and abs(minor) < _MOST
         start = _VERSION.size + (8 if long else 4)
         count = max(size - start, 0) // 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.frontends.darknet.activations import ACTIVATIONS
+from weft.frontends.darknet.ops.activations import ACTIVATIONS
 from weft.frontends.darknet.call import Call
 from weft.frontends.darknet.registry import layer
 from weft.graph.builder import Operand
