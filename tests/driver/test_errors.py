@@ -87,7 +87,9 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
         saved(b"#!/bin/sh\necho no model\n"),
         weft.ModelError,
         "DIR/model.onnx is not a model that Weft can read; it begins with '#!/bin/sh\\necho n'\n"
-        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram",
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram; "
+        "or a Darknet .cfg, its .weights beside it or as a pair of paths; "
+        "or a Caffe .prototxt, its .caffemodel beside it or as a pair of paths",
     ),
     "a compiled model": (
         compiled,
@@ -261,7 +263,9 @@ def test_what_is_no_model() -> None:
         weft.compile(42)
     assert str(told.value) == (
         "an object of type int is not a model that Weft can read\n"
-        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram"
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram; "
+        "or a Darknet .cfg, its .weights beside it or as a pair of paths; "
+        "or a Caffe .prototxt, its .caffemodel beside it or as a pair of paths"
     )
 
 

@@ -19,7 +19,8 @@ from weft.support.lazy_import import resolve
 
 READS = (
     "give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram; "
-    "or a Darknet .cfg, its .weights beside it or as a pair of paths"
+    "or a Darknet .cfg, its .weights beside it or as a pair of paths; "
+    "or a Caffe .prototxt, its .caffemodel beside it or as a pair of paths"
 )
 LIBRARIES = ("onnx", "torch")
 MODEL = model_of([node("Relu", "x")], float_inputs(x=(2, 3)))

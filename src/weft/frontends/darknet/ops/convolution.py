@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.frontends.darknet.ops.activations import ACTIVATIONS
 from weft.frontends.darknet.call import Call
+from weft.frontends.darknet.ops.activations import ACTIVATIONS
 from weft.frontends.darknet.registry import layer
 from weft.graph.builder import Operand
 from weft.graph.composites.pooling import spatial_axes
