@@ -9,18 +9,16 @@ from weft.support.text import printable_line
 
 
 def weights_beside(path: Path, suffix: str) -> Path:
-    """Returns the file of *path*'s name with *suffix*, or the one file with it in the folder; raises `MissingFile` for none.
+    """Returns the file of *path*'s name with *suffix*; raises `MissingFile`, naming those of other names, where there is none.
 
-    Two files that could be meant are none: a pair of paths says which.
+    No other is taken: results are kept in a cache by a model's files, and which one is meant could change without these.
     """
     same = path.with_suffix(suffix)
     if same.is_file():
         return same
     found = sorted(p for p in path.parent.glob(f"*{suffix}") if p.is_file())
-    if len(found) == 1:
-        return found[0]
     among = f"; the folder has {printable_line(', '.join(p.name for p in found[:3]))}" if found else ""
     raise MissingFile(
         f"there is no {same.name} beside {path}, for its weights{among}",
-        hint=f'put it there, or give both: weft.compile(("{path.name}", "FILE{suffix}"))',
+        hint=f'call it so, or give both: weft.compile(("{path.name}", "FILE{suffix}"))',
     )

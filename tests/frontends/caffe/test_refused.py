@@ -95,7 +95,7 @@ def test_files(tmp_path: Path) -> None:
     assert "has a network's weights alone\n  hint: give its .prototxt" in said(weights)
     assert "bytes are one" in said(path.read_bytes())
     weights.unlink()
-    assert f"there is no a.caffemodel beside {path}, for its weights\n  hint: put it there" in said(path)
+    assert f"there is no a.caffemodel beside {path}, for its weights\n  hint: call it so" in said(path)
 
 
 def test_preparation_of_images_is_kept_and_layers_of_training_are_left_out(tmp_path: Path) -> None:
