@@ -17,16 +17,16 @@ from weft.frontends.dispatch import FRONTENDS, files_of, frontend_of, to_graph
 from weft.support.errors import MissingFile, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
 
-READS = (
-    "give the path or the bytes of an ONNX file, or an onnx.ModelProto; or "
-    "the path or the bytes of a .pt2 file, a torch.export.ExportedProgram, or a torch.nn.Module with example_inputs"
-)
+LIBRARIES = {"onnx": "onnx", "torch": "torch", "keras": "h5py"}
+"""What a frontend imports, where it imports anything."""
+
 MODEL = model_of([node("Relu", "x")], float_inputs(x=(2, 3)))
 
 
 @pytest.mark.parametrize("name", FRONTENDS)
 def test_a_folder_has_what_the_table_says(name: str) -> None:
-    pytest.importorskip(name)
+    if name in LIBRARIES:
+        pytest.importorskip(LIBRARIES[name])
     assert resolve(f"{FRONTENDS[name]}.claims:READS") in READS
     assert not resolve(f"{FRONTENDS[name]}.claims:claims")(object(), b"")
     assert not resolve(f"{FRONTENDS[name]}.claims:claims")(b"#!/bin/sh", b"#!/bin/sh")

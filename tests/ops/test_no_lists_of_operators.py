@@ -12,7 +12,12 @@ from weft.ops import OPERATORS
 
 SRC: Final = Path(weft.__file__).parent
 ROOMS: Final = ("graph", "schedule", "lower", "cost", "driver", "frontends")
-TABLES_OF_TRANSLATIONS: Final = ("frontends/onnx/ops", "frontends/torch/ops")
+TABLES_OF_TRANSLATIONS: Final = (
+    "frontends/onnx/ops",
+    "frontends/torch/ops",
+    "frontends/darknet/ops",
+    "frontends/caffe/ops",
+)
 """Rooms of tables that say which operator a format's operator becomes."""
 
 ALLOWED: Final = {

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.support.errors import MissingFile, ModelError
 
-HEAD: Final = 64
+HEAD: Final = 4096
 """Bytes of a file that frontends look at."""
 
 SHOWN: Final = 16

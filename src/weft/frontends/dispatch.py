@@ -16,6 +16,8 @@ from weft.support.lazy_import import resolve
 FRONTENDS: Final[dict[str, str]] = {
     "onnx": "weft.frontends.onnx",
     "torch": "weft.frontends.torch",
+    "darknet": "weft.frontends.darknet",
+    "caffe": "weft.frontends.caffe",
 }
 """Packages, imported when a model is theirs; each has a module `claims` and a module `frontend` (see `frontend`)."""
 

@@ -14,7 +14,8 @@ from onnx import ModelProto, TensorProto
 from weft.frontends.content import HEAD, existing, unreadable
 from weft.frontends.onnx.file.tensors import external_file, to_array
 from weft.frontends.onnx.file.utf8 import check_names, readable
-from weft.frontends.onnx.file.wire import Malformed, Truncated, take_weights
+from weft.frontends.onnx.file.wire import take_weights
+from weft.frontends.wire_format import Malformed, Truncated
 from weft.graph import Array
 from weft.runtime.metadata import NO_VERSION, ModelMetadata
 from weft.support.errors import ModelError

@@ -1,0 +1,93 @@
+"""The file of weights, a binary NetParameter: of each layer its name and its blobs; all else in it is in the text too."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from weft.frontends.wire_format import BYTES, FIXED32, FIXED64, VARINT, Field, Malformed, fields, varint
+from weft.graph import Array
+from weft.support.errors import ModelError
+
+WRONG_FILE: Final = "give the .caffemodel that was trained with this .prototxt"
+
+Layers: TypeAlias = dict[str, list[Array]]
+
+_LAYERS: Final = {100: (1, 7), 2: (4, 6)}
+"""Fields of a network that are layers, those of today and of 2014, and of these the fields that are the name and the blobs."""
+
+_SHAPE, _DIM = 7, 1
+_DATA: Final = {5: "<f4", 8: "<f8"}
+_OLD_SIZES: Final = (1, 2, 3, 4)
+_MOST_SIZES: Final = 32
+
+
+def read_weights(path: Path) -> Layers:
+    """Returns the blobs of each layer by its name; they are views into the file's mapping where the file has them in one piece.
+
+    Raises `ModelError` for a damaged file.
+    """
+    if not path.stat().st_size:
+        raise ModelError(f"{path} is empty", hint=WRONG_FILE)
+    with path.open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    made: Layers = {}
+    try:
+        for f in fields(data, 0, len(data)):
+            if f.number in _LAYERS and f.kind == BYTES:
+                name, blobs = _layer(data, f, path)
+                if blobs:
+                    made[name] = blobs
+    except Malformed as error:
+        raise ModelError(f"{path} is damaged, or no .caffemodel", hint="download it again") from error
+    return made
+
+
+def _layer(data: memoryview, layer: Field, path: Path) -> tuple[str, list[Array]]:
+    name, blobs = "", list[Array]()
+    name_field, blob_field = _LAYERS[layer.number]
+    for f in fields(data, layer.content, layer.end):
+        if f.number == name_field and f.kind == BYTES:
+            name = bytes(data[f.content : f.end]).decode("utf-8", "replace")
+        elif f.number == blob_field and f.kind == BYTES:
+            blobs.append(_blob(data, f, f"blob {len(blobs)} of a layer of {path}"))
+    return name, blobs
+
+
+def _blob(data: memoryview, blob: Field, what: str) -> Array:
+    sizes: list[int] = []
+    old: dict[int, int] = {}
+    parts: list[Array] = []
+    for f in fields(data, blob.content, blob.end):
+        if f.number == _SHAPE and f.kind == BYTES:
+            sizes = _sizes(data, f)
+        elif f.number in _OLD_SIZES and f.kind == VARINT:
+            old[f.number] = varint(data, f.content, f.end)[0]
+        elif f.number in _DATA and f.kind in (BYTES, FIXED32, FIXED64):
+            width = np.dtype(_DATA[f.number]).itemsize
+            if (f.end - f.content) % width:
+                raise Malformed
+            parts.append(np.frombuffer(data[f.content : f.end], _DATA[f.number]))
+    array = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    shape = sizes or [old.get(k, 1) for k in _OLD_SIZES if old]
+    if math.prod(shape) != array.size or len(shape) > _MOST_SIZES:
+        raise ModelError(
+            f"{what} has {array.size} numbers, not those of the shape {shape[:8]}", hint="download it again"
+        )
+    return array.astype(np.float32, copy=False).reshape(shape)
+
+
+def _sizes(data: memoryview, shape: Field) -> list[int]:
+    found: list[int] = []
+    for f in fields(data, shape.content, shape.end):
+        if f.number != _DIM or f.kind not in (BYTES, VARINT):
+            continue
+        at = f.content
+        while at < f.end and len(found) <= _MOST_SIZES:
+            size, at = varint(data, at, f.end)
+            found.append(size)
+    return found

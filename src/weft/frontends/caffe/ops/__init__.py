@@ -1,0 +1,1 @@
+"""Translations of Caffe's layers, one file a family."""

@@ -1,0 +1,1 @@
+"""Translations of Darknet's layers, one file a family."""

@@ -1,0 +1,4 @@
+"""What `weft.compile` says that it reads."""
+
+READS = (
+)
