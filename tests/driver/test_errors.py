@@ -87,7 +87,7 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
         saved(b"#!/bin/sh\necho no model\n"),
         weft.ModelError,
         "DIR/model.onnx is not a model that Weft can read; it begins with '#!/bin/sh\\necho n'\n"
-        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram",
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram; or the path or the bytes of a model that Keras saved (.keras or .h5)",
     ),
     "a compiled model": (
         compiled,
@@ -261,7 +261,7 @@ def test_what_is_no_model() -> None:
         weft.compile(42)
     assert str(told.value) == (
         "an object of type int is not a model that Weft can read\n"
-        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram"
+        "  hint: give the path or the bytes of an ONNX file, or an onnx.ModelProto; or a torch.export.ExportedProgram; or the path or the bytes of a model that Keras saved (.keras or .h5)"
     )
 
 

@@ -15,6 +15,7 @@ from weft.support.lazy_import import resolve
 FRONTENDS: Final[dict[str, str]] = {
     "onnx": "weft.frontends.onnx",
     "torch": "weft.frontends.torch",
+    "keras": "weft.frontends.keras",
 }
 """Packages, imported when a model is theirs; each has a module `claims` and a module `frontend` (see `frontend`)."""
 
