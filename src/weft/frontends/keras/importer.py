@@ -173,10 +173,10 @@ class _Importer:
         before = len(self.graph.nodes)
         try:
             results = TABLE[layer.kind](call)
-        except ModelError:
-            raise
         except WeftError as error:
-            raise ModelError(error.message, where=layer.source, hint=error.hint) from error
+            if isinstance(error, ModelError) and error.hint:
+                raise
+            raise ModelError(error.message, where=layer.source, hint=error.hint or AGAIN) from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ModelError(
                 f"its settings and inputs do not fit together ({type(error).__name__}: {error})",
