@@ -64,8 +64,8 @@ def compile(
     *model* is the path or the bytes of an ONNX file or of a model that Keras saved, an `onnx.ModelProto`, or a
     `torch.export.ExportedProgram`. *threads* bounds the threads of a call (default: the processors that this process may use)
     and never changes its results. *shapes* gives sizes, or ranges (`weft.Dim`, or text such as "1..64"), to symbolic dimensions
-    by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their
-    kernels.
+    by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in `$WEFT_CACHE_DIR` or `~/.cache/weft`;
+    of models that are neither files nor bytes, their kernels.
 
     *records* is a database of tuning records: kernels, and the graph, are made by the best plans that were measured on this
     machine, where it has such. Weft comes with a pack of records for some machines, which is used where *records* has none;
