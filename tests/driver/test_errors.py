@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 from tests.cli.commands import Cli
 from tests.models import matmul, mlp
+from tests.support.formats import READS
 
 import weft
 from weft.cli.onnx_builder import GraphBuilder
@@ -86,8 +87,7 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
     "another kind of file": (
         saved(b"#!/bin/sh\necho no model\n"),
         weft.ModelError,
-        "DIR/model.onnx is not a model that Weft can read; it begins with '#!/bin/sh\\necho n'\n"
-        f"  hint: {READS}",
+        f"DIR/model.onnx is not a model that Weft can read; it begins with '#!/bin/sh\\necho n'\n  hint: {READS}",
     ),
     "a compiled model": (
         compiled,
@@ -260,10 +260,7 @@ def test_shapes(shapes: dict[str, int], message: str) -> None:
 def test_what_is_no_model() -> None:
     with pytest.raises(weft.ModelError) as told:
         weft.compile(42)
-    assert str(told.value) == (
-        "an object of type int is not a model that Weft can read\n"
-        f"  hint: {READS}"
-    )
+    assert str(told.value) == (f"an object of type int is not a model that Weft can read\n  hint: {READS}")
 
 
 @pytest.mark.parametrize(

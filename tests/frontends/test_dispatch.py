@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.frontends.onnx.nodes import float_inputs, model_of, node
+from tests.support.formats import READS
 
 from weft.frontends.content import head_of, is_instance
 from weft.frontends.dispatch import FRONTENDS, files_of, frontend_of, to_graph

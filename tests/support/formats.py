@@ -1,4 +1,10 @@
 """What `weft.compile` says that it reads."""
 
-READS = (
+from typing import Final
+
+READS: Final = (
+    "give an ONNX file or an onnx.ModelProto; or a .keras or .h5 file of Keras; "
+    "or a .pt2 file, a torch.export.ExportedProgram, or a torch.nn.Module with example_inputs; "
+    "or a Darknet .cfg with its .weights beside it, or the pair of paths; "
+    "or a Caffe .prototxt with its .caffemodel beside it, or the pair of paths"
 )

@@ -11,6 +11,9 @@ from weft.support.errors import MissingFile, ModelError
 HEAD: Final = 4096
 """Bytes of a file that frontends look at."""
 
+LOCAL_HEADER: Final = b"PK\x03\x04"
+"""How an archive begins, with its first member."""
+
 SHOWN: Final = 16
 """Bytes of a file that a message shows."""
 
@@ -45,6 +48,17 @@ def name_of(model: object) -> str:
     if isinstance(model, str | os.PathLike):
         return str(Path(model))
     return "the model given as bytes" if isinstance(model, bytes) else f"an object of type {type(model).__name__}"
+
+
+def first_member(head: bytes) -> str:
+    """Returns the name of the first member of the ZIP archive that begins with *head*; "" for anything else.
+
+    Local file headers are as in section 4.3.7 of PKWARE's APPNOTE: the name, after 30 bytes of which two have its length.
+    """
+    if not head.startswith(LOCAL_HEADER):
+        return ""
+    length = int.from_bytes(head[26:28], "little")
+    return head[30 : 30 + length].decode("utf-8", "replace") or "?"
 
 
 def is_instance(model: object, name: str) -> bool:

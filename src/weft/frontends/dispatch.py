@@ -15,6 +15,7 @@ from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
     "onnx": "weft.frontends.onnx",
+    "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",
     "darknet": "weft.frontends.darknet",
     "caffe": "weft.frontends.caffe",

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.frontends.content import head_of
 
-READS: Final = "a Caffe .prototxt, its .caffemodel beside it or as a pair of paths"
+READS: Final = "a Caffe .prototxt with its .caffemodel beside it, or the pair of paths"
 
 _FIELDS: Final = rb"name\s*:|input\s*:|input_dim\s*:|input_shape\s*[:{]|layers?\s*[:{]|force_backward\s*:|state\s*[:{]"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.frontends.content import head_of
 
-READS: Final = "a Darknet .cfg, its .weights beside it or as a pair of paths"
+READS: Final = "a Darknet .cfg with its .weights beside it, or the pair of paths"
 
 WEIGHTS_VERSIONS: Final = (b"\0\0\0\0\1\0\0\0", b"\0\0\0\0\2\0\0\0")
 """How files of weights begin: a major and a minor version. 0.1 and 0.2 are all that there are."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.frontends.content import is_instance
 
-READS: Final = "the path or the bytes of an ONNX file, or an onnx.ModelProto"
+READS: Final = "an ONNX file or an onnx.ModelProto"
 
 _FIELDS: Final = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
 """The fields of a ModelProto and how protobuf writes each: 0 is a number, 2 has a length before it."""

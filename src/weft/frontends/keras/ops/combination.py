@@ -1,0 +1,74 @@
+"""Layers and operators of several tensors."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+from weft.frontends.keras.call import Call
+from weft.frontends.keras.registry import Translation, translates
+from weft.graph.builder import Operand
+from weft.ir import ExprLike
+from weft.support.dtypes import f32
+
+_FOLDED: Final = {"Add": "add", "Multiply": "mul", "Maximum": "maximum", "Minimum": "minimum", "Subtract": "sub"}
+_OPERATORS: Final = {**_FOLDED, "Divide": "div", "TrueDivide": "div"}
+_UNARY: Final = {"Negative": "neg", "Sqrt": "sqrt", "Square": "square", "Absolute": "abs", "Abs": "abs", "Log": "log"}
+
+
+def _merged(op: str) -> Translation:
+    """Tensors of one shape, or numbers among them, taken together element by element."""
+
+    def translate(c: Call) -> Operand:
+        operands = [c.cast(x, f32) for x in c.tensors()]
+        return c.pointwise(lambda *v: reduce(lambda a, b: c.add(op, a, b), v), *operands)
+
+    return translate
+
+
+def _unary(op: str) -> Translation:
+    return lambda c: c.pointwise(lambda x: c.add(op, x), c.floats())
+
+
+for _name, _op in _FOLDED.items():
+    translates(_name)(_merged(_op))
+for _name, _op in _OPERATORS.items():
+    translates(f"ops.{_name}")(_merged(_op))
+for _name, _op in _UNARY.items():
+    translates(f"ops.{_name}")(_unary(_op))
+
+
+@translates("Average")
+def average(c: Call) -> Operand:
+    """The mean of tensors."""
+    operands = [c.cast(x, f32) for x in c.tensors()]
+    share = c.scalar(1 / len(operands), f32)
+    return c.pointwise(lambda *v: c.add("mul", reduce(lambda a, b: c.add("add", a, b), v), share), *operands)
+
+
+@translates("Concatenate", "ops.Concatenate")
+def concatenate(c: Call) -> Operand:
+    """Tensors one after another along a dimension."""
+    tensors = [c.cast(x, f32) if x.dtype.is_float else x for x in c.tensors()]
+    rank = tensors[0].rank
+    axis = c.axis_of(c.integer("axis", -1), rank)
+    moved = axis if axis == 0 or rank < 3 else axis % (rank - 1) + 1
+    return c.by_place(lambda d, *v: c.add("concat", *v, axis=d), axis, moved, *tensors)
+
+
+@translates("Dot")
+def dot(c: Call) -> Operand:
+    """Products of samples, summed along one dimension of each."""
+    c.refuse("normalize", False)
+    x, y = (c.cast(t, f32) for t in c.tensors())
+    found = c.layer.config.get("axes")
+    a, b = (
+        c.axis_of(d, t.rank) for d, t in zip(found if isinstance(found, list) else [found] * 2, (x, y), strict=True)
+    )
+    if max(x.rank, y.rank) > 3 or min(x.rank, y.rank) < 2 or not a or not b:
+        c.fail(f"products of {x!r} and {y!r} along {found!r} are not supported", "use samples of 1 or 2 dimensions")
+    left = c.reshape(x, [x.shape[0], 1, x.shape[1]]) if x.rank == 2 else c.transpose(x, [0, 3 - a, a])
+    right = c.reshape(y, [*y.shape, 1]) if y.rank == 2 else c.transpose(y, [0, b, 3 - b])
+    made = c.add("matmul", left, right)
+    kept: list[ExprLike] = [s for s, t in ((made.shape[1], x), (made.shape[2], y)) if t.rank == 3]
+    return c.reshape(made, [made.shape[0], *(kept or [1])])

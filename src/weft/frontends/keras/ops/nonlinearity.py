@@ -1,0 +1,168 @@
+"""Activation functions, and the layers that are one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.frontends.keras.call import Call
+from weft.frontends.keras.registry import translates
+from weft.graph.builder import Builder, Operand
+from weft.graph.composites import activations
+from weft.support.dtypes import f32
+from weft.support.registry import Registry
+
+Function: TypeAlias = Callable[[Builder, Operand], Operand]
+
+SELU: Final = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
+"""The constants of Klambauer et al. (2017)."""
+
+
+def _op(name: str, **attributes: Any) -> Function:
+    return lambda b, x: b.add(name, x, **attributes)
+
+
+def _clipped(low: float, high: float) -> Function:
+    return lambda b, x: b.add("clip", x, b.scalar(low, x.dtype), b.scalar(high, x.dtype))
+
+
+def _softmax(name: str) -> Function:
+    return lambda b, x: b.add(name, x, axis=x.rank - 1)
+
+
+FUNCTIONS: Final = Registry[str, Function]("Keras activation function")
+"""Activation functions by Keras's names."""
+
+FUNCTIONS.update(
+    {
+        "linear": lambda b, x: x,
+        "relu": _op("relu"),
+        "relu6": _clipped(0, 6),
+        "sigmoid": _op("sigmoid"),
+        "hard_sigmoid": _op("hard_sigmoid", alpha=1 / 6, beta=0.5),
+        "tanh": _op("tanh"),
+        "hard_tanh": _clipped(-1, 1),
+        "tanh_shrink": lambda b, x: b.add("sub", x, b.add("tanh", x)),
+        "softplus": _op("softplus"),
+        "softsign": _op("softsign"),
+        "exponential": _op("exp"),
+        "elu": _op("elu"),
+        "selu": _op("selu", **SELU),
+        "gelu": _op("gelu"),
+        "leaky_relu": _op("leaky_relu", alpha=0.2),
+        "silu": activations.silu,
+        "swish": activations.silu,
+        "hard_silu": activations.hard_swish,
+        "hard_swish": activations.hard_swish,
+        "mish": activations.mish,
+        "log_sigmoid": lambda b, x: b.add("neg", b.add("softplus", b.add("neg", x))),
+        "softmax": _softmax("softmax"),
+        "log_softmax": _softmax("log_softmax"),
+    }
+)
+FUNCTIONS.seal()
+
+
+def activation_of(c: Call, setting: str = "activation") -> str:
+    """Returns the name of the activation function in a setting; raises `ModelError` for one that Weft does not have."""
+    found = c.layer.config.get(setting)
+    if isinstance(found, dict):  # a function, or a layer, written as an object
+        found = found.get("config") if isinstance(found.get("config"), str) else found.get("class_name")
+        found = {"ReLU": "relu", "Softmax": "softmax"}.get(str(found), found)
+    if found is None:
+        return "linear"
+    if not isinstance(found, str) or found not in FUNCTIONS:
+        c.fail(f"the activation function {found!r} is not supported", f"use one of {', '.join(FUNCTIONS)}")
+    return found
+
+
+def activated(c: Call, x: Operand, name: str) -> Operand:
+    """Applies an activation function; images keep their order of dimensions in memory, unless it goes along the channels."""
+    if name.endswith("softmax"):
+        return FUNCTIONS[name](c, x)
+    return c.pointwise(lambda v: FUNCTIONS[name](c, v), x)
+
+
+@translates("Activation")
+def activation(c: Call) -> Operand:
+    """A function by its name."""
+    return activated(c, c.floats(), activation_of(c))
+
+
+@translates("ReLU")
+def relu(c: Call) -> Operand:
+    """max(x, 0), with a slope below the threshold, and a largest value."""
+    slope, threshold = c.number("negative_slope", 0.0), c.number("threshold", 0.0)
+    largest = c.number("max_value") if c.has("max_value") else math.inf
+
+    def function(x: Operand) -> Operand:
+        zero = c.scalar(0, x.dtype)
+        if threshold:
+            low = c.scalar(threshold, x.dtype)
+            below = c.add("mul", c.add("sub", x, low), c.scalar(slope, x.dtype)) if slope else zero
+            y = c.add("where", c.add("less", x, low), below, x)
+        else:
+            y = c.add("leaky_relu", x, alpha=slope) if slope else c.add("relu", x)
+        return y if largest == math.inf else c.add("minimum", y, c.scalar(largest, x.dtype))
+
+    return c.pointwise(function, c.floats())
+
+
+@translates("LeakyReLU")
+def leaky_relu(c: Call) -> Operand:
+    """x, or a fraction of it below 0."""
+    alpha = c.number("negative_slope", c.number("alpha", 0.3))
+    return c.pointwise(lambda x: c.add("leaky_relu", x, alpha=alpha), c.floats())
+
+
+@translates("ELU")
+def elu(c: Call) -> Operand:
+    """x, or alpha * (exp(x) - 1) below 0."""
+    alpha = c.number("alpha", 1.0)
+    return c.pointwise(lambda x: c.add("elu", x, alpha=alpha), c.floats())
+
+
+@translates("PReLU")
+def prelu(c: Call) -> Operand:
+    """x, or a learned fraction of it below 0."""
+    x = c.floats()
+    return c.add("prelu", x, c.variable(0, x.rank - 1))
+
+
+@translates("Softmax")
+def softmax(c: Call) -> Operand:
+    """Exponentials, divided by their sum along a dimension."""
+    x = c.floats()
+    return c.add("softmax", x, axis=c.axis_of(c.integer("axis", -1), x.rank))
+
+
+@translates(
+    "ops.Relu",
+    "ops.Sigmoid",
+    "ops.Tanh",
+    "ops.Silu",
+    "ops.Softplus",
+    "ops.Softsign",
+    "ops.Relu6",
+    "ops.Selu",
+    "ops.Exp",
+)
+def of_operator(c: Call) -> Operand:
+    """Functions called on tensors: keras.ops.relu(x)."""
+    name = c.layer.kind.removeprefix("ops.").lower()
+    return activated(c, c.floats(), {"exp": "exponential"}.get(name, name))
+
+
+@translates("Rescaling")
+def rescaling(c: Call) -> Operand:
+    """x * scale + offset; lists have one for each channel."""
+    x = c.floats()
+    scale, offset = (np.asarray(c.layer.config.get(n, d), np.float32) for n, d in (("scale", 1.0), ("offset", 0.0)))
+    if scale.ndim or offset.ndim:
+        return c.add("add", c.add("mul", x, c.vector_of(scale)), c.vector_of(offset))
+    return c.pointwise(
+        lambda v: c.add("add", c.add("mul", v, c.scalar(float(scale), f32)), c.scalar(float(offset), f32)), x
+    )

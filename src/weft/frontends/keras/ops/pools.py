@@ -1,0 +1,41 @@
+"""Pools over windows, and over all positions."""
+
+from __future__ import annotations
+
+from weft.frontends.keras.call import Call
+from weft.frontends.keras.ops.convolution import padding_of
+from weft.frontends.keras.registry import Translation, translates
+from weft.graph.builder import Operand
+from weft.graph.composites.pooling import spatial_axes
+from weft.graph.composites.windows import Window
+
+
+def _pool(n: int, op: str) -> Translation:
+    """The largest element, or the mean, of each window; elements of the padding count for neither."""
+
+    def translate(c: Call) -> Operand:
+        x = c.first(c.floats(rank=n + 2), last=c.channels_last)
+        kernel = c.ints("pool_size", n, 2)
+        strides = c.ints("strides", n) if c.has("strides") else kernel
+        window = Window(kernel, strides, [1] * n, padding_of(c, x, kernel, strides, [1] * n))
+        return c.last(c.add(op, x, **window.attributes), last=c.channels_last)
+
+    return translate
+
+
+def _global_pool(n: int, op: str) -> Translation:
+    """The largest element, or the mean, of each channel."""
+
+    def translate(c: Call) -> Operand:
+        x = c.first(c.floats(rank=n + 2), last=c.channels_last)
+        keeps = c.flag("keepdims")
+        y = c.add(op, x, axes=spatial_axes(x), keepdims=keeps)
+        return c.last(y, last=c.channels_last) if keeps else y
+
+    return translate
+
+
+for _n in (1, 2, 3):
+    for _name, _op, _reduction in (("Max", "max_pool2d", "reduce_max"), ("Average", "avg_pool2d", "reduce_mean")):
+        translates(f"{_name}Pooling{_n}D")(_pool(_n, _op))
+        translates(f"Global{_name}Pooling{_n}D")(_global_pool(_n, _reduction))

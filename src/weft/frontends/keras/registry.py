@@ -1,0 +1,33 @@
+"""The table of Keras's layers that Weft imports, by their classes; its operators on tensors have names that begin with `ops.`.
+
+@translates("Dropout")
+def dropout(c: Call) -> Operand:
+    return c.tensor()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
+
+from weft.frontends.keras.call import Call
+from weft.graph.builder import Operand
+from weft.support.registry import Registry
+
+Translation: TypeAlias = Callable[[Call], Operand | tuple[Operand, ...]]
+F = TypeVar("F", bound=Translation)
+
+TABLE: Final = Registry[str, Translation]("Keras layer")
+
+
+def translates(*names: str) -> Callable[[F], F]:
+    """Enters the decorated function as the translation of the layers of the classes *names*."""
+
+    def enter(translate: F) -> F:
+        for name in names:
+            if name in TABLE:
+                raise ValueError(f"{name} has two translations")
+            TABLE[name] = translate
+        return translate
+
+    return enter

@@ -1,0 +1,94 @@
+"""Opens the files that Keras saves: a model's configuration, and its weights in HDF5.
+
+A `.keras` file is a zip archive of `config.json` and `model.weights.h5`; an `.h5` file has the configuration as an attribute.
+Nothing in either is executed: configurations are JSON, weights are arrays of numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+
+from weft.frontends.content import LOCAL_HEADER, name_of
+from weft.frontends.keras.weights import LegacyWeights, Weights, WeightTree
+from weft.support.errors import ModelError
+
+CONFIG: Final = "config.json"
+WEIGHTS: Final = "model.weights.h5"
+LARGEST_CONFIG: Final = 1 << 28
+"""Bytes of a configuration; those of the largest published models have some megabytes."""
+
+LARGEST_RATIO: Final = 64
+"""How many times larger than the archive its weights may be; Keras stores them uncompressed."""
+
+AGAIN: Final = 'save the model again with model.save("model.keras")'
+
+
+@contextmanager
+def saved_model(model: str | os.PathLike[str] | bytes) -> Iterator[tuple[Mapping[str, Any], Weights]]:
+    """Opens a model: its configuration as JSON, and its weights, which are read as they are asked for.
+
+    Raises `ModelError` for a file that is damaged or no model.
+    """
+    name = name_of(model)
+    with io.BytesIO(model) if isinstance(model, bytes) else Path(model).open("rb") as source:
+        is_archive = source.read(len(LOCAL_HEADER)) == LOCAL_HEADER
+        source.seek(0)
+        try:
+            if is_archive:
+                config, file = _archive(source, name)
+                with h5py.File(file, "r") as weights:
+                    yield config, WeightTree(weights)
+            else:
+                with h5py.File(source, "r") as file:
+                    yield _legacy(file, name)
+        except zipfile.BadZipFile as error:
+            raise ModelError(f"{name} is a damaged archive: {error}", hint=AGAIN) from error
+        except (OSError, RuntimeError, KeyError, NotImplementedError, EOFError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+            raise ModelError(f"{name} can't be read: {_told(error)}", hint=AGAIN) from error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO]:
+    """Returns the configuration and the file of weights in a `.keras` archive."""
+    with zipfile.ZipFile(source) as archive:
+        members = {i.filename: i for i in archive.infolist()}
+        for wanted in (CONFIG, WEIGHTS):
+            if wanted not in members:
+                raise ModelError(f"{name} is an archive without {wanted}, so not one that Keras saved", hint=AGAIN)
+        size = source.seek(0, os.SEEK_END)
+        if members[CONFIG].file_size > LARGEST_CONFIG or members[WEIGHTS].file_size > LARGEST_RATIO * size:
+            raise ModelError(f"{name} is an archive of {size} bytes with members far larger than that", hint=AGAIN)
+        return _parsed(archive.read(CONFIG), name), io.BytesIO(archive.read(WEIGHTS))
+
+
+def _legacy(file: h5py.File, name: str) -> tuple[Mapping[str, Any], Weights]:
+    """Returns the configuration and the weights of an HDF5 file."""
+    text, group = file.attrs.get("model_config"), file.get("model_weights")
+    if not isinstance(text, str | bytes) or not isinstance(group, h5py.Group):
+        raise ModelError(
+            f"{name} is an HDF5 file without a model's configuration and weights",
+            hint="give a file that model.save wrote; one of weights alone does not say what they belong to",
+        )
+    return _parsed(text, name), LegacyWeights.of_model(group)
+
+
+def _parsed(text: str | bytes, name: str) -> Mapping[str, Any]:
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the configuration in {name} is damaged: {error}", hint=AGAIN) from error
+    if not isinstance(config, dict):
+        raise ModelError(f"the configuration in {name} is a {type(config).__name__}, not an object", hint=AGAIN)
+    return config

@@ -1,0 +1,29 @@
+"""Networks that Keras saved, imported, and compared with the outputs that Keras computed (`make_networks`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("h5py")
+
+import weft
+
+FOLDER = Path(__file__).parent / "networks"
+MODELS = sorted(p.name for p in FOLDER.iterdir() if p.suffix != ".npz")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_network_equals_keras(name: str) -> None:
+    model = weft.compile(FOLDER / name)
+    held = np.load(FOLDER / f"{Path(name).stem}.npz")
+    inputs = [held[k] for k in held.files if k.startswith("input")]
+    wanted = [held[k] for k in held.files if k.startswith("output")]
+    made = model(*inputs)
+    results = made if isinstance(made, tuple | list) else [made]
+    assert len(results) == len(wanted)
+    for got, want in zip(results, wanted, strict=True):
+        assert got.shape == want.shape
+        assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
