@@ -53,7 +53,7 @@ def _head(filters: int = 27, activation: str = "linear") -> tuple[str, Options]:
 
 
 YOLOV3_TINY: Sections = [
-    net(64),
+    net(32),
     conv(8),
     maxpool(),
     conv(12),
@@ -77,7 +77,7 @@ YOLOV3_TINY: Sections = [
 ]
 
 YOLOV4_TINY: Sections = [
-    net(64, 32),
+    net(32, 16),
     conv(8, stride=2, activation="mish"),
     conv(16, stride=2),
     conv(16),
@@ -123,7 +123,7 @@ RESNET: Sections = [
 ]
 
 YOLOV2: Sections = [
-    net(64),
+    net(32),
     conv(8),
     maxpool(),
     conv(16),
@@ -156,7 +156,7 @@ YOLOV1: Sections = [
 ]
 
 SQUEEZE_AND_EXCITE: Sections = [
-    net(24),
+    net(12),
     conv(12, activation="swish"),
     section("avgpool"),
     conv(4, 1, activation="relu6"),

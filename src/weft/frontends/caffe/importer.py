@@ -103,7 +103,11 @@ class _Importer:
             if p.text("type", "") not in ("Input", "MemoryData"):
                 self._layer(p, blobs.get(p.text("name", ""), []))
         if not self.unread:
-            raise ModelError("the network has no results: a layer takes each blob", where=self.net.where)
+            raise ModelError(
+                "the network has no results: a layer takes each blob",
+                where=self.net.where,
+                hint="take the last layer away",
+            )
         for name in self.unread:
             value = self.evaluator.value(self.scope[name])
             self.graph.output(value, name)
