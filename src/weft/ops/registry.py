@@ -79,6 +79,11 @@ class Operator:
         """The attributes by name."""
         return {p.name: p for p in self.parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
+    @property
+    def updates_in_place(self) -> bool:
+        """Tells whether its result may be in the memory of its first input, of which it changes some elements."""
+        return "in_place" in self.attributes
+
     @cached_property
     def arithmetic(self) -> type[Binary] | None:
         """The class of the node that it applies to its two operands, if it does nothing else with floats."""

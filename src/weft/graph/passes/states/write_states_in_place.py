@@ -19,10 +19,6 @@ from weft.graph.core.state_pairs import state_pairs
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const
 
-UPDATES = ("scatter_nd", "scatter_elements", "write_at")
-"""The operators that change some elements of their first input."""
-
-
 @dataclass(frozen=True)
 class _Update:
     """The new value of *state*: *scatter* updates it as it is, or transposed by *order*."""
@@ -71,7 +67,7 @@ def write_states_in_place(graph: Graph) -> Graph:
 def _update(left: Value, taken: Value) -> _Update | None:
     """Returns the update of *taken* that *left* is, if it is one."""
     node = left.producer
-    if node is None or node.op in UPDATES:
+    if node is None or node.operator.updates_in_place:
         return _Update(taken, node) if node is not None and node.inputs[0] is taken else None
     scatter = _operand(node, "transpose")
     if scatter is None or scatter.op != "scatter_nd" or scatter.attribute("axes") is not None:
