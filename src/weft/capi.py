@@ -12,6 +12,7 @@ from weft.support.errors import (
     ArtifactError,
     DeviceError,
     InputError,
+    MissingFile,
     ModelError,
     RuntimeFailure,
     ToolchainError,
@@ -23,7 +24,8 @@ Fail = WeftError
 InvalidArgument = InputError
 InvalidGraph = InvalidProtobuf = ModelError
 NotImplemented = UnsupportedOperators
-NoModel = ModelLoaded = NoSuchFile = WeftError
+NoSuchFile = MissingFile
+NoModel = ModelLoaded = WeftError
 RuntimeException = RuntimeFailure
 EPFail = DeviceError
 EngineError = ToolchainError
