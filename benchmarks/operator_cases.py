@@ -29,6 +29,11 @@ WITHOUT_TIME: Final = frozenset(
         "Size",
         "Dropout",
         "BitCast",
+        # of strings, which ONNX Runtime takes from no address: beside the making of them its times say little
+        "StringConcat",
+        "StringSplit",
+        "StringNormalizer",
+        "RegexFullMatch",
         "MelWeightMatrix",
         "Optional",
         "OptionalHasElement",
@@ -394,6 +399,18 @@ def _four_bits(s: int) -> dict[str, Any]:
         "attributes": {"K": depth, "N": columns, "bits": 4, "block_size": 32},
         "domain": MICROSOFT,
     }
+
+
+TABLES: Final = ((64, 32), (4096, 1024), (97, 96))
+microsoft(
+    "GatherBlockQuantized",
+    lambda s: [bytes_(*TABLES[s]), ints(TABLES[s][0], (4, 256, 61)[s]), u(TABLES[s][0], TABLES[s][1] // 16)],
+    "ac",
+    bits=8,
+    block_size=16,
+    gather_axis=0,
+    quantize_axis=1,
+)
 
 
 def _rows_of(names: Sequence[str] | None) -> Iterator[tuple[str, Build]]:

@@ -112,7 +112,7 @@ def test_json(cli: Cli) -> None:
     assert facts["inputs"] == ["x: f32[batch, 24]"]
     assert facts["outputs"] == ["y: f32[batch, 10]"]
     assert (facts["target"], facts["nodes"], facts["calls"], len(facts["kernels"])) == ("cpu", 5, 3, 3)
-    assert set(facts["kernels"][0]) == {"name", "calls", "code_bytes", "seconds", "first_call"}
+    assert set(facts["kernels"][0]) == {"name", "calls", "code_bytes", "seconds", "first_call", "device"}
     assert list(facts["seconds"]) == ["read", "optimize", "plan", "kernels", "link"]
 
 

@@ -180,7 +180,7 @@ def test_several_options_that_have_no_effect_are_told_at_once(cli: Cli, mlp_weft
 def test_every_compile_option_is_refused_on_a_saved_model() -> None:
     """A new option of the compiler is refused by being a field; `--shape` has a meaning for `weft run --random` alone."""
     parameters = inspect.signature(weft.compile).parameters
-    apart = {"model", "threads", "spinning", "cache", "progress", "shapes"}
+    apart = {"model", "threads", "spinning", "cache", "progress", "shapes", "example_inputs"}
     assert set(parameters) - apart == {f.name for f in fields(CompileFlags)} - {"shape"}
 
 

@@ -18,13 +18,13 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
-from weft.driver.check_target import check_host_operators
 from weft.driver.device.device_package import check_for_device, device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants, write_constants
 from weft.driver.host.entry_declarations import host_program
 from weft.driver.host.host_memory import Constants
+from weft.driver.host_operators import check_host_operators
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.make_package import make_package
 from weft.driver.options import CompileOptions

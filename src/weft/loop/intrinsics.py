@@ -6,7 +6,7 @@ And *host operators*, which are no loop nests: C of the runtime, which generated
 
 `native/hostops` has them, in the same order. Their strings are numbers, *ids*: equal ids for equal strings, so that loops move
 and compare them as the integers they are. The first arguments of each are the pool, which is the constant with the strings that
-the model knows (`native/hostops/strings.h`), its bytes, the elements that are computed with, and their number.
+the model knows (`native/hostops/string_table.h`), its bytes, the elements that are computed with, and their number.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ HOST_OPERATORS: Final = _numbered(
     string_split=(
         (),
         (7,),
-    ),  # id of the delimiter, most splits (-1: all), width -> ids of parts; of width 0: their number
+    ),  # id of the delimiter, most splits (-1: all), width -> ids of parts; of width -1: their number
     string_case=((), (5,)),  # 1: upper, 0: lower -> ids
     string_match=((4,), (6,)),  # program of a regular expression, its words -> bools
     string_format=((), (5,)),  # code of the numbers' type -> ids

@@ -91,7 +91,7 @@ def string_split(x: Tensor, pool: Tensor, *, delimiter: int, most: int, width: E
 def _split(x: Tensor, pool: Tensor, delimiter: int, most: int, width: Expr | None) -> Tensor:
     _check("string_split", "its input", x, i64)
     shape = x.shape if width is None else (*x.shape, width)
-    numbers = [as_expr(n, INDEX) for n in (delimiter, most, 0 if width is None else width)]
+    numbers = [as_expr(n, INDEX) for n in (delimiter, most, -1 if width is None else width)]
     return _on_host("string_split", x, pool, [(shape, i64)], lambda _, outs: [*numbers, *outs])[0]
 
 

@@ -99,7 +99,7 @@ def test_models_that_share_models_without_end_are_refused() -> None:
 def test_files_that_are_no_models(tmp_path: Path) -> None:
     empty = io.BytesIO()
     with zipfile.ZipFile(empty, "w") as made:
-        made.writestr("weights.txt", "1")
+        made.writestr("metadata.json", "{}")
     assert said(empty.getvalue()).startswith("the model given as bytes is an archive without config.json")
     whole = (FOLDER / "nested.keras").read_bytes()
     (tmp_path / "half.keras").write_bytes(whole[: len(whole) // 2])

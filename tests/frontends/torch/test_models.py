@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.frontends.torch.modules import array, check, compare, exported, numbers, wanted  # noqa: E402
+from tests.frontends.torch.modules import Module, array, check, compare, exported, numbers, wanted  # noqa: E402
 
 import weft  # noqa: E402
 
@@ -110,3 +110,11 @@ def test_a_module_with_inputs_to_try() -> None:
     with pytest.raises(weft.InputError) as told:
         weft.compile(mlp(), example_inputs=(ROWS, ROWS))
     assert "example_inputs are not what the module takes: too many positional arguments" in str(told.value)
+
+
+def test_a_mask_and_a_source_that_are_numbers() -> None:
+    """What is gathered by one element is no transpose."""
+    module = Module(lambda x, mask, source: x.masked_scatter(mask, source))
+    inputs = [numbers(5), torch.tensor(True), numbers(5, seed=1)]
+    made = weft.compile(exported(module, inputs), cache=False).run([array(t) for t in inputs])
+    compare(made, wanted(module, inputs))

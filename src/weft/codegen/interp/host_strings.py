@@ -79,7 +79,7 @@ def _concat(s: Strings, element: Any, k: int, other: Place, to: Place) -> None:
 
 def _split(s: Strings, element: Any, k: int, delimiter: int, most: int, width: int, to: Place) -> None:
     parts = s.known[element].split(s.known[delimiter] or None, most)
-    if width == 0:
+    if width < 0:
         _put(to, k, len(parts))
     for j in range(width):
         _put(to, k * width + j, s.id(parts[j]) if j < len(parts) else 0)

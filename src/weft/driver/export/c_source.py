@@ -170,7 +170,7 @@ def _run(package: Package, name: str, *, embedded: bool) -> str:
         )
         lines.append(f"  weft_tensor {side}[] = {{{rows or '{0, 0, 0, 0}'}}};")
     functions = "weft_take, weft_give" if _scratch_bytes(package.source) else "0, 0"
-    state = "1, 0, {0, 0, 0, 0}, 0, 0, 0, 0"
+    state = "1, 0, {0, 0, 0, 0}, 0, 0, 0, 0, 0"
     lines.append(
         f"  weft_ctx ctx = {{weft_in_turn, weft_arena, sizeof weft_arena, weft_weights, {functions}, {state}}};"
     )

@@ -54,7 +54,7 @@ class StringPool:
 
     @cached_property
     def constant(self) -> CompileTimeConstant:
-        """The pool as operators take it: see `native/hostops/strings.h`."""
+        """The pool as operators take it: see `native/hostops/string_table.h`."""
         data = [text.encode(*ENCODING) for text in self.ids]
         begins = np.cumsum([0, *map(len, data)], dtype=np.int32)
         head = np.asarray([len(data), *begins], "<i4").tobytes()

@@ -1,5 +1,5 @@
 /* The one function by which generated code calls an operator that is no loop nest. */
-#include "strings.h"
+#include "string_table.h"
 
 #ifndef WEFT_FREESTANDING
 

@@ -1,5 +1,5 @@
 /* Numbers as text, and back. A float is written in the fewest digits that read back as it, as Python and NumPy write it. */
-#include "strings.h"
+#include "string_table.h"
 
 #ifndef WEFT_FREESTANDING
 

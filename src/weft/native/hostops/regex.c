@@ -1,6 +1,6 @@
 /* Regular expressions that match whole strings, in time linear in their length: all ways through the program are followed at once
  * (K. Thompson, Regular Expression Search Algorithm, CACM 11(6), 1968). */
-#include "strings.h"
+#include "string_table.h"
 
 #ifndef WEFT_FREESTANDING
 

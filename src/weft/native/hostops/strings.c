@@ -1,5 +1,5 @@
 /* The table of a context's strings. */
-#include "strings.h"
+#include "string_table.h"
 
 #ifndef WEFT_FREESTANDING
 
@@ -150,6 +150,7 @@ static int32_t i32_at(const uint8_t *pool, int64_t number) {
 static int enter_pool(weft_strings *s, const uint8_t *pool, int64_t bytes) {
   int64_t count = bytes < 8 ? 0 : i32_at(pool, 0), head;
   forget(s, 0);
+  s->pool_count = 0; /* until all are entered */
   if (count < 0 || count > bytes / 4 - 2) count = 0;
   head = 4 * (count + 2);
   for (int64_t k = 0; k < count; k++) {

@@ -1,5 +1,5 @@
 /* Strings made of others: joined, split, and in another case. White space is what Unicode calls so, and the separators of ASCII. */
-#include "strings.h"
+#include "string_table.h"
 
 #ifndef WEFT_FREESTANDING
 
@@ -91,22 +91,23 @@ static int next_part(const char **at, const char *end, const weft_text *delimite
   return 1;
 }
 
-/* Each string's parts, `width` at most, and behind them "": where width is 0, their number instead. Empty delimiters stand for white
+/* Each string's parts, `width` at most, and behind them "": where width is -1, their number instead. Empty delimiters stand for white
  * space; most < 0: splits as often as there are delimiters. */
 int32_t weft_string_split(weft_strings *s, const int64_t *ids, int64_t count, int64_t delimiter, int64_t most, int64_t width,
                           int64_t *out) {
   const weft_text *by = weft_string_at(s, delimiter);
+  const int counts = width < 0;
   for (int64_t i = 0; i < count; i++) {
     const weft_text *t = weft_string_at(s, ids[i]);
     const char *at = t->data, *end = t->data + t->bytes, *begin, *stop;
-    int64_t n = 0, *row = out + (width == 0 ? i : i * width);
+    int64_t n = 0, *row = out + (counts ? i : i * width);
     int done = 0;
-    while ((width == 0 || n < width) && next_part(&at, end, by, most < 0 ? -1 : most - n, &done, &begin, &stop)) {
-      if (width > 0) row[n] = weft_string_id(s, begin, stop - begin);
-      if (width > 0 && row[n] < 0) return WEFT_NO_MEMORY;
+    while ((counts || n < width) && next_part(&at, end, by, most < 0 ? -1 : most - n, &done, &begin, &stop)) {
+      if (!counts) row[n] = weft_string_id(s, begin, stop - begin);
+      if (!counts && row[n] < 0) return WEFT_NO_MEMORY;
       n++;
     }
-    if (width == 0) *row = n;
+    if (counts) *row = n;
     while (n < width) row[n++] = 0;
   }
   return WEFT_OK;
@@ -132,12 +133,13 @@ int32_t weft_string_case(weft_strings *s, const int64_t *ids, int64_t count, int
   for (int64_t i = 0; i < count; i++) {
     const weft_text *t = weft_string_at(s, ids[i]);
     const char *at = t->data, *end = t->data + t->bytes, *next;
-    char *made = weft_string_room(s, 3 * t->bytes); /* a byte that is no UTF-8 becomes three, and so may two of a letter */
+    char *made = weft_string_room(s, 3 * t->bytes); /* two bytes of a letter may become three */
     int64_t bytes = 0;
     if (made == NULL) return WEFT_NO_MEMORY;
     for (; at < end; at = next) {
       uint32_t point = weft_utf8_read(at, end, &next);
-      bytes += weft_utf8_write(upper != 0 ? weft_upper(point) : weft_lower(point), made + bytes);
+      if (point == 0xfffd && next == at + 1) made[bytes++] = *at; /* no UTF-8: it stays as it is */
+      else bytes += weft_utf8_write(upper != 0 ? weft_upper(point) : weft_lower(point), made + bytes);
     }
     out[i] = weft_string_id(s, made, bytes);
     if (out[i] < 0) return WEFT_NO_MEMORY;

@@ -65,6 +65,18 @@ def test_split_as_python_does(splitters: dict[tuple[str, int], Any], texts: list
         assert parts.tolist() == [w + [""] * (width - len(w)) for w in wanted]
 
 
+def test_strings_without_parts_write_nothing(splitters: dict[tuple[str, int], Any]) -> None:
+    """Of white space alone there are no parts: results without elements, beside which nothing may be written."""
+    parts, counts = splitters["", -1](strings(*[" "] * 100_000))
+    assert parts.shape == (100_000, 0)
+    assert not counts.any()
+
+
+def test_case_leaves_bytes_that_are_no_text() -> None:
+    made = one("StringNormalizer", [1], case_change_action="UPPER")(np.array([b"a\xffb\xc3"], object))
+    assert made[0].encode("utf-8", "surrogateescape") == b"A\xffB\xc3"
+
+
 def test_normalizer_changes_case_as_unicode_does() -> None:
     """Every letter whose other case is one letter, in one call."""
     letters = [chr(c) for c in range(0x20000) if not 0xD800 <= c < 0xE000]

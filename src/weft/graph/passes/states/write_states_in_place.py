@@ -19,6 +19,7 @@ from weft.graph.core.state_pairs import state_pairs
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import Const
 
+
 @dataclass(frozen=True)
 class _Update:
     """The new value of *state*: *scatter* updates it as it is, or transposed by *order*."""

@@ -56,6 +56,8 @@ def _groups(block: Block) -> Groups | None:
     if copied is None or not axes:
         return None
     load, inside = copied
+    if not load.indices:
+        return None  # one number, everywhere
     column = _moving_axis(load.indices[-1], axes)
     if reads_along(load, axes[-1].var) or column is None or column == len(axes) - 1:
         return None
