@@ -172,3 +172,20 @@ def test_arrays_are_views_of_the_file(tmp_path: Path) -> None:
     held: list[Array] = [c.array for c in graph.constants()]
     assert len(held) == 2
     assert not any(a.flags.owndata or a.flags.writeable for a in held)
+
+
+def test_a_blob_of_nothing_whatever_its_sizes(tmp_path: Path) -> None:
+    """Sizes whose product is 0 but whose others NumPy can't count."""
+
+    def number(n: int) -> bytes:
+        made = b""
+        while n > 127:
+            made, n = made + bytes([n & 127 | 128]), n >> 7
+        return made + bytes([n])
+
+    def field(n: int, content: bytes) -> bytes:
+        return number(n << 3 | 2) + number(len(content)) + content
+
+    blob = field(7, field(1, number(0) + number(1 << 62) + number(1 << 62)))
+    weights = field(1, b"n") + field(100, field(1, b"c") + field(2, b"Convolution") + field(7, blob))
+    assert "c" in said(network(tmp_path, START + CONV % "", weights))

@@ -78,6 +78,8 @@ def _blob(data: memoryview, blob: Field, what: str) -> Array:
         raise ModelError(
             f"{what} has {array.size} numbers, not those of the shape {shape[:8]}", hint="download it again"
         )
+    if not array.size:  # of sizes that NumPy may not count
+        return np.zeros(0, np.float32)
     return array.astype(np.float32, copy=False).reshape(shape)
 
 

@@ -174,8 +174,8 @@ class Call(Builder):
         return made
 
     def pointwise(self, function: Callable[..., Operand], *inputs: Operand) -> Operand:
-        """Returns an element-wise function of tensors of one shape, computed with channels first where all of them have it."""
-        if all(isinstance(x, Value) and x in self._images for x in inputs):
+        """Returns an element-wise function of tensors, computed with channels first where all are images of one rank so."""
+        if all(isinstance(x, Value) and x in self._images and x.rank == inputs[0].rank for x in inputs):
             return self.last(function(*[self.first(x) for x in inputs]))
         return function(*inputs)
 

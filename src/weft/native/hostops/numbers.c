@@ -35,7 +35,7 @@ static int shortest(double x, int is_single, char *digits, int *exponent) {
 }
 
 static int write_float(double x, int is_single, char *to) {
-  char digits[MOST_DIGITS + 1], *at = to;
+  char digits[MOST_DIGITS + 1] = "0", *at = to;
   int count, exponent;
   if (isnan(x)) return (int)strlen(strcpy(to, "nan"));
   if (signbit(x)) *at++ = '-';

@@ -16,11 +16,20 @@ _OPERATORS: Final = {**_FOLDED, "Divide": "div", "TrueDivide": "div"}
 _UNARY: Final = {"Negative": "neg", "Sqrt": "sqrt", "Square": "square", "Absolute": "abs", "Abs": "abs", "Log": "log"}
 
 
-def _merged(op: str) -> Translation:
-    """Tensors of one shape, or numbers among them, taken together element by element."""
+def _aligned(c: Call) -> list[Operand]:
+    """Returns the inputs of a merging layer, which gives those of fewer dimensions ones of size 1 behind the first."""
+    operands = [c.cast(x, f32) for x in c.tensors()]
+    rank = max(x.rank for x in operands)
+    return [
+        x if x.rank in (0, rank) else c.reshape(x, [x.shape[0], *[1] * (rank - x.rank), *x.shape[1:]]) for x in operands
+    ]
+
+
+def _merged(op: str, is_layer: bool) -> Translation:
+    """Tensors of one shape, or numbers among them, taken together element by element; operations broadcast as NumPy's do."""
 
     def translate(c: Call) -> Operand:
-        operands = [c.cast(x, f32) for x in c.tensors()]
+        operands = _aligned(c) if is_layer else [c.cast(x, f32) for x in c.tensors()]
         return c.pointwise(lambda *v: reduce(lambda a, b: c.add(op, a, b), v), *operands)
 
     return translate
@@ -31,9 +40,9 @@ def _unary(op: str) -> Translation:
 
 
 for _name, _op in _FOLDED.items():
-    translates(_name)(_merged(_op))
+    translates(_name)(_merged(_op, is_layer=True))
 for _name, _op in _OPERATORS.items():
-    translates(f"ops.{_name}")(_merged(_op))
+    translates(f"ops.{_name}")(_merged(_op, is_layer=False))
 for _name, _op in _UNARY.items():
     translates(f"ops.{_name}")(_unary(_op))
 
@@ -41,7 +50,7 @@ for _name, _op in _UNARY.items():
 @translates("Average")
 def average(c: Call) -> Operand:
     """The mean of tensors."""
-    operands = [c.cast(x, f32) for x in c.tensors()]
+    operands = _aligned(c)
     share = c.scalar(1 / len(operands), f32)
     return c.pointwise(lambda *v: c.add("mul", reduce(lambda a, b: c.add("add", a, b), v), share), *operands)
 
