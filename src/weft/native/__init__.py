@@ -13,7 +13,7 @@ from typing import Final
 
 _HERE = Path(__file__).resolve().parent
 PARTS: Final = ("rt", "state", "load", "hostops", "system")
-"""The folders of the runtime's C files; the headers are in the first."""
+"""The folders of the runtime's C files, and of their headers: those that programs include are in the first."""
 
 
 def include_folders() -> list[Path]:
@@ -23,7 +23,8 @@ def include_folders() -> list[Path]:
 
 def header_files() -> list[Path]:
     """Returns the headers, of which `weft.h`, `weft_abi.h` and `weft.hpp` are a program's to include."""
-    return [*sorted((_HERE / "rt").glob("*.h")), *sorted((_HERE / "cpp").glob("*.hpp"))]
+    of_parts = [path for part in PARTS for path in (_HERE / part).glob("*.h")]
+    return [*sorted(of_parts), *sorted((_HERE / "cpp").glob("*.hpp"))]
 
 
 def source_files() -> list[Path]:

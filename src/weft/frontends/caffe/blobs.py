@@ -78,9 +78,12 @@ def _blob(data: memoryview, blob: Field, what: str) -> Array:
         raise ModelError(
             f"{what} has {array.size} numbers, not those of the shape {shape[:8]}", hint="download it again"
         )
-    if not array.size:  # of sizes that NumPy may not count
-        return np.zeros(0, np.float32)
-    return array.astype(np.float32, copy=False).reshape(shape)
+    return _shaped(array.astype(np.float32, copy=False), shape)
+
+
+def _shaped(array: Array, shape: list[int]) -> Array:
+    """Returns *array* in its shape; one of nothing stays as it is, for it may be of sizes that NumPy can't count."""
+    return array.reshape(shape) if array.size else array
 
 
 def _sizes(data: memoryview, shape: Field) -> list[int]:
