@@ -23,6 +23,7 @@ from weft.graph.states.renamed import Renaming
 from weft.ir import ONE, ZERO, Expr, Var, index
 from weft.ops import normalize_axis
 from weft.runtime.model_state import FULL
+from weft.support.dtypes import handle
 from weft.support.errors import ModelError
 from weft.support.text import in_format
 
@@ -59,6 +60,10 @@ def declare_states(graph: Graph, patterns: Mapping[str, str], capacity: Mapping[
 def _growing(graph: Graph, taken: Value, output: int, capacity: Mapping[str, int]) -> _Growing | None:
     """Returns how a state grows; None where its shape stays."""
     left, name = graph.outputs[output], graph.output_names[output]
+    if taken.dtype is handle:  # the runtime has the strings of a call until the next one alone
+        raise ModelError(
+            f"{taken.name} is a tensor of strings, which can't be a state", hint="keep numbers, or give it in each call"
+        )
     if taken.type == left.type:
         return None
     types = f"{taken.name} is {type_text(taken.type)}, and {name}, which it is to become, is {type_text(left.type)}"

@@ -310,3 +310,10 @@ def test_what_is_refused() -> None:
         one("Add", [1], [1])
     with pytest.raises(ModelError, match="numbers of bool are not converted"):
         weft.compile(model_of([node("Cast", "x", to=STRING)], {"x": (TensorProto.BOOL, [1])}))
+
+
+def test_strings_are_no_state() -> None:
+    """The runtime has the strings of a call until the next one alone."""
+    model = string_model(node("StringConcat", "a b", "y"), inputs={"a": (2,), "b": (2,)})
+    with pytest.raises(ModelError, match="a is a tensor of strings, which can't be a state"):
+        weft.compile(model, state={"a": "y"})
