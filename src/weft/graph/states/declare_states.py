@@ -57,13 +57,18 @@ def declare_states(graph: Graph, patterns: Mapping[str, str], capacity: Mapping[
     return _Declaring(graph, found, growing, bounds).graph()
 
 
-def _growing(graph: Graph, taken: Value, output: int, capacity: Mapping[str, int]) -> _Growing | None:
-    """Returns how a state grows; None where its shape stays."""
-    left, name = graph.outputs[output], graph.output_names[output]
+def _refuse_strings(taken: Value) -> None:
+    """Raises `ModelError` for a state of strings."""
     if taken.dtype is handle:  # the runtime has the strings of a call until the next one alone
         raise ModelError(
             f"{taken.name} is a tensor of strings, which can't be a state", hint="keep numbers, or give it in each call"
         )
+
+
+def _growing(graph: Graph, taken: Value, output: int, capacity: Mapping[str, int]) -> _Growing | None:
+    """Returns how a state grows; None where its shape stays."""
+    left, name = graph.outputs[output], graph.output_names[output]
+    _refuse_strings(taken)
     if taken.type == left.type:
         return None
     types = f"{taken.name} is {type_text(taken.type)}, and {name}, which it is to become, is {type_text(left.type)}"
