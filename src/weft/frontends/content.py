@@ -43,6 +43,14 @@ def existing(model: str | os.PathLike[str]) -> Path:
     return path
 
 
+def read_text(path: Path, most: int, hint: str) -> bytes:
+    """Returns the bytes of a text; raises `ModelError` for one of more than *most*, of which nothing is read, with *hint*."""
+    size = path.stat().st_size
+    if size > most:
+        raise ModelError(f"the network's text has {size} bytes; {most} are the most", where=str(path), hint=hint)
+    return path.read_bytes()
+
+
 def name_of(model: object) -> str:
     """Names a model in messages: its path, or the kind of object."""
     if isinstance(model, str | os.PathLike):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.frontends.caffe.networks import NETWORKS, image_of, write
 from tests.frontends.caffe.reference import Array, weights_of
+from tests.support.damaged_files import damaged
 
 import weft
 from weft.frontends.dispatch import files_of, frontend_of, to_graph
@@ -117,24 +118,11 @@ def test_preparation_of_images_is_kept_and_layers_of_training_are_left_out(tmp_p
     assert to_graph(tmp_path / "a.prototxt", {"y": (1, 3, 9, 9)}).inputs[0].static_shape == (1, 3, 9, 9)
 
 
+MARKS = [b"-", b"99999", b"{", b"}", b":", b"[", b"0", b"\xff", b"1e400", b"nan", b"#", b'"']
+
+
 def _damage(random_: random.Random, data: bytes) -> bytes:
-    made = bytearray(data)
-    for _ in range(random_.randint(1, 4)):
-        at, kind = random_.randrange(len(made) + 1), random_.randrange(5)
-        if kind == 0:
-            del made[at : at + random_.randint(1, 30)]
-        elif kind == 1:
-            made[at:at] = random_.choice(
-                [b"-", b"99999", b"{", b"}", b":", b"[", b"0", b"\xff", b"1e400", b"nan", b"#", b'"']
-            )
-        elif kind == 2:
-            made[at : at + 1] = bytes([random_.randrange(256)])
-        elif kind == 3:
-            del made[at:]
-        else:
-            other = random_.randrange(len(made) + 1)
-            made[at:at] = made[other : other + random_.randint(1, 60)]
-    return bytes(made) or b"name:"
+    return damaged(random_, data, MARKS) or b"name:"
 
 
 def _damaged_files(folder: Path, seeds: range) -> int:

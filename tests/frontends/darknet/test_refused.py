@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.darknet.networks import NETWORKS, image_of, write
+from tests.support.damaged_files import damaged
 
 import weft
 from weft.frontends.dispatch import files_of, frontend_of, to_graph
@@ -118,24 +119,11 @@ def test_matrices_of_other_versions_are_transposed(tmp_path: Path) -> None:
     assert np.array_equal(made[0], made[1])
 
 
+MARKS = [b"-", b"99999", b"\n", b"[", b"]", b"=", b",", b"0", b"\xff", b"1e400", b"nan", b"#"]
+
+
 def _damage(random_: random.Random, data: bytes) -> bytes:
-    made = bytearray(data)
-    for _ in range(random_.randint(1, 4)):
-        at, kind = random_.randrange(len(made) + 1), random_.randrange(5)
-        if kind == 0:
-            del made[at : at + random_.randint(1, 30)]
-        elif kind == 1:
-            made[at:at] = random_.choice(
-                [b"-", b"99999", b"\n", b"[", b"]", b"=", b",", b"0", b"\xff", b"1e400", b"nan", b"#"]
-            )
-        elif kind == 2:
-            made[at : at + 1] = bytes([random_.randrange(256)])
-        elif kind == 3:
-            del made[at:]
-        else:
-            other = random_.randrange(len(made) + 1)
-            made[at:at] = made[other : other + random_.randint(1, 60)]
-    return bytes(made) or b"[net]"
+    return damaged(random_, data, MARKS) or b"[net]"
 
 
 def _damaged_files(folder: Path, seeds: range) -> int:

@@ -11,7 +11,8 @@ from weft.frontends.caffe.blobs import read_weights
 from weft.frontends.caffe.call import Call
 from weft.frontends.caffe.parameters import Parameters
 from weft.frontends.caffe.registry import TABLE
-from weft.frontends.caffe.text_format import Message, parse_message
+from weft.frontends.caffe.text_format import LONGEST_TEXT, Message, parse_message
+from weft.frontends.content import read_text
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.unsupported import unsupported_operators
@@ -40,7 +41,7 @@ def from_caffe(text: Path, weights: Path, shapes: Shapes | None = None) -> Graph
     layer takes. Raises `ModelError` naming the layer and the line, and `UnsupportedOperators` listing all layers that Weft
     does not have.
     """
-    net = Parameters(parse_message(text.read_bytes(), str(text)), str(text))
+    net = Parameters(parse_message(read_text(text, LONGEST_TEXT, hint="give a Caffe .prototxt"), str(text)), str(text))
     old = net.messages("layers")
     if old:
         names = ", ".join(Parameters(m, str(text)).text("name", "?") for m in old[:3])

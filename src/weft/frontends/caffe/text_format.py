@@ -46,12 +46,6 @@ Field: TypeAlias = Scalar | Message
 
 def parse_message(data: bytes, where: str) -> Message:
     """Returns the message that *data* writes; raises `ModelError` with the line of what can't be read."""
-    if len(data) > LONGEST_TEXT:
-        raise ModelError(
-            f"the network's text has {len(data)} bytes; {LONGEST_TEXT} are the most",
-            where=where,
-            hint="give a Caffe .prototxt",
-        )
     return _Parser(data.decode("utf-8-sig", "replace"), where).parse()
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from weft.frontends.content import read_text
 from weft.frontends.darknet import ops
 from weft.frontends.darknet.call import Call
 from weft.frontends.darknet.registry import TABLE
-from weft.frontends.darknet.sections import Section, parse_sections, types_of
+from weft.frontends.darknet.sections import LONGEST_TEXT, Section, parse_sections, types_of
 from weft.frontends.darknet.weights import Weights
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
@@ -36,7 +37,7 @@ def from_darknet(text: Path, weights: Path, shapes: Shapes | None = None) -> Gra
 
     Raises `ModelError` naming the layer and the line, and `UnsupportedOperators` listing all layers that Weft does not have.
     """
-    net, *layers = parse_sections(text.read_bytes(), str(text))
+    net, *layers = parse_sections(read_text(text, LONGEST_TEXT, hint="give a Darknet .cfg"), str(text))
     missing = {f"[{kind}]": places for kind, places in types_of(layers).items() if kind not in TABLE}
     if missing:
         hint = f"train the network without these; the layers are {', '.join(sorted(TABLE))}"

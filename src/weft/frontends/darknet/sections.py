@@ -48,12 +48,6 @@ class Section:
 
 def parse_sections(data: bytes, where: str) -> list[Section]:
     """Returns the sections of a network's text, `[net]` first; raises `ModelError` with the line of what can't be read."""
-    if len(data) > LONGEST_TEXT:
-        raise ModelError(
-            f"the network's text has {len(data)} bytes; {LONGEST_TEXT} are the most",
-            where=where,
-            hint="give a Darknet .cfg",
-        )
     made: list[Section] = []
     for number, raw in enumerate(data.decode("utf-8-sig", "replace").split("\n"), 1):
         line = "".join(raw.split())  # Darknet takes all blanks out

@@ -8,26 +8,18 @@ def dropout(c: Call) -> Operand:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from weft.frontends.keras.call import Call
+from weft.frontends.translation_table import entering
 from weft.graph.builder import Operand
 from weft.support.registry import Registry
 
 Translation: TypeAlias = Callable[[Call], Operand | tuple[Operand, ...]]
-F = TypeVar("F", bound=Translation)
 
 TABLE: Final = Registry[str, Translation]("Keras layer")
 
 
-def translates(*names: str) -> Callable[[F], F]:
+def translates(*names: str) -> Callable[[Translation], Translation]:
     """Enters the decorated function as the translation of the layers of the classes *names*."""
-
-    def enter(translate: F) -> F:
-        for name in names:
-            if name in TABLE:
-                raise ValueError(f"{name} has two translations")
-            TABLE[name] = translate
-        return translate
-
-    return enter
+    return entering(TABLE, names)

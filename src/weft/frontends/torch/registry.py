@@ -8,14 +8,14 @@ def relu(c: Call) -> Results:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from weft.frontends.torch.call import Call
+from weft.frontends.translation_table import entering
 from weft.graph.builder import Results
 from weft.support.registry import Registry
 
 Translation: TypeAlias = Callable[[Call], Results]
-F = TypeVar("F", bound=Translation)
 
 _OTHERS: Final = ("_operator.", "math.", "prims.", "torch.")
 """How names begin that are not of `aten`: Python's functions of sizes, and the primitives of decompositions."""
@@ -23,15 +23,11 @@ _OTHERS: Final = ("_operator.", "math.", "prims.", "torch.")
 TABLE: Final = Registry[str, Translation]("PyTorch operator")
 
 
-def translates(*names: str) -> Callable[[F], F]:
+def translates(*names: str) -> Callable[[Translation], Translation]:
     """Enters the decorated function as the translation of the operators *names*; of `aten`, default, where they do not say."""
+    return entering(TABLE, names, _spelled)
 
-    def enter(translate: F) -> F:
-        for name in names:
-            full = name if name.startswith(_OTHERS) else f"aten.{name if '.' in name else f'{name}.default'}"
-            if full in TABLE:
-                raise ValueError(f"{full} has two translations")
-            TABLE[full] = translate
-        return translate
 
-    return enter
+def _spelled(name: str) -> str:
+    """Returns the whole name of an operator: of `aten`, and the default one, where *name* does not say."""
+    return name if name.startswith(_OTHERS) else f"aten.{name if '.' in name else f'{name}.default'}"
