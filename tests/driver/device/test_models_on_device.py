@@ -30,6 +30,7 @@ def inputs_of(model: weft.Model, symbolic: int = 3) -> list[np.ndarray[Any, Any]
     return made
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
     model = make()

@@ -61,6 +61,7 @@ def test_files_hold_several_elements_in_a_byte(code: int, tmp_path: Path) -> Non
         to_array(raw)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("code", CODES)
 def test_elements_are_moved_as_they_are(code: int) -> None:
     x, w = elements(code, 4, 6), elements(code, 2, 6)
