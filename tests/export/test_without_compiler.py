@@ -82,10 +82,12 @@ def compiled_and_saved(source: Path) -> Saved:
     return Saved(path, model, inputs, model.run([inputs[s.name] for s in model.inputs]))
 
 
-def test_the_networks_of_the_benchmarks_made_small(tmp_path: Path) -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_networks_of_the_benchmarks_made_small(name: str, tmp_path: Path) -> None:
     """With fewer layers and smaller inputs, but all of their operators."""
-    models = made(tmp_path, "--small")
-    assert sorted(m.path.stem for m in models) == sorted(NETWORKS)
+    models = made(tmp_path, name, "--small")
+    assert [m.path.stem for m in models] == [name]
     run_without_compiler(*models)
 
 

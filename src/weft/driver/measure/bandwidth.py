@@ -15,7 +15,7 @@ from weft.driver.function import NativeFunction
 from weft.loop import PREFETCH, parse_program
 from weft.native import _rt
 from weft.support.errors import InputError
-from weft.targets import Target, host
+from weft.targets import Caches, Target, host
 
 VECTORS: Final = 4
 """Vectors read in each step, each combined into a result of its own: more than ports times latency."""
@@ -39,6 +39,15 @@ def read(x: i32[n * {step}], y: i32[{step}], n: i64, passes: i64):
         for i_2 in unrolled(0, {vectors}):
             y[ramp(i_2 * {lanes}, 1, {lanes})] = seen[ramp(i_2 * {lanes}, 1, {lanes})]
 """
+
+
+MOST_DRAM_BYTES: Final = 512 << 20
+"""Bytes of a buffer in memory, however large the third level is said to be: giving more to a process takes the system seconds."""
+
+
+def l3_buffer(caches: Caches) -> int:
+    """Returns the bytes of a buffer that does not fit the second level and is a small part of the third, whoever shares that."""
+    return max(3 * caches.l2, min(8 * caches.l2, caches.l3 // 4))
 
 
 class ReadBuffer:

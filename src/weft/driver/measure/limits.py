@@ -14,7 +14,7 @@ from functools import partial
 from threading import Barrier
 from typing import Final
 
-from weft.driver.measure.bandwidth import ReadBandwidth
+from weft.driver.measure.bandwidth import MOST_DRAM_BYTES, ReadBandwidth, l3_buffer
 from weft.driver.measure.peak import Peak
 from weft.driver.progress import Progress
 from weft.support.dtypes import DType, bf16, f32, u8
@@ -24,7 +24,6 @@ from weft.targets import LEVELS, Target, can_run, cpu, host
 ROUNDS: Final = 3
 """How often everything is measured, one after the other; the best counts, for a disturbance only ever lowers a rate."""
 
-DRAM_BYTES: Final = 512 << 20
 DRAM_REPEATS, CACHE_REPEATS = 10, 50
 """Readings of a round: of caches they are short, and whoever shares the core spoils many."""
 
@@ -88,8 +87,8 @@ def _peak(dtype: DType, target: Target) -> Quantity:
 def memory(target: Target) -> Iterator[Quantity]:
     """Gives the levels of memory, each read in a buffer that fits it well and the level before it not."""
     reading = ReadBandwidth(target)
-    levels = {"L1": target.caches.l1 // 2, "L2": target.caches.l2 * 3 // 4, "L3": target.caches.l3 // 4}
-    for name, nbytes in {**levels, "DRAM": max(DRAM_BYTES, 8 * target.caches.l3)}.items():
+    levels = {"L1": target.caches.l1 // 2, "L2": target.caches.l2 * 3 // 4, "L3": l3_buffer(target.caches)}
+    for name, nbytes in {**levels, "DRAM": MOST_DRAM_BYTES}.items():
         repeats = DRAM_REPEATS if name == "DRAM" else CACHE_REPEATS
         yield Quantity(f"{name} read", "GB/s", partial(reading.rate, nbytes, repeats), nbytes)
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Final
 
-from weft.driver.measure.bandwidth import ReadBandwidth
+from weft.driver.measure.bandwidth import MOST_DRAM_BYTES, ReadBandwidth, l3_buffer
 from weft.driver.measure.core_timing import (
     cycles_per_second,
     fma_latency,
@@ -39,8 +39,7 @@ from weft.targets import (
 
 CACHE_SAMPLE: Final = 16 << 20
 DRAM_BYTES: Final = 96 << 20
-MOST_DRAM_BYTES: Final = 512 << 20
-"""Bytes of a reading of a cache, and of a buffer in memory: twice the third-level cache, within these bounds."""
+"""Bytes of a reading of a cache, and the fewest of a buffer in memory, which is twice the third-level cache where it can be."""
 
 CACHE_REPEATS: Final = 25
 LEAST_REPEATS: Final = 8
@@ -166,9 +165,7 @@ class _Measuring:
 
     @cached_property
     def l3_speed(self) -> float:
-        """Read in a buffer that does not fit the second level and is a small part of the third, whoever else shares that."""
-        second, third = self.widest.caches.l2, self.widest.caches.l3
-        return self._speed("l3_speed", self._rate(max(3 * second, min(8 * second, third // 4))))
+        return self._speed("l3_speed", self._rate(l3_buffer(self.widest.caches)))
 
     @cached_property
     def memory_speed(self) -> float:

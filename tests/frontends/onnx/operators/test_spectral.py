@@ -30,7 +30,7 @@ def complexes(x: Array) -> Array:
     return np.asarray(x[..., 0] + 1j * x[..., 1])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", LENGTHS)
 def test_lengths(n: int) -> None:
     x = floats(2, n, 2)
