@@ -71,15 +71,16 @@ PROCESSORS: Final = [
 ]
 
 
-_TABLES: Final = {name: getattr(cores, name) for name in ("_AMD", "_INTEL_SERVERS", "_INTEL_CLIENTS")}
+_TABLES: Final = {name: getattr(cores, name) for name in ("_AMD", "_INTEL_SERVERS", "_AMD_NAMES", "_INTEL_CLIENTS")}
 """The tables of cores as they are, whatever a run of the tests makes of them."""
 
 
 def every_core() -> list[str]:
     """Returns the names of all cores that a processor may be timed like."""
     by_flag = [*cores._AMD_BY_FLAG, *cores._INTEL_SERVERS_BY_FLAG, *cores._INTEL_CLIENTS_BY_FLAG, *cores._ANY_BY_FLAG]
-    amd, servers, clients = _TABLES.values()
-    listed = {core.tune for _, _, core in amd} | {*servers.values(), *clients.values()}
+    amd, servers, amd_names, clients = _TABLES.values()
+    listed = {core.tune for _, _, core in amd} | {name for _, _, name in amd_names}
+    listed |= {*servers.values(), *clients.values()}
     return sorted(listed | {name for _, name in by_flag})
 
 

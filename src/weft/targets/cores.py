@@ -2,9 +2,10 @@
 
 The system gives the sizes of caches, not their speeds. These are the rates at which one core reads data from each level, measured
 with sequential reads in huge pages; a rule that chooses between more arithmetic and more memory needs them to a factor of two.
-Each row says in `source` where its figures come from: the machine, the date and the command, or the text that has them. A
-processor in no row is measured (`driver.calibrate`), and its facts are kept in `MEASURED`; until then it has `UNMEASURED`, with
-which nothing but the measuring itself is compiled.
+Each row says in `source` where its figures come from: the machine, the date and the command, or the text that has them. Only
+processors that were measured have a row, and servers with the same mesh; other relatives differ too much: the second level of
+Zen 3 gives two thirds of what that of Zen 4 gives. A processor in no row is measured (`driver.calibrate`), and its facts are kept
+in `MEASURED`; until then it has `UNMEASURED`, with which nothing but the measuring itself is compiled.
 
 Every core gets the name of one whose timing LLVM knows: its own where a table has it, else that of the newest known core of its
 maker whose features it has. LLVM's "generic" is no such name: told nothing of a core, it lets the widest register tiles of AVX2
@@ -25,11 +26,11 @@ WIDE: Final = 512
 _SPEEDS: Final = "Zen 4 virtual machine, 2026-11-21, weft bench --peak (docs/design/0014)"
 _PORTS: Final = "Agner Fog, Instruction tables and The microarchitecture of Intel, AMD and VIA CPUs, 2025"
 _ZEN4_SOURCE: Final = f"speeds: {_SPEEDS}; ports and latencies: {_PORTS}"
+_ZEN3_SOURCE: Final = f"EPYC 7003 virtual machine, 2026-11-25, weft doctor --calibrate; ports and latencies: {_PORTS}"
 _MESH_SOURCE: Final = (
     "Emerald Rapids virtual machine, 2026-11-21 (docs/design/0013, 0025), bf16 2026-11-24 (benchmarks/peak.c);"
     f" ports and latencies: {_PORTS}"
 )
-_PORTS_ALONE: Final = f"ports and latencies: {_PORTS}; speeds not measured on this core, those of: {_SPEEDS}"
 
 
 @dataclass(frozen=True)
@@ -107,21 +108,22 @@ MEASURED: Final[dict[str, KnownCore]] = {}
 _Newest = Sequence[tuple[str, str]]
 """Cores by a flag of Linux that came with them, the newest first; the last one's is empty."""
 
-_OLDER_ZEN: Final = KnownCore("", _PORTS_ALONE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
-"""Before Zen 5 a multiply-add of 512 bits takes both units."""
-_ZEN3: Final = replace(_OLDER_ZEN, tune="znver3")
-_ZEN4: Final = replace(_OLDER_ZEN, tune="znver4", source=_ZEN4_SOURCE)
-_AMD: Final = [
-    (23, range(0x30), replace(_OLDER_ZEN, tune="znver1")),
-    (23, range(0x30, 0x100), replace(_OLDER_ZEN, tune="znver2")),
-    (25, range(0x10), _ZEN3),
-    (25, range(0x10, 0x20), _ZEN4),
-    (25, range(0x20, 0x60), _ZEN3),
-    (25, range(0x60, 0x80), _ZEN4),
-    (25, range(0xA0, 0xB0), _ZEN4),
-    (26, range(0x100), KnownCore("znver5", _PORTS_ALONE)),
+_ZEN4: Final = KnownCore("znver4", _ZEN4_SOURCE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
+"""A multiply-add of 512 bits takes both units."""
+_ZEN3: Final = KnownCore(
+    "znver3", _ZEN3_SOURCE, forwarding_latency=8, l2_speed=32.0, memory_speed=6.0, l3_share=8 << 20
+)
+_AMD: Final = [(25, range(0x10), _ZEN3), (25, range(0x10, 0x20), _ZEN4), (25, range(0xA0, 0xB0), _ZEN4)]
+"""Servers, by family and model."""
+
+_AMD_NAMES: Final = [
+    (23, range(0x30), "znver1"),
+    (23, range(0x30, 0x100), "znver2"),
+    (25, range(0x20, 0x60), "znver3"),
+    (25, range(0x60, 0x80), "znver4"),
+    (26, range(0x100), "znver5"),
 ]
-"""By family and model."""
+"""LLVM's names of processors that are to be measured, by family and model."""
 
 _AMD_BY_FLAG: Final[_Newest] = [
     ("avx512_vp2intersect", "znver5"),
@@ -180,8 +182,7 @@ _INTEL_CLIENTS: Final = {
     186: "raptorlake",
     191: "raptorlake",
 }
-_CLIENT: Final = KnownCore("", _PORTS_ALONE, wide_fma_per_cycle=1, wide_broadcast_slowdown=1.0)
-"""Clients of Intel's that have multiply-adds of 512 bits have one unit for them."""
+"""LLVM's names of processors that are to be measured, by model of family 6."""
 
 _INTEL_CLIENTS_BY_FLAG: Final[_Newest] = [
     ("avx512_vbmi2", "icelake-client"),
@@ -206,33 +207,29 @@ def core_of(cpuinfo: Mapping[str, str]) -> KnownCore:
 
 
 def listed_core(cpuinfo: Mapping[str, str]) -> KnownCore | None:
-    """Returns the row of a processor, None if it is in no table.
-
-    A hypervisor may show a model that is not the processor's, as many show that of a client on a server: such a client is in no
-    table.
-    """
-    flags, family, model = _parsed(cpuinfo)
+    """Returns the row of a processor, None if it is in no table."""
+    _, family, model = _parsed(cpuinfo)
     if cpuinfo.get("vendor_id") == "AuthenticAMD":
         return next((core for known, models, core in _AMD if family == known and model in models), None)
-    if cpuinfo.get("vendor_id") != "GenuineIntel" or family != 6:
-        return None
-    if model in _INTEL_SERVERS:
+    if cpuinfo.get("vendor_id") == "GenuineIntel" and family == 6 and model in _INTEL_SERVERS:
         return replace(_MESH, tune=_INTEL_SERVERS[model])
-    if model in _INTEL_CLIENTS and not {"hypervisor", "amx_tile"} & flags:
-        return replace(_CLIENT, tune=_INTEL_CLIENTS[model])
     return None
 
 
 def unmeasured_core(cpuinfo: Mapping[str, str]) -> KnownCore:
     """Returns the facts of a processor in no table before it is measured: only the name of the nearest core, for LLVM."""
-    flags, _, _ = _parsed(cpuinfo)
+    flags, family, model = _parsed(cpuinfo)
     vendor, cores = cpuinfo.get("vendor_id"), _ANY_BY_FLAG
+    named: str | None = None
     if vendor == "AuthenticAMD":
         cores = _AMD_BY_FLAG
+        named = next((name for known, models, name in _AMD_NAMES if family == known and model in models), None)
     elif vendor == "GenuineIntel":
         rented = "amx_tile" in flags or {"avx512f", "hypervisor"} <= flags
         cores = _INTEL_SERVERS_BY_FLAG if rented else _INTEL_CLIENTS_BY_FLAG
-    return replace(UNMEASURED, tune=_newest(cores, flags))
+        if family == 6 and not {"hypervisor", "amx_tile"} & flags:
+            named = _INTEL_CLIENTS.get(model)
+    return replace(UNMEASURED, tune=named or _newest(cores, flags))
 
 
 def processor_key(cpuinfo: Mapping[str, str]) -> str:

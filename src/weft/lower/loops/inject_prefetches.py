@@ -5,9 +5,10 @@
                                                     B[i] = A[i * 16]
 
 One prefetch for each cache line of each read that depends on the loop, just before the statement that reads, and for one line
-more where a run of elements may be unaligned. Pieces of lines that unrolled loops read side by side, such as the short vectors
-of a row, count as one read. Lines whole pages apart share a set of the first-level cache, which could not hold all lines in
-flight: they are prefetched into the second level. Addresses that depend on memory, such as those of gathers, are skipped.
+more where a run of elements may be unaligned and the next iteration does not go on with it. Pieces of lines that unrolled loops
+read side by side, such as the short vectors of a row, count as one read. Lines whole pages apart share a set of the first-level
+cache, which could not hold all lines in flight: they are prefetched into the second level. Addresses that depend on memory, such
+as those of gathers, are skipped.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ class _Inject(StmtRewriter):
         at, count = self._run(at, count, line)
         later = simplify(substitute(at, {var: var + distance}), self.bounds)
         step = _step(at, var)
-        lines = -(-count // line) + int(count > 1 and (step is None or step % line != 0))
+        goes_on = step is not None and (step % line == 0 or 0 < step <= count)
+        lines = -(-count // line) + int(count > 1 and not goes_on)
         level = 2 if step and step * n.buffer.dtype.bytes % self.target.caches.set_period == 0 else 1
         for k in range(lines):
             where = simplify(later + k * line, self.bounds)

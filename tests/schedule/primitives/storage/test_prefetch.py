@@ -10,7 +10,7 @@ from tests.schedule.programs import CASES, Case, matmul, rows
 from tests.schedule.running import refusal, transition
 
 from weft.codegen.llvm.object_code import assembly
-from weft.loop import PREFETCH, Call, Program, statements
+from weft.loop import PREFETCH, Call, Program, parse_program, statements
 from weft.lower import lower
 from weft.schedule import Schedule
 from weft.targets import LEVELS, cpu
@@ -71,6 +71,19 @@ def test_in_a_parallel_loop_of_two_buffers() -> None:
     s.prefetch(k, "B", 3)
     flat = check_compiled(case, s.program)
     assert len(hints(flat)) == 2
+
+
+@pytest.mark.parametrize(("stride", "calls"), [(4, 1), (8, 1), (16, 1), (20, 2), (24, 2)])
+def test_half_a_line_that_continues_the_last_is_one_prefetch(stride: int, calls: int) -> None:
+    """The next step prefetches a line that the end of this one's run reaches; runs that are apart prefetch both of their ends."""
+    program = parse_program(
+        f"""
+def main(B: f32[2048], C: f32[8]):
+    for k in range(0, 40, prefetch=(B, 4)):
+        C[ramp(0, 1, 8)] = C[ramp(0, 1, 8)] + B[ramp(k * {stride}, 1, 8)]
+"""
+    )
+    assert len(hints(lower(program, cpu("avx2")))) == calls
 
 
 def test_each_address_once() -> None:
