@@ -27,7 +27,7 @@ from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_t
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
-from weft.cost.rules.k_blocking import KBlocks, RowBlock, k_block_plans, row_block_plans
+from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
 from weft.cost.graph.merging import MergeAxes, merge_plans
 from weft.cost.graph.layout import (
     Convolution, Form, Layout, blocked_cycles, depthwise_cycles, dot_product_cycles, grouped_cycles, packing_cycles,
@@ -63,7 +63,7 @@ from weft.cost.program import (
 )
 from weft.cost.rules.reduction import SHORTEST_REDUCTION, Accumulators, accumulator_plans
 from weft.cost.rules.rows import OnePass, SharePatches, one_pass_plans, patch_plans
-from weft.cost.rules.contraction_rules import DepthProblem, Rule, depth_plans, gemv_or_tiles, rule_plans
+from weft.cost.rules.contraction_rules import Rule, depth_plans, gemv_or_tiles, rule_plans
 from weft.cost.rules.sketch import (
     CacheTile, InnerOrder, OuterOrder, PadInput, ReduceOrder, ReduceTile, RegisterTile, SketchProblem, cache_tile_plans,
     inner_order_plans, may_unroll, outer_order_plans, pad_input_plans, reduce_order_plans, reduce_tile_plans,

@@ -9,7 +9,7 @@ from weft.cost.demand import l2_cycles, l3_cycles, memory_cycles
 from weft.cost.graph.memory import L2_SHARE
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.rules.gemv import ROWS, is_far
-from weft.cost.rules.k_blocking import is_deep
+from weft.cost.rules.k_blocking import DepthProblem, is_deep, is_scattered
 from weft.cost.rules.sketch import SKETCHED
 from weft.targets import Target
 
@@ -25,21 +25,19 @@ class Rule(Decision):
     name: str
 
 
-@dataclass(frozen=True)
-class DepthProblem:
-    """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it."""
-
-    panel: int
-    depth: int
-    rows: int
-
-
 def depth_plans(p: DepthProblem, target: Target) -> Iterator[Candidate[Rule]]:
-    """Yields K blocking and plain tiles; the cycles are those of reading a panel again, against one that stays in cache."""
+    """Yields K blocking and plain tiles.
+
+    The cycles are those of reading a panel of B again, against one that stays in cache, or of A from the third level of cache,
+    against its streams from the second.
+    """
     panel, stays = l2_cycles(p.panel * p.depth, target), l2_cycles(L2_SHARE * target.caches.l2, target)
-    if is_deep(p.panel, p.depth, p.rows, target):
+    if is_deep(p, target):
         yield Candidate(Rule("k_blocked"), stays)
         yield Candidate(Rule("tiled"), panel)
+    elif is_scattered(p, target):
+        yield Candidate(Rule("k_blocked"), l2_cycles(p.image, target))
+        yield Candidate(Rule("tiled"), l3_cycles(p.image, target))
     else:
         yield Candidate(Rule("tiled"), min(panel, stays))
         if p.rows > 1 and p.depth > 1:

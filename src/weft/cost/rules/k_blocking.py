@@ -1,5 +1,7 @@
-"""K blocking: the blocks kc and mc of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
-BLIS" (2016), section 4, for contractions whose panel of B does not stay in the second-level cache.
+"""K blocking, for contractions whose panel of B does not stay in the second-level cache, or whose A lies in many planes.
+
+The blocks are kc and mc of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance BLIS" (2016),
+section 4.
 """
 
 from __future__ import annotations
@@ -23,6 +25,29 @@ FEWEST_ROWS = 64
 """Rows of a block below which multiplying them takes no longer than reading a panel for them."""
 
 
+FEWEST_STEPS = 4
+"""Steps of the reduction in a plane of A below which a tile has so little of each that partial sums cost more than misses."""
+
+MOST_PLANES = 8
+"""Planes of A that a tile reads in a block of the reduction: about as many streams as hardware prefetchers follow."""
+
+
+@dataclass(frozen=True)
+class DepthProblem:
+    """The panel of B, in bytes for each of *depth* steps of the reduction, and the *rows* that use it.
+
+    The reduction's axis number *axis* goes through *planes* of A, *apart* bytes from each other; A has *image* bytes in all.
+    """
+
+    panel: int
+    depth: int
+    rows: int
+    axis: int = 0
+    planes: int = 1
+    apart: int = 0
+    image: int = 0
+
+
 @dataclass(frozen=True)
 class KBlocks(Decision):
     """The number of blocks that the reduction is cut into, and which of its axes is cut."""
@@ -40,22 +65,32 @@ class RowBlock(Decision):
     rows: int
 
 
-def is_deep(panel: int, depth: int, rows: int, target: Target) -> bool:
-    """Tells whether a panel of B, *panel* bytes for each of *depth* steps, leaves the cache between tiles of *rows*."""
-    several = rows > target.isa.vector_registers // PANEL_VECTORS
-    return several and panel * depth > L2_SHARE * target.caches.l2
+def is_deep(p: DepthProblem, target: Target) -> bool:
+    """Tells whether a panel of B leaves the cache between tiles of rows."""
+    several = p.rows > target.isa.vector_registers // PANEL_VECTORS
+    return several and p.panel * p.depth > L2_SHARE * target.caches.l2
 
 
-def k_block_plans(panel: int, sizes: list[int], target: Target) -> Iterator[Candidate[KBlocks]]:
+def is_scattered(p: DepthProblem, target: Target) -> bool:
+    """Tells whether a tile reads more planes of A than prefetchers follow, a few vectors of each, and A is not in the cache.
+
+    The blocks of a 1 x 1 convolution's channels are such planes.
+    """
+    many = p.planes > 2 * MOST_PLANES and p.apart >= target.caches.page
+    return many and p.image > L2_SHARE * target.caches.l2 and p.depth >= FEWEST_STEPS * p.planes
+
+
+def k_block_plans(p: DepthProblem, sizes: list[int], target: Target) -> Iterator[Candidate[KBlocks]]:
     """Yields the cuts of a reduction over axes of *sizes*: as few blocks as let a panel stay, even ones if there are any.
 
-    The cycles are those of adding the partial sums of each block, in units of one block's.
+    Where A lies in too many planes, it is cut into blocks of `MOST_PLANES`. The cycles are those of adding the partial sums of
+    each block, in units of one block's.
     """
-    depth = 1
-    for n in sizes:
-        depth *= n
-    least = max(2, -(-panel * depth // int(PANEL_SHARE * target.caches.l2)))
-    axis = next((n for n, size in enumerate(sizes) if size >= least), sizes.index(max(sizes)))
+    least = max(2, -(-p.panel * p.depth // int(PANEL_SHARE * target.caches.l2)))
+    if is_scattered(p, target):
+        axis, least = p.axis, max(least, -(-p.planes // MOST_PLANES))
+    else:
+        axis = next((n for n, size in enumerate(sizes) if size >= least), sizes.index(max(sizes)))
     least = min(least, sizes[axis])
     even = [n for n in range(least, min(sizes[axis], 2 * least) + 1) if sizes[axis] % n == 0]
     best = even[0] if even else least

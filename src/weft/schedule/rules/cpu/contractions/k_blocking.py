@@ -16,7 +16,7 @@ enough for high-performance BLIS", 2016, section 4).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.cost import (
@@ -26,10 +26,12 @@ from weft.cost import (
     KBlocks,
     Planner,
     RowBlock,
+    bytes_of,
     elements,
     k_block_plans,
     row_block_plans,
     size_of,
+    step_along,
 )
 from weft.ir import Const
 from weft.loop import Block
@@ -51,11 +53,22 @@ from weft.schedule.schedule import Schedule
 
 def depth_problem(block: Block, p: Planner) -> DepthProblem | None:
     """Returns the panel, the reduction's length and the rows of a contraction of constant sizes; None for any other block."""
-    reduced, axes = reduce_axes(block), spatial_axes(block)
-    if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduced):
+    if contraction_of(block) is None or not all(isinstance(a.extent, Const) for a in reduce_axes(block)):
         return None
-    shape = _shape(block, p)
-    return DepthProblem(shape.panel, elements(reduced), prod([size_of(axes[n].extent) for n in shape.rows]))
+    return _depth(block, _shape(block, p))
+
+
+def _depth(block: Block, shape: _Shape) -> DepthProblem:
+    reduced, axes, found = reduce_axes(block), spatial_axes(block), contraction_of(block)
+    rows = prod([size_of(axes[n].extent) for n in shape.rows])
+    whole = DepthProblem(shape.panel, elements(reduced), rows)
+    if found is None or not reduced:
+        return whole
+    left, size = found.left, found.left.buffer.dtype.bytes
+    apart = [size * abs(step_along(left.buffer, left.indices, a.var)) for a in reduced]
+    axis = apart.index(max(apart))
+    planes, image = size_of(reduced[axis].extent), bytes_of(left.buffer)
+    return replace(whole, axis=axis, planes=planes, apart=apart[axis], image=image)
 
 
 def schedule_k_blocked(s: Schedule, ref: BlockRef, p: Planner) -> set[BlockRef]:
@@ -88,8 +101,8 @@ def _cut_reduction(s: Schedule, ref: BlockRef, shape: _Shape, p: Planner) -> Blo
     block = block_of(s, ref)
     loops, count = list(s.loops(ref)), len(spatial_axes(block))
     spatial, reduced = loops[:count], loops[count:]
-    sizes = [size_of(a.extent) for a in reduce_axes(block)]
-    cut = p.decide(ref.name, KBlocks, lambda m: k_block_plans(shape.panel, sizes, m))
+    sizes, problem = [size_of(a.extent) for a in reduce_axes(block)], _depth(block, shape)
+    cut = p.decide(ref.name, KBlocks, lambda m: k_block_plans(problem, sizes, m))
     step, reduced[cut.axis] = s.split(reduced[cut.axis], [cut.blocks, None])
     s.reorder([step, *spatial, *reduced])
     return s.rfactor(ref, step, 0)

@@ -1,0 +1,52 @@
+"""K blocking: where a panel of B leaves the cache, and where A lies in more planes than prefetchers follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from weft.cost import DepthProblem, KBlocks, Rule, cheapest, depth_plans, k_block_plans
+from weft.targets import cpu
+
+MACHINE = cpu("avx2").having(l1=32 << 10, l2=512 << 10, l2_speed=32.0, l3=32 << 20, l3_speed=24.0, memory_speed=6.0)
+POINTWISE = DepthProblem(panel=64, depth=512, rows=196, axis=0, planes=64, apart=6272, image=196 * 512 * 4)
+"""A 1 x 1 convolution of 512 channels in blocks of 8, on images of 14 x 14."""
+
+
+def rule(p: DepthProblem) -> str:
+    decision = cheapest(list(depth_plans(p, MACHINE))).decision
+    assert isinstance(decision, Rule)
+    return decision.name
+
+
+def blocks(p: DepthProblem, sizes: list[int]) -> KBlocks:
+    decision = cheapest(list(k_block_plans(p, sizes, MACHINE))).decision
+    assert isinstance(decision, KBlocks)
+    return decision
+
+
+def test_channels_in_many_planes_are_cut() -> None:
+    assert rule(POINTWISE) == "k_blocked"
+    assert blocks(POINTWISE, [64, 8]) == KBlocks(axis=0, blocks=8)
+
+
+@pytest.mark.parametrize(
+    "near",
+    [
+        replace(POINTWISE, planes=16, depth=128),
+        replace(POINTWISE, image=100 << 10),
+        replace(POINTWISE, apart=2048),
+        replace(POINTWISE, planes=512, axis=0),
+    ],
+    ids=["few planes", "an image that stays in cache", "planes on one page", "one step in each"],
+)
+def test_others_are_not(near: DepthProblem) -> None:
+    assert rule(near) == "tiled"
+
+
+def test_a_panel_that_leaves_the_cache_is_cut_by_its_bytes() -> None:
+    deep = DepthProblem(panel=64, depth=8192, rows=196, apart=4)
+    assert rule(deep) == "k_blocked"
+    assert blocks(deep, [8192]) == KBlocks(axis=0, blocks=4)
+    assert rule(replace(deep, rows=4)) == "tiled", "too few rows to read it again"
