@@ -7,7 +7,7 @@ of one machine.
 from weft.cost.graph.arithmetic import multiply_cycles
 from weft.cost.budget import (
     LONG_BORDER, MOST_LOOP_VECTORS, MOST_REMAINDERS, MOST_STREAMS, MOST_UNROLLED_CHOICES, MOST_UNSWITCHED,
-    SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget,
+    SHORTEST_CUT_VECTOR, SMALL_PART, SMALLEST_PLANNED_BUFFER, UNROLLED_VECTORS, CodeBudget, code_budget, unrolled_steps,
 )
 from weft.cost.demand import Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
 from weft.cost.effort import (
@@ -114,6 +114,6 @@ __all__ = [
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
     "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
     "shared_tile_plans", "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles",
-    "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
+    "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps", "window_tile_plans", "winograd_cycles",
     "winograd_panel", "write_out_plans",
 ]

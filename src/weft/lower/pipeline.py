@@ -31,6 +31,7 @@ from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
 from weft.lower.loops.trim_loops import trim_loops
 from weft.lower.loops.unroll_loops import unroll_loops
+from weft.lower.loops.unroll_reductions import unroll_reductions
 from weft.lower.loops.unswitch_loops import unswitch_loops
 from weft.lower.loops.vectorize import vectorize
 from weft.lower.manager import ProgramPass, ProgramReport, run_passes
@@ -81,6 +82,8 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("unmask_register_stores", alone(unmask_register_stores), optional=True),
     # the stores and buffers that all cuts and hoists left unused
     Pass("remove_noops", alone(remove_noops), optional=True),
+    # no later pass copies the body of a tile
+    Pass("unroll_reductions", unroll_reductions, optional=True),
     # vectors tell which cache lines a statement reads
     Pass("inject_prefetches", inject_prefetches, optional=True),
     # no later pass proves bounds of divisions as they stand

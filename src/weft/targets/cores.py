@@ -113,7 +113,11 @@ _ZEN4: Final = KnownCore("znver4", _ZEN4_SOURCE, wide_fma_per_cycle=1, wide_broa
 _ZEN3: Final = KnownCore(
     "znver3", _ZEN3_SOURCE, forwarding_latency=8, l2_speed=32.0, memory_speed=6.0, l3_share=8 << 20
 )
-_AMD: Final = [(25, range(0x10), _ZEN3), (25, range(0x10, 0x20), _ZEN4), (25, range(0xA0, 0xB0), _ZEN4)]
+_AMD: Final = [
+    (25, range(0x10), _ZEN3),
+    (25, range(0x10, 0x20), _ZEN4),
+    (25, range(0xA0, 0xB0), _ZEN4),
+]
 """Servers, by family and model."""
 
 _AMD_NAMES: Final = [

@@ -1,0 +1,79 @@
+"""Unrolls the innermost loop of a register tile's reduction by a few steps, where a step is short.
+
+    for k in range(0, 64):                          for k_0 in range(0, 16):
+        for i in unrolled(0, 6):                        for k_1 in unrolled(0, 4):
+            C[i] = C[i] + A[i * 64 + k] * B[k]              for i in unrolled(0, 6):
+                                               ->               C[i] = C[i] + A[i * 64 + k_0 * 4 + k_1] * B[k_0 * 4 + k_1]
+
+The counter, the pointers and the branch of a loop are then issued once for several steps, and parts of lines that these read one
+after another are prefetched as one (`inject_prefetches`). Prefetches for a later step are then for a later iteration, rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.cost import unrolled_steps
+from weft.ir import Const, Var, index, substitute
+from weft.loop import PREFETCH, Call, For, Let, LoopKind, Prefetch, Program, Seq, Stmt, Store, sub_statements
+from weft.loop.notes import Note
+from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
+from weft.targets import Target
+
+
+def unroll_reductions(program: Program, target: Target) -> Program:
+    """Returns *program*, whose loops are vectorised, with such loops in two, the inner one unrolled."""
+    return map_functions(program, lambda f: _Unroll(target).rewrite(f.body))
+
+
+class _Unroll(StmtRewriter):
+    """Unrolls inner loops first; none around an unrolled one is innermost."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def visit_for(self, s: For) -> Steps:
+        body = yield s.body
+        steps = self._steps(s, body)
+        if steps == 1:
+            return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
+        assert isinstance(s.extent, Const)
+        outer, inner = (Var(f"{s.var.name}_{n}", s.var.dtype) for n in range(2))
+        body = substitute(body, {s.var: s.begin + outer * steps + inner})
+        copies = For(inner, index(0), index(steps), LoopKind.UNROLLED, body, ())
+        notes = tuple([_of_iterations(n, steps) for n in s.notes])
+        return For(outer, index(0), index(int(s.extent.value) // steps), s.kind, copies, notes)
+
+    def _steps(self, s: For, body: Stmt) -> int:
+        """Returns how many steps an iteration is to have: several in a loop of known length over sums in registers alone."""
+        if s.kind is not LoopKind.SERIAL or not isinstance(s.extent, Const):
+            return 1
+        found = list(_repeated(body))
+        if not all(_is_of_a_tile(x) for x, _ in found):
+            return 1
+        sums = sum(times for x, times in found if isinstance(x, Store))
+        return unrolled_steps(int(s.extent.value), sums, self.target)
+
+
+def _of_iterations(note: Note, steps: int) -> Note:
+    return Prefetch(note.buffer, -(-note.distance // steps)) if isinstance(note, Prefetch) else note
+
+
+def _is_of_a_tile(s: Stmt) -> bool:
+    """Tells whether a statement may be in a step of a tile: unrolled loops, sums of vectors in registers, and prefetches."""
+    if isinstance(s, Store):
+        return s.buffer.in_registers and s.value.dtype.lanes > 1
+    if isinstance(s, For):
+        return s.kind is LoopKind.UNROLLED and isinstance(s.extent, Const)
+    return isinstance(s, Seq | Let) or (isinstance(s, Call) and s.callee == PREFETCH)
+
+
+def _repeated(body: Stmt) -> Iterator[tuple[Stmt, int]]:
+    """Yields each statement of *body*, and how often unrolled loops of known length repeat it."""
+    stack = [(body, 1)]
+    while stack:
+        s, times = stack.pop()
+        yield s, times
+        if isinstance(s, For) and isinstance(s.extent, Const):
+            times *= int(s.extent.value)
+        stack += [(x, times) for x in sub_statements(s)]
