@@ -2,8 +2,8 @@
 
     python tests/frontends/tensorflow/make_networks.py FOLDER NETWORK ...
 
-Needs TensorFlow 2.21. Weights are random, batch normalisations calibrated by a batch, so that outputs spread. For each network the
-folder has NAME.saved (a saved model), NAME.pb (a frozen graph), NAME.tflite, NAME.int8.tflite (integers throughout, where it is
+Needs TensorFlow 2.21. Weights are random, batch normalisations calibrated by a batch, so that outputs spread. For each network
+the folder has NAME.saved (a saved model), NAME.pb (a frozen graph), NAME.tflite, NAME.int8.tflite (integers throughout, where it is
 made) and .npz files with inputs and outputs for each of these.
 """
 
@@ -18,10 +18,8 @@ from typing import Any
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
-import tensorflow as tf  # type: ignore[import-not-found]
-from tensorflow.python.framework.convert_to_constants import (  # type: ignore[import-not-found]
-    convert_variables_to_constants_v2,
-)
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 layers = tf.keras.layers
 
@@ -92,9 +90,10 @@ def segmenter() -> Any:
 NETWORKS: dict[str, Callable[[], Any]] = {f.__name__: f for f in (mobilenet, resnet, lstm, gru, transformer, segmenter)}
 INTEGERS = ("mobilenet", "resnet")
 """Networks that are also quantised to integers throughout."""
+RECURRENT = ("lstm", "gru")
 
 
-def example(model: Any, seed: int, count: int) -> np.ndarray:
+def example(model: Any, seed: int, count: int) -> Any:
     rng = np.random.default_rng(seed)
     shape = (count, *model.inputs[0].shape[1:])
     if model.inputs[0].dtype == "int32":
@@ -116,15 +115,17 @@ def calibrated(make: Callable[[], Any]) -> Any:
 
 
 def save_frozen(model: Any, path: Path) -> None:
-    function = tf.function(lambda x: model(x)).get_concrete_function(
+    function = tf.function(model.call).get_concrete_function(
         tf.TensorSpec((None, *model.inputs[0].shape[1:]), model.inputs[0].dtype)
     )
     frozen = convert_variables_to_constants_v2(function, lower_control_flow=False)
     path.write_bytes(frozen.graph.as_graph_def().SerializeToString())
 
 
-def run_lite(path: Path, x: np.ndarray) -> np.ndarray:
-    interpreter = tf.lite.Interpreter(str(path), experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_REF)
+def run_lite(path: Path, x: Any) -> Any:
+    interpreter = tf.lite.Interpreter(
+        str(path), experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_REF
+    )
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
@@ -132,8 +133,16 @@ def run_lite(path: Path, x: np.ndarray) -> np.ndarray:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
+def converter_of(name: str, model: Any) -> Any:
+    """Returns a converter; recurrent layers become one operator for a batch of known size."""
+    if name not in RECURRENT:
+        return tf.lite.TFLiteConverter.from_keras_model(model)
+    whole = layers.Input(batch_shape=(1, *model.inputs[0].shape[1:]))
+    return tf.lite.TFLiteConverter.from_keras_model(tf.keras.Model(whole, model(whole)))
+
+
 def convert(folder: Path, name: str, model: Any) -> None:
-    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter = converter_of(name, model)
     path = folder / f"{name}.tflite"
     path.write_bytes(converter.convert())
     x = example(model, 3, 1)

@@ -202,7 +202,7 @@ class Call(ChannelsLastBuilder):
 
     def constant(self, array: Array) -> CompileTimeConstant:
         """Returns an array as a constant."""
-        return CompileTimeConstant(np.ascontiguousarray(array))
+        return CompileTimeConstant(np.asarray(array, order="C"))
 
 
 def _kind(found: object) -> str:

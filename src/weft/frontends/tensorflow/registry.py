@@ -19,7 +19,11 @@ Translation: TypeAlias = Callable[[Call], Results]
 
 TABLE: Final = Registry[str, Translation]("TensorFlow operator")
 
+OUTPUTS: Final[dict[str, tuple[str, ...]]] = {}
+"""The names of the outputs of operators that have several, by which functions refer to them."""
 
-def translates(*names: str) -> Callable[[Translation], Translation]:
-    """Enters the decorated function as the translation of the operators called *names*."""
+
+def translates(*names: str, outputs: tuple[str, ...] = ()) -> Callable[[Translation], Translation]:
+    """Enters the decorated function as the translation of the operators called *names*, which have these *outputs*."""
+    OUTPUTS.update(dict.fromkeys(names, outputs) if outputs else {})
     return entering(TABLE, names)

@@ -60,9 +60,7 @@ class LiteCall(Call):
 
     def _numbers(self, x: Operand, encoding: Encoding, axis: int) -> Operand:
         shape = [-1 if d == axis else 1 for d in range(x.rank)] if encoding.scale.size > 1 else []
-        scale, zero = (
-            CompileTimeConstant(np.ascontiguousarray(v.reshape(shape))) for v in (encoding.scale, encoding.zero)
-        )
+        scale, zero = (CompileTimeConstant(v.reshape(shape)) for v in (encoding.scale, encoding.zero))
         offset = None if not encoding.zero.any() else self.cast(zero, x.dtype)
         return self.pointwise(lambda v: quantization.dequantize(self, v, scale, offset, f32), x)
 

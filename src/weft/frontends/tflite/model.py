@@ -132,7 +132,7 @@ def _buffer(data: memoryview, table: Table) -> memoryview:
         if offset + size > len(data):
             raise Damaged
         return data[offset : offset + size]
-    return memoryview(table.numbers(0, "u8"))
+    return table.numbers(0, "u8").data
 
 
 def _subgraph(table: Table, kinds: Sequence[str], buffers: Sequence[memoryview]) -> Subgraph:

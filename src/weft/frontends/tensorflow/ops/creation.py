@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results, Variable
 from weft.frontends.tensorflow.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
@@ -22,11 +22,20 @@ def const(c: Call) -> Operand:
 
 @translates(
     "Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault", "CheckNumerics",
-    "ReadVariableOp", "DeepCopy",
+    "DeepCopy",
 )  # fmt: skip
 def identity(c: Call) -> Results:
     """The value itself."""
     return c.inputs[0] if c.inputs else c.tensor()
+
+
+@translates("ReadVariableOp")
+def read_variable(c: Call) -> Results:
+    """What a variable holds."""
+    found = c.inputs[0] if c.inputs else None
+    if not isinstance(found, Variable) or found.value is None:
+        c.fail(f"its input 0 is {found!r}, not a variable that was saved", SAVE_AGAIN)
+    return found.value
 
 
 @translates("IdentityN", "OptimizationBarrier")

@@ -68,7 +68,7 @@ def where(c: Call) -> Operand:
     return c.transpose(selection.non_zero(c, c.tensor()), [1, 0])
 
 
-@translates("Unique", "UniqueWithCounts")
+@translates("Unique", "UniqueWithCounts", outputs=("y", "idx", "count"))
 def unique(c: Call) -> Results:
     """The distinct elements in the order in which they first stand, which of them each is, and how often they are there."""
     found = selection.unique(c, c.tensor(0, 1), None, in_order=False)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.frontends.tensorflow.call import Call, Results
 from weft.frontends.tensorflow.images import is_channels_last
 from weft.frontends.tensorflow.registry import translates
 from weft.graph.composites.normalization import mean_and_variance
 from weft.support.dtypes import f32
 
+_STATISTICS: Final = ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3")
 
-@translates("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+
+@translates("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", outputs=_STATISTICS)
 def fused_batch_norm(c: Call) -> Results:
     """Normalises each channel; further results are the statistics, and what only gradients read."""
     x, last = c.tensor(0), is_channels_last(c)

@@ -64,7 +64,7 @@ def running(c: Call) -> Operand:
     return c.add(op, x, axis=c.axis_at(1, x.rank), exclusive=c.flag("exclusive"), reverse=c.flag("reverse"))
 
 
-@translates("TopKV2", "TopK")
+@translates("TopKV2", "TopK", outputs=("values", "indices"))
 def top_k(c: Call) -> Results:
     """The largest elements along the last dimension, in order, and where they are."""
     x = c.tensor(0)

@@ -9,6 +9,7 @@ from weft.frontends.tensorflow.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites.resize import resample_axis
 from weft.graph.composites.sampling import Filter
+from weft.ir import ExprLike
 from weft.support.dtypes import f32
 
 
@@ -61,7 +62,7 @@ def crop_and_resize(c: Call) -> Operand:
     x, boxes, images = c.first(c.cast(c.tensor(0, 4), f32)), c.tensor(1, 2), c.tensor(2, 1)
     own = c.add("gather", x, images, axis=0)
     rows, columns = (_fractions(c, boxes, k, n) for k, n in enumerate(sizes))
-    shape = (boxes.shape[0], *sizes)
+    shape: tuple[ExprLike, ...] = (boxes.shape[0], *sizes)
     y = c.add("expand", c.reshape(rows, [boxes.shape[0], sizes[0], 1]), shape=shape)
     across = c.add("expand", c.reshape(columns, [boxes.shape[0], 1, sizes[1]]), shape=shape)
     pair = c.add("concat", *[c.reshape(v, [*shape, 1]) for v in (across, y)], axis=3)
