@@ -124,7 +124,7 @@ def save_frozen(model: Any, path: Path) -> None:
 
 def run_lite(path: Path, x: Any) -> Any:
     interpreter = tf.lite.Interpreter(
-        str(path), experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_REF
+        str(path), experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()

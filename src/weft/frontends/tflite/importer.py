@@ -53,8 +53,8 @@ def _check_operators(model: LiteModel) -> None:
 
 
 def _name_of(subgraph: Subgraph, operator: LiteOperator) -> str:
-    """Returns the name of an operator's first result."""
-    return subgraph.tensors[operator.outputs[0]].name if operator.outputs else "(without results)"
+    """Returns the name of an operator's first result; of several names, which stand for what was fused, the first."""
+    return subgraph.tensors[operator.outputs[0]].name.partition(";")[0] if operator.outputs else "(without results)"
 
 
 class _Importer:

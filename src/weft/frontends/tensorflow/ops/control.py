@@ -23,7 +23,12 @@ def function_call(c: Call) -> Results:
 @translates("If", "StatelessIf")
 def if_(c: Call) -> Results:
     """One of two functions, as the first input says."""
-    return branch(c, c.tensor(0), c.inputs[1:], c.text("then_branch"), c.text("else_branch"))
+    return branch(c, c.tensor(0), c.inputs[1:], _name(c, "then_branch"), _name(c, "else_branch"))
+
+
+def _name(c: Call, attribute: str) -> object:
+    """Returns the name of a function, or the number of a subgraph."""
+    return c.value(attribute, (str, int))
 
 
 def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, other: object) -> Results:
@@ -43,7 +48,7 @@ def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, oth
 @translates("While", "StatelessWhile")
 def while_(c: Call) -> Results:
     """A loop of a function while another holds."""
-    return loop(c, c.inputs, c.text("cond"), c.text("body"))
+    return loop(c, c.inputs, _name(c, "cond"), _name(c, "body"))
 
 
 def loop(c: Call, first: Sequence[Held], condition: object, body: object) -> Results:

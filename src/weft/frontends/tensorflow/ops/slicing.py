@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 from weft.frontends.tensorflow.call import SAVE_AGAIN, Call
 from weft.frontends.tensorflow.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.builder.element_source import element_source
 from weft.graph.composites import run_time_shapes
 from weft.graph.composites.sequences import element
 from weft.graph.composites.slicing import FAR, slice_axes
 from weft.ir import ONE, Expr
+from weft.support.dtypes import i64
 
 
 @translates("Slice")
@@ -19,11 +21,7 @@ def slice_(c: Call) -> Operand:
     x = c.tensor(0)
     axes = range(x.rank)
     if not (c.is_known(1) and c.is_known(2)):
-        begin, size = c.tensor(1, 1), c.tensor(2, 1)
-        end = c.add("add", begin, size)
-        rest = c.add("less", size, c.scalar(0, size.dtype))
-        whole = c.cast(c.vector(x.shape), end.dtype)
-        return run_time_shapes.slice_late(c, x, axes, begin, c.add("where", rest, whole, end), [1] * x.rank)
+        return _slice_late(c, x)
     begins, sizes = c.sizes(1, "where the slice begins"), c.sizes(2, "the sizes of the slice")
     if len(begins) != x.rank or len(sizes) != x.rank:
         c.fail(f"it gives {len(begins)} begins and {len(sizes)} sizes for {x!r}", SAVE_AGAIN)
@@ -31,6 +29,32 @@ def slice_(c: Call) -> Operand:
     cut = [d for d in axes if not (_is(begins[d], 0) and (ends[d] is FAR or ends[d] is x.shape[d]))]
     pick = [[v[d] for d in cut] for v in (begins, ends)]
     return slice_axes(c, x, cut, pick[0], pick[1], [1] * len(cut)) if cut else x
+
+
+def _slice_late(c: Call, x: Operand) -> Operand:
+    """Returns a slice of which only a run tells where some dimensions begin, or how many elements they have."""
+    begin, size = c.tensor(1, 1), c.tensor(2, 1)
+    for d in range(x.rank):
+        first, count = (_element(v, d) for v in (begin, size))
+        if first is not None and count is not None:
+            end = FAR if isinstance(count, int) and count == -1 else first + count
+            x = x if _is(first, 0) and end is FAR else slice_axes(c, x, [d], [first], [end], [1])
+            continue
+        at, number = (c.cast(c.reshape(element(c, v, 0, d), [1]), i64) for v in (begin, size))
+        behind = c.add(
+            "where", c.add("less", number, c.scalar(0, i64)), c.vector([x.shape[d]]), c.add("add", at, number)
+        )
+        x = run_time_shapes.slice_late(c, x, [d], at, behind, [1])
+    return x
+
+
+def _element(x: Operand, d: int) -> int | Expr | None:
+    """Returns an element of a vector of integers; None for one that only a run computes."""
+    if isinstance(x, CompileTimeConstant):
+        value = x.array[d]
+        return value if isinstance(value, Expr) else int(value)
+    found = element_source(x, d)
+    return None if isinstance(found, tuple) else found
 
 
 def _is(size: Any, number: int) -> bool:
