@@ -16,7 +16,7 @@ test: check
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow and not timed"
 	$(BIN)/python -m pytest -m "timed and not slow"
 
-test-all: check
+test-all: check .venv-tensorflow/.installed
 	.ci/toolchains.sh
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not timed"
 	$(BIN)/python -m pytest -m timed
@@ -82,6 +82,12 @@ bench-passes: $(VENV)/.installed-bench
 $(VENV)/.installed-%: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	$(BIN)/python -m compileall -q src/weft
+	@touch $@
+
+# TensorFlow, which makes the networks of its formats' tests, in an environment of its own: it has its own version of NumPy.
+.venv-tensorflow/.installed:
+	$(PYTHON) -m venv .venv-tensorflow
+	.venv-tensorflow/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0
 	@touch $@
 
 $(BIN)/python:

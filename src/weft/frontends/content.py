@@ -19,11 +19,13 @@ SHOWN: Final = 16
 
 
 def head_of(model: object) -> bytes:
-    """Returns the first bytes of a path's file, or of bytes, and none for other objects.
+    """Returns the first bytes of a path's file, or of bytes, and none for other objects and folders.
 
-    Raises `MissingFile` where there is no file at the path, and `ModelError` for a folder and for a file that can't be read.
+    Raises `MissingFile` where there is no file at the path, and `ModelError` for a file that can't be read.
     """
     if isinstance(model, str | os.PathLike):
+        if Path(model).is_dir():
+            return b""
         path = existing(model)
         try:
             with path.open("rb") as file:

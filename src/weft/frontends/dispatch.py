@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from weft.frontends.content import head_of, name_of, unreadable
+from weft.frontends.content import existing, head_of, name_of, unreadable
 from weft.frontends.frontend import Claims, Exporter, Frontend, Shapes
 from weft.graph import Graph
 from weft.support.errors import InputError, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
+    "tflite": "weft.frontends.tflite",
+    "tensorflow": "weft.frontends.tensorflow",  # before onnx, whose files begin likewise
     "onnx": "weft.frontends.onnx",
     "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",
@@ -59,6 +61,8 @@ def frontend_of(model: object) -> Frontend:
             return _frontend(name, package)
     reads = [resolve(f"{package}.claims:READS") for package in FRONTENDS.values()]
     hint = f"give {'; or '.join(reads)}"
+    if isinstance(model, str | os.PathLike):
+        existing(model)
     if isinstance(model, str | bytes | os.PathLike):
         raise unreadable(name_of(model), head, "a model that Weft can read", hint)
     raise ModelError(f"{name_of(model)} is not a model that Weft can read", hint=hint)

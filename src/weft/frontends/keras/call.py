@@ -1,8 +1,4 @@
-"""One call of a layer being imported: its settings, weights and arguments, and images with their channels first.
-
-Keras's images have their channels last, Weft's operators take them first. `first` and `last` change between the two, and remember
-what they changed: between layers that work on images nothing is transposed.
-"""
+"""One call of a layer being imported: its settings, weights and arguments; its images have their channels last."""
 
 from __future__ import annotations
 
@@ -11,10 +7,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from weft.frontends.channels_last import ChannelsLastBuilder
 from weft.frontends.keras.layer import Layer
 from weft.frontends.keras.weights import Weights
 from weft.graph import Array, Value
-from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
 from weft.support.dtypes import f32
 
 T = TypeVar("T")
@@ -27,7 +24,7 @@ class Imports(Protocol):
         """Returns the layer's output."""
 
 
-class Call(Builder):
+class Call(ChannelsLastBuilder):
     """A call of a layer: a translation asks it for settings, weights and arguments, and adds Weft operators through it.
 
     `positional` and `named` are the arguments, operands or lists of them where tensors go.
@@ -43,10 +40,9 @@ class Call(Builder):
         images: dict[Value, Operand],
         inner: Imports,
     ) -> None:
-        super().__init__(evaluator, layer.source)
+        super().__init__(evaluator, layer.source, images)
         self.layer, self.weights, self.inner = layer, weights, inner
         self.positional, self.named = positional, named
-        self._images = images
 
     # settings
 
@@ -156,38 +152,6 @@ class Call(Builder):
     def channels_last(self) -> bool:
         """Tells where the layer's images have their channels."""
         return self.text("data_format", "channels_last") != "channels_first"
-
-    def first(self, x: Operand, *, last: bool = True) -> Operand:
-        """Returns images with their channels first; *last* tells whether those of *x* are last."""
-        if not last or x.rank < 3:
-            return x
-        known = self._images.get(x) if isinstance(x, Value) else None
-        return self.transpose(x, [0, x.rank - 1, *range(1, x.rank - 1)]) if known is None else known
-
-    def last(self, x: Operand, *, last: bool = True) -> Operand:
-        """Returns images whose channels are first with their channels last; as they are unless they should be *last*."""
-        if not last or x.rank < 3:
-            return x
-        made = self.transpose(x, [0, *range(2, x.rank), 1])
-        if isinstance(made, Value):
-            self._images[made] = x
-        return made
-
-    def pointwise(self, function: Callable[..., Operand], *inputs: Operand) -> Operand:
-        """Returns an element-wise function of tensors, computed with channels first where all are images of one rank so."""
-        if all(isinstance(x, Value) and x in self._images and x.rank == inputs[0].rank for x in inputs):
-            return self.last(function(*[self.first(x) for x in inputs]))
-        return function(*inputs)
-
-    def by_place(self, function: Callable[..., Operand], axis: int, moved: int, *inputs: Operand) -> Operand:
-        """Returns a function of a dimension and tensors: *axis*, or *moved* where all of them have their channels first."""
-        if all(isinstance(x, Value) and x in self._images for x in inputs):
-            return self.last(function(moved, *[self.first(x) for x in inputs]))
-        return function(axis, *inputs)
-
-    def last_of(self, x: Operand) -> Operand:
-        """Returns images that the model has with their channels first with their channels last."""
-        return self.transpose(x, [0, *range(2, x.rank), 1])
 
     def vector_of(self, values: Array) -> CompileTimeConstant:
         """Returns numbers as a constant, to be broadcast along the last dimension."""

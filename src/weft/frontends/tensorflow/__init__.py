@@ -1,0 +1,1 @@
+"""TensorFlow: saved models and frozen graphs, read without TensorFlow."""

@@ -1,0 +1,136 @@
+"""Control flow: functions are imported where they are called, branches and loops become regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.cost import MOST_UNROLLED_STEPS
+from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Held, ListOfTensors, Results, Variable
+from weft.frontends.tensorflow.registry import translates
+from weft.graph import Value
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.composites import branches_and_loops
+from weft.support.dtypes import bool_
+from weft.support.errors import UnknownValues
+
+
+@translates("PartitionedCall", "StatefulPartitionedCall", "RemoteCall")
+def function_call(c: Call) -> Results:
+    """A function's results."""
+    return tuple(c.library.call(c.text("f"), c.inputs))
+
+
+@translates("If", "StatelessIf")
+def if_(c: Call) -> Results:
+    """One of two functions, as the first input says."""
+    return branch(c, c.tensor(0), c.inputs[1:], _name(c, "then_branch"), _name(c, "else_branch"))
+
+
+def _name(c: Call, attribute: str) -> object:
+    """Returns the name of a function, or the number of a subgraph."""
+    return c.value(attribute, (str, int))
+
+
+def branch(c: Call, condition: Operand, given: Sequence[Held], then: object, other: object) -> Results:
+    """Returns the results of a function: of the one that is taken where that is known, else of that which a run takes."""
+    if isinstance(condition, CompileTimeConstant) and not condition.symbolic:
+        return tuple(c.library.call(then if condition.array.all() else other, given))
+    found: list[list[Held]] = []
+
+    def body(name: object, r: Builder) -> list[Operand]:
+        found.append(c.library.call(name, given, r.evaluator))
+        return _all_tensors(c, found[-1])
+
+    made = branches_and_loops.branch(c, _truth(c, condition), lambda r: body(then, r), lambda r: body(other, r))
+    return tuple(made)
+
+
+@translates("While", "StatelessWhile")
+def while_(c: Call) -> Results:
+    """A loop of a function while another holds."""
+    return loop(c, c.inputs, _name(c, "cond"), _name(c, "body"))
+
+
+def loop(c: Call, first: Sequence[Held], condition: object, body: object) -> Results:
+    """Returns the last states of a loop; one that is short, and known to be, is written out."""
+    fixed = {k for k, source in enumerate(c.library.unchanged(body)) if source == k}
+    done = _written_out(c, first, condition, body)
+    return _region(c, first, condition, body, fixed) if done is None else done
+
+
+def _written_out(c: Call, states: Sequence[Held], condition: object, body: object) -> tuple[Held, ...] | None:
+    """Returns the states after at most `MOST_UNROLLED_STEPS` iterations; None if these are not known to be enough."""
+    now = list(states)
+    for _ in range(MOST_UNROLLED_STEPS + 1):
+        (go_on,) = c.library.call(condition, now)[:1]
+        if not isinstance(go_on, CompileTimeConstant) or go_on.symbolic:
+            return None
+        if not go_on.array.all():
+            return tuple(now)
+        now = c.library.call(body, now)
+    return None
+
+
+def _region(c: Call, first: Sequence[Held], condition: object, body: object, fixed: set[int]) -> tuple[Held, ...]:
+    """Returns the last states of a loop that is a region; those that stay are not its states."""
+    whole = _with_elements(c, first, body, fixed)
+    moving = [k for k, held in enumerate(whole) if k not in fixed and not isinstance(held, Variable)]
+    initial = [_tensor_of(c, whole[k]) for k in moving]
+
+    def held(states: Sequence[Operand]) -> list[Held]:
+        made = list(whole)
+        for k, state in zip(moving, states, strict=True):
+            was = whole[k]
+            made[k] = ListOfTensors(was.dtype, state, was.count) if isinstance(was, ListOfTensors) else state
+        return made
+
+    def step(r: Builder, number: Operand, now: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        made = c.library.call(body, held(now), r.evaluator)
+        states = [_tensor_of(c, made[k]) for k in moving]
+        (go_on,) = c.library.call(condition, held(states), r.evaluator)[:1]
+        return _truth(r, _tensor_of(c, go_on)), states, []
+
+    (begins,) = c.library.call(condition, whole)[:1]
+    last, _ = branches_and_loops.loop(c, None, _truth(c, _tensor_of(c, begins)), initial, step)
+    return tuple(held(last))
+
+
+def _with_elements(c: Call, first: Sequence[Held], body: object, fixed: set[int]) -> list[Held]:
+    """Returns first states in which lists have tensors: zeros of the shape that an iteration puts into them."""
+    whole = list(first)
+    empty = [k for k, h in enumerate(whole) if isinstance(h, ListOfTensors) and h.elements is None and k not in fixed]
+    if not empty:
+        return whole
+    region = c.evaluator.graph.region("trial")
+    inner = PartialEvaluator(region, around=c.evaluator)
+    given: list[Held] = [
+        h
+        if k in fixed or not isinstance(h, Value | CompileTimeConstant)
+        else region.input(f"state{k}", h.shape, h.dtype)
+        for k, h in enumerate(whole)
+    ]
+    made = c.library.call(body, given, inner)
+    for k in empty:
+        was, after = whole[k], made[k]
+        if not isinstance(was, ListOfTensors) or not isinstance(after, ListOfTensors) or after.elements is None:
+            c.fail("the shape of the tensors in a list is not known", SAVE_AGAIN, UnknownValues)
+        whole[k] = was.of_zeros(c, after.elements.shape[1:])
+    return whole
+
+
+def _tensor_of(c: Call, held: Held) -> Operand:
+    """Returns a state as a tensor."""
+    if isinstance(held, ListOfTensors) and held.elements is not None:
+        return held.elements
+    if not isinstance(held, Value | CompileTimeConstant):
+        c.fail(f"a {type(held).__name__} may not change from one iteration to the next", "build the model without it")
+    return held
+
+
+def _truth(b: Builder, x: Operand) -> Operand:
+    """Returns a condition, one number or bool, as a bool of rank 0."""
+    return b.reshape(b.cast(x, bool_), ())
+
+
+def _all_tensors(c: Call, held: Sequence[Held]) -> list[Operand]:
+    return [_tensor_of(c, h) for h in held]

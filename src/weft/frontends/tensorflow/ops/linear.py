@@ -1,0 +1,49 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from weft.frontends.tensorflow.call import Call
+from weft.frontends.tensorflow.registry import translates
+from weft.graph.builder import Operand
+from weft.graph.composites.einsum import einsum
+
+
+def _turned(c: Call, x: Operand, turns: bool) -> Operand:
+    """Returns matrices, transposed if they are to be *turns*ed."""
+    return c.permuted(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turns else x
+
+
+@translates("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def matmul(c: Call) -> Operand:
+    """The product of matrices, either of which may be given transposed; batch dimensions broadcast."""
+    a, b = c.tensor(0), c.tensor(1)
+    if min(a.rank, b.rank) < 2:
+        c.fail(f"{a!r} and {b!r} are no matrices", "save the model again")
+    turns = ("transpose_a", "transpose_b") if c.op == "MatMul" else ("adj_x", "adj_y")
+    return c.add("matmul", _turned(c, a, c.flag(turns[0])), _turned(c, b, c.flag(turns[1])))
+
+
+@translates("Einsum")
+def einsum_(c: Call) -> Operand:
+    """A sum of products over labelled dimensions."""
+    return einsum(c, c.tensors(), c.text("equation"))
+
+
+@translates("FullyConnected")
+def fully_connected(c: Call) -> Operand:
+    """Rows times a matrix [out, in], given transposed."""
+    return c.add("matmul", c.tensor(0), _turned(c, c.tensor(1, 2), True))
+
+
+@translates("MatrixDeterminant")
+def determinant(c: Call) -> Operand:
+    """The determinants of matrices."""
+    return c.add("det", c.tensor())
+
+
+@translates("Cross")
+def cross(c: Call) -> Operand:
+    """The products of vectors in space, along the last dimension."""
+    a, b = c.tensor(0), c.tensor(1)
+    turned = [c.add("gather", x, c.vector(order), axis=x.rank - 1) for x in (a, b) for order in ((1, 2, 0), (2, 0, 1))]
+    return c.add("sub", c.add("mul", turned[0], turned[3]), c.add("mul", turned[1], turned[2]))

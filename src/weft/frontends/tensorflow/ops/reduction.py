@@ -1,0 +1,120 @@
+"""Reductions over dimensions, running sums, and places of extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.frontends.tensorflow.call import Call, Results
+from weft.frontends.tensorflow.registry import Translation, translates
+from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.composites import ordering
+from weft.ir import Expr
+from weft.support.dtypes import bool_, i32, u8
+
+
+def reduced(c: Call, op: str, x: Operand, axes: list[int], keeps: bool) -> Operand:
+    """Returns a reduction, of an image with its channels first where it is known so."""
+    made = c.first(x) if x in c.images else None
+    if made is None or (not keeps and x.rank - len(axes) > 2):
+        return c.add(op, x, axes=tuple(axes), keepdims=keeps)
+    moved = sorted(0 if d == 0 else 1 if d == x.rank - 1 else d + 1 for d in axes)
+    y = c.add(op, made, axes=tuple(moved), keepdims=keeps)
+    return c.last(y) if keeps else y
+
+
+def _reduction(op: str) -> Translation:
+    def translate(c: Call) -> Operand:
+        x, keeps = c.tensor(0), c.flag("keep_dims", c.flag("keepdims"))
+        axes = c.axes_at(1, x.rank)
+        if not axes:
+            return x
+        if x.dtype is bool_:
+            return c.cast(reduced(c, op, c.cast(x, u8), axes, keeps), bool_)
+        return reduced(c, op, x, axes, keeps)
+
+    return translate
+
+
+for _name, _op in {
+    "Sum": "reduce_sum",
+    "Mean": "reduce_mean",
+    "Max": "reduce_max",
+    "Min": "reduce_min",
+    "Prod": "reduce_prod",
+    "All": "reduce_min",
+    "Any": "reduce_max",
+    "EuclideanNorm": "reduce_l2",
+}.items():
+    translates(_name)(_reduction(_op))
+
+
+@translates("ArgMax", "ArgMin")
+def arg_extreme(c: Call) -> Operand:
+    """Where the first largest, or smallest, element stands along a dimension."""
+    x, dtype = c.tensor(0), c.dtype("output_type")
+    axis = c.axis_at(1, x.rank)
+    return c.cast(c.add("argmax" if c.op == "ArgMax" else "argmin", x, axis=axis, keepdims=False), dtype)
+
+
+@translates("Cumsum", "Cumprod")
+def running(c: Call) -> Operand:
+    """Sums, or products, up to each element."""
+    x = c.tensor(0)
+    op = "cumsum" if c.op == "Cumsum" else "cumprod"
+    return c.add(op, x, axis=c.axis_at(1, x.rank), exclusive=c.flag("exclusive"), reverse=c.flag("reverse"))
+
+
+@translates("TopKV2", "TopK", outputs=("values", "indices"))
+def top_k(c: Call) -> Results:
+    """The largest elements along the last dimension, in order, and where they are."""
+    x = c.tensor(0)
+    k = c.late_number(c.tensor(1), "k", "k") if c.has(1) else c.integer("k")
+    if isinstance(k, Expr):
+        c.require(k <= x.shape[-1], "takes {0} elements of the last dimension, which has {1}", k, x.shape[-1])
+    values, places = ordering.top_k(c, x, k, x.rank - 1, largest=True)
+    return values, c.cast(places, i32)
+
+
+@translates("InTopKV2")
+def in_top_k(c: Call) -> Operand:
+    """Tells whether the class of each row is among its k largest: fewer than k are larger."""
+    scores, classes, k = c.tensor(0, 2), c.tensor(1, 1), c.tensor(2)
+    own = c.add("gather_elements", scores, c.reshape(classes, [*classes.shape, 1]), axis=1)
+    larger = c.add("reduce_sum", c.cast(c.add("less", own, scores), i32), axes=(1,), keepdims=False)
+    return c.add("less", larger, c.cast(k, i32))
+
+
+@translates("SegmentSum", "UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
+def segments(c: Call) -> Operand:
+    """The sums (products, extremes) of the rows of each segment; without rows, 0 (1, the least or the greatest number)."""
+    x, ids = c.tensor(0), c.tensor(1, 1)
+    if c.op == "SegmentSum":
+        count = int(c.numbers(1, "the number of segments").max(initial=-1)) + 1
+    else:
+        count = int(c.number_at(2, "the number of segments"))
+    reduction = {"Sum": "add", "Max": "max", "Min": "min", "rod": "mul"}[c.op[-3:]]
+    begin = c.add("full", shape=(count, *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
+    return c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), x, reduction=reduction)
+
+
+def _neutral(x: Operand, reduction: str) -> float | int:
+    """Returns the result of a segment without rows."""
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    limits = np.finfo(x.dtype.numpy) if x.dtype.is_float else np.iinfo(x.dtype.numpy)  # type: ignore[type-var]
+    return limits.min.item() if reduction == "max" else limits.max.item()  # type: ignore[no-any-return, union-attr]
+
+
+@translates("Bincount", "DenseBincount")
+def bincount(c: Call) -> Operand:
+    """How often each integer is there, or the sum of its weights."""
+    ids, size = c.tensor(0, 1), int(c.number_at(1, "the number of integers"))
+    weights = c.tensor(2)
+    one = c.scalar(1, weights.dtype)
+    given = c.add("expand", one, shape=ids.shape) if _is_empty(weights) else weights
+    begin = c.add("full", shape=(size,), value=0, dtype=weights.dtype)
+    return c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), given, reduction="add")
+
+
+def _is_empty(x: Operand) -> bool:
+    return isinstance(x, CompileTimeConstant) and x.array.size == 0

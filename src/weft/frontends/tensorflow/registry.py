@@ -1,0 +1,29 @@
+"""The table of TensorFlow's operators that Weft imports, by their names.
+
+@translates("Relu6")
+def relu6(c: Call) -> Operand:
+    x = c.tensor()
+    return c.add("clip", x, c.scalar(0, x.dtype), c.scalar(6, x.dtype))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from weft.frontends.tensorflow.call import Call, Results
+from weft.frontends.translation_table import entering
+from weft.support.registry import Registry
+
+Translation: TypeAlias = Callable[[Call], Results]
+
+TABLE: Final = Registry[str, Translation]("TensorFlow operator")
+
+OUTPUTS: Final[dict[str, tuple[str, ...]]] = {}
+"""The names of the outputs of operators that have several, by which functions refer to them."""
+
+
+def translates(*names: str, outputs: tuple[str, ...] = ()) -> Callable[[Translation], Translation]:
+    """Enters the decorated function as the translation of the operators called *names*, which have these *outputs*."""
+    OUTPUTS.update(dict.fromkeys(names, outputs) if outputs else {})
+    return entering(TABLE, names)

@@ -1,0 +1,1 @@
+"""TensorFlow Lite: models of one file, quantised ones among them, read without TensorFlow."""

@@ -1,0 +1,118 @@
+"""One operator being imported: its tensors, of which those of integers may stand for numbers, and its options.
+
+A translation takes numbers and returns numbers: what is quantised is dequantised before and quantised behind it, and passes over
+the graph compute such products and sums in integers, as they do for ONNX's models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.frontends.tensorflow.call import Call, Held, Library, Results
+from weft.frontends.tensorflow.registry import TABLE
+from weft.frontends.tflite.model import Encoding, LiteOperator, LiteTensor
+from weft.frontends.tflite.schema import ACTIVATIONS
+from weft.graph import Value
+from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.composites.quantized import quantization
+from weft.support.dtypes import DType, f32, from_numpy
+
+
+class LiteCall(Call):
+    """A call of an operator; *given* describes its inputs, None for absent ones, and *made* its outputs."""
+
+    def __init__(
+        self,
+        evaluator: PartialEvaluator,
+        source: str,
+        operator: LiteOperator,
+        inputs: Sequence[Held],
+        given: Sequence[LiteTensor | None],
+        made: Sequence[LiteTensor],
+        images: dict[Value, Operand],
+        library: Library,
+    ) -> None:
+        super().__init__(evaluator, source, operator.kind, inputs, operator.options, images, library)
+        self.given, self.made = given, made
+
+    def has(self, i: int) -> bool:
+        """Tells whether input *i* is there."""
+        return i < len(self.inputs) and self.inputs[i] is not None
+
+    def tensor(self, i: int = 0, rank: int | None = None) -> Operand:
+        """Returns input *i* as numbers: dequantised if it is quantised."""
+        x = super().tensor(i, rank)
+        described = self.given[i]
+        if described is None or described.encoding is None or not x.dtype.is_int:
+            return x
+        return self._numbers(x, described.encoding, described.encoding.axis)
+
+    def weight(self, i: int, perm: Sequence[int]) -> Operand:
+        """Returns input *i* as numbers with its dimensions in another order, in which its integers are kept."""
+        x = self.permuted(super().tensor(i, len(perm)), perm)
+        described = self.given[i]
+        if described is None or described.encoding is None or not x.dtype.is_int:
+            return x
+        return self._numbers(x, described.encoding, perm.index(described.encoding.axis % len(perm)))
+
+    def _numbers(self, x: Operand, encoding: Encoding, axis: int) -> Operand:
+        shape = [-1 if d == axis else 1 for d in range(x.rank)] if encoding.scale.size > 1 else []
+        scale, zero = (CompileTimeConstant(v.reshape(shape)) for v in (encoding.scale, encoding.zero))
+        offset = None if not encoding.zero.any() else self.cast(zero, x.dtype)
+        return self.pointwise(lambda v: quantization.dequantize(self, v, scale, offset, f32), x)
+
+    def encoded(self, x: Held, k: int) -> Held:
+        """Returns result *k* as the integers that its tensor says, if it is quantised."""
+        described = self.made[k]
+        dtype, encoding = described.dtype, described.encoding
+        if not isinstance(x, Value | CompileTimeConstant) or dtype is None or encoding is None:
+            return x
+        if not dtype.is_int or not x.dtype.is_float:
+            return x
+        if encoding.scale.size != 1:
+            self.fail(f"its result {described.name} has {encoding.scale.size} scales", "quantise results by one scale")
+        scale = self.scalar(float(encoding.scale.reshape(-1)[0]), f32)
+        zero = self.cast(self.scalar(int(encoding.zero.reshape(-1)[0]), x.dtype), dtype)
+        return self.pointwise(lambda v: quantization.quantize(self, v, scale, zero, dtype), x)
+
+    def optional(self, i: int) -> Operand | None:
+        """Returns input *i*; None where it is absent."""
+        return self.tensor(i) if self.has(i) else None
+
+    def as_float(self, x: Operand) -> Operand:
+        """Returns *x* as float32; a weight, however large, is converted at once."""
+        if isinstance(x, CompileTimeConstant) and not x.symbolic and x.dtype.is_float:
+            return CompileTimeConstant(x.array.astype(np.float32), x.name)
+        return self.cast(x, f32)
+
+    def of_tensorflow(self, op: str, inputs: Sequence[Held] | None = None, **attributes: Any) -> Results:
+        """Returns the results of TensorFlow's operator *op*, with this one's inputs and options unless others are given."""
+        if inputs is None:
+            inputs = [
+                self.tensor(i) if isinstance(v, Value | CompileTimeConstant) else v for i, v in enumerate(self.inputs)
+            ]
+            inputs = [v for v in inputs if v is not None]
+        settings = {**self.attributes, **attributes}
+        return TABLE[op](Call(self.evaluator, self.source, op, inputs, settings, self.images, self._library))
+
+    def activated(self, y: Operand, option: str = "fused") -> Operand:
+        """Returns *y* through the function that an *option* names."""
+        number = self.integer(option, 0)
+        if not 0 <= number < len(ACTIVATIONS):
+            self.fail(f"there is no activation function {number}", "convert the model again")
+        if not ACTIVATIONS[number]:
+            return y
+        made = self.of_tensorflow(ACTIVATIONS[number], [y])
+        assert isinstance(made, Value | CompileTimeConstant)
+        return made
+
+
+def constant_of(tensor: LiteTensor) -> CompileTimeConstant | None:
+    """Returns the elements of a tensor that is constant."""
+    if tensor.array is None:
+        return None
+    dtype: DType = from_numpy(tensor.array.dtype)
+    return CompileTimeConstant(tensor.array, tensor.name, dtype)
