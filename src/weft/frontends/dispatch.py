@@ -17,6 +17,7 @@ FRONTENDS: Final[dict[str, str]] = {
     "onnx": "weft.frontends.onnx",
     "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",
+    "jax": "weft.frontends.jax",
     "darknet": "weft.frontends.darknet",
     "caffe": "weft.frontends.caffe",
 }

@@ -1,0 +1,38 @@
+"""MLIR's bytecode as text, by the bindings of MLIR that the package jaxlib has."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+from weft.support.errors import ModelError, ToolchainError
+
+_SHOWN: Final = 200
+
+
+def text_of_bytecode(data: bytes, name: str) -> str:
+    """Returns the text of a module in bytecode, *name*d in messages.
+
+    Raises `ToolchainError` where jaxlib is not installed, and `ModelError` for bytecode that it can't read.
+    """
+    ir, stablehlo = _bindings(name)
+    try:
+        with ir.Context() as context:
+            stablehlo.register_dialect(context)
+            portable = stablehlo.deserialize_portable_artifact(context, data)
+            return str(portable.operation.get_asm(enable_debug_info=True))
+    except Exception as error:  # the bindings raise errors of types of their own
+        told = str(error).strip().partition("\n")[0][:_SHOWN]
+        raise ModelError(
+            f"{name} is damaged bytecode of StableHLO: {told}", hint="export the function again"
+        ) from error
+
+
+def _bindings(name: str) -> tuple[Any, Any]:
+    try:
+        return tuple(importlib.import_module(f"jaxlib.mlir.{m}") for m in ("ir", "dialects.stablehlo"))  # type: ignore[return-value]
+    except ModuleNotFoundError as error:
+        raise ToolchainError(
+            f"reading {name}, which is bytecode, needs jaxlib, which is not installed",
+            hint="install Weft with its extra 'jax', or save the text: exported.mlir_module()",
+        ) from error
