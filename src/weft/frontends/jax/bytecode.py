@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Final
 
 from weft.support.errors import ModelError, ToolchainError
+from weft.support.lazy_import import resolve
 
 _SHOWN: Final = 200
 
@@ -15,11 +15,11 @@ def text_of_bytecode(data: bytes, name: str) -> str:
 
     Raises `ToolchainError` where jaxlib is not installed, and `ModelError` for bytecode that it can't read.
     """
-    ir, stablehlo = _bindings(name)
+    new_context, register, deserialize = _bindings(name)
     try:
-        with ir.Context() as context:
-            stablehlo.register_dialect(context)
-            portable = stablehlo.deserialize_portable_artifact(context, data)
+        with new_context() as context:
+            register(context)
+            portable = deserialize(context, data)
             return str(portable.operation.get_asm(enable_debug_info=True))
     except Exception as error:  # the bindings raise errors of types of their own
         told = str(error).strip().partition("\n")[0][:_SHOWN]
@@ -28,9 +28,12 @@ def text_of_bytecode(data: bytes, name: str) -> str:
         ) from error
 
 
-def _bindings(name: str) -> tuple[Any, Any]:
+def _bindings(name: str) -> list[Any]:
+    """Returns what makes a context, gives it the dialect, and reads bytecode in it."""
+    dialect = "jaxlib.mlir.dialects.stablehlo"
     try:
-        return tuple(importlib.import_module(f"jaxlib.mlir.{m}") for m in ("ir", "dialects.stablehlo"))  # type: ignore[return-value]
+        places = ("jaxlib.mlir.ir:Context", f"{dialect}:register_dialect", f"{dialect}:deserialize_portable_artifact")
+        return [resolve(place) for place in places]
     except ModuleNotFoundError as error:
         raise ToolchainError(
             f"reading {name}, which is bytecode, needs jaxlib, which is not installed",

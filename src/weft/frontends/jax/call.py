@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from weft.frontends.jax.constants import DamagedConstant, splat_or_array
+from weft.frontends.jax.dense_constants import DamagedConstant, splat_or_array
 from weft.frontends.jax.text.attribute_values import Dense
 from weft.frontends.jax.text.operations import Operation, TensorText, tensor_type
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes

@@ -65,18 +65,15 @@ def _direct(c: Call, x: Operand, w: Operand, window: Window, groups: int) -> Ope
 
 def _transposed(c: Call, x: Operand, w: Operand, window: Window, groups: int) -> Operand | None:
     """Returns the convolution of a dilated input as a transposed one; None for those that are none."""
-    kernel = c.static(w)
-    spatial = range(len(window.strides))
-    reach = [window.dilations[d] * (kernel[2 + d] - 1) for d in spatial]
-    before = [reach[d] - window.low[d] for d in spatial]
-    after = [reach[d] - window.high[d] for d in spatial]
+    reach = [d * (k - 1) for d, k in zip(window.dilations, c.static(w)[2:], strict=True)]
+    before, after = ([r - p for r, p in zip(reach, pads, strict=True)] for pads in (window.low, window.high))
     strides = window.input_dilations
     extra = [max(-n, 0) for n in after]
-    if all(s == 1 for s in strides) or any(s != 1 for s in window.strides) or min(before) < 0 or groups != 1:
+    is_dilated = any(s != 1 for s in strides) and all(s == 1 for s in window.strides)
+    fits = min(before, default=0) >= 0 and all(n < s for n, s in zip(extra, strides, strict=True))
+    if not (is_dilated and fits and groups == 1):
         return None
-    if any(n >= s for n, s in zip(extra, strides, strict=True)):
-        return None
-    weight = c.transpose(turned(c, w, [2 + d for d in spatial]), [1, 0, *[2 + d for d in spatial]])
+    weight = c.transpose(turned(c, w, range(2, w.rank)), [1, 0, *range(2, w.rank)])
     return c.add(
         "conv_transpose2d",
         x,

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.frontends.jax.call import Call
 from weft.graph import Constant, Node, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+
+Line: TypeAlias = tuple[int, int]
+"""A scale and an offset: `scale * counter + offset`."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class _Counts:
             return False
         return True if (scale, at) == (-1, self.trips - 1) else None
 
-    def formula(self, v: Value | None, depth: int = 0) -> tuple[int, int] | None:
+    def formula(self, v: Value | None, depth: int = 0) -> Line | None:
         """Returns *v* as `scale * counter + offset` while the loop runs; None where it is no such."""
         if v is self.counter:
             return 1, 0
@@ -151,18 +155,21 @@ class _Counts:
         given = [self.formula(i, depth + 1) for i in node.inputs]
         if name == "where":
             return self._chosen(node, given, depth)
-        if len(given) != 2 or given[0] is None or given[1] is None:
+        return self._of_two(name, *given) if len(given) == 2 else None
+
+    def _of_two(self, name: str, left: Line | None, right: Line | None) -> Line | None:
+        """Returns the formula of an operator of two operands."""
+        if left is None or right is None:
             return None
-        (a, p), (b, q) = given[0], given[1]
         if name in ("add", "sub"):
             sign = 1 if name == "add" else -1
-            return a + sign * b, p + sign * q
+            return left[0] + sign * right[0], left[1] + sign * right[1]
         if name in ("maximum", "minimum"):
-            is_less = self._is_less(given[0], given[1])
-            return None if is_less is None else given[1] if is_less == (name == "maximum") else given[0]
+            is_less = self._is_less(left, right)
+            return None if is_less is None else right if is_less == (name == "maximum") else left
         return None
 
-    def _chosen(self, node: Node, given: Sequence[tuple[int, int] | None], depth: int) -> tuple[int, int] | None:
+    def _chosen(self, node: Node, given: Sequence[Line | None], depth: int) -> Line | None:
         """Returns the operand of a `where` that is always chosen."""
         condition = node.inputs[0]
         test = None if condition is None else condition.producer
@@ -172,7 +179,7 @@ class _Counts:
         holds = None if left is None or right is None else self._is_less(left, right, strictly=True)
         return None if holds is None else given[1] if holds else given[2]
 
-    def _is_less(self, a: tuple[int, int], b: tuple[int, int], *, strictly: bool = False) -> bool | None:
+    def _is_less(self, a: Line, b: Line, *, strictly: bool = False) -> bool | None:
         """Tells whether one formula is below another in all iterations, or in none; None where in some. Equal ones are either."""
         ends = (self.begin, self.begin + max(self.trips - 1, 0))
         distances = [(b[0] - a[0]) * i + b[1] - a[1] for i in ends]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.convolution import pairs_of
@@ -35,6 +35,18 @@ class Windows:
         still = ([1, 1], [0, 0])
         return [d for d, p in enumerate(self.pads) if ([self.sizes[d], self.strides[d]], p) != still]
 
+    @property
+    def are_inside(self) -> bool:
+        """Tells whether no window lies in the padding alone."""
+        reach = [(k - 1) * d + 1 for k, d in zip(self.sizes, self.dilations, strict=True)]
+        return all(max(p) < r for p, r in zip(self.pads, reach, strict=True))
+
+    def of(self, dims: Sequence[int]) -> dict[str, Any]:
+        """Returns the attributes of a pool of Weft's over *dims*."""
+        lists = {"kernel": self.sizes, "strides": self.strides, "dilations": self.dilations}
+        pads = [self.pads[d][k] for k in (0, 1) for d in dims]
+        return {**{name: [v[d] for d in dims] for name, v in lists.items()}, "pads": pads, "ceil_mode": False}
+
 
 @translates("reduce_window")
 def reduce_window(c: Call) -> tuple[Operand, ...]:
@@ -43,26 +55,28 @@ def reduce_window(c: Call) -> tuple[Operand, ...]:
     given, initial = c.operands[:count], c.operands[count:]
     if count == 0 or len(initial) != count:
         c.fail("it should have a first value for each operand", AGAIN)
-    rank = given[0].rank
-    sizes, strides, dilations, between = (c.ints(n, default=[1] * rank) for n in _ATTRIBUTES)
-    pads = pairs_of(c, c.value("padding"), rank)
-    if (
-        any(len(v) != rank for v in (sizes, strides, dilations, between))
-        or min([1, *sizes, *strides, *dilations, *between]) < 1
-    ):
-        c.fail(f"its windows are not those of {given[0]!r}", AGAIN)
-    inner = [b - 1 for b in between]
-    if any(inner) or min((min(p) for p in pads), default=0) < 0:
-        low, high = ([min(p[k], 0) for p in pads] for k in (0, 1))
-        given = [padded(c, x, first, low, high, inner) for x, first in zip(given, initial, strict=True)]
-        pads = [[max(n, 0) for n in p] for p in pads]
-    windows = Windows(sizes, strides, dilations, pads)
+    given, windows = _given(c, given, initial)
     name = reducer_of(c) if count == 1 else None
     if name is not None and is_neutral(initial[0], name):
         made = _running(c, given[0], windows, name) or _pooled(c, given[0], windows, name)
         if made is not None:
             return (made,)
     return tuple(_by_taps(c, given, initial, windows))
+
+
+def _given(c: Call, given: Sequence[Operand], initial: Sequence[Operand]) -> tuple[list[Operand], Windows]:
+    """Returns the windows, and the operands with elements put between, or cut off, that windows can't have."""
+    rank = given[0].rank
+    sizes, strides, dilations, between = (c.ints(n, default=[1] * rank) for n in _ATTRIBUTES)
+    pads = pairs_of(c, c.value("padding"), rank)
+    numbers = [sizes, strides, dilations, between]
+    if any(len(v) != rank or min(v, default=1) < 1 for v in numbers):
+        c.fail(f"its windows are not those of {given[0]!r}", AGAIN)
+    inner = [b - 1 for b in between]
+    low, high = ([min(p[k], 0) for p in pads] for k in (0, 1))
+    if any([*inner, *low, *high]):
+        given = [padded(c, x, first, low, high, inner) for x, first in zip(given, initial, strict=True)]
+    return list(given), Windows(sizes, strides, dilations, [[max(n, 0) for n in p] for p in pads])
 
 
 _ATTRIBUTES: Final = ("window_dimensions", "window_strides", "window_dilations", "base_dilations")
@@ -84,30 +98,17 @@ def _pooled(c: Call, x: Operand, w: Windows, name: str) -> Operand | None:
     """Returns a pool of Weft's, over images whose windowed dimensions are last; None for what is no pool."""
     operator = {"add": "sum_pool2d", "maximum": "max_pool2d", "minimum": "max_pool2d"}.get(name)
     moving = w.moving
-    if operator is None or not x.dtype.is_float or not moving:
+    if operator is None or not x.dtype.is_float or not moving or not w.are_inside:
         return None
-    if any(max(w.pads[d]) >= (w.sizes[d] - 1) * w.dilations[d] + 1 for d in moving):
-        return None
-    still = [d for d in range(x.rank) if d not in moving]
-    order = [*still, *moving]
-    images = c.transpose(x, order)
-    lead = list(images.shape[: len(still)])
-    shape = lead if len(lead) == 2 else [1, math.prod(c.static(images)[: len(still)])]
-    images = c.reshape(images, [*shape, *images.shape[len(still) :]]) if len(lead) != 2 else images
-    pads = [w.pads[d][k] for k in (0, 1) for d in moving]
+    order = [*[d for d in range(x.rank) if d not in moving], *moving]
+    turned = c.transpose(x, order)
+    lead = list(turned.shape[: x.rank - len(moving)])
+    shape = lead if len(lead) == 2 else [1, math.prod(c.static(turned)[: len(lead)])]
+    images = c.reshape(turned, [*shape, *turned.shape[len(lead) :]])
     images = c.add("neg", images) if name == "minimum" else images
-    made = c.add(
-        operator,
-        images,
-        kernel=[w.sizes[d] for d in moving],
-        strides=[w.strides[d] for d in moving],
-        pads=pads,
-        dilations=[w.dilations[d] for d in moving],
-        ceil_mode=False,
-    )
+    made = c.add(operator, images, **w.of(moving))
     made = c.add("neg", made) if name == "minimum" else made
-    made = c.reshape(made, [*lead, *made.shape[2:]]) if len(lead) != 2 else made
-    return c.transpose(made, [order.index(d) for d in range(x.rank)])
+    return c.transpose(c.reshape(made, [*lead, *made.shape[2:]]), [order.index(d) for d in range(x.rank)])
 
 
 def _by_taps(c: Call, given: Sequence[Operand], initial: Sequence[Operand], w: Windows) -> list[Operand]:

@@ -11,7 +11,7 @@ from weft.frontends.jax.call import AGAIN, Call
 from weft.frontends.jax.ops.elementwise import combine
 from weft.frontends.jax.ops.reducers import place_of_extreme, reducer_of
 from weft.frontends.jax.registry import translates
-from weft.graph import Array
+from weft.graph import Array, Value
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.support.dtypes import DType, bool_, u8
 
@@ -88,22 +88,17 @@ def _counts(x: Operand, axis: int) -> bool:
     if isinstance(x, CompileTimeConstant) and not x.symbolic:
         shape = [-1 if d == axis else 1 for d in range(x.rank)]
         return bool((x.array == np.arange(x.array.shape[axis]).reshape(shape)).all())
-    while not isinstance(x, CompileTimeConstant):
-        producer = x.producer
-        if (
-            producer is None
-            or producer.operator.name not in ("expand", "reshape", "cast")
-            or producer.inputs[0] is None
-        ):
-            break
-        found = producer.inputs[0]
-        last = [d for d, s in enumerate(found.shape) if found.static_shape is None or found.static_shape[d] != 1]
-        if producer.operator.name == "expand" and last not in ([axis], []):
+    while x.producer is not None and x.producer.operator.name in ("expand", "reshape", "cast"):
+        (found,) = x.producer.inputs
+        if found is None or (x.producer.operator.name == "expand" and not _lies_along(found, axis)):
             return False
         x = found
-    if isinstance(x, CompileTimeConstant) or x.producer is None:
-        return False
-    return x.producer.operator.name == "range" and x.producer.attribute("start") == 0
+    return x.producer is not None and x.producer.operator.name == "range" and x.producer.attribute("start") == 0
+
+
+def _lies_along(x: Value, axis: int) -> bool:
+    """Tells whether *x* is of size one along all dimensions but *axis*."""
+    return x.static_shape is not None and all(s == 1 or d == axis for d, s in enumerate(x.static_shape))
 
 
 def _extreme(c: Call, x: Operand, axis: int, direction: str) -> tuple[Operand, Operand]:

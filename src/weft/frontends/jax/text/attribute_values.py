@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.frontends.jax.text.tokens import Tokens
+from weft.frontends.jax.text.mlir_tokens import Tokens
 
 _ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
 _OPAQUE: Final = ("sdy", "loc", "mhlo", "vhlo")

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from weft.frontends.jax.text.attribute_values import read_dictionary, read_list, read_value, unquoted
 from weft.frontends.jax.text.locations import Locations
+from weft.frontends.jax.text.mlir_tokens import AGAIN, Tokens
 from weft.frontends.jax.text.operations import Argument, Function, Module, Operation, Region
-from weft.frontends.jax.text.tokens import AGAIN, Tokens
 from weft.support.errors import ModelError
 
 _RETURNS: Final = ("return", "func.return", "stablehlo.return", "mhlo.return")
