@@ -85,9 +85,9 @@ def neutral(name: str, dtype: DType) -> Array | None:
 
 def _counts(x: Operand, axis: int) -> bool:
     """Tells whether *x* is known to have the numbers 0, 1 ... along *axis*."""
-    if isinstance(x, CompileTimeConstant) and not x.symbolic:
+    if isinstance(x, CompileTimeConstant):
         shape = [-1 if d == axis else 1 for d in range(x.rank)]
-        return bool((x.array == np.arange(x.array.shape[axis]).reshape(shape)).all())
+        return not x.symbolic and bool((x.array == np.arange(x.array.shape[axis]).reshape(shape)).all())
     while x.producer is not None and x.producer.operator.name in ("expand", "reshape", "cast"):
         (found,) = x.producer.inputs
         if found is None or (x.producer.operator.name == "expand" and not _lies_along(found, axis)):
