@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_h
     from weft.driver.build import build as build
     from weft.driver.compile import compile as compile
     from weft.frontends.register_op import register_op as register_op
+    from weft.integrations.from_jax import from_jax as from_jax
     from weft.integrations.inference_session import InferenceSession as InferenceSession
     from weft.runtime.model import Model as Model
     from weft.runtime.model import load as load
@@ -72,6 +73,7 @@ _PUBLIC: Final[dict[str, tuple[str, str]]] = {
     "WeftError": (_ERRORS, "WeftError"),
     "build": ("weft.driver.build", "build"),
     "compile": ("weft.driver.compile", "compile"),
+    "from_jax": ("weft.integrations.from_jax", "from_jax"),
     "get_all_providers": (_PROVIDERS, "get_all_providers"),
     "get_available_providers": (_PROVIDERS, "get_available_providers"),
     "get_device": (_PROVIDERS, "get_device"),

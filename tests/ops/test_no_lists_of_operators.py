@@ -17,6 +17,9 @@ TABLES_OF_TRANSLATIONS: Final = (
     "frontends/torch/ops",
     "frontends/darknet/ops",
     "frontends/caffe/ops",
+    "frontends/jax/ops",
+    "frontends/coreml/ops",
+    "frontends/mxnet/ops",
 )
 """Rooms of tables that say which operator a format's operator becomes."""
 

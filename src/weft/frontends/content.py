@@ -14,25 +14,31 @@ HEAD: Final = 4096
 LOCAL_HEADER: Final = b"PK\x03\x04"
 """How an archive begins, with its first member."""
 
+MANIFESTS: Final = ("Manifest.json", "saved_model.pb")
+"""The files by which folders are told to be models: Core ML's packages and TensorFlow's saved models have one."""
+
 SHOWN: Final = 16
 """Bytes of a file that a message shows."""
 
 
 def head_of(model: object) -> bytes:
-    """Returns the first bytes of a path's file, or of bytes, and none for other objects and folders.
+    """Returns the first bytes of a path's file, or of bytes, and none for other objects; a folder's are its manifest's.
 
-    Raises `MissingFile` where there is no file at the path, and `ModelError` for a file that can't be read.
+    Raises `MissingFile` where there is no file at the path, and `ModelError` for a folder and for a file that can't be read.
     """
     if isinstance(model, str | os.PathLike):
-        if Path(model).is_dir():
-            return b""
-        path = existing(model)
+        path = manifest_of(Path(model)) or existing(model)
         try:
             with path.open("rb") as file:
                 return file.read(HEAD)
         except OSError as error:  # it may not be read, or is no file: a socket, a device, a disk that fails
             raise ModelError(f"{path} can't be read: {error.strerror}", hint="give another path") from error
     return model[:HEAD] if isinstance(model, bytes) else b""
+
+
+def manifest_of(path: Path) -> Path | None:
+    """Returns the manifest of a folder that is a model; None for other folders, and for files."""
+    return next((file for name in MANIFESTS if (file := path / name).is_file()), None)
 
 
 def existing(model: str | os.PathLike[str]) -> Path:

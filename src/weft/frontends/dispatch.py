@@ -15,10 +15,12 @@ from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
     "tflite": "weft.frontends.tflite",
-    "tensorflow": "weft.frontends.tensorflow",  # before onnx, whose files begin likewise
+    "tensorflow": "weft.frontends.tensorflow",  # before coreml and onnx, whose files begin likewise
+    "coreml": "weft.frontends.coreml",  # before onnx, whose files begin with a number too
     "onnx": "weft.frontends.onnx",
     "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",
+    "jax": "weft.frontends.jax",
     "darknet": "weft.frontends.darknet",
     "caffe": "weft.frontends.caffe",
 }

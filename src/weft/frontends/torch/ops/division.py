@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from weft.frontends.torch.call import Call
-from weft.frontends.torch.ops.truth_and_bits import is_negative
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
+from weft.graph.composites import special_functions
 
 
 @translates("div.Tensor_mode", "div.Scalar_mode")
@@ -52,16 +50,7 @@ def trunc(c: Call) -> Results:
 @translates("atan2")
 def atan2(c: Call) -> Results:
     """The angle of the point (other, self), between -pi and pi."""
-    y, x = _operands(c)
-    zero, turn, quarter = (c.scalar(v, c.dtype) for v in (0, math.pi, math.pi / 2))
-    up, left = is_negative(c, y), is_negative(c, x)
-    a, b = c.add("abs", y), c.add("abs", x)
-    both = c.add("equal", a, b)  # both zero, or both infinite: their quotient is not a number
-    ratio = c.add("where", both, c.scalar(1, c.dtype), c.add("div", c.add("minimum", a, b), c.add("maximum", a, b)))
-    low = c.add("where", c.add("logical_and", both, c.add("equal", a, zero)), zero, c.add("atan", ratio))
-    steep = c.add("where", c.add("less", b, a), c.add("sub", quarter, low), low)
-    angle = c.add("where", left, c.add("sub", turn, steep), steep)
-    return c.add("where", up, c.add("neg", angle), angle)
+    return special_functions.atan2(c, *_operands(c))
 
 
 @translates("hypot")

@@ -3,62 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import TypeAlias
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import Operand, Results
+from weft.graph.builder import Builder, Operand, Results
+from weft.graph.composites import special_functions
 
-_ERFC: Final = (
-    -1.26551223,
-    1.00002368,
-    0.37409196,
-    0.09678418,
-    -0.18628806,
-    0.27886807,
-    -1.13520398,
-    1.48851587,
-    -0.82215223,
-    0.17087277,
-)
-"""Coefficients of Press et al., Numerical Recipes (2nd edition, 6.2), of an error of 1.2e-7 of the result everywhere."""
-
-_LANCZOS: Final = (
-    0.99999999999980993,
-    676.5203681218851,
-    -1259.1392167224028,
-    771.32342877765313,
-    -176.61502916214059,
-    12.507343278686905,
-    -0.13857109526572012,
-    9.9843695780195716e-6,
-    1.5056327351493116e-7,
-)
-"""Coefficients of Lanczos' approximation with g = 7 and nine terms (Godfrey)."""
+Function: TypeAlias = Callable[[Builder, Operand], Operand]
 
 
-@translates("log1p")
-def log1p(c: Call) -> Results:
-    """log(1 + x): where 1 + x is rounded to u, log(u) is corrected by x / (u - 1) (Kahan)."""
-    x, one = _given(c), c.scalar(1, c.dtype)
-    u = c.add("add", one, x)
-    finite = c.add("less", u, c.scalar(math.inf, c.dtype))
-    rest = c.add("sub", u, one)
-    exact = c.add("equal", rest, c.scalar(0, c.dtype))
-    ratio = c.add("div", x, c.add("where", exact, one, rest))
-    log = c.add("log", u)
-    small = c.add("where", exact, x, c.add("mul", log, ratio))
-    return c.add("where", finite, small, log)
+def _of_one(function: Function) -> Translation:
+    return lambda c: function(c, _given(c))
 
 
-@translates("expm1")
-def expm1(c: Call) -> Results:
-    """exp(x) - 1: for small x it is 2 t / (1 - t), where t is tanh(x / 2)."""
-    x, one = _given(c), c.scalar(1, c.dtype)
-    t = c.add("tanh", c.add("mul", x, c.scalar(0.5, c.dtype)))
-    near = c.add("div", c.add("add", t, t), c.add("sub", one, t))
-    is_small = c.add("less", c.add("abs", x), one)
-    return c.add("where", is_small, near, c.add("sub", c.add("exp", x), one))
+translates("log1p")(_of_one(special_functions.log1p))
+translates("expm1")(_of_one(special_functions.expm1))
+translates("cbrt")(_of_one(special_functions.cbrt))
+translates("erfc", "special_erfc")(_of_one(special_functions.erfc))
+translates("lgamma")(_of_one(special_functions.lgamma))
 
 
 def _log(base: float) -> Translation:
@@ -74,50 +38,6 @@ translates("log10")(_log(10))
 def exp2(c: Call) -> Results:
     """Two to a power."""
     return c.add("power", c.scalar(2, c.dtype), _given(c))
-
-
-@translates("cbrt")
-def cbrt(c: Call) -> Results:
-    """The third root, of negative numbers too."""
-    x = _given(c)
-    root = c.add("power", c.add("abs", x), c.scalar(1 / 3, c.dtype))
-    return c.add("mul", root, c.add("sign", x))
-
-
-@translates("erfc", "special_erfc")
-def erfc(c: Call) -> Results:
-    """1 - erf(x), whose tail is as precise as the rest."""
-    x = _given(c)
-    size = c.add("abs", x)
-    one, two = c.scalar(1, c.dtype), c.scalar(2, c.dtype)
-    t = c.add("div", two, c.add("add", two, size))
-    total: Operand = c.scalar(_ERFC[-1], c.dtype)
-    for k in reversed(_ERFC[:-1]):
-        total = c.add("add", c.scalar(k, c.dtype), c.add("mul", t, total))
-    tail = c.add("mul", t, c.add("exp", c.add("sub", total, c.add("square", size))))
-    far = c.add("where", c.add("less", x, c.scalar(0, c.dtype)), c.add("sub", two, tail), tail)
-    is_near = c.add("less", size, c.scalar(0.5, c.dtype))
-    return c.add("where", is_near, c.add("sub", one, c.add("erf", x)), far)
-
-
-@translates("lgamma")
-def lgamma(c: Call) -> Results:
-    """The logarithm of the gamma function's size: by Lanczos' formula, and of numbers below 1/2 by Euler's reflection."""
-    x, one, half = _given(c), c.scalar(1, c.dtype), c.scalar(0.5, c.dtype)
-    low = c.add("less", x, half)
-    z = c.add("sub", c.add("where", low, c.add("sub", one, x), x), one)
-    series: Operand = c.scalar(_LANCZOS[0], c.dtype)
-    for k, p in enumerate(_LANCZOS[1:], 1):
-        series = c.add("add", series, c.add("div", c.scalar(p, c.dtype), c.add("add", z, c.scalar(float(k), c.dtype))))
-    t = c.add("add", z, c.scalar(7.5, c.dtype))
-    power = c.add("sub", c.add("mul", c.add("add", z, half), c.add("log", t)), t)
-    high = c.add("add", c.add("add", power, c.add("log", series)), c.scalar(math.log(2 * math.pi) / 2, c.dtype))
-    turn = c.add("sub", x, c.add("floor", x))  # of which the sine is the same, but for its sign
-    sine = c.add("abs", c.add("sin", c.add("mul", turn, c.scalar(math.pi, c.dtype))))
-    reflected = c.add("sub", c.add("sub", c.scalar(math.log(math.pi), c.dtype), c.add("log", sine)), high)
-    made = c.add("where", low, reflected, high)
-    infinite = c.add("equal", c.add("abs", x), c.scalar(math.inf, c.dtype))
-    return c.add("where", infinite, c.scalar(math.inf, c.dtype), made)
 
 
 def _given(c: Call) -> Operand:

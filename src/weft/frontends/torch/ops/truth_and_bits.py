@@ -7,7 +7,8 @@ from typing import Final
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Operand, Results
-from weft.support.dtypes import bool_, i32, i64
+from weft.graph.composites.special_functions import is_negative
+from weft.support.dtypes import bool_
 
 _OF_TRUTH: Final = {"and": "logical_and", "or": "logical_or", "xor": "logical_xor"}
 
@@ -65,15 +66,3 @@ def copysign(c: Call) -> Results:
     x, sign = c.operand("self", c.dtype), c.operand("other", c.dtype)
     size = c.add("abs", x)
     return c.add("where", is_negative(c, sign), c.add("neg", size), size)
-
-
-def is_negative(c: Call, x: Operand) -> Operand:
-    """Tells which elements have a minus: of floats, by the bit that zeros have too."""
-    if x.dtype is bool_:
-        return c.add("full", shape=x.shape, value=False, dtype=bool_)
-    if x.dtype.is_float:
-        dtype = i64 if x.dtype.bits == i64.bits else i32
-        if x.dtype.bits < i32.bits:
-            c.fail(f"the sign bit of {x.dtype} is not supported", "convert to float32 in the module")
-        x = c.add("bit_cast", x, dtype=dtype)
-    return c.add("less", x, c.scalar(0, x.dtype))

@@ -1,0 +1,80 @@
+"""One layer of a neural network being imported: its inputs, and its parameters by the numbers of the schema's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import numpy as np
+
+from weft.frontends.coreml.call import AGAIN
+from weft.frontends.coreml.message import Message
+from weft.graph import Array
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.support.errors import ModelError
+
+LARGEST: Final = 1 << 31
+
+
+class NetworkCall(Builder):
+    """A layer: a translation asks it for inputs and parameters, and adds Weft operators through it.
+
+    `outputs` is how many results it has, and `blobs_have_five_dimensions` tells whether the network's tensors are [sequence,
+    batch, C, H, W], of which Weft leaves out the sequence.
+    """
+
+    def __init__(
+        self,
+        evaluator: PartialEvaluator,
+        source: str,
+        inputs: Sequence[Operand],
+        params: Message,
+        outputs: int,
+        blobs_have_five_dimensions: bool,
+    ) -> None:
+        super().__init__(evaluator, source)
+        self.inputs, self.params, self.outputs = inputs, params, outputs
+        self.blobs_have_five_dimensions = blobs_have_five_dimensions
+
+    def input(self, i: int = 0, rank: int | None = None) -> Operand:
+        """Returns an input; raises `ModelError` where there is none, or it has not *rank* dimensions."""
+        if i >= len(self.inputs):
+            self.fail(f"it has {len(self.inputs)} inputs", AGAIN)
+        if rank is not None and self.inputs[i].rank != rank:
+            self.fail(f"its input should have {rank} dimensions: {self.inputs[i]!r}", AGAIN)
+        return self.inputs[i]
+
+    def integer(self, number: int, default: int = 0) -> int:
+        """Returns an integer; *default* where it is absent or 0."""
+        found = self.params.integer(number) or default
+        if abs(found) > LARGEST:
+            self.fail(f"its parameter {number} is {found}", AGAIN)
+        return found
+
+    def ints(self, number: int, default: Sequence[int] = ()) -> list[int]:
+        """Returns a list of integers; *default* where it is empty."""
+        found = self.params.integers(number) or list(default)
+        if any(abs(v) > LARGEST for v in found):
+            self.fail(f"its parameter {number} is {found}", AGAIN)
+        return found
+
+    def weight(self, number: int, shape: Sequence[int], params: Message | None = None) -> CompileTimeConstant:
+        """Returns weights; raises `ModelError` for those of another number than *shape* has, and for quantised ones."""
+        array = self._floats((params or self.params).inner(number))
+        if array.size != int(np.prod(shape)):
+            self.fail(f"its weights are {array.size} numbers, not those of {list(shape)}", AGAIN)
+        return CompileTimeConstant(array.reshape(shape), f"{self.source.partition(' ')[2]}.{number}")
+
+    def _floats(self, m: Message) -> Array:
+        half = m.raw(2)
+        if half is not None and len(half):
+            if len(half) % 2:
+                self.damaged()
+            return np.frombuffer(half, np.float16).astype(np.float32)
+        if m.has(30) or m.has(31):
+            self.fail("quantised weights are not supported", "convert the model without quantisation")
+        return m.numbers(1)
+
+    def damaged(self) -> NoReturn:
+        """Raises `ModelError` for weights that are no whole numbers."""
+        raise ModelError("its weights are damaged", where=self.source, hint="copy the model again")

@@ -1,0 +1,1 @@
+"""JAX: functions lowered to StableHLO, whose text Weft reads itself."""

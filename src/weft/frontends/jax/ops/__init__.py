@@ -1,0 +1,1 @@
+"""Translations of StableHLO's operations, a file for each family."""

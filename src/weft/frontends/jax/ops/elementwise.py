@@ -1,0 +1,247 @@
+"""Operations on each element: arithmetic, comparison, logic, and functions of one number."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.frontends.jax.call import Call
+from weft.frontends.jax.registry import Translation, translates
+from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.composites import special_functions
+from weft.support.dtypes import SCALARS, DType, bool_, u8
+
+DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")
+
+
+def _unary(op: str) -> Translation:
+    return lambda c: c.add(op, c.operand(0))
+
+
+for _name, _op in {
+    "abs": "abs",
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "cosh": "cosh",
+    "cosine": "cos",
+    "erf": "erf",
+    "custom_call @mhlo.erf": "erf",
+    "exponential": "exp",
+    "floor": "floor",
+    "is_inf": "is_inf",
+    "log": "log",
+    "logistic": "sigmoid",
+    "negate": "neg",
+    "round_nearest_even": "round",
+    "rsqrt": "rsqrt",
+    "sign": "sign",
+    "sine": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "square": "square",
+    "tan": "tan",
+    "tanh": "tanh",
+}.items():
+    translates(_name)(_unary(_op))
+
+translates("cbrt")(lambda c: special_functions.cbrt(c, c.operand(0)))
+translates("erfc")(lambda c: special_functions.erfc(c, c.operand(0)))
+translates("exponential_minus_one")(lambda c: special_functions.expm1(c, c.operand(0)))
+translates("lgamma")(lambda c: special_functions.lgamma(c, c.operand(0)))
+translates("log_plus_one")(lambda c: special_functions.log1p(c, c.operand(0)))
+
+
+@translates(
+    "optimization_barrier",
+    "custom_call @Sharding",
+    "custom_call @SPMDFullToShardShape",
+    "custom_call @SPMDShardToFullShape",
+)
+def unchanged(c: Call) -> tuple[Operand, ...]:
+    """Returns the operands: what the operation says is for other compilers, or for several devices."""
+    return tuple(c.operands)
+
+
+@translates("constant")
+def constant(c: Call) -> Operand:
+    """Numbers in the text; one for all elements is not held as often as it is there."""
+    return c.constant_of(c.value("value"))
+
+
+@translates("convert")
+def convert(c: Call) -> Operand:
+    """Elements as another type."""
+    return c.cast(c.operand(0), c.result_dtype())
+
+
+@translates("bitcast_convert")
+def bitcast_convert(c: Call) -> Operand:
+    """The bits of elements as another type, of the same width."""
+    x, dtype = c.operand(0), c.result_dtype()
+    if x.dtype.bits != dtype.bits:
+        c.fail(f"the bits of {x.dtype} as {dtype}, of another width, are not supported", "keep the width")
+    return c.add("bit_cast", x, dtype=dtype)
+
+
+@translates("reduce_precision")
+def reduce_precision(c: Call) -> Operand:
+    """Elements rounded to a smaller type and back."""
+    x, to = c.operand(0), {"e8m7": "bf16", "e5m10": "f16", "e8m23": "f32", "e11m52": "f64"}
+    form = c.value("format")
+    if form is None:
+        form = f"e{c.integer('exponent_bits')}m{c.integer('mantissa_bits')}"
+    if form not in to:
+        c.fail(f"rounding to {form} is not supported", f"round to one of {', '.join(to)}")
+    dtype = SCALARS[to[form]]
+    return x if dtype.bits >= x.dtype.bits else c.cast(c.cast(x, dtype), x.dtype)
+
+
+@translates("round_nearest_afz")
+def round_away(c: Call) -> Operand:
+    """Rounded to the nearest integer, halves away from zero."""
+    x = c.operand(0)
+    size = c.add("abs", x)
+    down = c.add("floor", size)
+    is_up = c.add("less_equal", c.scalar(0.5, x.dtype), c.add("sub", size, down))
+    rounded = c.add("where", is_up, c.add("add", down, c.scalar(1, x.dtype)), down)
+    return c.add("mul", rounded, c.add("sign", x))
+
+
+@translates("is_finite")
+def is_finite(c: Call) -> Operand:
+    """Tells where elements are neither infinite nor NaN."""
+    x = c.operand(0)
+    return c.add("logical_not", c.add("logical_or", c.add("is_nan", x), c.add("is_inf", x)))
+
+
+@translates("not")
+def not_(c: Call) -> Operand:
+    """Negates truth values, or all bits."""
+    x = c.operand(0)
+    return c.add("logical_not" if x.dtype is bool_ else "bit_not", x)
+
+
+# of two operands
+
+_BINARY: Final = {
+    "add": ("add", "logical_or"),
+    "subtract": ("sub", "logical_xor"),
+    "multiply": ("mul", "logical_and"),
+    "maximum": ("maximum", "logical_or"),
+    "minimum": ("minimum", "logical_and"),
+    "and": ("bit_and", "logical_and"),
+    "or": ("bit_or", "logical_or"),
+    "xor": ("bit_xor", "logical_xor"),
+}
+"""Weft's operators on numbers, and on truth values."""
+
+
+def combine(c: Call, name: str, a: Operand, b: Operand) -> Operand:
+    """Returns two operands combined by the operation *name* of the table above."""
+    on_numbers, on_truths = _BINARY[name]
+    return c.add(on_truths if a.dtype is bool_ else on_numbers, a, b)
+
+
+def _binary(name: str) -> Translation:
+    return lambda c: combine(c, name, c.operand(0), c.operand(1))
+
+
+for _name in _BINARY:
+    translates(_name)(_binary(_name))
+
+
+@translates("power")
+def power(c: Call) -> Operand:
+    """A power, of integers too."""
+    return c.add("power", c.operand(0), c.operand(1))
+
+
+@translates("divide")
+def divide(c: Call) -> Operand:
+    """The quotient, of integers rounded towards zero; by zero it is -1, all bits."""
+    x, y = c.operand(0), c.operand(1)
+    made = c.add("div", x, y)
+    if not x.dtype.is_int or _is_nonzero(y):
+        return made
+    zero = c.add("equal", y, c.scalar(0, y.dtype))
+    return c.add("where", zero, c.add("bit_not", c.scalar(0, x.dtype)), made)
+
+
+@translates("remainder")
+def remainder(c: Call) -> Operand:
+    """The remainder, with the sign of the dividend; of a division of integers by zero it is the dividend."""
+    x, y = c.operand(0), c.operand(1)
+    if not x.dtype.is_int:
+        return c.add("float_mod", x, y)
+    made = c.add("trunc_mod", x, y)
+    return made if _is_nonzero(y) else c.add("where", c.add("equal", y, c.scalar(0, y.dtype)), x, made)
+
+
+def _is_nonzero(y: Operand) -> bool:
+    return isinstance(y, CompileTimeConstant) and not y.symbolic and bool((y.array != 0).all())
+
+
+@translates("atan2")
+def atan2(c: Call) -> Operand:
+    """The angle of a point."""
+    return special_functions.atan2(c, c.operand(0), c.operand(1))
+
+
+@translates("shift_left")
+def shift_left(c: Call) -> Operand:
+    """Bits moved to higher places."""
+    return c.add("shift_left", c.operand(0), c.operand(1))
+
+
+@translates("shift_right_arithmetic")
+def shift_right_arithmetic(c: Call) -> Operand:
+    """Bits moved to lower places, the sign staying."""
+    x, y = c.operand(0), c.operand(1)
+    signed = SCALARS[f"i{x.dtype.bits}"]
+    return c.add("bit_cast", c.add("shift_right", _bits(c, x, signed), _bits(c, y, signed)), dtype=x.dtype)
+
+
+@translates("shift_right_logical")
+def shift_right_logical(c: Call) -> Operand:
+    """Bits moved to lower places, and zeros behind them."""
+    x, y = c.operand(0), c.operand(1)
+    unsigned = SCALARS[f"u{x.dtype.bits}"]
+    return c.add("bit_cast", c.add("shift_right", _bits(c, x, unsigned), _bits(c, y, unsigned)), dtype=x.dtype)
+
+
+def _bits(c: Call, x: Operand, dtype: DType) -> Operand:
+    return x if x.dtype is dtype else c.add("bit_cast", x, dtype=dtype)
+
+
+@translates("compare")
+def compare(c: Call) -> Operand:
+    """Compares elements; truth values as 0 and 1."""
+    direction = c.word("comparison_direction", 0, DIRECTIONS)
+    x, y = (c.cast(v, u8) if v.dtype is bool_ else v for v in (c.operand(0), c.operand(1)))
+    if direction in ("EQ", "NE"):
+        made = c.add("equal", x, y)
+        return made if direction == "EQ" else c.add("logical_not", made)
+    low, high = (x, y) if direction in ("LT", "LE") else (y, x)
+    return c.add("less" if direction in ("LT", "GT") else "less_equal", low, high)
+
+
+@translates("select")
+def select(c: Call) -> Operand:
+    """Chooses between two tensors, element by element."""
+    return c.add("where", c.operand(0), c.operand(1), c.operand(2))
+
+
+@translates("clamp")
+def clamp(c: Call) -> Operand:
+    """Elements kept between two bounds."""
+    return c.add("minimum", c.add("maximum", c.operand(1), c.operand(0)), c.operand(2))
+
+
+@translates("map")
+def map_(c: Call) -> tuple[Operand, ...]:
+    """A region for each element, computed for all of them at once."""
+    return tuple(c.region(0, c.operands))

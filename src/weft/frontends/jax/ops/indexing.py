@@ -1,0 +1,121 @@
+"""Gathers and slices whose places are data. Windows that would reach beyond the tensor are moved inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.frontends.jax.call import AGAIN, Call
+from weft.frontends.jax.ops.window_indices import Windows, check, stacked, starts, tuples
+from weft.frontends.jax.registry import translates
+from weft.graph.builder import Builder, CompileTimeConstant, Operand
+from weft.support.dtypes import i64
+
+
+def clamped(b: Builder, x: Operand, most: int) -> Operand:
+    """Returns integers kept between 0 and *most*."""
+    return b.add("minimum", b.add("maximum", x, b.scalar(0, x.dtype)), b.scalar(most, x.dtype))
+
+
+@translates("gather", "dynamic_gather")
+def gather(c: Call) -> Operand:
+    """Windows at tuples of indices."""
+    x, indices = c.operand(0), c.operand(1)
+    numbers: Any = c.value("dimension_numbers")
+    if not isinstance(numbers, dict):
+        c.fail(f"its dimension numbers are {numbers!r}", AGAIN)
+
+    def dims(name: str) -> list[int]:
+        return c.integers_of(numbers.get(name, []), name)
+
+    w = Windows(
+        c.ints("slice_sizes"),
+        dims("offset_dims"),
+        dims("collapsed_slice_dims"),
+        dims("start_index_map"),
+        dims("operand_batching_dims"),
+        dims("start_indices_batching_dims"),
+        int(numbers.get("index_vector_dim", 0)),
+    )
+    operand = c.static(x)
+    check(c, w, x, indices, len(c.result_shape()))
+    firsts, shape = starts(c, w, indices)
+    limits = [operand[d] - w.sizes[d] for d in w.indexed]
+    firsts = [clamped(c, v, limits[n]) if n < len(limits) else v for n, v in enumerate(firsts)]
+    columns, named, partly = tuples(c, w, firsts, shape, operand)
+    whole = [d for d in range(x.rank) if d not in named]
+    turned = c.transpose(x, [*named, *whole])
+    if len(columns) == 1:
+        made = c.add("gather", turned, columns[0], axis=0)
+    else:
+        made = c.add("gather_nd", turned, stacked(c, columns), batch_dims=0) if columns else turned
+    return _in_order(c, w, made, len(shape), [*partly, *whole])
+
+
+def _in_order(c: Call, w: Windows, x: Operand, lead: int, dims: Sequence[int]) -> Operand:
+    """Returns windows [*indices, *dims] with their dimensions where the result has them."""
+    placed = dict(zip(w.inner, w.kept(), strict=True))
+    rest = iter(range(lead))
+    perm = [lead + list(dims).index(placed[d]) if d in placed else next(rest) for d in range(x.rank)]
+    return c.transpose(x, perm)
+
+
+@translates("dynamic_slice")
+def dynamic_slice(c: Call) -> Operand:
+    """A window whose place is data; dimensions of known places are sliced first."""
+    x, sizes = c.operand(0), c.ints("sizes", "slice_sizes")
+    places, extents = c.operands[1:], c.static(x)
+    _check_window(c, x, sizes, places)
+    for d in range(x.rank):
+        if sizes[d] < extents[d]:
+            x = _along(c, x, d, sizes[d], places[d], extents[d] - sizes[d])
+    return x
+
+
+def _along(c: Call, x: Operand, d: int, size: int, place: Operand, most: int) -> Operand:
+    """Returns *size* elements of *x* along a dimension, from a place on."""
+    first = clamped(c, c.reshape(c.cast(place, i64), ()), most)
+    if isinstance(first, CompileTimeConstant) and not first.symbolic:
+        at = int(first.array)
+        return c.add("slice", x, starts=(at,), ends=(at + size,), axes=(d,), steps=(1,))
+    if size == 1:
+        return c.reshape(c.add("element_at", x, first, axis=d), [*x.shape[:d], 1, *x.shape[d + 1 :]])
+    return c.add("gather", x, c.add("add", c.add("range", start=0, size=size, step=1), first), axis=d)
+
+
+def _check_window(c: Call, x: Operand, sizes: Sequence[int], places: Sequence[Operand]) -> None:
+    extents = c.static(x)
+    if not len(sizes) == len(places) == x.rank or any(not 0 <= n <= s for n, s in zip(sizes, extents, strict=False)):
+        c.fail(f"a window of {list(sizes)} at {len(places)} places is none of {x!r}", AGAIN)
+
+
+@translates("dynamic_update_slice")
+def dynamic_update_slice(c: Call) -> Operand:
+    """A tensor with a window written over at a place that is data."""
+    x, update = c.operand(0), c.operand(1)
+    places = c.operands[2:]
+    _check_window(c, x, c.static(update), places)
+    return _written(c, x, update, [c.reshape(c.cast(p, i64), ()) for p in places], 0)
+
+
+def _written(c: Call, x: Operand, update: Operand, places: Sequence[Operand], d: int) -> Operand:
+    """Returns *x* with *update* written from dimension *d* on: of more than one, the window is read, and written in turn."""
+    sizes, extents = c.static(update), c.static(x)
+    while d < x.rank and sizes[d] == extents[d]:
+        d += 1
+    if d == x.rank:
+        return update
+    first = clamped(c, places[d], extents[d] - sizes[d])
+    if sizes[d + 1 :] != extents[d + 1 :]:
+        window = c.add("gather", x, c.add("add", c.add("range", start=0, size=sizes[d], step=1), first), axis=d)
+        update = _written(c, window, update, places, d + 1)
+    return _write(c, x, update, first, d)
+
+
+def _write(c: Call, x: Operand, update: Operand, first: Operand, d: int) -> Operand:
+    """Returns *x* with whole slices written along one dimension."""
+    if d:
+        begin = c.add("expand", c.reshape(first, [1]), shape=(x.shape[0],))
+        return c.add("write_at", x, update, begin, axis=d)
+    one = [c.reshape(v, [1, *v.shape]) for v in (x, update)]
+    return c.reshape(c.add("write_at", *one, c.reshape(first, [1]), axis=1), x.shape)

@@ -1,0 +1,122 @@
+"""Has coremltools convert modules of PyTorch to the models of `networks/`, with inputs and PyTorch's outputs beside them.
+
+Run it by a Python that has coremltools 9 and torch: `python tests/frontends/coreml/make_networks.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+FOLDER = Path(__file__).parent / "networks"
+
+
+class Residual(nn.Module):
+    """Convolutions with normalisation, a residual sum, pools."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU())
+        self.inner = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.Conv2d(8, 8, 1), nn.Hardtanh(0.0, 6.0))
+        self.last = nn.Linear(8, 5)
+
+    def forward(self, x: Any) -> Any:
+        x = nn.functional.max_pool2d(self.first(x), 2)
+        x = x + self.inner(x)
+        return torch.softmax(self.last(nn.functional.avg_pool2d(x, 4).flatten(1)), 1)
+
+
+class Segmenter(nn.Module):
+    """A transposed convolution, resampling, concatenation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv2d(3, 6, 3, stride=2, padding=1)
+        self.up = nn.ConvTranspose2d(6, 4, 2, stride=2)
+        self.slope = nn.PReLU(4, 0.3)
+
+    def forward(self, x: Any) -> Any:
+        low = nn.functional.leaky_relu(self.down(x), 0.1)
+        near = nn.functional.interpolate(low, scale_factor=2.0, mode="nearest")
+        smooth = nn.functional.interpolate(low, scale_factor=2.0, mode="bilinear", align_corners=False)
+        return torch.cat([self.slope(self.up(low)), near, torch.sigmoid(smooth)], 1)
+
+
+class Attention(nn.Module):
+    """A layer of a transformer, of positions that are embedded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(20, 16)
+        self.norm, self.after = nn.LayerNorm(16), nn.LayerNorm(16)
+        self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.mlp = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.embed(tokens)
+        q, k, v = (t.reshape(1, 7, 4, 4).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        scores = torch.softmax(q @ k.transpose(-1, -2) / 2, -1)
+        x = x + self.out((scores @ v).transpose(1, 2).reshape(1, 7, 16))
+        return x + self.mlp(self.after(x))
+
+
+class Recurrent(nn.Module):
+    """Recurrent layers, of which one runs both ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(6, 5, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(10, 4, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        y, _ = self.gru(self.lstm(x)[0])
+        return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)
+
+
+NETWORKS = {
+    "residual": (Residual, (1, 3, 16, 16)),
+    "segmenter": (Segmenter, (1, 3, 12, 10)),
+    "attention": (Attention, None),
+    "recurrent": (Recurrent, (2, 6, 6)),
+}
+
+
+def calibrated(module: nn.Module) -> nn.Module:
+    """Gives normalisations means and variances that are not those they begin with."""
+    for m in module.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.running_mean.uniform_(-0.3, 0.3)  # type: ignore[union-attr]
+            m.running_var.uniform_(0.5, 1.5)  # type: ignore[union-attr]
+    return module.eval()
+
+
+def main() -> None:
+    for name, (kind, shape) in NETWORKS.items():
+        torch.manual_seed(len(name))
+        module = calibrated(kind())
+        x = torch.randint(0, 20, (1, 7)) if shape is None else torch.randn(shape)
+        with torch.no_grad():
+            wanted = module(x).numpy()
+            traced = torch.jit.trace(module, x)
+        kind_ = np.int32 if shape is None else np.float32
+        given = [ct.TensorType(name="x", shape=x.shape, dtype=kind_)]
+        program = ct.convert(
+            traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="mlprogram",
+            compute_precision=ct.precision.FLOAT32, minimum_deployment_target=ct.target.iOS15,
+        )  # fmt: skip
+        shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
+        program.save(str(FOLDER / f"{name}.mlpackage"))
+        if name in ("residual", "segmenter"):
+            network = ct.convert(traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="neuralnetwork")
+            network.save(str(FOLDER / f"{name}.mlmodel"))
+        np.savez_compressed(FOLDER / f"{name}.npz", x=x.numpy().astype(kind_), y=wanted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Networks written in JAX, compiled, and compared with what JAX computes; and the ways in which they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+from jax import export
+from tests.frontends.jax.functions import NETWORKS, Array
+
+import weft
+from weft.frontends.jax.lowering import lower
+
+
+def assert_close(got: object, wanted: Array) -> None:
+    assert isinstance(got, np.ndarray)
+    assert got.shape == wanted.shape
+    assert wanted.std() > 0.01
+    assert np.abs(got - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network_equals_jax(name: str) -> None:
+    network, given = NETWORKS[name]
+    assert_close(weft.from_jax(network, *given)(*given), np.asarray(network(*given)))
+
+
+def test_inputs_are_called_by_their_place_in_a_tree() -> None:
+    def layer(params: dict[str, Array], x: Array, *, scale: float) -> Array:
+        return x @ params["w"] * scale
+
+    x, w = np.ones((2, 3), np.float32), np.arange(12, dtype=np.float32).reshape(3, 4)
+    model = weft.compile(jax.jit(layer), example_inputs={"params": {"w": w}, "x": x, "scale": np.float32(2)})
+    assert [i.name for i in model.inputs] == ["params['w']", "scale", "x"]
+    np.testing.assert_allclose(model(w, np.float32(2), x), x @ w * 2)
+
+
+def test_arrays_that_a_function_holds_are_weights_and_not_text() -> None:
+    held = jnp.asarray(np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32))
+    made = lower(lambda x: x @ held, [np.ones((1, 64), np.float32)])
+    assert [w.shape for w in made.weights] == [(64, 64)]
+    assert "dense<" not in made.text
+
+
+def test_text_bytecode_and_exported_functions_are_read(tmp_path: Path) -> None:
+    w = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    symbolic = jax.ShapeDtypeStruct(export.symbolic_shape("b, 5"), jnp.float32)
+    exported = export.export(jax.jit(lambda x: jnp.sin(x) @ w))(symbolic)
+    (tmp_path / "f.mlir").write_text(exported.mlir_module())
+    (tmp_path / "f.bin").write_bytes(exported.mlir_module_serialized)
+    x = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+    for given in (exported, tmp_path / "f.mlir", tmp_path / "f.bin", exported.mlir_module_serialized):
+        model = weft.compile(given)
+        assert model.inputs[0].shape == (f"{model.inputs[0].name}_dim0", 5)
+        assert_close(model(x), np.sin(x) @ w)
+
+
+def test_a_function_that_jax_can_not_trace() -> None:
+    with pytest.raises(weft.ModelError) as caught:
+        weft.from_jax(lambda x: x @ x, np.ones((2, 3), np.float32))
+    assert str(caught.value) == (
+        "JAX can't trace the function: TypeError: dot_general requires contracting dimensions to have the same shape, "
+        "got (3,) and (2,).\n  hint: call it with these arguments under jax.jit, and mend what that says"
+    )
+
+
+def test_operations_that_weft_lacks_are_named_with_the_line_of_the_program() -> None:
+    with pytest.raises(weft.UnsupportedOperators) as caught:
+        weft.from_jax(
+            lambda x: (jnp.linalg.inv(x), jax.lax.population_count(x.astype(int))), np.eye(4, dtype=np.float32)
+        )
+    message = str(caught.value)
+    assert "stablehlo.custom_call @lapack_sgetrf_ffi, 1 node: " in message
+    assert "population_count (test_networks.py:" in message
+
+
+def test_a_function_alone_is_no_model() -> None:
+    with pytest.raises(weft.ModelError, match=r"weft\.from_jax\(fn, \*args\)"):
+        weft.compile(jax.jit(lambda x: x))
+    lowered = jax.jit(lambda x: x).lower(1.0)
+    with pytest.raises(weft.InputError, match="a function that is lowered already"):
+        weft.compile(lowered, example_inputs=(1.0,))
