@@ -1,7 +1,8 @@
 """The helpers that kernels in WGSL call, each written out only where it is needed; the language lets them stand in any order.
 
 Numbers of two words, `vec2<u32>`, have the low one first. A compiler of the language may take NaNs and infinities not to
-happen, so that they are told by their bits.
+happen, so that they are told by their bits; and sums for associative, so that `rounded` changes the bits of one by a zero that it
+does not know.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ _CALL: Final = re.compile(r"\bweft_(\w+)\(")
 
 _FLOATS: Final = {
     "of_f32": "fn weft_of_f32(x: u32) -> f32 { return bitcast<f32>(x); }",
+    "rounded_f32": "fn weft_rounded_f32(x: f32, zero: u32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ zero); }",
     "is_nan_f32": "fn weft_is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
     "is_inf_f32": "fn weft_is_inf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }",
     "min_f32": "fn weft_min_f32(a: f32, b: f32) -> f32 { return select(b, a, weft_is_nan_f32(a) || a < b); }",

@@ -119,6 +119,8 @@ def apply(f: Writer, e: Apply, args: list[str]) -> str:
         return args[0] if dtype.kind == "uint" else wrapped(f"{_word(f, 'abs', dtype)}({args[0]})", dtype)
     given = ", ".join([widen(f, a, dtype) for a in args])
     value_type(f, dtype)
+    if e.fn == "rounded":
+        return narrow(f, f"{f.helper('rounded_f32')}({given}, given.zero)", dtype)
     if e.fn in ("is_nan", "is_inf"):
         return f"{f.helper(f'{e.fn}_f32')}({given})"
     name = _ROUNDINGS.get(e.fn) or (e.fn if e.fn in ("sqrt", "abs") else f.helper(f"{e.fn}_{widened(dtype).name}"))

@@ -20,4 +20,4 @@ f16 f32 i32 u32 ptr vec2 vec3 vec4 mat2x2 mat3x3 mat4x4 sampler texture select a
 max exp2 bitcast extractBits firstLeadingBit storageBarrier workgroupBarrier atomicLoad atomicXor given thread block
 """
 KEYWORDS: Final = frozenset(_WORDS.split())
-"""The keywords and reserved words of the language, its functions and types that kernels use, and the names of kernels' own inputs."""
+"""The keywords and reserved words of the language, its functions and types that kernels use, and the inputs of kernels."""

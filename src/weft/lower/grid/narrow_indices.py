@@ -88,6 +88,8 @@ def _limits(size: Expr, most: int) -> list[tuple[Var, int]]:
             return _limits(a, most // max(1, int(c.value)))
         case Mul(a, b):
             return [*_limits(a, most), *_limits(b, most)]
+        case FloorDiv(a, Const() as c):
+            return _limits(a, most * int(c.value) + int(c.value) - 1)
         case Add(a, Const() as c) if int(c.value) >= 0:
             return _limits(a, most)
         case _:

@@ -43,8 +43,9 @@ class WebGPUDevice:
     """The first GPU, else the first device that there is; see `Device`.
 
     A kernel takes a buffer as a binding, which begins at the last place that the device allows before the buffer's begin, and
-    the bytes from there to it as a word of the binding 0, where numbers are as two words each. Commands are written into one
-    encoder until something is read; pipelines are made when the device is opened, bindings when a launch is first seen.
+    the bytes from there to it as a word of the binding 0, where numbers are as two words each, and a zero comes last. Commands
+    are written into one encoder until something is read; pipelines are made when the device is opened, bindings when a launch is
+    first seen.
     """
 
     def __init__(self, source: str, kernels: Sequence[str]) -> None:
@@ -219,7 +220,7 @@ class WebGPUDevice:
             words.append(a.at - begin)
             size = min(self._blocks.size(a.block) - begin, most // WORD * WORD)
             resources.append({"buffer": self._buffers[a.block], "offset": begin, "size": size})
-        data = np.zeros(max(4, -(-len(words) // 4) * 4), np.uint32)
+        data = np.zeros((len(words) // 4 + 1) * 4, np.uint32)
         data[: len(words)] = words
         given = self._device.create_buffer_with_data(data=data, usage=wgpu.BufferUsage.UNIFORM)
         resources.insert(0, {"buffer": given, "offset": 0, "size": data.nbytes})
