@@ -43,7 +43,9 @@ OPENCL: Final = WITHOUT_SHUFFLES.having(
 WEBGPU: Final = OPENCL.having(
     name="webgpu",
     backend="wgsl",
-    isa=replace(OPENCL.isa, language="wgsl", native=PORTABLE | ROUNDING | REASSOCIATED),
+    isa=replace(
+        OPENCL.isa, language="wgsl", native=PORTABLE | ROUNDING | REASSOCIATED, missing_types=frozenset({"f64"})
+    ),
     grid=Grid(block=256, index_bits=32, buffer_bytes=128 << 20, buffers=30),
 )
 """Any device with WebGPU, by way of Vulkan, Metal or Direct3D 12: the limits that the standard gives to all.

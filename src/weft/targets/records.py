@@ -14,7 +14,7 @@ class Isa:
     machine computes itself; all others are expanded before code generation. `masked_memory` tells whether vectors are loaded
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
     those for vectors and no instructions to make. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles
-    are one cheap instruction.
+    are one cheap instruction. `missing_types` are the names of the types that the machine does not compute with.
     """
 
     triple: str = ""
@@ -28,6 +28,7 @@ class Isa:
     shuffle_bytes: int = 16
     native: frozenset[str] = frozenset()
     language: str = ""
+    missing_types: frozenset[str] = frozenset()
 
     @property
     def machine(self) -> str:

@@ -1,7 +1,7 @@
 """The spelling in WGSL of Weft's types and constants.
 
 A number of 64 bits is its low and its high word. Integers of less than 32 bits are i32 or u32 in expressions, always in their
-range; the 16-bit floats are their bits, a u32, and are widened to f32 for arithmetic.
+range; the 16-bit floats are their bits, a u32, and are widened to f32 for arithmetic, and so are types that are only stored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def value_type(f: Writer, dtype: DType) -> str:
         return "bool"
     if is_wide(dtype):
         return WIDE
-    if is_half(dtype):
+    if is_half(dtype) or dtype.is_storage:
         return "u32"
     if dtype.is_float and dtype.bits == 32:
         return "f32"
@@ -58,6 +58,8 @@ def literal(f: Writer, value: Value, dtype: DType) -> str:
         return "true" if value else "false"
     if is_half(dtype):
         return f"{int(np.asarray(value).astype(dtype.numpy).view(np.uint16))}u"
+    if dtype.is_storage:
+        return f"{int(value)}u"
     if dtype.is_int:
         return _integer(int(value), dtype)
     value_type(f, dtype)
