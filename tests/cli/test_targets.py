@@ -17,7 +17,15 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    assert [line[0] for line in lines[2:]] == ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl"]
+    assert [line[0] for line in lines[2:]] == [
+        "cpu",
+        *["cpu"] * len(LEVELS),
+        "aarch64",
+        "c",
+        "c-vector",
+        "opencl",
+        "webgpu",
+    ]
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
 
@@ -30,6 +38,7 @@ def test_json(cli: Cli) -> None:
         "c",
         "c-vector",
         "opencl",
+        "webgpu",
     ]
     has_compiler = shutil.which("cc") is not None
     levels = [can_run(cpu(name)) for name in LEVELS]
@@ -40,6 +49,7 @@ def test_json(cli: Cli) -> None:
         has_compiler,
         has_compiler,
         bool(device_names("opencl")),
+        bool(device_names("wgsl")),
     ]
 
 
@@ -54,8 +64,21 @@ def test_what_is_missing_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert next(r["missing"] for r in rows if r["target"] == "cpu -mattr=avx2") == ["avx2", "fma"]
 
 
-def test_a_missing_device_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.runtime.devices.device_kinds.find_devices", tuple)
-    line = next(line for line in cli("targets").out.splitlines() if line.startswith("opencl"))
+@pytest.mark.parametrize(
+    ("target", "found", "told"),
+    [
+        ("opencl", "opencl_library.find_devices", "there is no device: install the driver of a device"),
+        (
+            "webgpu",
+            "webgpu_library.find_adapters",
+            "there is no device: pip install 'weft[webgpu]', and the driver of a device",
+        ),
+    ],
+)
+def test_a_missing_device_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, target: str, found: str, told: str
+) -> None:
+    monkeypatch.setattr(f"weft.runtime.devices.{found}", tuple)
+    line = next(line for line in cli("targets").out.splitlines() if line.startswith(target))
     assert " no " in line
-    assert "there is no device: install the driver of a device" in line
+    assert told in line

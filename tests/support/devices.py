@@ -1,4 +1,4 @@
-"""Tests of devices: they are left out where there is none, but for CI, which installs OpenCL on the processor, and says so."""
+"""Tests of devices: they are left out where there is none, but for CI, which installs OpenCL and Vulkan on the processor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from weft.runtime.devices import device_names
 EXPECTED = "WEFT_TEST_DEVICES"
 """Set to anything, this variable has tests fail for want of a device."""
 
-needs_opencl = pytest.mark.skipif(
-    not device_names("opencl") and not os.environ.get(EXPECTED), reason="there is no device with OpenCL"
-)
+
+def _needs(language: str, name: str) -> pytest.MarkDecorator:
+    missing = not os.environ.get(EXPECTED) and not device_names(language)
+    return pytest.mark.skipif(missing, reason=f"there is no device with {name}")
+
+
+needs_opencl = _needs("opencl", "OpenCL")
+needs_webgpu = _needs("wgsl", "WebGPU")

@@ -13,6 +13,7 @@ BACKENDS: Final[dict[str, str]] = {
     "llvm": "weft.codegen.llvm",
     "null": "weft.codegen.null",
     "opencl": "weft.codegen.opencl",
+    "wgsl": "weft.codegen.wgsl",
 }
 """Packages, imported when first used; each has a module `backend` with `BACKEND`, and a module `facts` (see `backend`)."""
 

@@ -18,6 +18,7 @@ from weft.driver.best_records import BestRecords
 from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
+from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import check_for_device, device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
@@ -137,6 +138,8 @@ def build(
         hashes = pool.submit(hash_files, files)
         graphs = GraphStages(source, machine, chosen, cache, pool, clock)
         fused, planner, graph_record = graphs.decided(choose, graph_plan, records)
+        if machine.kind == "grid":
+            check_values(fused, machine)
         constants = place_constants(fused)
         weights = start_packing(fused, constants, pool)
         in_place = values_in_place(fused, chosen)

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.targets.records import Caches, Grid, Isa
 from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED, WARP
-from weft.targets.target import PORTABLE, ROUNDING, Target
+from weft.targets.target import PORTABLE, REASSOCIATED, ROUNDING, Target
 
 GENERIC_THREADS: Final = Target(
     name="threads",
@@ -39,3 +39,16 @@ OPENCL: Final = WITHOUT_SHUFFLES.having(
     grid=Grid(block=256),
 )
 """Any device with OpenCL 1.2: what the least of them have, so 256 threads a block and 32 KiB of shared memory."""
+
+WEBGPU: Final = OPENCL.having(
+    name="webgpu",
+    backend="wgsl",
+    isa=replace(
+        OPENCL.isa, language="wgsl", native=PORTABLE | ROUNDING | REASSOCIATED, missing_types=frozenset({"f64"})
+    ),
+    grid=Grid(block=256, index_bits=32, buffer_bytes=128 << 20, buffers=30),
+)
+"""Any device with WebGPU, by way of Vulkan, Metal or Direct3D 12: the limits that the standard gives to all.
+
+But for the buffers of a kernel, of which the standard's eight are too few for fused operators: GPUs have Metal's 31, less one.
+"""

@@ -14,7 +14,7 @@ class Isa:
     machine computes itself; all others are expanded before code generation. `masked_memory` tells whether vectors are loaded
     and stored under a mask, `mask_registers` whether masks have registers of their own, as in AVX-512, so that they take none of
     those for vectors and no instructions to make. Within a part of a vector, `shuffle_bytes` long, and of whole parts, shuffles
-    are one cheap instruction.
+    are one cheap instruction. `missing_types` are the names of the types that the machine does not compute with.
     """
 
     triple: str = ""
@@ -28,6 +28,7 @@ class Isa:
     shuffle_bytes: int = 16
     native: frozenset[str] = frozenset()
     language: str = ""
+    missing_types: frozenset[str] = frozenset()
 
     @property
     def machine(self) -> str:
@@ -99,6 +100,9 @@ class Grid:
 
     `warp` threads run in step and touch memory together: global memory in sectors of `sector` bytes, shared memory in `banks`
     banks, each of which gives one word of `bank_bytes` bytes at a time. A block has at most `block` threads.
+
+    `index_bits` are those of the integers that the machine computes indices with fast: of 32, indices that are proven to fit are
+    narrowed. A kernel takes at most `buffers` buffers, each of at most `buffer_bytes` bytes; None is no limit.
     """
 
     warp: int = 32
@@ -106,6 +110,9 @@ class Grid:
     banks: int = 32
     bank_bytes: int = 4
     block: int = 1024
+    index_bits: int = 64
+    buffer_bytes: int | None = None
+    buffers: int | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from weft.runtime.devices import APIS, device_names
 from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
-from weft.targets.grid_machines import OPENCL
+from weft.targets.grid_machines import OPENCL, WEBGPU
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
 from weft.targets.target import Target
@@ -63,8 +63,13 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
     "c": lambda: C,
     "c-vector": lambda: C_VECTOR,
     "opencl": lambda: OPENCL,
+    "webgpu": lambda: WEBGPU,
 }
 """The targets by the names that users write; a name may have options after its first word, see `parse_target`."""
+
+
+ALIASES: Final = {"vulkan": "webgpu"}
+"""Other names of targets: kernels for WebGPU run by way of Vulkan where a system has that."""
 
 
 def parse_target(text: str) -> Target:
@@ -73,6 +78,7 @@ def parse_target(text: str) -> Target:
     Raises `InputError` for anything else.
     """
     kind, *options = check_text("target", text, TARGETS).split() or [""]
+    kind = ALIASES.get(kind, kind)
     if kind not in PRESETS:
         raise InputError(f"there is no target {kind!r}", hint=TARGETS)
     levels = [o.removeprefix("-mattr=") for o in options if kind == "cpu" and o.startswith("-mattr=")]

@@ -13,6 +13,9 @@ PORTABLE: Final = frozenset({"abs", "copysign", "is_nan", "is_inf", "sqrt", "unl
 
 ROUNDING: Final = frozenset({"floor", "ceil", "trunc", "round_even"})
 
+REASSOCIATED: Final = frozenset({"rounded"})
+"""Of targets whose compilers may take sums of floats for associative: such a compiler sees `rounded` as a function of its own."""
+
 Kind: TypeAlias = Literal["cpu", "grid", "unit"]
 """The kinds of targets, by which schedules and passes are chosen: cores with vectors, a grid of threads, or cores with units."""
 

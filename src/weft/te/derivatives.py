@@ -151,6 +151,7 @@ INTRINSIC_ROWS: Final[dict[str, Row]] = {
     "pow": _power,
     "fma": lambda e, a, b, c, da, db, dc: plus(plus(times(da, b), times(db, a)), dc),
     "ldexp": lambda e, x, n, dx, dn: None if dx is None else apply("ldexp", dx, n),
+    "rounded": lambda e, x, t: t,
     "fmod": lambda e, a, b, da, db: minus(da, times(db, apply("trunc", a / b))),
     **dict.fromkeys(("floor", "ceil", "trunc", "round_even", "round_away"), lambda e, x, t: None),
 }

@@ -9,15 +9,17 @@ import numpy as np
 import onnx
 import pytest
 from tests.codegen.c.networks import NETWORKS, OTHERS
-from tests.support.devices import needs_opencl
+from tests.support.devices import needs_opencl, needs_webgpu
 
 import weft
 from weft.driver.build import build
 from weft.loop import Kernel, external_module, find_note, verify_host
-from weft.support.errors import ArtifactError, InputError
+from weft.support.errors import ArtifactError, InputError, WeftError
 
-pytestmark = needs_opencl
 MODELS = {**NETWORKS, **OTHERS}
+each_target = pytest.mark.parametrize(
+    "target", [pytest.param("opencl", marks=needs_opencl), pytest.param("webgpu", marks=needs_webgpu)]
+)
 
 
 def inputs_of(model: weft.Model, symbolic: int = 3) -> list[np.ndarray[Any, Any]]:
@@ -30,19 +32,33 @@ def inputs_of(model: weft.Model, symbolic: int = 3) -> list[np.ndarray[Any, Any]
     return made
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_results_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
+def check_on(target: str, make: Callable[[], onnx.ModelProto]) -> None:
+    """Fails unless a model computes on a device what it does on the processor."""
     model = make()
-    here, there = weft.compile(model), weft.compile(model, target="opencl")
+    here, there = weft.compile(model), weft.compile(model, target=target)
     given = inputs_of(here)
     for _ in range(2):  # the second call has memory of the first
         for expected, made in zip(here.run(given), there.run(given), strict=True):
             np.testing.assert_allclose(made, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_every_call_is_a_launch() -> None:
-    made = build(NETWORKS["mlp"](), "opencl")
+@needs_opencl
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_results_with_opencl_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
+    check_on("opencl", make)
+
+
+@needs_webgpu
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_results_with_webgpu_are_those_of_the_processor(make: Callable[[], onnx.ModelProto]) -> None:
+    check_on("webgpu", make)
+
+
+@each_target
+def test_every_call_is_a_launch(target: str) -> None:
+    made = build(NETWORKS["mlp"](), target)
     verify_host(made.host)
     declared = [f for f in made.host.functions if external_module(f) is not None]
     assert declared
@@ -51,19 +67,79 @@ def test_every_call_is_a_launch() -> None:
     assert {image for image, _ in made.package.replay.callees} == {None}
 
 
+@needs_opencl
 def test_several_sizes_of_one_model() -> None:
+    check_sizes("opencl")
+
+
+@needs_webgpu
+@pytest.mark.slow
+def test_several_sizes_of_one_model_with_webgpu() -> None:
+    check_sizes("webgpu")
+
+
+def check_sizes(target: str) -> None:
+    """Fails unless one model computes on a device what it does on the processor for batches of several sizes."""
     model = NETWORKS["digits"]()
-    here, there = weft.compile(model), weft.compile(model, target="opencl")
+    here, there = weft.compile(model), weft.compile(model, target=target)
     for n in (5, 1, 8, 0):
         given = inputs_of(here, n)
         np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
 
 
-def test_what_devices_do_not_have_yet() -> None:
-    with pytest.raises(InputError, match="models for opencl have no states yet"):
-        weft.compile(OTHERS["lstm"](), target="opencl", state={"h": "h1"})
+@each_target
+def test_what_devices_do_not_have_yet(target: str) -> None:
+    with pytest.raises(InputError, match=f"models for {target} have no states yet"):
+        weft.compile(OTHERS["lstm"](), target=target, state={"h": "h1"})
 
 
-def test_saving_says_what_to_do() -> None:
-    with pytest.raises(ArtifactError, match="models for opencl can't be saved yet"):
-        weft.compile(NETWORKS["mlp"](), target="opencl").save("model.weft")
+@each_target
+def test_saving_says_what_to_do(target: str) -> None:
+    with pytest.raises(ArtifactError, match=f"models for {target} can't be saved yet"):
+        weft.compile(NETWORKS["mlp"](), target=target).save("model.weft")
+
+
+def doubled(dtype: int, shape: list[int | str]) -> onnx.ModelProto:
+    """Returns a model of one node, `y = x + x`."""
+    x = onnx.helper.make_tensor_value_info("x", dtype, shape)
+    y = onnx.helper.make_tensor_value_info("y", dtype, shape)
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "x"], ["y"], name="twice")], "g", [x], [y])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT16", "UINT16", "INT64", "UINT64", "FLOAT16", "BFLOAT16"])
+@needs_webgpu
+def test_types_that_are_packed_in_words_or_are_two_words(dtype: str) -> None:
+    there = weft.compile(doubled(getattr(onnx.TensorProto, dtype), [7]), target="webgpu")
+    kind = there.inputs[0].dtype.numpy
+    low, high = (-100.0, 100.0) if dtype.endswith("16") and "INT" not in dtype else (0, 1 << 62)
+    x = np.random.default_rng(1).uniform(low, high, 7).astype(np.int64 if "INT" in dtype else np.float64).astype(kind)
+    np.testing.assert_array_equal(there.run([x])[0], x + x)
+
+
+def test_a_type_that_the_device_lacks() -> None:
+    with pytest.raises(InputError) as error:
+        build(doubled(onnx.TensorProto.DOUBLE, [4]), "webgpu")
+    assert str(error.value) == (
+        "Add twice: x is of type f64, which webgpu does not compute with\n"
+        "  hint: convert the model to float32, or compile it for a cpu target"
+    )
+
+
+def test_a_tensor_that_is_too_large_for_a_kernel() -> None:
+    with pytest.raises(InputError) as error:
+        build(doubled(onnx.TensorProto.FLOAT, [1 << 26]), "webgpu")
+    assert str(error.value) == (
+        "Add twice: x has 268435456 bytes, and a kernel of webgpu takes at most 134217728 in a buffer\n"
+        "  hint: use a smaller batch, or compile this model for a cpu target"
+    )
+
+
+@needs_webgpu
+def test_a_tensor_that_is_too_large_in_a_call() -> None:
+    there = weft.compile(doubled(onnx.TensorProto.FLOAT, ["n"]), target="webgpu")
+    with pytest.raises(
+        WeftError, match="more bytes than a kernel of this device takes in a buffer: 134217732 > 134217728"
+    ):
+        there.run([np.zeros((1 << 25) + 1, np.float32)])
+    assert there.run([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]

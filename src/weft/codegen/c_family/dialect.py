@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from weft.ir import Expr
 from weft.loop import Stmt
 
 StatementWriter: TypeAlias = Callable[[Any, Any], None]
 """Writes a statement, the second argument, with the `Writer` that is the first."""
+
+ExpressionWriter: TypeAlias = Callable[[Any, Any], Any]
+"""Returns an expression, the second argument, as a `Value` of the `Writer` that is the first."""
+
+_C_KEYWORDS: Final = """
+asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
+register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
+"""
+
+
+def c_constant(kind: str, name: str, value: str) -> str:
+    """Returns the declaration of a name for a value of the type *kind* in C."""
+    return f"const {kind} {name} = {value};"
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,8 @@ class Dialect:
     `statements` are the writers of statements, by type. `address_space` gives the words before the type of a pointer to memory
     of a scope, with a space after them. `square_roots` are the names of that function by the bits of its argument, and `header`
     is what has to be included for it. `watched_argument` is the first argument of the helper that watches a range; without one,
-    values are clamped to the range, and nobody is told.
+    values are clamped to the range, and nobody is told. `expressions` are the writers of expressions, by type, where they are
+    not those of C; `constant` declares a name for a value, and `keywords` can't be names.
     """
 
     name: str
@@ -28,3 +43,6 @@ class Dialect:
     square_roots: Mapping[int, str]
     header: str | None = None
     watched_argument: str | None = None
+    expressions: Mapping[type[Expr], ExpressionWriter] | None = None
+    constant: Callable[[str, str, str], str] = c_constant
+    keywords: frozenset[str] = frozenset(_C_KEYWORDS.split())

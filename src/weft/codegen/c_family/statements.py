@@ -56,7 +56,7 @@ def _let(f: Writer, s: Let) -> None:
             if isinstance(value, str):
                 name = f.declare(body.var)
                 f.note_index(body.var, body.value)
-                f.local(name, f"const {scalar_type(body.var.dtype)} {name} = {value};")
+                f.local(name, f.dialect.constant(scalar_type(body.var.dtype), name, value))
             elif isinstance(value, tuple):
                 f.known[-1][body.var] = tuple([f.temporary(body.var.dtype.element, x) for x in value])
             else:

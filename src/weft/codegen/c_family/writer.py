@@ -55,10 +55,6 @@ Value: TypeAlias = "str | tuple[str, ...] | Vector | Mask"
 LONGEST: Final = 100
 """Characters of an expression beyond which it gets a name."""
 
-_KEYWORDS: Final = """
-asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
-register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
-"""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -126,7 +122,7 @@ class Writer:
         base = identifier(like)
         base = (
             f"{base}_"
-            if base in _KEYWORDS.split() or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
+            if base in self.dialect.keywords or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
             else base or "x"
         )
         name, n = base, 1
@@ -173,7 +169,7 @@ class Writer:
         if text.replace("_", "").isalnum():
             return text
         name = self.fresh("t")
-        self.local(name, f"const {scalar_type(dtype)} {name} = {text};")
+        self.local(name, self.dialect.constant(scalar_type(dtype), name, text))
         return name
 
     def find(self, e: Expr) -> Value | None:
@@ -200,7 +196,8 @@ class Writer:
         return found
 
     def _written(self, e: Expr) -> Value:
-        writer = WRITERS.get(type(e))
+        writers = WRITERS if self.dialect.expressions is None else self.dialect.expressions
+        writer = writers.get(type(e))
         if writer is None:
             raise self.error(f"{type(e).__name__} has no translation to {self.dialect.name}")
         return writer(self, e)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.codegen.backend import Code, Image, Module, Rewrite, Source
-from weft.codegen.opencl.join_kernels import join
-from weft.codegen.opencl.kernel_text import read_facts, write_kernels
+from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCode
+from weft.codegen.c_family.helpers import helpers
+from weft.codegen.c_family.kernel_facts import join_kernels, read_facts, write_kernels
+from weft.codegen.c_family.writer import Writer
+from weft.codegen.opencl.kernel_text import define_kernel
+from weft.codegen.opencl.opencl_head import HEAD
+from weft.codegen.opencl.statements import OPENCL
 from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target
@@ -24,7 +28,7 @@ class OpenCLBackend:
 
     def write(self, program: Program, target: Target) -> Source:
         """Writes the kernels of *program*, without the head of their source."""
-        return write_kernels(program, target)
+        return write_kernels(program, lambda f, needs: define_kernel(Writer(target, f.name, needs, OPENCL), f))
 
     def compile(self, source: Source, target: Target) -> Module:
         """Returns the text itself: a source is made of all modules, and compiled by the driver of the device."""
@@ -33,7 +37,9 @@ class OpenCLBackend:
 
     def link(self, modules: Sequence[Module], target: Target) -> Code:
         """Joins modules to one source."""
-        return join(modules)
+        joined = join_kernels(modules)
+        text = "\n".join([HEAD, helpers(joined.helpers), *joined.texts])
+        return SourceCode("opencl", text, joined.symbols)
 
     def image(self, code: Code, target: Target) -> Image:
         """Raises `ToolchainError`: a device's code is no part of this process."""
@@ -43,7 +49,7 @@ class OpenCLBackend:
 
     def listing(self, program: Program, target: Target) -> str:
         """Returns the source of *program*'s kernels."""
-        return read_facts(write_kernels(program, target).text)[1]
+        return read_facts(self.write(program, target).text)[1]
 
 
 BACKEND: Final = OpenCLBackend()

@@ -28,7 +28,7 @@ def check_for_device(options: CompileOptions, target: Target) -> None:
 def device_host(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Program:
     """Returns the host program that launches the grids of *kernels*, by key, on the device of *target*."""
     flat = {k.name: parse_program(k.flat) for k in kernels.values()}
-    return place_on_device(inline_kernels(host, flat), target.name)
+    return place_on_device(inline_kernels(host, flat), target)
 
 
 def device_package(made: Package, host: Program, kernels: Mapping[str, Kernel], target: Target) -> Package:

@@ -16,9 +16,10 @@ of its limits are made in each call: kernels of a device take the nearest index,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from weft.driver.host.host_body import OUTSIDE
-from weft.ir import ONE, Expr, Node, map_nodes, minimum, post_order
+from weft.ir import ONE, Const, Expr, Node, map_nodes, minimum, post_order
 from weft.ir import ZERO as FIRST
 from weft.loop import (
     NOTHING,
@@ -49,14 +50,23 @@ from weft.loop import (
 )
 from weft.lower import Steps, StmtRewriter, Visited
 from weft.support.errors import LoweringError
+from weft.targets import Target
 
 DEVICE = "global@1"
 """The scope of the device's memory."""
 
+TOO_LARGE: Final = "a tensor has more bytes than a kernel of this device takes in a buffer"
 
-def place_on_device(host: Program, module: str) -> Program:
-    """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared in *module*."""
-    made = [_declared(f, module) if find_note(f.notes, Kernel) is not None else _entry(f) for f in host.functions]
+
+def place_on_device(host: Program, target: Target) -> Program:
+    """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared for *target*.
+
+    Where a kernel takes no more than so many bytes in a buffer, those whose sizes a call tells are checked in the call.
+    """
+    most = None if target.grid is None else target.grid.buffer_bytes
+    made = [
+        _declared(f, target.name) if find_note(f.notes, Kernel) is not None else _entry(f, most) for f in host.functions
+    ]
     return Program(tuple(made))
 
 
@@ -80,10 +90,10 @@ def _twin(b: Buffer, name: str | None = None) -> Buffer:
     return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
 
 
-def _entry(f: Function) -> Function:
+def _entry(f: Function, most: int | None) -> Function:
     note = find_note(f.notes, Entry)
     assert note is not None
-    return _planned(f) if note.kind == "plan" else _main(f, note)
+    return _planned(f) if note.kind == "plan" else _main(f, note, most)
 
 
 def _planned(f: Function) -> Function:
@@ -99,11 +109,12 @@ def _planned(f: Function) -> Function:
     return f.with_body(map_nodes(f.body, change))
 
 
-def _main(f: Function, note: Entry) -> Function:
+def _main(f: Function, note: Entry, most: int | None) -> Function:
     """Returns `main` over buffers of the device: inputs are copied there first, outputs back last."""
     twins: dict[Buffer, Buffer] = {}
     params, words = list[Param](), list[str]()
-    before, after, own = list[Stmt](), list[Stmt](), list[Buffer]()
+    checks, before, after = list[Stmt](), list[Stmt](), list[Stmt]()
+    own = list[Buffer]()
     for p, word in zip(f.params, note.args, strict=True):
         if not isinstance(p, Buffer):
             params.append(p)
@@ -119,19 +130,29 @@ def _main(f: Function, note: Entry) -> Function:
                 continue
             params.append(p)
             words.append(word)
+            checks += check_bytes(p, most)
             moves, (to, source) = (before, (twins[p], p)) if word.startswith("in") else (after, (p, twins[p]))
             moves.append(copy(to, FIRST, source, FIRST, p.shape[0]))
-    body = seq(*before, _OnDevice(twins).rewrite(f.body), *after)
+    body = seq(*checks, *before, _OnDevice(twins, most).rewrite(f.body), *after)
     for b in reversed(own):
         body = Alloc(b, body)
     return Function(f.name, tuple(params), body, (Entry(note.kind, tuple(words)),))
 
 
-class _OnDevice(StmtRewriter):
-    """Redirects accesses to the buffers in the device's memory."""
+def check_bytes(b: Buffer, most: int | None) -> list[Stmt]:
+    """Returns the check of a buffer whose size a call tells, and of which a kernel takes at most so many bytes."""
+    if most is None or isinstance(b.shape[0], Const):
+        return []
+    size = b.shape[0] * b.dtype.bytes
+    return [Assert(size <= most, f"{TOO_LARGE}: {{0}} > {most}", (size,))]
 
-    def __init__(self, twins: dict[Buffer, Buffer]) -> None:
+
+class _OnDevice(StmtRewriter):
+    """Redirects accesses to the buffers in the device's memory, of which a kernel takes at most so many bytes each."""
+
+    def __init__(self, twins: dict[Buffer, Buffer], most: int | None) -> None:
         self.twins = twins
+        self.most = most
 
     def twin(self, b: Buffer) -> Buffer:
         """Returns the buffer in the device's memory that is used for *b*."""
@@ -149,17 +170,17 @@ class _OnDevice(StmtRewriter):
         if late is not None and not late.is_kept:
             return Alloc(s.buffer, (yield s.body))
         made = self.twin(s.buffer)
-        return Alloc(made, (yield s.body))
+        return seq(*check_bytes(made, self.most), Alloc(made, (yield s.body)))
 
     def visit_view(self, s: View) -> Steps:
         if late_memory(s.source) is None:
             source, made = self.twin(s.source), self.twin(s.buffer)
             read, (offset,) = self.read_all([s.offset])
-            return read(View(made, source, offset, (yield s.body)))
+            return seq(*check_bytes(made, self.most), read(View(made, source, offset, (yield s.body))))
         made = self.twins[s.buffer] = _twin(s.buffer, f"{s.buffer.name}_device")
         body = yield s.body
         back = copy(s.buffer, FIRST, made, FIRST, s.buffer.shape[0])
-        return View(s.buffer, s.source, s.offset, Alloc(made, seq(body, back)))
+        return View(s.buffer, s.source, s.offset, seq(*check_bytes(made, self.most), Alloc(made, seq(body, back))))
 
     def visit_call(self, s: Call) -> Visited:
         return Call(s.callee, tuple([self.address(a) for a in s.args]))

@@ -29,6 +29,7 @@ class Intrinsic:
     chooses.
     `watched(x, low, high)` is `min(max(x, low), high)`, which rarely differs from *x*; a backend may report to its caller where
     it differs, and such a report may be a false alarm.
+    `rounded` returns its operand, a sum as it was rounded: a compiler that may reassociate is kept from looking through it.
     """
 
     name: str
@@ -108,6 +109,7 @@ for _name, _reference in {
     "atanh": np.arctanh,
 }.items():
     declare(_name, 1, _reference)
+declare("rounded", 1, lambda x: x)
 declare("erf", 1, _in_double(math.erf))
 declare("sigmoid", 1, _sigmoid)
 declare("rsqrt", 1, _rsqrt)

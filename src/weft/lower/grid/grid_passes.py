@@ -20,6 +20,7 @@ from weft.lower.grid.bind_threads import bind_threads
 from weft.lower.grid.insert_barriers import insert_barriers
 from weft.lower.grid.lower_cross_thread_reductions import lower_cross_thread_reductions
 from weft.lower.grid.make_grids import make_grids
+from weft.lower.grid.narrow_indices import narrow_indices
 from weft.lower.grid.share_buffers import share_buffers
 from weft.lower.grid.split_host_device import split_host_device
 from weft.lower.loops.hoist_invariants import hoist_invariants
@@ -61,6 +62,8 @@ GRID_PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("remove_noops", alone(remove_noops), optional=True),
     # to the top of a kernel, which is a function by now
     Pass("hoist_allocations", alone(hoist_allocations)),
+    # no later pass makes an index
+    Pass("narrow_indices", narrow_indices),
     # last: shared parts would be written out many times in printed programs
     Pass("expand_math", expand_math),
 )

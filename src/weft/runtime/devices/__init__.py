@@ -2,7 +2,6 @@
 
 from weft.runtime.devices.device import Argument, Device
 from weft.runtime.devices.device_kinds import APIS, device_names, open_device
-from weft.runtime.devices.opencl_library import INSTALL
 from weft.runtime.devices.device_table import DeviceTable
 
-__all__ = ["APIS", "INSTALL", "Argument", "Device", "DeviceTable", "device_names", "open_device"]
+__all__ = ["APIS", "Argument", "Device", "DeviceTable", "device_names", "open_device"]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import byref, c_int64, c_size_t, c_uint32, c_uint64, c_void_p, sizeof
 from threading import Lock
-from typing import Final
 
+from weft.runtime.devices.block_pool import BlockPool
 from weft.runtime.devices.device import Argument
 from weft.runtime.devices.opencl_library import INSTALL, build_log, call, find_devices, source_program
 from weft.support.errors import DeviceError, ToolchainError
-
-GRAIN: Final = 256
-"""Blocks are a multiple of so many bytes."""
 
 _READ_WRITE, _WAIT = 1, c_uint32(1)
 
@@ -30,8 +27,7 @@ class OpenCLDevice:
             raise ToolchainError("this machine has no device with OpenCL", hint=INSTALL)
         self.found = devices[0]
         self._lock = Lock()
-        self._free: dict[int, list[int]] = {}
-        self._sizes: dict[int, int] = {}
+        self._blocks = BlockPool(self._buffer, _release)
         handle = (c_void_p * 1)(self.found.handle)
         self._context = call("clCreateContext", None, c_uint32(1), handle, None, None)
         self._queue = call("clCreateCommandQueue", c_void_p(self._context), c_void_p(self.found.handle), c_uint64(0))
@@ -59,34 +55,18 @@ class OpenCLDevice:
 
     def alloc(self, nbytes: int) -> int:
         """Returns a block of memory of at least so many bytes."""
-        size = max(GRAIN, -(-nbytes // GRAIN) * GRAIN)
         with self._lock:
-            if kept := self._free.get(size):
-                return kept.pop()
-            try:
-                block = self._buffer(size)
-            except DeviceError:  # what is kept may be in the way
-                self._release_kept()
-                block = self._buffer(size)
-            self._sizes[block] = size
-            return block
+            return self._blocks.take(nbytes)
 
     def _buffer(self, size: int) -> int:
         made = call("clCreateBuffer", c_void_p(self._context), c_uint64(_READ_WRITE), c_size_t(size), None)
         assert made is not None
         return made
 
-    def _release_kept(self) -> None:
-        for blocks in self._free.values():
-            for block in blocks:
-                del self._sizes[block]
-                call("clReleaseMemObject", c_void_p(block))
-        self._free.clear()
-
     def free(self, block: int) -> None:
         """Keeps a block for the next time."""
         with self._lock:
-            self._free.setdefault(self._sizes[block], []).append(block)
+            self._blocks.give(block)
 
     def write(self, block: int, at: int, source: int, nbytes: int) -> None:
         """Copies from the host's memory."""
@@ -124,11 +104,13 @@ class OpenCLDevice:
     def close(self) -> None:
         """Releases all that there is on the device."""
         call("clFinish", c_void_p(self._queue))
-        for block in self._sizes:
-            call("clReleaseMemObject", c_void_p(block))
-        self._sizes.clear()
+        self._blocks.clear()
         for kernel in self._kernels:
             call("clReleaseKernel", c_void_p(kernel))
         call("clReleaseProgram", c_void_p(self._program))
         call("clReleaseCommandQueue", c_void_p(self._queue))
         call("clReleaseContext", c_void_p(self._context))
+
+
+def _release(block: int) -> None:
+    call("clReleaseMemObject", c_void_p(block))

@@ -1,0 +1,94 @@
+"""Expressions in WGSL: of scalars alone. Counters that are known to fit 32 bits are i32, widened where they are a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from weft import ir
+from weft.codegen.wgsl import scalars
+from weft.codegen.wgsl.kernel_writer import KernelWriter
+from weft.codegen.wgsl.wgsl_types import is_wide, literal, value_type
+from weft.ir import Binary, Expr
+from weft.support.dtypes import i32
+
+H = TypeVar("H", bound=Callable[[KernelWriter, Any], str])
+EXPRESSIONS: Final[dict[type[Expr], Callable[[KernelWriter, Any], str]]] = {}
+"""The writer of each kind of expression."""
+
+
+def writes(*types: type[Expr]) -> Callable[[H], H]:
+    """Registers the writer of expressions of some *types*."""
+
+    def add(handler: H) -> H:
+        EXPRESSIONS.update(dict.fromkeys(types, handler))
+        return handler
+
+    return add
+
+
+def narrow_form(f: KernelWriter, e: Expr) -> str | None:
+    """Returns an integer of 64 bits as an i32, where it is known to be one: a counter, a constant, or an i32 made wider."""
+    if isinstance(e, ir.Var):
+        return f.name(e) if e in f.narrow else None
+    if isinstance(e, ir.Const):
+        return literal(f, e.value, i32) if -(1 << 31) <= int(e.value) < 1 << 31 else None
+    return f.scalar(e.a) if isinstance(e, ir.Cast) and e.a.dtype is i32 else None
+
+
+def low_word(f: KernelWriter, e: Expr) -> str:
+    """Returns an integer of 64 bits as an i32 with its low word."""
+    found = narrow_form(f, e)
+    return found if found is not None else f"bitcast<i32>({f.scalar(e)}.x)"
+
+
+@writes(ir.Var)
+def _variable(f: KernelWriter, e: ir.Var) -> str:
+    return f"{f.helper('extend')}({f.name(e)})" if e in f.narrow else f.name(e)
+
+
+@writes(ir.Const)
+def _const(f: KernelWriter, e: ir.Const) -> str:
+    return literal(f, e.value, e.dtype)
+
+
+@writes(ir.Add, ir.Sub, ir.Mul, ir.Div, ir.FloorDiv, ir.FloorMod, ir.TruncDiv, ir.TruncMod, ir.Min, ir.Max)
+@writes(ir.BitAnd, ir.BitOr, ir.BitXor, ir.ShiftLeft, ir.ShiftRight, ir.Lt, ir.Le, ir.Eq, ir.Ne, ir.Neg, ir.Not)
+@writes(ir.Reinterpret, ir.Apply)
+def _operator(f: KernelWriter, e: Expr) -> str:
+    if e.dtype.lanes > 1:
+        raise f.error(f"{f.dialect.name} has no vectors of {e.dtype.lanes} elements", hint="do not vectorize loops")
+    return scalars.lane_of(f, e, [f.scalar(k) for k in e.children() if isinstance(k, Expr)])
+
+
+@writes(ir.Cast)
+def _cast(f: KernelWriter, e: ir.Cast) -> str:
+    if e.dtype is i32 and is_wide(e.a.dtype):
+        return low_word(f, e.a)
+    return _operator(f, e)
+
+
+@writes(ir.Select)
+def _select(f: KernelWriter, e: ir.Select) -> str:
+    """Chooses by a function, which computes both sides, unless one of them reads memory."""
+    cond = f.scalar(e.cond)
+    if not (f.may_trap(e.then) or f.may_trap(e.other)):
+        return f"select({f.scalar(e.other)}, {f.scalar(e.then)}, {cond})"
+    name = f.fresh("s")
+    f.line(f"var {name}: {value_type(f, e.dtype)};")
+    for head, side in ((f"if ({cond})", e.then), ("else", e.other)):
+        with f.suite(head):
+            f.line(f"{name} = {f.scalar(side)};")
+    return name
+
+
+@writes(ir.And, ir.Or)
+def _logic(f: KernelWriter, e: Binary) -> str:
+    both, a = isinstance(e, ir.And), f.scalar(e.a)
+    if not f.may_trap(e.b):
+        return f"({a} {'&&' if both else '||'} {f.scalar(e.b)})"
+    name = f.fresh("c")
+    f.line(f"var {name} = {a};")
+    with f.suite(f"if ({'' if both else '!'}{name})"):
+        f.line(f"{name} = {f.scalar(e.b)};")
+    return name

@@ -1,0 +1,32 @@
+"""The state of one kernel while it is written in WGSL, beside that of any function in C's family."""
+
+from __future__ import annotations
+
+from weft.codegen.c_family.dialect import Dialect
+from weft.codegen.c_family.writer import Needs, Writer
+from weft.ir import Var
+from weft.loop import Buffer
+from weft.targets import Target
+
+
+class KernelWriter(Writer):
+    """Writes one kernel.
+
+    `narrow` are the variables of 64 bits that are i32 in the text; `written` the buffers that the kernel stores to, `begins` the
+    names of the elements at which the bound ones begin; `outside` are declarations that stand before the kernel, and
+    `block_numbers` the numbers of a block by the axes of its grid.
+    """
+
+    def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
+        super().__init__(target, function, needs, dialect)
+        self.narrow: set[Var] = set()
+        self.written: set[Buffer] = set()
+        self.begins: dict[Buffer, str] = {}
+        self.outside: list[str] = []
+        self.block_numbers: dict[str, str] = {}
+
+    def temporary_word(self, text: str) -> str:
+        """Gives a word a name."""
+        name = self.fresh("w")
+        self.local(name, f"let {name} = {text};")
+        return name
