@@ -10,6 +10,7 @@ from tests.cli.commands import Cli
 
 from weft.runtime.devices import device_names
 from weft.targets import LEVELS, can_run, cpu, host, host_flags
+from weft.targets.cuda_machines import LISTED
 from weft.targets.x86_cpus import flags_of
 
 
@@ -17,7 +18,9 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    assert [line[0] for line in lines[2:]] == ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl"]
+    assert [line[0] for line in lines[2:]] == [
+        "cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", *["cuda"] * 4,
+    ]  # fmt: skip
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
 
@@ -30,6 +33,8 @@ def test_json(cli: Cli) -> None:
         "c",
         "c-vector",
         "opencl",
+        "cuda",
+        *[f"cuda -arch={arch}" for arch in LISTED],
     ]
     has_compiler = shutil.which("cc") is not None
     levels = [can_run(cpu(name)) for name in LEVELS]
@@ -40,6 +45,7 @@ def test_json(cli: Cli) -> None:
         has_compiler,
         has_compiler,
         bool(device_names("opencl")),
+        *[bool(device_names("cuda"))] * 4,
     ]
 
 
@@ -55,7 +61,7 @@ def test_what_is_missing_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_missing_device_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.runtime.devices.device_kinds.find_devices", tuple)
+    monkeypatch.setattr("weft.runtime.devices.opencl_library.find_devices", tuple)
     line = next(line for line in cli("targets").out.splitlines() if line.startswith("opencl"))
     assert " no " in line
     assert "there is no device: install the driver of a device" in line

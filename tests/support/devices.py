@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from weft.codegen.cuda.nvrtc_library import library_path
 from weft.runtime.devices import device_names
 
 EXPECTED = "WEFT_TEST_DEVICES"
@@ -14,3 +15,8 @@ EXPECTED = "WEFT_TEST_DEVICES"
 needs_opencl = pytest.mark.skipif(
     not device_names("opencl") and not os.environ.get(EXPECTED), reason="there is no device with OpenCL"
 )
+
+needs_nvrtc = pytest.mark.skipif(
+    library_path() is None and not os.environ.get(EXPECTED), reason="NVRTC is not installed: pip install 'weft[cuda]'"
+)
+"""The compiler of CUDA C++, which needs no device."""

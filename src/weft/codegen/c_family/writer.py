@@ -58,6 +58,8 @@ LONGEST: Final = 100
 _KEYWORDS: Final = """
 asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
+alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
+operator or private protected public template this throw try typeid typename using virtual xor
 """
 _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

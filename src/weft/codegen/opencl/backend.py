@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source
+from weft.codegen.c_family.kernel_source import read_facts
 from weft.codegen.opencl.join_kernels import join
-from weft.codegen.opencl.kernel_text import read_facts, write_kernels
+from weft.codegen.opencl.kernel_text import write_source
 from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target
@@ -24,7 +25,7 @@ class OpenCLBackend:
 
     def write(self, program: Program, target: Target) -> Source:
         """Writes the kernels of *program*, without the head of their source."""
-        return write_kernels(program, target)
+        return write_source(program, target)
 
     def compile(self, source: Source, target: Target) -> Module:
         """Returns the text itself: a source is made of all modules, and compiled by the driver of the device."""
@@ -43,7 +44,7 @@ class OpenCLBackend:
 
     def listing(self, program: Program, target: Target) -> str:
         """Returns the source of *program*'s kernels."""
-        return read_facts(write_kernels(program, target).text)[1]
+        return read_facts(write_source(program, target).text)[1]
 
 
 BACKEND: Final = OpenCLBackend()

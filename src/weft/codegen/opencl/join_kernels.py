@@ -9,7 +9,7 @@ from typing import Final
 from weft.codegen.backend import Module, SourceCode
 from weft.codegen.c_family.c_types import identifier
 from weft.codegen.c_family.helpers import helpers
-from weft.codegen.opencl.kernel_text import read_facts
+from weft.codegen.c_family.kernel_source import read_facts
 from weft.codegen.opencl.opencl_head import HEAD
 from weft.support.errors import ToolchainError
 

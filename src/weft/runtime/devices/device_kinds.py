@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from weft.runtime.devices import cuda_library, opencl_library
+from weft.runtime.devices.cuda import CudaDevice
 from weft.runtime.devices.device import Device
 from weft.runtime.devices.opencl import OpenCLDevice
-from weft.runtime.devices.opencl_library import find_devices
 from weft.support.errors import ToolchainError
 
-APIS: Final = ("opencl",)
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """How a device is opened with a source, kernels and their machine code, the names of those there are, and how to get one."""
+
+    open: Callable[[str, Sequence[str], Sequence[bytes]], Device]
+    names: Callable[[], list[str]]
+    install: str
+
+
+_KINDS: Final = {
+    "opencl": DeviceKind(
+        lambda source, kernels, _: OpenCLDevice(source, kernels), opencl_library.names, opencl_library.INSTALL
+    ),
+    "cuda": DeviceKind(lambda _, kernels, code: CudaDevice(code, kernels), cuda_library.names, cuda_library.INSTALL),
+}
+APIS: Final = tuple(_KINDS)
 """The kinds of devices that there are."""
 
 
-def open_device(api: str, source: str, kernels: Sequence[str]) -> Device:
-    """Returns a device of this kind with the *kernels* of *source* on it, by which they are numbered.
+def open_device(api: str, source: str, kernels: Sequence[str], binaries: Sequence[bytes] = ()) -> Device:
+    """Returns a device of this kind with *kernels* on it, by which they are numbered.
 
-    Raises `ToolchainError` where there is none, or its compiler refuses the source.
+    They are those of *source*, or of the machine code in *binaries*, one for each kernel. Raises `ToolchainError` where there is
+    no device, or its compiler refuses the source.
     """
-    if api not in APIS:
+    if api not in _KINDS:
         raise ToolchainError(f"there are no devices of the kind {api!r}", hint=f"there are {', '.join(APIS)}")
-    return OpenCLDevice(source, kernels)
+    return _KINDS[api].open(source, kernels, binaries)
 
 
 def device_names(api: str) -> list[str]:
     """Returns the names of the devices of this kind that this machine has, the preferred one first."""
-    return [d.name for d in find_devices()] if api in APIS else []
+    return _KINDS[api].names() if api in _KINDS else []
+
+
+def install_hint(api: str) -> str:
+    """Returns what to do where there is no device of this kind."""
+    return _KINDS[api].install
