@@ -18,9 +18,8 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    assert [line[0] for line in lines[2:]] == [
-        "cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", *["cuda"] * 4,
-    ]  # fmt: skip
+    names = ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", *["cuda"] * 4]
+    assert [line[0] for line in lines[2:]] == names
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
 

@@ -15,7 +15,15 @@ SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu" / "gpu.py"
 @needs_nvrtc
 def test_kernels_are_compiled_without_a_gpu(tmp_path: Path) -> None:
     out = tmp_path / "gpu.json"
-    command = [sys.executable, str(SCRIPT), "--dry", "--only", "gemm1024_fp16,softmax4096x1024_fp32", "--json", str(out)]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "--dry",
+        "--only",
+        "gemm1024_fp16,softmax4096x1024_fp32",
+        "--json",
+        str(out),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text())["rows"]

@@ -17,6 +17,6 @@ needs_opencl = pytest.mark.skipif(
 )
 
 needs_nvrtc = pytest.mark.skipif(
-    library_path() is None and not os.environ.get(EXPECTED), reason="NVRTC is not installed: pip install 'weft[cuda]'"
+    library_path() is None and not os.environ.get(EXPECTED), reason="NVRTC is not installed: pip install '.[cuda]'"
 )
 """The compiler of CUDA C++, which needs no device."""

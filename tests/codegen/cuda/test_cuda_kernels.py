@@ -126,7 +126,10 @@ def test_a_machine_without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     nvrtc_library.library.cache_clear()
     with pytest.raises(ToolchainError) as error:
         compile_cubin("", "sm_90")
-    assert str(error.value) == "NVRTC, which compiles CUDA C++, is not installed\n  hint: pip install 'weft[cuda]'"
+    assert str(error.value) == (
+        "NVRTC, which compiles CUDA C++, is not installed\n"
+        "  hint: install Weft with its extra 'cuda': pip install '.[cuda]' in the folder of the checkout"
+    )
     monkeypatch.undo()
     nvrtc_library.library.cache_clear()
 

@@ -61,7 +61,9 @@ def _bytes(getter: str, program: c_void_p) -> bytes:
 def _call(name: str, *arguments: Any) -> None:
     status = getattr(library(), name)(*arguments)
     if status != 0:
-        raise ToolchainError(f"{name} failed: {_name(status)}", hint="reinstall NVRTC: pip install 'weft[cuda]'")
+        raise ToolchainError(
+            f"{name} failed: {_name(status)}", hint="reinstall NVRTC: pip install --force-reinstall nvidia-cuda-nvrtc"
+        )
 
 
 def _name(status: int) -> str:

@@ -1,6 +1,6 @@
 """NVRTC, the compiler of CUDA C++ as a library: where it is, and its version.
 
-`pip install weft[cuda]` brings it as the package `nvidia-cuda-nvrtc`, with nothing else of CUDA; a toolkit serves too.
+The extra `cuda` of Weft brings it as the package `nvidia-cuda-nvrtc`, with nothing else of CUDA; a toolkit serves too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from ctypes.util import find_library
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from weft.support.errors import ToolchainError
+
+INSTALL: Final = "install Weft with its extra 'cuda': pip install '.[cuda]' in the folder of the checkout"
 
 
 @cache
@@ -37,8 +39,8 @@ def library() -> Any:
         if path is not None:
             return ctypes.CDLL(path)
     except OSError as error:
-        raise ToolchainError(f"NVRTC does not load: {error}", hint="pip install 'weft[cuda]'") from error
-    raise ToolchainError("NVRTC, which compiles CUDA C++, is not installed", hint="pip install 'weft[cuda]'")
+        raise ToolchainError(f"NVRTC does not load: {error}", hint=INSTALL) from error
+    raise ToolchainError("NVRTC, which compiles CUDA C++, is not installed", hint=INSTALL)
 
 
 @cache
