@@ -35,8 +35,9 @@ from weft.cost.graph.layout import (
     plain_cycles, unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, TakenApart, grouped_plans,
-    low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans, taken_apart_plans,
+    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, RoundedFactors, TakenApart,
+    grouped_plans, low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
+    rounded_factor_plans, taken_apart_plans,
 )
 from weft.cost.graph.packing import (
     PANEL_VECTORS, HalfOperand, Panel, RightOperand, half_operand_plans, panel_plans, right_operand_plans,
@@ -104,7 +105,8 @@ __all__ = [
     "ImageProblem", "Inline", "InnerOrder",
     "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight",
     "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
-    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule",
+    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RoundedFactors",
+    "RowBlock", "Rule",
     "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem",
     "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
@@ -119,7 +121,8 @@ __all__ = [
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
-    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
+    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans",
+    "rounded_factor_plans", "row_block_plans", "rule_plans",
     "shared_tile_plans", "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles",
     "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "window_tile_plans", "winograd_cycles",
     "winograd_panel", "write_out_plans",

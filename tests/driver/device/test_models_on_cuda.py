@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 from tests.codegen.c.networks import NETWORKS, OTHERS
 from tests.driver.device.test_models_on_device import inputs_of
+from tests.models import mlp
 from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
 from tests.support.devices import needs_nvrtc
 
@@ -17,6 +18,7 @@ import weft
 from weft.codegen.cuda import backend
 from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
 from weft.driver.build import build
+from weft.driver.options import CompileOptions
 from weft.targets import parse_target
 from weft.targets.cuda_machines import LISTED
 
@@ -89,6 +91,17 @@ def test_products_by_warps(driver: FakeDriver, dtype: int, transposed: bool) -> 
     given = inputs_of(here)
     expected, found = [m.run(given)[0].astype(np.float32) for m in (here, there)]
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
+    model = mlp(batch=64, widths=(256, 128, 64))
+    made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None)
+    assert any("cuda.mma_bf16" in k.flat for k in made.kernels.values())
+    here, there = weft.compile(model), weft.compile(model, target="cuda", precision="bf16", cache=False)
+    given = inputs_of(here)
+    expected, found = [m.run(given)[0] for m in (here, there)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
+    assert np.abs(found - expected).max() > 1e-5  # it is rounded
 
 
 def test_kernels_are_for_the_device(driver: FakeDriver) -> None:
