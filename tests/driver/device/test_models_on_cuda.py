@@ -19,6 +19,7 @@ from weft.codegen.cuda import backend
 from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
 from weft.driver.build import build
 from weft.driver.options import CompileOptions
+from weft.support.errors import ToolchainError
 from weft.targets import parse_target
 from weft.targets.cuda_machines import LISTED
 
@@ -35,7 +36,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     forget_driver()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_results_are_those_of_the_processor(make: Callable[[], onnx.ModelProto], driver: FakeDriver) -> None:
     model = make()
@@ -81,13 +82,14 @@ def half_product(dtype: int, *, transposed: bool) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16])
 def test_products_by_warps(driver: FakeDriver, dtype: int, transposed: bool) -> None:
     model = half_product(dtype, transposed=transposed)
     made = build(model, "cuda", cache=None)
     assert any("cuda.mma" in k.flat for k in made.kernels.values())
-    here, there = weft.compile(model), weft.compile(model, target="cuda", cache=False)
+    here, there = weft.compile(model), weft.Model(made.package)
     given = inputs_of(here)
     expected, found = [m.run(given)[0].astype(np.float32) for m in (here, there)]
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
@@ -97,7 +99,7 @@ def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
     model = mlp(batch=64, widths=(256, 128, 64))
     made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None)
     assert any("cuda.mma_bf16" in k.flat for k in made.kernels.values())
-    here, there = weft.compile(model), weft.compile(model, target="cuda", precision="bf16", cache=False)
+    here, there = weft.compile(model), weft.Model(made.package)
     given = inputs_of(here)
     expected, found = [m.run(given)[0] for m in (here, there)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
@@ -107,3 +109,13 @@ def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
 def test_kernels_are_for_the_device(driver: FakeDriver) -> None:
     assert parse_target("cuda").isa.cpu == "sm_90"
     assert weft.targets.can_run(parse_target("cuda"))
+
+
+def test_a_machine_without_a_gpu(driver: FakeDriver) -> None:
+    driver.reset(0)
+    with pytest.raises(ToolchainError) as error:
+        weft.compile(NETWORKS["mlp"](), target="cuda")
+    assert str(error.value) == (
+        "code for 'cuda' runs here only where there is a device, and there is none\n"
+        "  hint: install NVIDIA's driver; code for CUDA can be compiled without one, and needs a GPU to run"
+    )
