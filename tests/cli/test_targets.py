@@ -10,6 +10,7 @@ from tests.cli.commands import Cli
 
 from weft.runtime.devices import device_names
 from weft.targets import LEVELS, can_run, cpu, host, host_flags
+from weft.targets.cuda_machines import LISTED
 from weft.targets.x86_cpus import flags_of
 
 
@@ -17,15 +18,8 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    assert [line[0] for line in lines[2:]] == [
-        "cpu",
-        *["cpu"] * len(LEVELS),
-        "aarch64",
-        "c",
-        "c-vector",
-        "opencl",
-        "webgpu",
-    ]
+    names = ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", "webgpu", *["cuda"] * 4]
+    assert [line[0] for line in lines[2:]] == names
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
 
@@ -39,6 +33,8 @@ def test_json(cli: Cli) -> None:
         "c-vector",
         "opencl",
         "webgpu",
+        "cuda",
+        *[f"cuda -arch={arch}" for arch in LISTED],
     ]
     has_compiler = shutil.which("cc") is not None
     levels = [can_run(cpu(name)) for name in LEVELS]
@@ -50,6 +46,7 @@ def test_json(cli: Cli) -> None:
         has_compiler,
         bool(device_names("opencl")),
         bool(device_names("wgsl")),
+        *[bool(device_names("cuda"))] * 4,
     ]
 
 

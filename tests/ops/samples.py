@@ -340,6 +340,10 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([rows[0], few(2, 4, 16, 4)], {"columns": 32}),
             Sample([few(2, 3, 16, unsigned=True), few(2, 2, 4, 16, 4)], {"columns": 20}),
         ],
+        "matmul_summed": [
+            Sample([few(2, 3, 16), matrix]),
+            Sample([few(3, 16), few(20, 16)], {"trans": True}),
+        ],
         "sum_integers": [Sample([matrix], {"axes": (0,)}), Sample([rows], {"axes": (-1,), "keepdims": False})],
     }
     weights, scales = few(5, 2, 6, unsigned=True), between(0.5, 1.5, 5, 2)

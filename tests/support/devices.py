@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from weft.codegen.cuda.nvrtc_library import library_path
 from weft.runtime.devices import device_names
 
 EXPECTED = "WEFT_TEST_DEVICES"
@@ -19,3 +20,7 @@ def _needs(language: str, name: str) -> pytest.MarkDecorator:
 
 needs_opencl = _needs("opencl", "OpenCL")
 needs_webgpu = _needs("wgsl", "WebGPU")
+needs_nvrtc = pytest.mark.skipif(
+    library_path() is None and not os.environ.get(EXPECTED), reason="NVRTC is not installed: pip install '.[cuda]'"
+)
+"""The compiler of CUDA C++, which needs no device."""

@@ -67,13 +67,15 @@ class Image:
 class SourceCode:
     """A whole model or function as source text, for a compiler that Weft need not have, and messages of assertions.
 
-    `symbols` are the names of its functions, by those of the programs.
+    `symbols` are the names of its functions, by those of the programs; `binaries` the machine code that they are in, where the
+    text is compiled already.
     """
 
     language: str
     text: str
     symbols: Mapping[str, str] = field(default_factory=dict)
     messages: Mapping[int, str] = field(default_factory=dict)
+    binaries: Mapping[str, bytes] = field(default_factory=dict)
 
 
 Code: TypeAlias = Image | SourceCode

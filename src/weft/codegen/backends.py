@@ -10,6 +10,7 @@ from weft.targets import Target
 
 BACKENDS: Final[dict[str, str]] = {
     "c": "weft.codegen.c",
+    "cuda": "weft.codegen.cuda",
     "llvm": "weft.codegen.llvm",
     "null": "weft.codegen.null",
     "opencl": "weft.codegen.opencl",

@@ -25,6 +25,7 @@ from weft.cost.rules.contraction import (
 from weft.cost.rules.dot_product import DotInstruction, dot_plans
 from weft.cost.rules.matrix_tiles import MatrixTile, MatrixTileProblem, matrix_tile_plans
 from weft.cost.footprint import LoopNest, bytes_of, bytes_touched, nests, ranges_of, step_along
+from weft.cost.rules.fragment_tile import FragmentTile, fragment_tile_plans
 from weft.cost.rules.gemv import Gemv, gemv_plans
 from weft.cost.rules.inlining import Inline, inline_plans, rearrangement_plans
 from weft.cost.rules.k_blocking import DepthProblem, KBlocks, RowBlock, k_block_plans, row_block_plans
@@ -34,10 +35,13 @@ from weft.cost.graph.layout import (
     plain_cycles, unfused_cycles,
 )
 from weft.cost.graph.low_precision import (
-    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, TakenApart, grouped_plans,
-    low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans, taken_apart_plans,
+    NARROW_BLOCK, FloatConvolution, FloatProduct, GroupedOperands, NarrowFactors, NarrowWeight, RoundedFactors, TakenApart,
+    grouped_plans, low_bit_panel_plans, narrow_convolution_plans, narrow_factor_plans, narrow_weight_plans,
+    rounded_factor_plans, taken_apart_plans,
 )
-from weft.cost.graph.packing import PANEL_VECTORS, Panel, RightOperand, panel_plans, right_operand_plans
+from weft.cost.graph.packing import (
+    PANEL_VECTORS, HalfOperand, Panel, RightOperand, half_operand_plans, panel_plans, right_operand_plans,
+)
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
 from weft.cost.graph.phases import DilationPhases, TransposedPhases, dilation_plans, transposed_plans
@@ -96,23 +100,29 @@ __all__ = [
     "SMALL_PART", "SPILL_CYCLES", "TILES", "UNROLLED_VECTORS", "WHOLE_STEPS", "Accept", "Accumulators", "Address",
     "Answering", "BlockReduction", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "FloatConvolution",
-    "FloatProduct", "Following", "Form", "FusePanels", "Gemv", "GroupedOperands", "ImageProblem", "Inline", "InnerOrder",
+    "FloatProduct", "Following", "Form",
+    "FragmentTile", "FusePanels", "Gemv", "GroupedOperands", "HalfOperand",
+    "ImageProblem", "Inline", "InnerOrder",
     "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight",
     "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
-    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RowBlock", "Rule",
+    "PrefetchSteps", "Question", "Recompute", "ReduceOrder", "ReduceTile", "RegisterTile", "RightOperand", "RoundedFactors",
+    "RowBlock", "Rule",
     "SharePatches", "SharedTile", "SketchProblem", "SkipPadding", "Slide", "SolveJointly", "Step", "StreamProblem",
     "TakenApart", "ThreadBlock", "Tile", "TileProblem", "Tiling", "TransposedPhases", "WindowProblem", "WindowTile",
     "Winograd", "WriteOut", "accumulator_plans", "addressed", "block_reduction_plans", "blocked_cycles", "border_plans",
     "by_cost", "bytes_of", "bytes_touched", "cache_tile_plans", "cheapest", "code_budget", "cost_of", "depth_plans",
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
-    "enough_tasks", "fma_cycles", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
-    "grouped_plans", "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
+    "enough_tasks", "fma_cycles",
+    "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
+    "grouped_plans", "half_operand_plans",
+    "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
     "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "memory_cycles",
     "merge_plans", "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",
     "nests", "one_pass_plans", "operations_of", "order_plans", "outer_order_plans", "output_block", "packing_cycles",
     "pad_input_plans", "padding_plans", "panel_plans", "parallel_plans", "parse_plan", "patch_plans", "plain_cycles",
     "predict_cycles", "prefetch_plans", "prefetch_step_plans", "ranges_of", "rearrangement_plans", "recomputation_plans",
-    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans", "row_block_plans", "rule_plans",
+    "reduce_order_plans", "reduce_tile_plans", "register_tile_plans", "right_operand_plans",
+    "rounded_factor_plans", "row_block_plans", "rule_plans",
     "shared_tile_plans", "size_of", "step_along", "subject_of", "taken_apart_plans", "thread_block_plans", "tile_cycles",
     "tile_plans", "tiles_held", "transposed_plans", "unfused_cycles", "unrolled_steps", "window_tile_plans", "winograd_cycles",
     "winograd_panel", "write_out_plans",

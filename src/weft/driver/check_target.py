@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.runtime.devices import APIS
+from weft.runtime.devices import APIS, install_hint
 from weft.support.errors import InputError, ToolchainError
 from weft.targets import Target, can_run
 
@@ -14,7 +14,7 @@ def check_runs_here(target: Target, text: str, hint: str) -> None:
     if target.isa.language in APIS:
         raise ToolchainError(
             f"code for {text!r} runs here only where there is a device, and there is none",
-            hint=APIS[target.isa.language].install,
+            hint=install_hint(target.isa.language),
         )
     if target.isa.language:
         raise ToolchainError(

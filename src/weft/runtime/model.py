@@ -215,7 +215,7 @@ def _device_of(package: Package) -> DeviceTable | None:
     if code is None:
         return None
     assert isinstance(package.constants, _rt.Block)
-    return DeviceTable(open_device(code.api, code.source, code.kernels), package.constants)
+    return DeviceTable(open_device(code.api, code.source, code.kernels, code.binaries), package.constants)
 
 
 def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | None = None) -> _rt.Model:

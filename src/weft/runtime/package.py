@@ -60,11 +60,15 @@ class StateSpec:
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """The kernels that a device runs: the kind of device, their source, and their names there, by the number of the callee."""
+    """The kernels that a device runs: the kind of device, their source, and their names there, by the number of the callee.
+
+    `binaries` is the machine code that each is in, where the device takes that instead of a source.
+    """
 
     api: str
     source: str
     kernels: tuple[str, ...]
+    binaries: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)

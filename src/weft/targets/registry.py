@@ -3,6 +3,7 @@
 host()                                       this machine
 parse_target("cpu -mattr=avx2 -cores=4")
 parse_target("aarch64")
+parse_target("cuda -arch=sm_90")
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from weft.runtime.devices import APIS, device_names
 from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
+from weft.targets.cuda_machines import LISTED, cuda
 from weft.targets.grid_machines import OPENCL, WEBGPU
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
@@ -64,12 +66,17 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
     "c-vector": lambda: C_VECTOR,
     "opencl": lambda: OPENCL,
     "webgpu": lambda: WEBGPU,
+    "cuda": cuda,
+    **{f"cuda -arch={arch}": partial(cuda, arch) for arch in LISTED},
 }
 """The targets by the names that users write; a name may have options after its first word, see `parse_target`."""
 
 
 ALIASES: Final = {"vulkan": "webgpu"}
 """Other names of targets: kernels for WebGPU run by way of Vulkan where a system has that."""
+
+_VARIANTS: Final[dict[str, tuple[str, Callable[[str], Target]]]] = {"cpu": ("-mattr", cpu), "cuda": ("-arch", cuda)}
+"""The option of a target by which it is one of several, and what makes that."""
 
 
 def parse_target(text: str) -> Target:
@@ -81,14 +88,15 @@ def parse_target(text: str) -> Target:
     kind = ALIASES.get(kind, kind)
     if kind not in PRESETS:
         raise InputError(f"there is no target {kind!r}", hint=TARGETS)
-    levels = [o.removeprefix("-mattr=") for o in options if kind == "cpu" and o.startswith("-mattr=")]
-    target = cpu(levels[-1]) if levels else PRESETS[kind]()
+    own, make = _VARIANTS.get(kind, ("", cpu))
+    variants = [o.removeprefix(f"{own}=") for o in options if own and o.startswith(f"{own}=")]
+    target = make(variants[-1]) if variants else PRESETS[kind]()
     for option in options:
         key, _, value = option.partition("=")
         if key == "-cores" and _CORES.fullmatch(value):
             target = target.having(cores=int(value))
-        elif key != "-mattr" or kind != "cpu":
-            known = "-mattr=LEVEL or -cores=N" if kind == "cpu" else "-cores=N"
+        elif not own or key != own:
+            known = {"cpu": "-mattr=LEVEL or -cores=N", "cuda": "-arch=sm_N"}.get(kind, "-cores=N")
             raise InputError(f"target option {option!r} is not understood", hint=f"use {known}")
     return target
 

@@ -15,7 +15,7 @@ StatementWriter: TypeAlias = Callable[[Any, Any], None]
 ExpressionWriter: TypeAlias = Callable[[Any, Any], Any]
 """Returns an expression, the second argument, as a `Value` of the `Writer` that is the first."""
 
-_C_KEYWORDS: Final = """
+C_KEYWORDS: Final = """
 asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
 """
@@ -45,4 +45,4 @@ class Dialect:
     watched_argument: str | None = None
     expressions: Mapping[type[Expr], ExpressionWriter] | None = None
     constant: Callable[[str, str, str], str] = c_constant
-    keywords: frozenset[str] = frozenset(_C_KEYWORDS.split())
+    keywords: frozenset[str] = frozenset(C_KEYWORDS.split())

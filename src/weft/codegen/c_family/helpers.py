@@ -7,7 +7,7 @@ type of its size, and `B` for its bits. A line `uses: ...` names the helpers tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 _UNION: Final = "union { T value; U bits; } v"
@@ -126,8 +126,10 @@ _TYPES: Final = {
 _FLOATS: Final = {"f32": ("0x1p+23f", "0x7f800000u"), "f64": ("0x1p+52", "0x7ff0000000000000ull")}
 
 
-def helper_text(need: str) -> tuple[str, list[str]]:
+def helper_text(need: str, own: Mapping[str, str]) -> tuple[str, list[str]]:
     """Returns the text of the helper called *need*, such as `max_f32`, and the names of those that it calls."""
+    if need in own:
+        return own[need], []
     name, _, kind = need.rpartition("_")
     text = _FIXED.get(need) or TEMPLATES[name]
     uses: list[str] = []
@@ -146,12 +148,18 @@ def _for_type(text: str, kind: str) -> str:
     return re.sub(r"\bweft_(?!ctx\b)(\w+)", rf"weft_\1_{kind}", text)
 
 
-def helpers(needs: Iterable[str]) -> str:
-    """Returns the text of the helpers called *needs* and of those that they call, each after its callees."""
+NONE: Final[Mapping[str, str]] = {}
+
+
+def helpers(needs: Iterable[str], own: Mapping[str, str] = NONE) -> str:
+    """Returns the text of the helpers called *needs* and of those that they call, each after its callees.
+
+    *own* are those for which a language has functions or instructions of its own, by name, which call no others.
+    """
     written: dict[str, str] = {}
 
     def write(need: str) -> None:
-        text, uses = helper_text(need)
+        text, uses = helper_text(need, own)
         for other in uses:
             if other not in written:
                 write(other)

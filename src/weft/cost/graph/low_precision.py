@@ -15,7 +15,9 @@ from weft.cost.graph.memory import streaming_cycles
 from weft.cost.graph.packing import MANY_ROWS, VECTOR_TIMES, Panel, panel_plans
 from weft.cost.plans.plan import Candidate, Decision
 from weft.cost.plans.planner import by_cost
+from weft.cost.rules.fragment_tile import fragment_tile_plans
 from weft.cost.rules.matrix_tiles import MatrixTileProblem, matrix_tile_plans
+from weft.cost.rules.shared_tile import GLOBAL_CYCLES, shared_tile_plans
 from weft.support.dtypes import DType, bf16, f32, i32
 from weft.targets import Target
 from weft.targets.instructions import GROUPS, ROW_BYTES, dot_products, group_of
@@ -152,6 +154,28 @@ class FloatProduct:
     depth: int
     columns: int
     is_packed: bool = True
+
+
+@dataclass(frozen=True)
+class RoundedFactors(Decision):
+    """Whether the factors of a product of float32 on a grid are rounded to bf16, and multiplied as they lie."""
+
+    question = "rounding of a product's factors to bf16 on a grid"
+    of_grids = True
+    rounded: bool
+
+
+def rounded_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[RoundedFactors]]:
+    """Returns the forms of a product on a grid, by the cycles of all threads, those of rounding the left factor included."""
+    many = MANY_ROWS if p.rows is None else p.rows
+    wide = min([c.cycles for c in shared_tile_plans(many, p.columns, 1, p.depth, target)])
+    found = [Candidate(RoundedFactors(rounded=False), wide)]
+    if p.rows is not None and p.is_packed:
+        tiles = fragment_tile_plans(p.rows, p.columns, 1, p.depth, p.depth, target)
+        best = min([c.cycles for c in tiles if c.decision.warps], default=None)
+        if best is not None:
+            found.append(Candidate(RoundedFactors(rounded=True), best + p.rows * p.depth * 2 * GLOBAL_CYCLES))
+    return by_cost(found)
 
 
 def narrow_factor_plans(p: FloatProduct, target: Target) -> list[Candidate[NarrowFactors]]:

@@ -49,6 +49,20 @@ class RightOperand(Decision):
     form: str
 
 
+@dataclass(frozen=True)
+class HalfOperand(Decision):
+    """Whether a product on a grid reads its right-hand matrix of 16-bit floats in panels, beside a left factor in float32."""
+
+    question = "the form of a right-hand matrix of 16-bit floats"
+    of_grids = True
+    panels: bool
+
+
+def half_operand_plans() -> list[Candidate[HalfOperand]]:
+    """Returns the choices: fragments, and parts in shared memory, are read from factors of 16 bits as they are."""
+    return [Candidate(HalfOperand(panels=False), 0.0), Candidate(HalfOperand(panels=True), 1.0)]
+
+
 def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:
     """Returns the widths of panels, by the time of all panels, padding included; few columns have panels of a power of two."""
     if columns <= lanes:

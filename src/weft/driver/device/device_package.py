@@ -40,6 +40,7 @@ def device_package(made: Package, host: Program, kernels: Mapping[str, Kernel], 
     code = link(modules, target)
     assert isinstance(code, SourceCode)
     names = tuple([code.symbols[name] for _, name in program.callees])
-    device = DeviceCode(code.language, code.text, names)
+    binaries = tuple([code.binaries[name] for _, name in program.callees if code.binaries])
+    device = DeviceCode(code.language, code.text, names, binaries)
     replay = Replay(program.data, tuple([(None, 0) for _ in names]), device)
     return replace(made, source=code.text, asserts=dict(program.messages), replay=replay)

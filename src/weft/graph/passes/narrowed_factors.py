@@ -8,7 +8,17 @@ makes nothing else. bf16 has the range of float32 and 8 significant bits: nothin
 
 from __future__ import annotations
 
-from weft.cost import FloatProduct, NarrowFactors, Planner, narrow_factor_plans, subject_of
+from functools import partial
+
+from weft.cost import (
+    FloatProduct,
+    NarrowFactors,
+    Planner,
+    RoundedFactors,
+    narrow_factor_plans,
+    rounded_factor_plans,
+    subject_of,
+)
 from weft.graph.core.graph import Constant, Graph, Node, Value
 from weft.ir import ONE, Const
 from weft.support.dtypes import bf16, f32
@@ -32,6 +42,8 @@ class NarrowedFactors:
         known = int(rows.value) if isinstance(rows, Const) else None
         problem = FloatProduct(known, int(depth.value), int(columns.value), isinstance(b, Constant))
         subject = subject_of(node.output.name)
+        if self.planner.is_grid:
+            return self._on_grid(new, node, (a, b), problem, trans=trans)
         panel = self.planner.decide(subject, NarrowFactors, lambda m: narrow_factor_plans(problem, m)).panel
         if not panel:
             return None
@@ -43,6 +55,17 @@ class NarrowedFactors:
             )
         operands = [self.round(new, a), self.panels[key]]
         return new.add("matmul_grouped", operands, columns=problem.columns, source=node.source)
+
+    def _on_grid(
+        self, new: Graph, node: Node, factors: tuple[Value, Value], problem: FloatProduct, *, trans: bool
+    ) -> Value | None:
+        """Returns the product on rounded factors as they lie; None where float32 is faster."""
+        a, b = factors
+        subject = subject_of(node.output.name)
+        plans = partial(rounded_factor_plans, problem)
+        if a.rank < 2 or b.rank != 2 or not self.planner.decide(subject, RoundedFactors, plans).rounded:
+            return None
+        return new.add("matmul_summed", [self.round(new, a), self.round(new, b)], trans=trans, source=node.source)
 
     def round(self, new: Graph, v: Value) -> Value:
         """Returns *v* rounded to bf16."""

@@ -18,7 +18,16 @@ from functools import partial
 
 import numpy as np
 
-from weft.cost import Panel, Planner, RightOperand, panel_plans, right_operand_plans, subject_of
+from weft.cost import (
+    HalfOperand,
+    Panel,
+    Planner,
+    RightOperand,
+    half_operand_plans,
+    panel_plans,
+    right_operand_plans,
+    subject_of,
+)
 from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.narrowed_factors import NarrowedFactors
@@ -43,8 +52,11 @@ class _Packing:
         self.planner = planner
         self.narrow = NarrowedFactors(planner) if narrow else None
         self.panels: dict[tuple[Value, bool], Value] = {}
+        self.kept: dict[Node, bool] = {}
         self.packed = {
-            n.inputs[1]: _is_transposed(n) for n in graph.nodes if isinstance(_right(n), Constant) and _has_panels(n)
+            n.inputs[1]: _is_transposed(n)
+            for n in graph.nodes
+            if isinstance(_right(n), Constant) and _has_panels(n) and not self._is_kept(n)
         }
 
     def rewrite(self, new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
@@ -61,6 +73,15 @@ class _Packing:
         if not any(v in self.packed for v in inputs):
             return None
         return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
+
+    def _is_kept(self, node: Node) -> bool:
+        """Tells whether a product on a grid reads its right-hand matrix of 16-bit floats as it is."""
+        if not self.planner.is_grid or not is_narrow(node.output.dtype):
+            return False
+        if node not in self.kept:
+            subject = subject_of(node.output.name)
+            self.kept[node] = not self.planner.decide(subject, HalfOperand, lambda _: half_operand_plans()).panels
+        return self.kept[node]
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:
         """Returns a product of *inputs* by panels, with what a Gemm adds to it."""
@@ -89,6 +110,8 @@ class _Packing:
         panels = _has_panels(node)
         if a is None or b is None or (not panels and not is_transposed):
             return "rows"
+        if panels and self._is_kept(node):
+            return "untransposed" if is_transposed else "rows"
         if isinstance(b, Constant):
             return "panels" if panels else "rows"
         forms = {"rows", *["panels"] * panels, *["untransposed"] * is_transposed}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from weft.ir import ONE, ZERO, Bounds, Const, Expr, Var, assume, simplify, substitute
 from weft.loop import (
+    Address,
     Buffer,
     Call,
     For,
@@ -22,6 +23,7 @@ from weft.loop import (
     sub_statements,
 )
 from weft.lower.analysis.grid_shape import THREADS, axis_of, is_over_threads
+from weft.lower.analysis.instruction_accesses import fixed_dimensions
 from weft.support.errors import LoweringError
 from weft.targets import Sight, sight_of
 
@@ -107,12 +109,18 @@ def accesses(spots: list[ThreadSpot]) -> Iterator[ThreadAccess]:
         if isinstance(s, Call):
             for writes, addresses in enumerate(addresses_touched(s)):
                 for a in addresses:
-                    yield ThreadAccess(spot, a.buffer, None, bool(writes), not alone)
+                    yield ThreadAccess(spot, a.buffer, _indices(s, a), bool(writes), not alone)
         if isinstance(s, Store):
             yield ThreadAccess(spot, s.buffer, s.indices, True, not alone)
         elif isinstance(s, View):
             yield ThreadAccess(spot, s.source, None, False, True)
             yield ThreadAccess(spot, s.source, None, True, True)
+
+
+def _indices(call: Call, a: Address) -> tuple[Expr, ...] | None:
+    """Returns the indices of an element that *call* accesses, any of several where it has a variable; None for any element."""
+    fixed = fixed_dimensions(call, a)
+    return (*a.indices[:fixed], *[Var("any") for _ in a.indices[fixed:]]) if fixed else None
 
 
 def _is_for_one(s: Stmt) -> bool:

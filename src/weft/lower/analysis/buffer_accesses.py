@@ -36,6 +36,7 @@ from weft.loop import (
     statements,
     sub_statements,
 )
+from weft.lower.analysis.instruction_accesses import fixed_dimensions
 from weft.lower.stmt_rewriter import extent_bounds, size_bounds
 
 Values = dict[Node, Node]
@@ -135,7 +136,7 @@ def _own_uses(s: Stmt, place: Place, values: Values) -> Iterator[Use]:
             if isinstance(n, Load):
                 yield _point(n.buffer, n.indices, place, values, reads=True)
             elif isinstance(n, Address):
-                yield _whole(n.buffer, place)
+                yield _passed(s, n, place, values)
 
 
 def _point(buffer: Buffer, indices: tuple[Expr, ...], place: Place, values: Values, *, reads: bool) -> Use:
@@ -148,6 +149,13 @@ def _point(buffer: Buffer, indices: tuple[Expr, ...], place: Place, values: Valu
 
 def _whole(buffer: Buffer, place: Place) -> Use:
     return Use(buffer, place, _all_of(buffer), True, False, frozenset())
+
+
+def _passed(s: Stmt, a: Address, place: Place, values: Values) -> Use:
+    """Returns the use of a buffer of which *s* passes an address."""
+    fixed = fixed_dimensions(s, a) if isinstance(s, Call) else 0
+    at = [_at(i, values) for i in a.indices[:fixed]]
+    return Use(a.buffer, place, (*[(i, i) for i in at], *_all_of(a.buffer)[fixed:]), True, False, frozenset())
 
 
 def _all_of(buffer: Buffer) -> tuple[tuple[Expr, Expr], ...]:

@@ -81,7 +81,7 @@ def _passed_along(buffer: Buffer, uses: list[Use]) -> set[int]:
         if isinstance(s, Block | Call) and any(
             isinstance(n, Address) and n.buffer is buffer for n in nodes_with(ADDRESSES, s)
         ):
-            found |= {d for d, (a, b) in enumerate(u.box) if isinstance(s, Call) or a is not b}
+            found |= {d for d, (a, b) in enumerate(u.box) if a is not b}
     return found
 
 

@@ -74,3 +74,22 @@ def matmul_grouped(a: Tensor, p: Tensor, *, columns: int) -> Tensor:
     rows = a.shape[-2] if has_rows else ONE
     made = compute((*batch, rows, p.shape[-4], block), contraction, "matmul_grouped", dtype=accumulator_of(a.dtype))
     return columns_of_panels(made, columns, "matmul_grouped_out", has_rows=has_rows)
+
+
+@operator("matmul_summed", reads_bits=True)
+def matmul_summed(a: Tensor, b: Tensor, *, trans: bool = False) -> Tensor:
+    """[*B, M, K] times a matrix [K, N] (or [N, K], when *trans*) of narrow elements as they lie, to their sums [*B, M, N]."""
+    if a.rank < 2 or b.rank != 2:
+        raise TypeMismatch(
+            f"matmul_summed takes rows and a matrix, not {show_shape(a.shape)} and {show_shape(b.shape)}"
+        )
+    depth, columns = reversed(b.shape) if trans else b.shape
+    if not same_size(a.shape[-1], depth):
+        raise TypeMismatch(f"matmul_summed: the inner sizes of {show_shape(a.shape)} and {show_shape(b.shape)} differ")
+    k = reduce_axis(depth, "k")
+
+    def contraction(*i: Expr) -> object:
+        *rows, j = i
+        return sum_(widened_product(a[(*rows, k)], b[(j, k) if trans else (k, j)]), [k])
+
+    return compute((*a.shape[:-1], columns), contraction, "matmul_summed", dtype=accumulator_of(a.dtype))

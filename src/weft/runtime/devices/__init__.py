@@ -1,7 +1,10 @@
 """Devices beside the processor: what a replayed host program needs of one, and those that there are."""
 
 from weft.runtime.devices.device import Argument, Device
-from weft.runtime.devices.device_kinds import APIS, device_names, open_device
+from weft.runtime.devices.cuda_library import compute_capability
+from weft.runtime.devices.device_kinds import APIS, device_names, install_hint, open_device
 from weft.runtime.devices.device_table import DeviceTable
 
-__all__ = ["APIS", "Argument", "Device", "DeviceTable", "device_names", "open_device"]
+__all__ = [
+    "APIS", "Argument", "Device", "DeviceTable", "compute_capability", "device_names", "install_hint", "open_device",
+]

@@ -102,6 +102,11 @@ def find_devices() -> tuple[FoundDevice, ...]:
     return tuple(sorted(found, key=lambda d: not d.is_gpu))
 
 
+def names() -> list[str]:
+    """Returns the names of all devices."""
+    return [d.name for d in find_devices()]
+
+
 def _handles(cl: Any, platform: int) -> list[int]:
     count = c_uint32()
     if cl.clGetDeviceIDs(c_void_p(platform), c_uint64(_ALL), 0, None, byref(count)) != 0:  # a driver without a device

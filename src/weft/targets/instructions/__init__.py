@@ -14,10 +14,13 @@ from weft.targets.instructions.amx import (
     TileOperation,
 )
 from weft.targets.instructions.known_instructions import INTRINSICS, dot_products, intrinsics_of
+from weft.targets.instructions.nvidia import FRAGMENT, FRAGMENT_INSTRUCTIONS, Fragment
 from weft.targets.instructions.tensor_intrinsic import GROUP_BYTES, ORDINARY, DotProduct, TensorIntrinsic, group_of
 
 __all__ = [
     "CONFIGURE",
+    "FRAGMENT",
+    "FRAGMENT_INSTRUCTIONS",
     "GROUPS",
     "GROUP_BYTES",
     "INTRINSICS",
@@ -31,6 +34,7 @@ __all__ = [
     "TILE_LANES",
     "TILE_OPERATIONS",
     "DotProduct",
+    "Fragment",
     "TensorIntrinsic",
     "TileOperation",
     "dot_products",

@@ -6,6 +6,7 @@ from weft.cost import PROGRAM, Planner, ThreadBlock, elements, thread_block_plan
 from weft.schedule.rules.block_facts import block_of, is_reduction, spatial_axes
 from weft.schedule.rules.cpu.inline import inline_blocks
 from weft.schedule.rules.grid.block_reduction import reduce_in_blocks
+from weft.schedule.rules.grid.fragment_tiles import schedule_fragment_tiles
 from weft.schedule.rules.grid.shared_tiles import schedule_shared_tiles
 from weft.schedule.rules.grid.thread_elements import bind_elements
 from weft.schedule.rules.grid.thread_reduction import reduce_in_threads
@@ -18,7 +19,9 @@ def schedule_grid(s: Schedule, p: Planner) -> None:
     most = max([elements(spatial_axes(block_of(s, ref))) for ref in s.blocks()], default=1)
     threads = p.decide(PROGRAM, ThreadBlock, lambda m: thread_block_plans(most, m)).threads
     for ref in s.blocks():
-        if not is_reduction(block_of(s, ref)) or schedule_shared_tiles(s, ref, p):
+        if not is_reduction(block_of(s, ref)):
+            continue
+        if schedule_fragment_tiles(s, ref, p) or schedule_shared_tiles(s, ref, p):
             continue
         if not reduce_in_blocks(s, ref, p):
             reduce_in_threads(s, ref, threads)

@@ -36,6 +36,7 @@ from weft.schedule.rules.block_facts import (
 from weft.schedule.rules.grid.thread_reduction import reader_of
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
+from weft.targets.instructions import group_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def tile_axes(s: Schedule, ref: BlockRef) -> TileAxes | None:
     """Returns the axes to tile, one of each kind; None for a block that is no contraction with rows and columns."""
     block = block_of(s, ref)
     found = contraction_of(block)
-    if found is None or found.group is not None or len(inputs_of(block)) != 2 or len(block.writes) != 1:
+    if found is None or _is_packed(found) or len(inputs_of(block)) != 2 or len(block.writes) != 1:
         return None
     left, right = found.left, found.right
     rows = _used(spatial_axes(block), left=True, right=False, of=found)
@@ -61,6 +62,11 @@ def tile_axes(s: Schedule, ref: BlockRef) -> TileAxes | None:
     if not rows or not columns or not depths or left.buffer is right.buffer:
         return None
     return TileAxes(_longest(rows), _longest(columns), _longest(depths), (left.buffer.name, right.buffer.name))
+
+
+def _is_packed(found: Contraction) -> bool:
+    """Tells whether the right factor is in groups of terms that dot products take, not just with its terms side by side."""
+    return found.group is not None and size_of(found.group.extent) == group_of(found.left.buffer.dtype)
 
 
 def _used(axes: list[Axis], *, left: bool, right: bool, of: Contraction) -> list[Axis]:
@@ -104,7 +110,7 @@ def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile)
 
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     reader = reader_of(s, ref)
-    row, column, others = _reader_loops(s, ref, reader, axes)
+    row, column, others = reader_loops(s, ref, reader, axes)
     block_row, thread_row, own_row = s.split(row, [None, tile.y, tile.rows])
     block_column, thread_column, own_column = s.split(column, [None, tile.x, tile.columns])
     s.reorder([*others, block_row, block_column, thread_row, thread_column, own_row, own_column])
@@ -114,7 +120,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     s.bind(block_column, "blockIdx.x")
     around = len(s.loops(reader)) - 4
     s.compute_at(ref, block_column)
-    inner = _own_loops(s, ref, around)
+    inner = own_loops(s, ref, around)
     own = {k: inner.pop(k.var) for k in (axes.row, axes.column, axes.depth)}
     row_y, row_own = s.split(own[axes.row], [None, tile.rows])
     column_x, column_own = s.split(own[axes.column], [None, tile.columns])
@@ -130,7 +136,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     for copy in copies:
         _fetch_together(s, copy, depth, tile)
     spatial = [a.var for a in spatial_axes(block_of(s, ref))]
-    first = list(_own_loops(s, start, around).items())
+    first = list(own_loops(s, start, around).items())
     places = [a.var for a in spatial_axes(block_of(s, start))]
     zero = {spatial[places.index(v)]: f for v, f in first}
     for of in ((row_y, column_x), (zero[axes.row.var], zero[axes.column.var]), (thread_row, thread_column)):
@@ -139,7 +145,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     s.set_scope(ref, "register")
 
 
-def _reader_loops(
+def reader_loops(
     s: Schedule, ref: BlockRef, reader: BlockRef, axes: TileAxes
 ) -> tuple[LoopRef, LoopRef, list[LoopRef]]:
     """Returns the loops of the reader over the tile's rows, over its columns, and the others."""
@@ -160,7 +166,7 @@ def _reader_loops(
     return row, column, [f for f in loops if f.var not in found]
 
 
-def _own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
+def own_loops(s: Schedule, ref: BlockRef, around: int) -> dict[Var, LoopRef]:
     """Returns the loops of *ref* inside of the first *around*, by the axis that they move; the outermost, where several do."""
     block, loops = block_of(s, ref), list(s.loops(ref))[around:]
     found: dict[Var, LoopRef] = {}

@@ -1,0 +1,163 @@
+"""The computations of the benchmark on GPUs: each as an ONNX model, its inputs, and what it is in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+Arrays = dict[str, np.ndarray]
+FOLDER = Path(__file__).resolve().parents[1] / "onnx"
+TYPES: dict[str, tuple[int, Any]] = {
+    "fp32": (TensorProto.FLOAT, np.float32),
+    "tf32": (TensorProto.FLOAT, np.float32),
+    "fp16": (TensorProto.FLOAT16, np.float16),
+    "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+}
+"""By the names of precisions: tf32 is a way in which PyTorch multiplies float32, beside which Weft computes in float32."""
+
+# height and width, channels in and out, kernel, stride: Chen et al., "TVM" (OSDI 2018), table 2
+CONVOLUTIONS = {
+    "C1": (224, 3, 64, 7, 2),
+    "C2": (56, 64, 64, 3, 1),
+    "C3": (56, 64, 64, 1, 1),
+    "C4": (56, 64, 128, 3, 2),
+    "C5": (56, 64, 128, 1, 2),
+    "C6": (28, 128, 128, 3, 1),
+    "C7": (28, 128, 256, 3, 2),
+    "C8": (28, 128, 256, 1, 2),
+    "C9": (14, 256, 256, 3, 1),
+    "C10": (14, 256, 512, 3, 2),
+    "C11": (14, 256, 512, 1, 2),
+    "C12": (7, 512, 512, 3, 1),
+}
+GEMMS = (1024, 2048, 4096, 8192)
+NETWORKS = ("resnet18", "mobilenet_v1", "dqn", "dcgan", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
+IN_TORCH: dict[str, Callable[..., Any]] = {
+    "MatMul": lambda torch, x, w: torch.matmul(x, w),
+    "Softmax": lambda torch, x: torch.softmax(x, -1),
+    "LayerNormalization": lambda torch, x, w, b: torch.nn.functional.layer_norm(x, x.shape[-1:], w, b),
+    "Attention": lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A computation: its name and precision, the model and its inputs when asked, operations and bytes that it takes at least.
+
+    `in_torch` takes the module `torch`, the inputs in order, and the weights. A network has none, but a name.
+    """
+
+    name: str
+    precision: str
+    model: Callable[[], onnx.ModelProto]
+    inputs: Callable[[], Arrays]
+    flops: float = 0.0
+    nbytes: float = 0.0
+    weights: Arrays = field(default_factory=dict)
+    in_torch: Callable[..., Any] | None = None
+
+    @property
+    def tolerance(self) -> float:
+        """The greatest difference of two results, beside the largest value."""
+        return {"fp32": 2e-5, "tf32": 5e-3, "fp16": 5e-3, "bf16": 4e-2}[self.precision]
+
+
+def random(shapes: Mapping[str, Sequence[int]], precision: str) -> Arrays:
+    """Returns seeded normal values."""
+    rng = np.random.default_rng(0)
+    return {n: rng.standard_normal(s, np.float32).astype(TYPES[precision][1]) for n, s in shapes.items()}
+
+
+def of_nodes(
+    nodes: Sequence[onnx.NodeProto], shapes: Mapping[str, Sequence[int]], precision: str, weights: Arrays
+) -> onnx.ModelProto:
+    """Returns a model of a few nodes that makes `y`."""
+    kind = TYPES[precision][0]
+    inputs = [helper.make_tensor_value_info(n, kind, s) for n, s in shapes.items()]
+    output = helper.make_tensor_value_info("y", kind, None)
+    constants = [numpy_helper.from_array(a, n) for n, a in weights.items()]
+    graph = helper.make_graph(list(nodes), "case", inputs, [output], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+
+def one_operator(op: str, name: str, precision: str, shapes: Mapping[str, Sequence[int]], **facts: Any) -> Case:
+    """Returns the case of one operator, all of whose operands are inputs."""
+    flops, nbytes, attributes = facts.pop("flops", 0.0), facts.pop("nbytes", 0.0), facts
+    node = helper.make_node(op, list(shapes), ["y"], **attributes)
+    return Case(
+        f"{name}_{precision}",
+        precision,
+        partial(of_nodes, [node], shapes, precision, {}),
+        partial(random, shapes, precision),
+        flops,
+        nbytes,
+        in_torch=IN_TORCH[op],
+    )
+
+
+def convolution(name: str, precision: str, batch: int) -> Case:
+    """Returns a convolution with a bias and a ReLU."""
+    size, inner, outer, kernel, stride = CONVOLUTIONS[name]
+    made = random({"w": (outer, inner, kernel, kernel), "b": (outer,)}, precision)
+    weights = {"w": (made["w"] * np.float32((inner * kernel * kernel) ** -0.5)).astype(made["w"].dtype), "b": made["b"]}
+    pad, to = kernel // 2, size // stride
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], strides=[stride] * 2, pads=[pad] * 4),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    shapes = {"x": (batch, inner, size, size)}
+
+    def in_torch(torch: Any, x: Any, w: Any, b: Any) -> Any:
+        return torch.relu(torch.nn.functional.conv2d(x, w, b, stride, pad))
+
+    flops = 2.0 * batch * to * to * outer * inner * kernel * kernel
+    model, inputs = partial(of_nodes, nodes, shapes, precision, weights), partial(random, shapes, precision)
+    return Case(f"{name}_b{batch}_{precision}", precision, model, inputs, flops, 0.0, weights, in_torch)
+
+
+def network(name: str) -> Case:
+    """Returns one of the networks that `make bench-models` writes."""
+    path = FOLDER / f"{name}.onnx"
+
+    def inputs() -> Arrays:
+        rng, made = np.random.default_rng(0), {}
+        for v in onnx.load(path, load_external_data=False).graph.input:
+            shape = [d.dim_value or 1 for d in v.type.tensor_type.shape.dim]
+            kind = helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type)
+            values = rng.standard_normal(shape) if kind.kind == "f" else rng.integers(0, 2, shape)
+            made[v.name] = values.astype(kind)
+        return made
+
+    return Case(f"{name}_fp32", "fp32", lambda: onnx.load(path), inputs)
+
+
+def all_cases() -> Iterator[Case]:
+    """Yields all cases, the most telling first: a benchmark may end before the last."""
+    for precision, (_, kind) in TYPES.items():
+        size = np.dtype(kind).itemsize
+        for n in GEMMS:
+            facts = {"flops": 2.0 * n**3, "nbytes": 3.0 * n * n * size}
+            yield one_operator("MatMul", f"gemm{n}", precision, {"x": (n, n), "w": (n, n)}, **facts)
+    for name in CONVOLUTIONS:
+        for batch in (1, 32):
+            yield convolution(name, "fp32", batch)
+    for precision in ("fp32", "fp16"):
+        size = np.dtype(TYPES[precision][1]).itemsize
+        for rows, columns in ((4096, 1024), (4096, 4096)):
+            x, facts = (rows, columns), {"nbytes": 2.0 * rows * columns * size}
+            yield one_operator("Softmax", f"softmax{rows}x{columns}", precision, {"x": x}, axis=-1, **facts)
+            normed = {"x": x, "w": (columns,), "b": (columns,)}
+            yield one_operator("LayerNormalization", f"norm{rows}x{columns}", precision, normed, axis=-1, **facts)
+        for length in (128, 512, 2048):
+            heads = (1, 12, length, 64)
+            flops = 4.0 * 12 * length * length * 64
+            yield one_operator("Attention", f"attention{length}", precision, dict.fromkeys("qkv", heads), flops=flops)
+    yield from [network(name) for name in NETWORKS if (FOLDER / f"{name}.onnx").is_file()]

@@ -1,0 +1,176 @@
+"""Weft's kernels on a GPU with CUDA, checked and timed beside PyTorch, torch.compile and ONNX Runtime.
+
+    .venv/bin/python benchmarks/gpu/gpu.py --json gpu.json            all cases, for at most 8 minutes
+    .venv/bin/python benchmarks/gpu/gpu.py --only gemm,softmax        those whose names contain one of these
+    .venv/bin/python benchmarks/gpu/gpu.py --dry --arch sm_90         compiles all kernels, without a GPU: what they take
+
+Times are those of the device: of all kernels of a call, by events around a CUDA graph of them, with the data on the device; ONNX
+Runtime's are those of its calls. A rate is of operations that the case takes at least, or of bytes. Results are compared first: a
+case that differs is marked, and is a failure of the run. Networks need `make bench-models`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from cases import Arrays, Case, all_cases
+from device_time import kernel_seconds
+from rivals import array, by_torch, onnxruntime_session, session_seconds, torch_on_gpu, torch_seconds
+
+import weft
+from weft.codegen.cuda import backend
+from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
+from weft.codegen.cuda.resources import Resources
+from weft.driver.build import build
+from weft.support.errors import WeftError
+
+SECONDS = 0.4
+"""Seconds for which each engine is timed."""
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Compiled:
+    """What NVRTC told of the kernels that were compiled."""
+
+    resources: list[Resources] = field(default_factory=list)
+
+    def record(self) -> None:
+        """Has all kernels that are compiled from now on recorded."""
+
+        def compiled(text: str, arch: str) -> Cubin:
+            made = compile_cubin(text, arch)
+            self.resources += made.resources.values()
+            return made
+
+        backend.compile_cubin = compiled
+
+    def take(self) -> Row:
+        """Returns the most that a kernel takes, of those since the last time."""
+        found, self.resources = self.resources, []
+        most = {name: max([getattr(r, name) for r in found], default=0) for name in ("registers", "shared", "spills")}
+        return {"kernels": len(found), **most}
+
+
+def dry(cases: Iterator[Case], arch: str, stop: float) -> Iterator[Row]:
+    """Compiles each case for *arch*."""
+    told = Compiled()
+    told.record()
+    for case in cases:
+        if monotonic() > stop:
+            yield {"case": case.name, "error": "no time was left"}
+            continue
+        try:
+            build(case.model(), f"cuda -arch={arch}", cache=None)
+            yield {"case": case.name, "arch": arch, **told.take()}
+        except WeftError as error:
+            told.take()
+            yield {"case": case.name, "arch": arch, "error": str(error).splitlines()[0]}
+
+
+def measured(cases: Iterator[Case], stop: float) -> Iterator[Row]:
+    """Checks and times each case on this machine's GPU."""
+    torch = torch_on_gpu()
+    for case in cases:
+        if monotonic() > stop:
+            yield {"case": case.name, "error": "no time was left"}
+            continue
+        try:
+            yield _measured(case, torch, stop)
+        except Exception as error:  # the others are measured all the same
+            yield {"case": case.name, "error": f"{type(error).__name__}: {error}".splitlines()[0]}
+
+
+def _measured(case: Case, torch: Any, stop: float) -> Row:
+    model, inputs = case.model(), case.inputs()
+    begin = monotonic()
+    ours = weft.compile(model, target="cuda")
+    row: Row = {"case": case.name, "compile_s": monotonic() - begin}
+    made = [np.asarray(x, np.float32) for x in ours.run(list(inputs.values()))]
+    row["weft_ms"], row["launches"] = _scaled(kernel_seconds(ours, list(inputs.values()), SECONDS))
+    _beside_torch(row, case, inputs, made, torch, stop)
+    _beside_onnxruntime(row, case, model.SerializeToString(), inputs, made)
+    row.update(_rates(case, row["weft_ms"] / 1000))
+    return row
+
+
+def _scaled(told: tuple[float, int]) -> tuple[float, int]:
+    return told[0] * 1000, told[1]
+
+
+def _beside_torch(row: Row, case: Case, inputs: Arrays, made: list[Any], torch: Any, stop: float) -> None:
+    if torch is None or case.in_torch is None:
+        return
+    for name, compiled in (("torch", False), ("torch_compile", True)):
+        if monotonic() > stop:
+            return
+        run = by_torch(torch, case, inputs, compiled=compiled)
+        row.setdefault("max_error", _difference(array(run()), made[0]))
+        row[f"{name}_ms"] = torch_seconds(torch, run, SECONDS) * 1000
+    row["agrees"] = row["max_error"] <= case.tolerance
+
+
+def _beside_onnxruntime(row: Row, case: Case, model: bytes, inputs: Arrays, made: list[Any]) -> None:
+    session = onnxruntime_session(model) if case.precision in ("fp32", "fp16") else None
+    if session is None:
+        return
+    expected = session.run(None, inputs)
+    error = max(_difference(np.asarray(x, np.float32), y) for x, y in zip(expected, made, strict=True))
+    row.setdefault("max_error", error)
+    row.setdefault("agrees", error <= case.tolerance)
+    row["onnxruntime_ms"] = session_seconds(session, inputs, SECONDS) * 1000
+
+
+def _difference(expected: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> float:
+    """Returns the greatest difference beside the largest value."""
+    return float(np.abs(expected - made).max() / max(1e-30, float(np.abs(expected).max())))
+
+
+def _rates(case: Case, seconds: float) -> Row:
+    made: Row = {"tflops": case.flops / seconds / 1e12} if case.flops else {}
+    return {**made, "gb_per_s": case.nbytes / seconds / 1e9} if case.nbytes else made
+
+
+def table(rows: list[Row]) -> str:
+    """Returns the rows as a table in Markdown, with a column for each figure that any of them has."""
+    names = list(dict.fromkeys(k for r in rows for k in r))
+    lines = [names, ["---"] * len(names), *[[_cell(r.get(n, "")) for n in names] for r in rows]]
+    return "\n".join([f"| {' | '.join(line)} |" for line in lines])
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def main() -> int:
+    """Runs the benchmark; returns 1 where a result differs, or a kernel was not compiled."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="parts of names, with commas between them")
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--arch", default="sm_90")
+    options = parser.parse_args()
+    wanted, stop = options.only.split(","), monotonic() + 60 * options.minutes
+    cases = (c for c in all_cases() if any(w in c.name for w in wanted))
+    rows: list[Row] = []
+    for row in dry(cases, options.arch, stop) if options.dry else measured(cases, stop):
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        rows.append(row)
+    print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps({"rows": rows}, indent=1), encoding="utf-8")
+    return int(any("error" in r or r.get("agrees") is False for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

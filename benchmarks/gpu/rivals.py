@@ -1,0 +1,112 @@
+"""Other engines on the same GPU: PyTorch (cuBLAS, cuDNN), `torch.compile`, and ONNX Runtime, each where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from cases import Arrays, Case
+
+ROUNDS = 5
+
+
+def torch_on_gpu() -> Any | None:
+    """Returns PyTorch where it is installed and has a GPU."""
+    if find_spec("torch") is None:
+        return None
+    import torch
+
+    return torch if torch.cuda.is_available() else None
+
+
+def tensor(torch: Any, x: np.ndarray[Any, Any]) -> Any:
+    """Returns an array on the GPU."""
+    if x.dtype.name == "bfloat16":
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16).cuda()
+    return torch.from_numpy(x).cuda()
+
+
+def array(x: Any) -> np.ndarray[Any, Any]:
+    """Returns a tensor in the host's memory, in float32."""
+    made: np.ndarray[Any, Any] = x.float().cpu().numpy()
+    return made
+
+
+def by_torch(torch: Any, case: Case, inputs: Arrays, *, compiled: bool) -> Callable[[], Any]:
+    """Returns a call of *case* in PyTorch."""
+    allowed = case.precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+    given = [tensor(torch, x) for x in (*inputs.values(), *case.weights.values())]
+    assert case.in_torch is not None
+    in_torch = case.in_torch
+
+    def run(*tensors: Any) -> Any:
+        return in_torch(torch, *tensors)
+
+    function = torch.compile(run, mode="max-autotune-no-cudagraphs") if compiled else run
+    return lambda: function(*given)
+
+
+def torch_seconds(torch: Any, run: Callable[[], Any], seconds: float) -> float:
+    """Returns the seconds of *run* by events around a CUDA graph of it."""
+    with torch.no_grad():
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                run()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run()
+        once = _events(torch, graph.replay, 3)
+        times = max(1, int(seconds / ROUNDS / max(once, 1e-6)))
+        return median([_events(torch, graph.replay, times) for _ in range(ROUNDS)])
+
+
+def _events(torch: Any, run: Callable[[], Any], times: int) -> float:
+    begin, end = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+    begin.record()
+    for _ in range(times):
+        run()
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end)) / 1000 / times
+
+
+def onnxruntime_session(model: bytes) -> Any | None:
+    """Returns a session of ONNX Runtime on the GPU; None where it is not installed for CUDA, or does not take the model."""
+    if find_spec("onnxruntime") is None:
+        return None
+    import onnxruntime
+
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        return None
+    try:
+        return onnxruntime.InferenceSession(model, providers=["CUDAExecutionProvider"])
+    except Exception as error:
+        print(f"  ONNX Runtime: {error}")
+        return None
+
+
+def session_seconds(session: Any, inputs: Arrays, seconds: float) -> float:
+    """Returns the seconds of a call whose inputs and outputs stay on the GPU."""
+    from onnxruntime import OrtValue
+
+    binding = session.io_binding()
+    for name, x in inputs.items():
+        binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(x, "cuda", 0))
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cuda")
+    times: list[float] = []
+    for _ in range(3):
+        session.run_with_iobinding(binding)
+    stop = perf_counter() + seconds
+    while perf_counter() < stop or len(times) < ROUNDS:
+        begin = perf_counter()
+        session.run_with_iobinding(binding)
+        times.append(perf_counter() - begin)
+    return median(times)

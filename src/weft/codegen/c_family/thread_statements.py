@@ -1,0 +1,86 @@
+"""The statements that deal with threads: their numbers, their memories, and barriers, in the words of one language.
+
+for b in bound(0, n, thread="blockIdx.x"):           const int64_t b = get_group_id(0);
+    S = alloc("shared", f32[256])                    local float S[256];
+    for t in bound(0, 256, thread="threadIdx.x"):    const int64_t t = get_local_id(0);
+        S[t] = ...                             ->    S[t] = ...;
+        call("weft.barrier")                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from weft.codegen.c_family.c_types import memory_type
+from weft.codegen.c_family.dialect import StatementWriter
+from weft.codegen.c_family.statements import COMMON, write
+from weft.codegen.c_family.writer import Writer
+from weft.ir import ZERO, Const
+from weft.loop import Alloc, Call, For, Stmt, Thread, find_note, is_hint
+from weft.targets import Sight, sight_of
+
+
+@dataclass(frozen=True)
+class ThreadWords:
+    """A language's words for threads.
+
+    `number` gives the number of the block or the thread along an axis, such as `blockIdx` and `x`. `shared` are the words before
+    the type of memory that a block shares, with a space after them. `barriers` are the calls that wait, by the intrinsic, and
+    `calls` the writers of the other intrinsics that the language has.
+    """
+
+    number: Callable[[str, str], str]
+    shared: str
+    barriers: Mapping[str, str]
+    calls: Mapping[str, Callable[[Writer, Call], None]] = field(default_factory=dict)
+
+
+def thread_statements(words: ThreadWords) -> dict[type[Stmt], StatementWriter]:
+    """Returns the writers of statements of a language with *words*."""
+    return {
+        **COMMON,
+        For: lambda f, s: _for(f, s, words),
+        Alloc: lambda f, s: _alloc(f, s, words),
+        Call: lambda f, s: _call(f, s, words),
+    }
+
+
+def _for(f: Writer, s: For, words: ThreadWords) -> None:
+    """Writes a loop over blocks or threads as this thread's number, any other as a loop."""
+    thread = find_note(s.notes, Thread)
+    if thread is None:
+        COMMON[For](f, s)
+        return
+    kind, _, axis = thread.axis.partition(".")
+    if kind not in ("blockIdx", "threadIdx") or s.begin is not ZERO:
+        raise f.error(f"the loop {s.var.name} over {thread.axis} is not one over a grid from zero on")
+    name = f.declare(s.var)
+    f.note_index(s.var, s.begin)
+    f.local(name, f"const int64_t {name} = (int64_t){words.number(kind, axis)};")
+    write(f, s.body)
+
+
+def _alloc(f: Writer, s: Alloc, words: ThreadWords) -> None:
+    """Writes memory of a block or of a thread; languages have that of a block in the outermost scope of a kernel alone."""
+    size, b = s.buffer.shape[0], s.buffer
+    if b.rank != 1 or not isinstance(size, Const):
+        raise f.error(
+            f"the size of {b.name} is not one constant", hint="kernels have no memory whose size a call tells"
+        )
+    space, name = words.shared if sight_of(b.scope) is Sight.BLOCK else "", f.declare(b)
+    if space and f.depth > 1:
+        raise f.error(f"{b.name}, which a block shares, is in a loop or a branch", hint="hoist allocations before this")
+    f.local(name, f"{space}{memory_type(b.dtype)} {name}[{max(1, int(size.value) * b.dtype.lanes)}];")
+    write(f, s.body)
+
+
+def _call(f: Writer, s: Call, words: ThreadWords) -> None:
+    if is_hint(s):
+        return
+    if s.callee in words.barriers:
+        f.line(f"{words.barriers[s.callee]};")
+    elif s.callee in words.calls:
+        words.calls[s.callee](f, s)
+    else:
+        raise f.error(f"{f.dialect.name} has no {s.callee}", hint="lower for a target without the memory of warps")

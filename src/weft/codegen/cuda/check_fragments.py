@@ -1,0 +1,113 @@
+"""Refuses products of warps that the machine would not compute as they are declared.
+
+An instruction is run by all 32 threads of a warp at once, each with rows and columns of its own (`targets.instructions.nvidia`):
+
+    for ty in bound(0, 8, thread="threadIdx.y"):
+        for tx in bound(0, 4, thread="threadIdx.x"):
+            ... under no condition on tx, on ty or on memory ...
+                call("cuda.mma_f16", P.at(...), A.at(a + ty * 2 * ta), B.at(b + tx * 2 * ub), tc, ta, ua, tb, ub)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from weft.ir import ZERO, Const, Expr, Var, free_vars, index, reads_memory, simplify, substitute
+from weft.loop import (
+    Address,
+    Call,
+    For,
+    Function,
+    If,
+    Kernel,
+    Let,
+    Program,
+    Stmt,
+    Thread,
+    While,
+    find_note,
+    sub_statements,
+)
+from weft.support.errors import LoweringError
+from weft.targets import Target
+from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
+
+_PRODUCTS = frozenset(FRAGMENT_INSTRUCTIONS.values())
+_SHAPE = {"threadIdx.x": FRAGMENT.quads, "threadIdx.y": FRAGMENT.groups}
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is around a statement: the loops over threads by axis, the values of variables, and whether threads may part."""
+
+    threads: dict[str, For]
+    values: dict[Var, Expr]
+    parting: bool = False
+
+    def value(self, e: Expr) -> Expr:
+        """Returns *e* without variables that have a value."""
+        return substitute(e, self.values) if self.values else e
+
+    def parts(self, e: Expr) -> bool:
+        """Tells whether *e* may differ among the threads of a warp."""
+        own = {self.threads[axis].var for axis in _SHAPE if axis in self.threads}
+        made = self.value(e)
+        return reads_memory(made) or bool(own & set(free_vars(made)))
+
+
+def check_fragments(program: Program, target: Target) -> Program:
+    """Returns *program*; raises `LoweringError` for a product that its warp does not make as a whole, or of other elements."""
+    for f in program.functions:
+        if find_note(f.notes, Kernel) is not None:
+            _check_kernel(f)
+    return program
+
+
+def _check_kernel(kernel: Function) -> None:
+    stack: list[tuple[Stmt, Around]] = [(kernel.body, Around({}, {}))]
+    while stack:
+        s, around = stack.pop()
+        if isinstance(s, Call) and s.callee in _PRODUCTS:
+            _check(kernel, s, around)
+        stack += [(inner, _inside(s, around)) for inner in sub_statements(s)]
+
+
+def _inside(s: Stmt, around: Around) -> Around:
+    """Returns what is around the statements in *s*."""
+    if isinstance(s, Let):
+        return replace(around, values={**around.values, s.var: around.value(s.value)})
+    if isinstance(s, For) and (thread := find_note(s.notes, Thread)) is not None:
+        return replace(around, threads={**around.threads, thread.axis: s})
+    conditions = [s.begin, s.extent] if isinstance(s, For) else [s.cond] if isinstance(s, If | While) else []
+    return replace(around, parting=True) if any(map(around.parts, conditions)) else around
+
+
+def _check(kernel: Function, call: Call, around: Around) -> None:
+    _, a, b, *numbers = call.args
+    assert isinstance(a, Address)
+    assert isinstance(b, Address)
+    shape = {
+        axis: f.extent.value for axis, f in around.threads.items() if axis in _SHAPE and isinstance(f.extent, Const)
+    }
+    if around.parting:
+        raise _error(kernel, call, "is under a condition that only some threads of a warp may meet")
+    if shape != _SHAPE:
+        raise _error(kernel, call, f"is not made by {FRAGMENT.quads} x {FRAGMENT.groups} threads along x and y")
+    strides = [int(n.value) for n in numbers if isinstance(n, Const)]
+    if len(strides) != len(numbers):
+        raise _error(kernel, call, "has factors whose strides are not constant")
+    _, ta, ua, tb, ub = strides
+    x, y = [around.threads[axis].var for axis in _SHAPE]
+    for factor, own, step, along, row in ((a, y, FRAGMENT.halves * ta, ua, ta), (b, x, FRAGMENT.pairs * ub, tb, ub)):
+        at = around.value(factor.indices[0])
+        first = substitute(at, {x: ZERO, y: ZERO})
+        if simplify(at - first - own * index(step)) is not ZERO:
+            raise _error(kernel, call, f"takes other elements of {factor.buffer.name} than those of its threads")
+        if along == 1 and (row % 2 or simplify(first % index(2)) is not ZERO):
+            raise _error(kernel, call, f"takes pairs of {factor.buffer.name} that begin at odd elements")
+
+
+def _error(kernel: Function, call: Call, told: str) -> LoweringError:
+    return LoweringError(
+        f"{call.callee} {told}", where=kernel.name, hint="schedule it as `schedule/rules/grid/fragment_tiles.py` does"
+    )

@@ -1,0 +1,57 @@
+"""CUDA C++'s words for threads, their memories and barriers, and the helpers that are instructions of the machine.
+
+The instructions are those of PTX ("Parallel Thread Execution ISA", 8.0), which every GPU from sm_80 on has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from weft.codegen.c_family.dialect import C_KEYWORDS, Dialect
+from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
+from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
+from weft.loop import BARRIER
+
+WORDS: Final = ThreadWords(
+    number=lambda kind, axis: f"{kind}.{axis}",
+    shared="__shared__ __align__(16) ",
+    barriers={BARRIER: "__syncthreads()"},
+    calls=PRODUCTS,
+)
+_MORE_KEYWORDS: Final = """
+alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
+operator or private protected public template this throw try typeid typename using virtual xor
+"""
+CUDA: Final = Dialect(
+    name="CUDA C++",
+    statements=thread_statements(WORDS),
+    address_space=lambda scope: "",
+    square_roots={32: "sqrtf", 64: "sqrt"},
+    keywords=frozenset((C_KEYWORDS + _MORE_KEYWORDS).split()),
+)
+
+
+def _asm(name: str, instruction: str, result: tuple[str, str], *given: tuple[str, str]) -> str:
+    """Returns a helper of one instruction; results and arguments are types of C with the letters of PTX's registers."""
+    params = ", ".join([f"{kind} x{n}" for n, (kind, _) in enumerate(given)])
+    places = ", ".join([f"%{n}" for n in range(len(given) + 1)])
+    read = ", ".join([f'"{letter}"(x{n})' for n, (_, letter) in enumerate(given)])
+    code = f'asm("{instruction} {places};" : "={result[1]}"(y) : {read});'
+    return f"static inline {result[0]} weft_{name}({params}) {{ {result[0]} y; {code} return y; }}"
+
+
+_FLOAT, _HALF = ("float", "f"), ("uint16_t", "h")
+_ROUNDING: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint"}
+
+OWN_HELPERS: Final[Mapping[str, str]] = {
+    **FRAGMENT_HELPERS,
+    "min_f32": _asm("min_f32", "min.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
+    "max_f32": _asm("max_f32", "max.NaN.f32", _FLOAT, _FLOAT, _FLOAT),
+    "from_f16": _asm("from_f16", "cvt.f32.f16", _FLOAT, _HALF),
+    "to_f16": _asm("to_f16", "cvt.rn.f16.f32", _HALF, _FLOAT),
+    "to_bf16": _asm("to_bf16", "cvt.rn.bf16.f32", _HALF, _FLOAT),
+    **{f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return {v}f(x); }}" for k, v in _ROUNDING.items()},
+    **{f"{k}_f64": f"static inline double weft_{k}_f64(double x) {{ return {v}(x); }}" for k, v in _ROUNDING.items()},
+}
+"""By name, see `c_family.helpers`. `min.NaN` and `max.NaN` return NaN where either argument is one."""

@@ -1,0 +1,159 @@
+"""A device with CUDA: its primary context, one stream, the kernels of one model, and freed memory.
+
+The functions are those of the driver's interface (NVIDIA, "CUDA Driver API", 13.0), which has no library beside the driver's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import addressof, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from threading import Lock
+from typing import Any, Final
+
+from weft.runtime.devices.cuda_library import INSTALL, call, find_devices, handle_from, library
+from weft.runtime.devices.device import Argument
+from weft.support.errors import DeviceError, ToolchainError
+
+GRAIN: Final = 512
+"""Blocks are a multiple of so many bytes, as the driver aligns them."""
+
+MOST_BLOCKS: Final = (2**31 - 1, 65535, 65535)
+"""Blocks of a grid along x, y and z."""
+
+_NOT_WAITING_FOR_OTHERS: Final = 1
+
+
+class CudaDevice:
+    """The first device that there is; see `Device`.
+
+    A kernel takes a buffer as the address at which it begins. Blocks that are freed are kept for the next call, which asks for
+    the same sizes; what is in the stream is done in order, so that a block may be taken again at once. A context is current in
+    each thread by itself, so every method makes it so.
+    """
+
+    def __init__(self, binaries: Sequence[bytes], kernels: Sequence[str]) -> None:
+        """Loads *binaries*, the machine code that each of *kernels* is in.
+
+        Raises `ToolchainError` where there is no device, or it is not of the architecture that the code is for.
+        """
+        if not (devices := find_devices()):
+            told = "driver for CUDA" if library() is None else "device with CUDA"
+            raise ToolchainError(f"this machine has no {told}", hint=INSTALL)
+        self.found = devices[0]
+        self._lock = Lock()
+        self._free: dict[int, list[int]] = {}
+        self._sizes: dict[int, int] = {}
+        self._modules: dict[bytes, int] = {}
+        self._context = handle_from("cuDevicePrimaryCtxRetain", c_int(self.found.handle))
+        self._enter()
+        self._stream = handle_from("cuStreamCreate", c_uint(_NOT_WAITING_FOR_OTHERS))
+        self._kernels = [self._function(b, name) for b, name in zip(binaries, kernels, strict=True)]
+
+    @property
+    def name(self) -> str:
+        """The name by which its driver knows it."""
+        return self.found.name
+
+    def _enter(self) -> None:
+        call("cuCtxSetCurrent", c_void_p(self._context))
+
+    def _function(self, binary: bytes, name: str) -> int:
+        if binary not in self._modules:
+            try:
+                self._modules[binary] = handle_from("cuModuleLoadData", binary)
+            except DeviceError as error:
+                major, minor = self.found.capability
+                raise ToolchainError(
+                    f"{self.name}, which is sm_{major}{minor}, does not load the kernels: {error.message}",
+                    hint="compile them for this machine, with target='cuda'",
+                ) from error
+        return handle_from("cuModuleGetFunction", c_void_p(self._modules[binary]), name.encode())
+
+    def alloc(self, nbytes: int) -> int:
+        """Returns a block of memory of at least so many bytes."""
+        size = max(GRAIN, -(-nbytes // GRAIN) * GRAIN)
+        self._enter()
+        with self._lock:
+            if kept := self._free.get(size):
+                return kept.pop()
+            try:
+                block = handle_from("cuMemAlloc_v2", c_size_t(size))
+            except DeviceError:  # what is kept may be in the way
+                self._release_kept()
+                block = handle_from("cuMemAlloc_v2", c_size_t(size))
+            self._sizes[block] = size
+            return block
+
+    def _release_kept(self) -> None:
+        for blocks in self._free.values():
+            for block in blocks:
+                del self._sizes[block]
+                call("cuMemFree_v2", c_uint64(block))
+        self._free.clear()
+
+    def free(self, block: int) -> None:
+        """Keeps a block for the next time."""
+        with self._lock:
+            self._free.setdefault(self._sizes[block], []).append(block)
+
+    def write(self, block: int, at: int, source: int, nbytes: int) -> None:
+        """Copies from the host's memory, which may change when this returns."""
+        self._copy("cuMemcpyHtoDAsync_v2", c_uint64(block + at), c_void_p(source), c_size_t(nbytes))
+        self._wait()
+
+    def read(self, block: int, at: int, to: int, nbytes: int) -> None:
+        """Copies to the host's memory."""
+        self._copy("cuMemcpyDtoHAsync_v2", c_void_p(to), c_uint64(block + at), c_size_t(nbytes))
+        self._wait()
+
+    def move(self, to: Argument, source: Argument, nbytes: int) -> None:
+        """Copies inside of the device's memory."""
+        self._copy("cuMemcpyDtoDAsync_v2", c_uint64(_place(to)), c_uint64(_place(source)), c_size_t(nbytes))
+
+    def _copy(self, function: str, *arguments: Any) -> None:
+        self._enter()
+        call(function, *arguments, c_void_p(self._stream))
+
+    def _wait(self) -> None:
+        call("cuStreamSynchronize", c_void_p(self._stream))
+
+    def launch(self, kernel: int, grid: Sequence[int], arguments: Sequence[Argument]) -> None:
+        """Starts a kernel."""
+        _check_grid(grid)
+        self._enter()
+        values = [c_int64(a.at) if a.block is None else c_uint64(_place(a)) for a in arguments]
+        places = (c_void_p * max(1, len(values)))(*[addressof(v) for v in values])
+        shape = [c_uint(n) for n in grid]
+        handle, stream = c_void_p(self._kernels[kernel]), c_void_p(self._stream)
+        call("cuLaunchKernel", handle, *shape, c_uint(0), stream, places, None)
+
+    def close(self) -> None:
+        """Gives back all that there is on the device; what fails is left, since the device, or the driver, is gone then."""
+        cuda = library()
+        if cuda is None:
+            return
+        cuda.cuCtxSetCurrent(c_void_p(self._context))
+        cuda.cuStreamSynchronize(c_void_p(self._stream))
+        for block in self._sizes:
+            cuda.cuMemFree_v2(c_uint64(block))
+        self._sizes.clear()
+        for module in self._modules.values():
+            cuda.cuModuleUnload(c_void_p(module))
+        cuda.cuStreamDestroy_v2(c_void_p(self._stream))
+        cuda.cuDevicePrimaryCtxRelease_v2(c_int(self.found.handle))
+
+
+def _place(a: Argument) -> int:
+    """Returns the address of a place in the device's memory."""
+    assert a.block is not None
+    return a.block + a.at
+
+
+def _check_grid(grid: Sequence[int]) -> None:
+    """Refuses more blocks than CUDA starts at once."""
+    for axis, blocks, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
+        if blocks > most:
+            raise DeviceError(
+                f"a kernel is to run {blocks} blocks along {axis}, but CUDA starts {most} at most",
+                hint="give it less at a time, such as a smaller batch",
+            )

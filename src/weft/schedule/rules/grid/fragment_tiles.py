@@ -1,0 +1,184 @@
+"""Contractions of 16-bit floats in fragments: the threads of each warp multiply matrices together (tensor cores).
+
+    for i, j, r: C[i, j] += f32(A[i, r]) * f32(B[r, j])
+
+    for bi, bj in blocks:
+        for w, g, t in threads: c[2, 8, 2, 2] = 0                       # warps, and the threads of each
+        for ko in range(0, k // 32):
+            for w, g, t in threads: A_shared[...] = A[...]; B_shared[...] = B[...]
+            for w, g, t in threads:
+                for step, m, n: c[m, n] += an instruction of the warp
+        for w, g, t in threads: D[...] = f(c[...])
+
+The tiles are whole: rows, columns and terms are multiples of those of fragments. All else is as in `shared_tiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.cost import FragmentTile, Planner, elements, fragment_tile_plans, size_of
+from weft.ir import Const, Var
+from weft.loop import Program
+from weft.schedule.cursors.state import BlockRef, LoopRef
+from weft.schedule.rules.block_facts import block_of, inputs_of, reduce_axes, spatial_axes
+from weft.schedule.rules.grid.shared_tiles import TileAxes, own_loops, reader_loops, tile_axes
+from weft.schedule.rules.grid.thread_reduction import reader_of
+from weft.schedule.schedule import Schedule
+from weft.support.dtypes import f32
+from weft.support.errors import ScheduleError
+from weft.targets.instructions import FRAGMENT, FRAGMENT_INSTRUCTIONS
+
+AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
+"""Warps, and the groups and quads of threads of each."""
+
+
+def schedule_fragment_tiles(s: Schedule, ref: BlockRef, p: Planner) -> bool:
+    """Computes a contraction in fragments, if that pays; tells whether it did."""
+    axes, instruction = tile_axes(s, ref), _instruction(s, ref)
+    if axes is None or instruction is None:
+        return False
+    sizes = [a.extent for a in (axes.row, axes.column, axes.depth)]
+    if not all(isinstance(n, Const) for n in sizes):
+        return False
+    program, block = s.program, block_of(s, ref)
+
+    def is_legal(tile: FragmentTile) -> bool:
+        return tile.warps == 0 or _can_tile(program, ref, axes, tile, instruction)
+
+    rows, columns, depth = [size_of(n) for n in sizes]
+    batch, terms = elements(spatial_axes(block)) // (rows * columns), elements(reduce_axes(block))
+    tile = p.decide(
+        ref.name, FragmentTile, lambda m: fragment_tile_plans(rows, columns, batch, depth, terms, m), is_legal
+    )
+    if tile.warps:
+        _tile(s, ref, axes, tile, instruction)
+    return tile.warps > 0
+
+
+def _instruction(s: Schedule, ref: BlockRef) -> str | None:
+    """Returns the instruction that multiplies factors of the block's type; None where there is none."""
+    block = block_of(s, ref)
+    types = {x.buffer.dtype for x in inputs_of(block)}
+    is_sum = len(types) == 1 and len(block.writes) == 1 and block.writes[0].buffer.dtype is f32
+    return FRAGMENT_INSTRUCTIONS.get(types.pop()) if is_sum else None
+
+
+def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instruction: str) -> bool:
+    """Tells whether a tile is legal: the block may compute something else, or its reader go along other axes."""
+    try:
+        _tile(Schedule(program), ref, axes, tile, instruction)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, instruction: str) -> None:
+    reader = reader_of(s, ref)
+    row, column, others = reader_loops(s, ref, reader, axes)
+    block_row, *rows = s.split(row, [None, *_row_parts(tile)])
+    block_column, *columns = s.split(column, [None, *_column_parts(tile)])
+    threads, own = _parts(rows, columns)
+    s.reorder([*others, block_row, block_column, *threads, *own])
+    if others:
+        s.bind(s.fuse(others) if len(others) > 1 else others[0], "blockIdx.z")
+    s.bind(block_row, "blockIdx.y")
+    s.bind(block_column, "blockIdx.x")
+    around = len(s.loops(reader)) - len(threads) - len(own)
+    s.compute_at(ref, block_column)
+    _lay_out(s, ref, axes)
+    _, start = _multiply(s, ref, axes, tile, around, instruction)
+    _bind(s, threads)
+    first = list(s.loops(start))[around:]
+    _bind(s, first if tile.warps > 1 else [None, *first])  # a loop of one iteration has no copy that sets sums to zero
+
+
+def _row_parts(tile: FragmentTile) -> list[int]:
+    return [tile.warps, tile.rows, FRAGMENT.groups, FRAGMENT.halves]
+
+
+def _column_parts(tile: FragmentTile) -> list[int]:
+    return [tile.columns, FRAGMENT.quads, FRAGMENT.pairs]
+
+
+def _parts(rows: Sequence[LoopRef], columns: Sequence[LoopRef]) -> tuple[list[LoopRef], list[LoopRef]]:
+    """Returns the loops over threads, and those over a thread's sums: fragments, then the registers of one."""
+    warp, high, group, half = rows
+    wide, quad, pair = columns
+    return [warp, group, quad], [high, wide, half, pair]
+
+
+def _bind(s: Schedule, loops: Sequence[LoopRef | None]) -> None:
+    """Binds the first loops to the axes of threads, but those that are not there."""
+    for loop, axis in zip(loops, AXES, strict=False):
+        if loop is not None:
+            s.bind(loop, axis)
+
+
+def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes) -> None:
+    """Lays the sums out by thread and register, so that each thread's are side by side once they are its own memory."""
+    written = block_of(s, ref).writes[0]
+    names = [f"x{n}" for n in range(len(written.ranges))]
+    place = {r.begin: n for n, r in enumerate(written.ranges)}
+    r, c = names[place[axes.row.var]], names[place[axes.column.var]]
+    f = FRAGMENT
+    parts = [
+        f"{r} // {f.rows}",
+        f"{c} // {f.columns}",
+        f"{r} // {f.halves} % {f.groups}",
+        f"{c} // {f.pairs} % {f.quads}",
+    ]
+    registers = [f"{r} % {f.halves}", f"{c} % {f.pairs}"]
+    to = [*[n for n in names if n not in (r, c)], *parts, *registers]
+    s.transform_layout(ref, written.buffer.name, f"{', '.join(names)} -> {', '.join(to)}")
+
+
+def _multiply(
+    s: Schedule, ref: BlockRef, axes: TileAxes, tile: FragmentTile, around: int, instruction: str
+) -> tuple[BlockRef, BlockRef]:
+    """Schedules the products and the fetches before them; returns the products, and the block that sets sums to zero."""
+    inner = own_loops(s, ref, around)
+    own_row, own_column, depth = [inner.pop(a.var) for a in (axes.row, axes.column, axes.depth)]
+    threads, own = _parts(
+        s.split(own_row, [None, *_row_parts(tile)[1:]]), s.split(own_column, [None, *_column_parts(tile)[1:]])
+    )
+    outer, step, term = s.split(depth, [None, tile.steps, FRAGMENT.depth])
+    fetching = [outer, *inner.values()]
+    s.reorder([*fetching, *threads, step, *own, term])
+    copies = [s.cache_read(ref, name, "shared") for name in axes.factors]
+    for copy in copies:
+        s.compute_at(copy, fetching[-1])
+        _lay_out_part(s, ref, copy, axes, tile)
+    start = s.decompose_reduction(ref, outer)
+    for copy in copies:
+        _fetch(s, copy, around + len(fetching), tile)
+    _bind(s, threads)
+    s.set_scope(ref, "register")
+    for loop in (step, *own[:2]):
+        s.unroll(loop)
+    return s.tensorize(own[2], instruction), start
+
+
+def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, tile: FragmentTile) -> None:
+    """Lays out a copy of a factor in parts of a tile, whose rows begin in different banks of the shared memory."""
+    written, f = block_of(s, copy).writes[0].buffer, FRAGMENT
+    sizes = (tile.warps * tile.rows * f.rows, tile.columns * f.columns, tile.steps * f.depth)
+    place = dict(zip([a.var for a in (axes.row, axes.column, axes.depth)], sizes, strict=True))
+    read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
+    names = [f"x{n}" for n in range(len(read))]
+    parts = [(x, place[i]) for x, i in zip(names, read, strict=True) if isinstance(i, Var) and i in place]
+    if len(parts) != len(("rows", "terms")):
+        raise ScheduleError(f"the parts of {written.name} are no matrices")
+    others = [x for x in names if x not in dict(parts)]
+    to = [*others, *[f"{x} // {size}" for x, size in parts], *[f"{x} % {size}" for x, size in parts]]
+    s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join(to)}")
+    s.storage_align(copy, len(to) - 2, f.depth, f.quads)
+
+
+def _fetch(s: Schedule, copy: BlockRef, around: int, tile: FragmentTile) -> None:
+    """Shares the elements of a copy among the threads of a block, neighbours to neighbours."""
+    loops = list(s.loops(copy))[around:]
+    if not loops:
+        raise ScheduleError(f"{copy.name} has no loop to share")
+    whole = s.fuse(loops) if len(loops) > 1 else loops[0]
+    _bind(s, s.split(whole, [None, tile.warps, FRAGMENT.groups, FRAGMENT.quads])[1:])

@@ -1,0 +1,86 @@
+"""NVIDIA's GPUs by architecture, as facts: the target `cuda`, and `cuda -arch=sm_90`.
+
+The figures are those of NVIDIA's "CUDA C++ Programming Guide" (13.0, appendix "Compute Capabilities") and of the white papers of
+A100, H100 and B200 for the second level of cache; none was measured here. A block has at most 48 KiB of static memory on all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from weft.runtime.devices import compute_capability
+from weft.support.errors import InputError
+from weft.targets.grid_machines import WITHOUT_SHUFFLES
+from weft.targets.records import Caches, Isa
+from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED
+from weft.targets.target import PORTABLE, ROUNDING, Target
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The caches of an architecture in bytes: of a multiprocessor, shared memory included, and of the device."""
+
+    l1: int
+    l2: int
+
+
+ARCHITECTURES: Final = {
+    "sm_80": Architecture(l1=192 << 10, l2=40 << 20),
+    "sm_86": Architecture(l1=128 << 10, l2=6 << 20),
+    "sm_89": Architecture(l1=128 << 10, l2=72 << 20),
+    "sm_90": Architecture(l1=256 << 10, l2=50 << 20),
+    "sm_100": Architecture(l1=256 << 10, l2=126 << 20),
+    "sm_120": Architecture(l1=128 << 10, l2=96 << 20),
+}
+"""By NVRTC's names."""
+
+LISTED: Final = ("sm_80", "sm_90", "sm_100")
+"""The architectures of data centres, which `weft targets` lists."""
+
+OLDEST: Final = "sm_80"
+"""The least that kernels ask for: its conversions of 16 bits, and its products of matrices."""
+
+
+def cuda(arch: str | None = None) -> Target:
+    """Returns the target of an architecture: of this machine's device, or the oldest where there is none, without *arch*.
+
+    Raises `InputError` for an architecture that is not in `ARCHITECTURES`.
+    """
+    name = arch or _here()
+    found = ARCHITECTURES.get(name)
+    if found is None:
+        raise InputError(f"there is no architecture {name!r} of CUDA", hint=f"use one of {', '.join(ARCHITECTURES)}")
+    return replace(
+        WITHOUT_SHUFFLES,
+        name="cuda",
+        backend="cuda",
+        isa=Isa(
+            cpu=name,
+            features=("+mma",),
+            vector_bits=32,
+            vector_registers=255,
+            fma=True,
+            native=PORTABLE | ROUNDING,
+            language="cuda",
+        ),
+        caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),
+        scopes=(
+            GLOBAL,
+            replace(SHARED, bytes=48 << 10),
+            replace(LOCAL, bytes=512 << 10),
+            replace(REGISTER, bytes=1020),
+        ),
+    )
+
+
+def _here() -> str:
+    """Returns the listed architecture whose code runs on this machine's device: one of its generation, not newer than it."""
+    major, minor = compute_capability() or (0, 0)
+    known = {_numbers(name): name for name in ARCHITECTURES}
+    return next((known[n] for n in sorted(known, reverse=True) if n[0] == major and n[1] <= minor), OLDEST)
+
+
+def _numbers(name: str) -> tuple[int, int]:
+    digits = name.removeprefix("sm_")
+    return int(digits[:-1]), int(digits[-1])

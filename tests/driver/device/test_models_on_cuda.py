@@ -1,0 +1,121 @@
+"""Models for CUDA: their kernels run on a driver that pretends to be a GPU, and NVRTC compiles them for each architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from tests.codegen.c.networks import NETWORKS, OTHERS
+from tests.driver.device.test_models_on_device import inputs_of
+from tests.models import mlp
+from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
+from tests.support.devices import needs_nvrtc
+
+import weft
+from weft.codegen.cuda import backend
+from weft.codegen.cuda.nvrtc import Cubin, compile_cubin
+from weft.driver.build import build
+from weft.driver.options import CompileOptions
+from weft.support.errors import ToolchainError
+from weft.targets import parse_target
+from weft.targets.cuda_machines import LISTED
+
+MODELS = {**NETWORKS, **OTHERS}
+MOST_REGISTERS, MOST_SHARED, MOST_SPILLS = 255, 48 << 10, 64
+"""The limits of a thread and of a block, and the bytes of spilled registers that no kernel of these networks takes more than."""
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    use_host_compiler(monkeypatch)
+    yield use_fake_driver(monkeypatch)
+    monkeypatch.undo()
+    forget_driver()
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_results_are_those_of_the_processor(make: Callable[[], onnx.ModelProto], driver: FakeDriver) -> None:
+    model = make()
+    here, there = weft.compile(model), weft.compile(model, target="cuda", cache=False)
+    given = inputs_of(here)
+    for _ in range(2):  # the second call has memory of the first
+        for expected, made in zip(here.run(given), there.run(given), strict=True):
+            np.testing.assert_allclose(made, expected, rtol=2e-5, atol=2e-5)
+    del there
+    assert driver.live() == {"blocks": 0, "modules": 0, "streams": 0, "contexts": 0}
+
+
+@needs_nvrtc
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_nvrtc_compiles_all_kernels(make: Callable[[], onnx.ModelProto], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def recorded(text: str, arch: str) -> Cubin:
+        texts.append(text)
+        return Cubin(b"", {})
+
+    monkeypatch.setattr(backend, "compile_cubin", recorded)
+    build(make(), "cuda -arch=sm_90", cache=None)
+    assert texts
+    for text in texts:
+        for arch in LISTED:
+            for name, taken in compile_cubin(text, arch).resources.items():
+                within = (
+                    taken.registers <= MOST_REGISTERS and taken.shared <= MOST_SHARED and taken.spills <= MOST_SPILLS
+                )
+                assert within, f"{name} for {arch}: {taken}"
+
+
+def half_product(dtype: int, *, transposed: bool) -> onnx.ModelProto:
+    """Returns a product of 64 rows by 64 columns with a bias, all of 16 bits: `x` [64, 32] -> `y`."""
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(s) for s in ((64, 32) if transposed else (32, 64), (64,))]
+    weights = [helper.make_tensor(n, dtype, v.shape, v.reshape(-1)) for n, v in zip("wb", values, strict=True)]
+    gemm = helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=int(transposed))
+    x, y = (helper.make_tensor_value_info(n, dtype, (64, k)) for n, k in (("x", 32), ("y", 64)))
+    graph = helper.make_graph([gemm], "product", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16])
+def test_products_by_warps(driver: FakeDriver, dtype: int, transposed: bool) -> None:
+    model = half_product(dtype, transposed=transposed)
+    made = build(model, "cuda", cache=None)
+    assert any("cuda.mma" in k.flat for k in made.kernels.values())
+    here, there = weft.compile(model), weft.Model(made.package)
+    given = inputs_of(here)
+    expected, found = [m.run(given)[0].astype(np.float32) for m in (here, there)]
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_products_rounded_to_bf16(driver: FakeDriver) -> None:
+    model = mlp(batch=64, widths=(256, 128, 64))
+    made = build(model, "cuda", CompileOptions(precision="bf16"), cache=None)
+    assert any("cuda.mma_bf16" in k.flat for k in made.kernels.values())
+    here, there = weft.compile(model), weft.Model(made.package)
+    given = inputs_of(here)
+    expected, found = [m.run(given)[0] for m in (here, there)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
+    assert np.abs(found - expected).max() > 1e-5  # it is rounded
+
+
+def test_kernels_are_for_the_device(driver: FakeDriver) -> None:
+    assert parse_target("cuda").isa.cpu == "sm_90"
+    assert weft.targets.can_run(parse_target("cuda"))
+
+
+def test_a_machine_without_a_gpu(driver: FakeDriver) -> None:
+    driver.reset(0)
+    with pytest.raises(ToolchainError) as error:
+        weft.compile(NETWORKS["mlp"](), target="cuda")
+    assert str(error.value) == (
+        "code for 'cuda' runs here only where there is a device, and there is none\n"
+        "  hint: install NVIDIA's driver; code for CUDA can be compiled without one, and needs a GPU to run"
+    )

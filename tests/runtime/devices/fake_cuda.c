@@ -1,0 +1,262 @@
+/* A driver of CUDA whose device is the processor: it checks and records calls, and runs kernels that were compiled for the host.
+
+   A "cubin" is the path of a shared object, in which the kernel `f` is the function `launch_f`, which takes the array of pointers
+   to arguments. Each thread of a block has a fibre, so that a barrier is a switch to the next thread. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, NO_BINARY = 209, INVALID_CONTEXT = 201,
+       INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
+enum { MOST_BLOCKS = 4096, MOST_THREADS = 1024, STACK = 128 << 10, LOG = 1 << 20 };
+
+typedef struct { uint8_t *data; size_t size; } Block;
+typedef struct { unsigned x, y, z; } Dim;
+typedef void (*Kernel)(void **);
+
+static Block blocks[MOST_BLOCKS];
+static int devices = 1, ready, contexts, streams, modules, lost, failing_status, failing_after;
+static size_t memory = (size_t)1 << 30, used;
+static char failing[64], *recorded;
+static __thread void *current;
+
+/* What kernels see of the machine. */
+Dim threadIdx, blockIdx;
+static Dim block_shape;
+static ucontext_t scheduler, fibres[MOST_THREADS];
+static char *stacks[MOST_THREADS];
+static int is_done[MOST_THREADS], running;
+static Kernel entry;
+static void **entry_arguments;
+
+void fake_reset(int count, size_t bytes) {
+  devices = count, memory = bytes, used = 0, ready = contexts = streams = modules = lost = failing_status = 0;
+  memset(blocks, 0, sizeof blocks);
+  free(recorded);
+  recorded = calloc(1, LOG);
+  current = NULL;
+}
+void fake_fail(const char *name, int status, int after) {
+  snprintf(failing, sizeof failing, "%s", name);
+  failing_status = status, failing_after = after;
+}
+const char *fake_log(void) { return recorded; }
+void fake_forget(void) { recorded[0] = 0; }
+int fake_live(int what) {
+  int count = 0;
+  for (int i = 0; i < MOST_BLOCKS; i++) count += blocks[i].data != NULL;
+  return what == 0 ? count : what == 1 ? modules : what == 2 ? streams : contexts;
+}
+
+static int begin(const char *name, const char *format, ...) {
+  size_t at = strlen(recorded);
+  va_list given;
+  va_start(given, format);
+  if (at + 256 < LOG) {
+    at += (size_t)sprintf(recorded + at, "%s", name);
+    at += (size_t)vsprintf(recorded + at, format, given);
+    sprintf(recorded + at, "\n");
+  }
+  va_end(given);
+  if (lost) return lost;
+  if (failing_status && strcmp(name, failing) == 0 && failing_after-- <= 0) {
+    int status = failing_status;
+    failing_status = 0;
+    if (status == ILLEGAL_ADDRESS || status == LAUNCH_FAILED) lost = status;
+    return status;
+  }
+  return ready ? 0 : NOT_INITIALIZED;
+}
+#define BEGIN(...) do { int status_ = begin(__func__, __VA_ARGS__); if (status_) return status_; } while (0)
+#define IN_CONTEXT(...) do { BEGIN(__VA_ARGS__); if (current == NULL) return INVALID_CONTEXT; } while (0)
+
+int cuInit(unsigned flags) {
+  ready = devices >= 0;
+  return flags ? INVALID_VALUE : devices < 0 ? NO_DEVICE : 0;
+}
+int cuGetErrorName(int status, const char **name) {
+  *name = status == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : status == INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : NULL;
+  return *name ? 0 : INVALID_VALUE;
+}
+int cuDeviceGetCount(int *count) { return *count = devices, 0; }
+int cuDeviceGet(int *device, int number) { return *device = number, number < devices ? 0 : INVALID_VALUE; }
+int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, (size_t)size, "Pretended GPU %d", device), 0; }
+int cuDeviceGetAttribute(int *value, int what, int device) {
+  (void)device;
+  *value = what == 75 ? 9 : 0;
+  return what == 75 || what == 76 ? 0 : INVALID_VALUE;
+}
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+  BEGIN(" %d", device);
+  contexts++;
+  return *context = &contexts, 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  BEGIN(" %d", device);
+  return contexts-- > 0 ? 0 : INVALID_CONTEXT;
+}
+int cuCtxSetCurrent(void *context) { return current = context, context == &contexts ? 0 : INVALID_CONTEXT; }
+int cuStreamCreate(void **stream, unsigned flags) {
+  IN_CONTEXT(" %u", flags);
+  streams++;
+  return *stream = &streams, 0;
+}
+int cuStreamDestroy_v2(void *stream) {
+  IN_CONTEXT("");
+  streams--;
+  return stream == &streams ? 0 : INVALID_HANDLE;
+}
+int cuStreamSynchronize(void *stream) {
+  IN_CONTEXT("");
+  return stream == &streams ? 0 : INVALID_HANDLE;
+}
+int cuModuleLoadData(void **module, const void *image) {
+  IN_CONTEXT("");
+  *module = dlopen((const char *)image, RTLD_NOW | RTLD_LOCAL);
+  if (*module == NULL) return NO_BINARY;
+  modules++;
+  return 0;
+}
+int cuModuleUnload(void *module) {
+  IN_CONTEXT("");
+  modules--;
+  return dlclose(module) == 0 ? 0 : INVALID_HANDLE;
+}
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  char symbol[512];
+  IN_CONTEXT(" %s", name);
+  snprintf(symbol, sizeof symbol, "launch_%s", name);
+  return (*function = dlsym(module, symbol)) != NULL ? 0 : NOT_FOUND;
+}
+int cuMemAlloc_v2(uint64_t *made, size_t size) {
+  IN_CONTEXT(" %zu", size);
+  if (size == 0) return INVALID_VALUE;
+  if (used + size > memory) return OUT_OF_MEMORY;
+  for (int i = 0; i < MOST_BLOCKS; i++) {
+    if (blocks[i].data != NULL) continue;
+    blocks[i] = (Block){aligned_alloc(512, (size + 511) / 512 * 512), size};
+    memset(blocks[i].data, 0xff, size); /* NaN, wherever memory is read before it is written */
+    used += size;
+    return *made = (uint64_t)(uintptr_t)blocks[i].data, 0;
+  }
+  return OUT_OF_MEMORY;
+}
+int cuMemFree_v2(uint64_t block) {
+  IN_CONTEXT("");
+  for (int i = 0; i < MOST_BLOCKS; i++) {
+    if ((uintptr_t)blocks[i].data != block || block == 0) continue;
+    free(blocks[i].data);
+    used -= blocks[i].size;
+    return blocks[i] = (Block){NULL, 0}, 0;
+  }
+  return INVALID_VALUE;
+}
+static int is_on_device(uint64_t at, size_t size) {
+  for (int i = 0; i < MOST_BLOCKS; i++) {
+    uintptr_t first = (uintptr_t)blocks[i].data;
+    if (first && at >= first && at + size <= first + blocks[i].size) return 1;
+  }
+  return 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
+  IN_CONTEXT(" %zu", size);
+  if (!is_on_device(to, size) || stream != &streams) return INVALID_VALUE;
+  return memcpy((void *)(uintptr_t)to, from, size), 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
+  IN_CONTEXT(" %zu", size);
+  if (!is_on_device(from, size) || stream != &streams) return INVALID_VALUE;
+  return memcpy(to, (void *)(uintptr_t)from, size), 0;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream) {
+  IN_CONTEXT(" %zu", size);
+  if (!is_on_device(from, size) || !is_on_device(to, size) || stream != &streams) return INVALID_VALUE;
+  return memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size), 0;
+}
+
+/* Lets the other threads of the block run up to the same place. */
+void fake_barrier(void) { swapcontext(&fibres[running], &scheduler); }
+
+static void thread_begins(void) {
+  entry(entry_arguments);
+  is_done[running] = 1;
+  for (;;) fake_barrier();
+}
+static void run_block(int threads) {
+  for (int t = 0; t < threads; t++) {
+    is_done[t] = 0;
+    if (stacks[t] == NULL) stacks[t] = malloc(STACK);
+    getcontext(&fibres[t]);
+    fibres[t].uc_stack.ss_sp = stacks[t], fibres[t].uc_stack.ss_size = STACK, fibres[t].uc_link = &scheduler;
+    makecontext(&fibres[t], thread_begins, 0);
+  }
+  for (int done = 0; done < threads;) {
+    done = 0;
+    for (running = 0; running < threads; running++) {
+      if (!is_done[running]) {
+        threadIdx = (Dim){(unsigned)running % block_shape.x, (unsigned)running / block_shape.x % block_shape.y,
+                          (unsigned)running / block_shape.x / block_shape.y};
+        swapcontext(&scheduler, &fibres[running]);
+      }
+      done += is_done[running];
+    }
+    if (done != 0 && done != threads) abort(); /* some threads wait at a barrier that others never reach */
+  }
+}
+int fake_thread(void) { return running; }
+
+/* The product of a warp, from the tables of fragments in NVIDIA's "Parallel Thread Execution ISA": each thread leaves what it has,
+   waits for the others, and computes its own four sums of 16 terms. */
+static uint32_t left[MOST_THREADS][4], right[MOST_THREADS][2];
+
+static float widened(uint32_t pair, int part, int is_bf16) {
+  uint32_t half = pair >> 16 * part & 0xffff, sign = half >> 15 << 31, bits = half << 16;
+  if (!is_bf16) {
+    float size = 0x1p-24f * (float)(half & 0x3ff);
+    int power = half >> 10 & 31;
+    if (power) size = __builtin_ldexpf(1.0f + 0x1p-10f * (float)(half & 0x3ff), power - 15);
+    memcpy(&bits, &size, sizeof bits);
+    bits |= sign;
+  }
+  float made;
+  memcpy(&made, &bits, sizeof made);
+  return made;
+}
+/* The element of a fragment: A[row, k] with row below 16, and B[k, column] with column below 8. */
+static float left_element(int warp, int row, int k, int is_bf16) {
+  int lane = row % 8 * 4 + k % 8 / 2;
+  return widened(left[warp * 32 + lane][k / 8 * 2 + row / 8], k % 2, is_bf16);
+}
+static float right_element(int warp, int k, int column, int is_bf16) {
+  int lane = column * 4 + k % 8 / 2;
+  return widened(right[warp * 32 + lane][k / 8], k % 2, is_bf16);
+}
+void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b) {
+  int warp = running / 32, lane = running % 32;
+  memcpy(left[running], a, sizeof left[0]);
+  memcpy(right[running], b, sizeof right[0]);
+  fake_barrier();
+  for (int n = 0; n < 4; n++)
+    for (int k = 0; k < 16; k++)
+      c[n] += left_element(warp, lane / 4 + n / 2 * 8, k, is_bf16) * right_element(warp, k, lane % 4 * 2 + n % 2, is_bf16);
+  fake_barrier();
+}
+
+int cuLaunchKernel(Kernel function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **arguments, void **extra) {
+  IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
+  if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || shared || extra || stream != &streams) return INVALID_VALUE;
+  entry = function, entry_arguments = arguments, block_shape = (Dim){bx, by, bz};
+  for (unsigned z = 0; z < gz; z++)
+    for (unsigned y = 0; y < gy; y++)
+      for (unsigned x = 0; x < gx; x++) {
+        blockIdx = (Dim){x, y, z};
+        run_block((int)(bx * by * bz));
+      }
+  return 0;
+}

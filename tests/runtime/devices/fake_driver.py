@@ -1,0 +1,135 @@
+"""A driver of CUDA that runs kernels on the processor (`fake_cuda.c`), and the C++ compiler of the host in the place of NVRTC.
+
+So the very text that NVRTC compiles is run, with its threads, its barriers and the arguments of its launches; helpers that are
+instructions of a GPU are replaced by those in C.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+
+from weft.codegen.c_family.helpers import helpers
+from weft.codegen.c_family.kernel_facts import read_facts
+from weft.codegen.cuda import backend
+from weft.codegen.cuda.cuda_head import HEAD
+from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER
+from weft.codegen.cuda.nvrtc import Cubin
+from weft.runtime.devices import cuda_library
+
+SOURCE = Path(__file__).with_name("fake_cuda.c")
+WORDS = """
+#define __global__
+#define __shared__ static
+#define __launch_bounds__(n)
+#define __align__(n) __attribute__((aligned(n)))
+struct weft_dim { unsigned x, y, z; };
+extern "C" { extern weft_dim threadIdx, blockIdx; void fake_barrier(void); int fake_thread(void); }
+#define __syncthreads() fake_barrier()
+#define sqrtf __builtin_sqrtf
+#define sqrt __builtin_sqrt
+"""
+WARP_PRODUCT = """
+extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b);
+#define WEFT_MMA(type, c0, c1, c2, c3, a0, a1, a2, a3, b0, b1) do { \\
+  float c_[4] = {c0, c1, c2, c3}; const uint32_t a_[4] = {a0, a1, a2, a3}, b_[2] = {b0, b1}; \\
+  fake_warp_product(type[0] == 'b', c_, a_, b_); \\
+  c0 = c_[0], c1 = c_[1], c2 = c_[2], c3 = c_[3]; } while (0)
+"""
+"""The product of a warp in the place of the instruction."""
+_KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_\w+)\((.*)\) \{')
+
+
+@cache
+def folder() -> Path:
+    """Where the driver and the kernels are built."""
+    return Path(mkdtemp(prefix="weft-fake-cuda-"))
+
+
+@cache
+def driver_file() -> Path:
+    """The driver as a shared object."""
+    made = folder() / "libfakecuda.so"
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, str(SOURCE), "-o", str(made), "-ldl"], check=True)
+    return made
+
+
+@cache
+def compiled(text: str) -> bytes:
+    """The path of kernels in CUDA C++, compiled for the processor, as the driver takes it for a cubin."""
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    source, made = folder() / f"{name}.cpp", folder() / f"{name}.so"
+    source.write_text(text, encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"]
+    subprocess.run(["g++", *flags, str(source), str(driver_file()), "-o", str(made)], check=True)
+    return str(made).encode() + b"\0"
+
+
+def host_text(text: str) -> str:
+    """The text of kernels with all that they need on the processor, and the functions by which the driver calls them."""
+    facts, kernels = read_facts(text)
+    entries = [_entry(name, params) for name, params in _KERNEL.findall(kernels)]
+    products = [WARP_PRODUCT, GATHER] if set(facts.helpers) & set(FRAGMENT_HELPERS) else []
+    return "\n".join([HEAD, WORDS, *products, helpers(facts.helpers, FRAGMENT_HELPERS), kernels, *entries])
+
+
+def _entry(name: str, params: str) -> str:
+    types = [re.sub(r"__restrict__ |\w+$", "", p) for p in params.split(", ")]
+    given = ", ".join([f"*({t} *)p[{n}]" for n, t in enumerate(types)])
+    return f'extern "C" void launch_{name}(void **p) {{ {name}({given}); }}'
+
+
+class FakeDriver:
+    """The driver, as tests ask and prepare it."""
+
+    def __init__(self) -> None:
+        self.library: Any = ctypes.CDLL(str(driver_file()))
+        self.library.fake_log.restype = ctypes.c_char_p
+        self.reset()
+
+    def reset(self, devices: int = 1, memory: int = 1 << 30) -> None:
+        """Gives the machine so many devices, with so much memory; -1: a driver that finds nothing to drive."""
+        self.library.fake_reset(devices, ctypes.c_size_t(memory))
+
+    def fail(self, name: str, status: int, after: int = 0) -> None:
+        """Has a function fail, after some calls that don't."""
+        self.library.fake_fail(name.encode(), status, after)
+
+    def calls(self) -> list[str]:
+        """Returns what was called since the last time this was asked."""
+        told: bytes = self.library.fake_log()
+        made = told.decode().splitlines()
+        self.library.fake_forget()
+        return made
+
+    def live(self) -> dict[str, int]:
+        """Returns how many things there are that nobody has given back."""
+        return {name: self.library.fake_live(n) for n, name in enumerate(("blocks", "modules", "streams", "contexts"))}
+
+
+def forget_driver() -> None:
+    """Has the runtime look for the driver again."""
+    cuda_library.library.cache_clear()
+    cuda_library.find_devices.cache_clear()
+
+
+def use_fake_driver(patch: pytest.MonkeyPatch) -> FakeDriver:
+    """Has the runtime use the driver; whoever asks calls `forget_driver` in the end."""
+    patch.setattr(cuda_library, "LIBRARY", str(driver_file()))
+    forget_driver()
+    return FakeDriver()
+
+
+def use_host_compiler(patch: pytest.MonkeyPatch) -> None:
+    """Has kernels compiled for the processor."""
+    patch.setattr(backend, "whole_source", lambda source: host_text(source.text))
+    patch.setattr(backend, "compile_cubin", lambda text, arch: Cubin(compiled(text), {}))
