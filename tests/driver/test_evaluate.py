@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.reference import run_operator
 
 from weft.driver import evaluate as evaluate_module
+from weft.driver.checking.reference import run_operator
 from weft.driver.evaluate import NativeEvaluator
 from weft.driver.kernel import make_kernel
 from weft.graph import Array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.support.reference import run_graph
-
+from weft.driver.checking.reference import run_graph
 from weft.graph import Array, Graph
 from weft.graph.builder import Builder, Operand, PartialEvaluator
 from weft.support.dtypes import from_numpy

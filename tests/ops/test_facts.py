@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from tests.ops.samples import SAMPLES, Array, Sample
-from tests.support.reference import run_operator
 
+from weft.driver.checking.reference import run_operator
 from weft.graph import Graph, Node
 from weft.graph.fusion.node_facts import facts_of, keeps_finite
 from weft.ir import INDEX, Var

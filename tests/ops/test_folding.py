@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from tests.ops.samples import SAMPLES
-from tests.support.reference import run_operator
 from tests.support.ulps import ulps_off
 
+from weft.driver.checking.reference import run_operator
 from weft.graph import dim_text
 from weft.graph.builder import CompileTimeConstant, sizes_array
 from weft.graph.builder.partial_evaluator import fold

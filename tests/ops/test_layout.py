@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.ops.naive import Array, blocks, conv, conv_transpose, windows
-from tests.support.reference import run_operator
+
+from weft.driver.checking.reference import run_operator
 
 
 def floats(*shape: int, seed: int = 0) -> Array:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.reference import run_operator
 
 import weft
+from weft.driver.checking.reference import run_operator
 from weft.graph import Array, Graph
 from weft.ir import Const
 from weft.ops import OPERATORS

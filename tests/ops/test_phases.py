@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.ops.naive import Array, blocks, conv
-from tests.support.reference import run_operator
+
+from weft.driver.checking.reference import run_operator
 
 CASES = [
     ((3, 3), (2, 2), (1, 1, 1, 1), (9, 8)),

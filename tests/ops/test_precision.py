@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pytest
 from tests.ops.samples import SAMPLES, Sample
-from tests.support.reference import run_operator
 from tests.support.ulps import ulp, ulps_off
 
+from weft.driver.checking.reference import run_operator
 from weft.driver.evaluate import NativeEvaluator
 from weft.ops import OPERATORS
 from weft.support.dtypes import SCALARS, STORAGE, DType, bf16, f16, f32, f64

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.reference import run_operator
+
+from weft.driver.checking.reference import run_operator
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 9, 10, 2**40])

@@ -9,9 +9,9 @@ from time import thread_time
 import numpy as np
 import pytest
 from tests.ops.test_order import compiled, descending
-from tests.support.reference import run_operator
 
 import weft
+from weft.driver.checking.reference import run_operator
 from weft.graph import Array, Graph
 from weft.ir import Var
 from weft.ops import OPERATORS

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 from tests.ops.naive import Array, blocks, conv_transpose
-from tests.support.reference import run_operator
 from tests.support.sampling import tried
 
+from weft.driver.checking.reference import run_operator
 from weft.ops import matrices
 from weft.ops.convolutions.cook_toom import finite_points
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
@@ -15,10 +16,12 @@ from weft.cli.compile_options import CommandOptions, compiling
 from weft.cli.console import err, human_bytes, human_seconds, out, print_json
 from weft.cli.output_files import check_result
 from weft.driver.check_target import check_runs_here
+from weft.driver.checking.check_model import check_model
 from weft.driver.compile import compile_package
 from weft.driver.export.c_source import export_c
 from weft.driver.export.linkable import export_folder, export_library, find_compiler
 from weft.driver.measure.accuracy import Accuracy, compare_models
+from weft.driver.options import CompileOptions
 from weft.driver.runnable import runnable
 from weft.runtime.artifact import write_artifact
 from weft.runtime.file_names import ENDING, check_saved_name
@@ -101,6 +104,8 @@ def compile_command(
 
         weft compile mlp.onnx -o mlp.c --target c   # C99 source and its header
 
+        weft compile mlp.onnx -o mlp.weft --verify  # compared with the reference interpreter, on seeded inputs
+
     The file is run by `weft run`, in Python by `weft.load("resnet18.weft")`, or from C: see native/rt/weft.h.
     """
     start = perf_counter()
@@ -113,32 +118,40 @@ def compile_command(
         machine = replace(machine, cores=threads)
     with asked.progress() as progress:
         package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
+    verified = options.verify and check_model(package, str(model), machine, options, sizes)
     size = write_compiled(package, path, machine, is_folder=output.endswith(os.sep))
     found = _accuracies(package, model, asked) if accuracy else []
     if not asked.quiet and not output.endswith(os.sep):
         tell_kind(path)
     seconds = perf_counter() - start
-    figures = {
+    figures: dict[str, object] = {
         "model": str(model),
         "artifact": output,
         "target": package.target,
         "bytes": size,
         "seconds": seconds,
     }
+    if options.verify:
+        figures["verified"] = verified
     if accuracy:
         figures["accuracy"] = [asdict(x) for x in found]
     if asked.as_json:
         print_json(figures)
     elif not asked.quiet:
-        if options.narrow:
-            out.print("factors of products are rounded to bf16 where that is faster; sums are float32", markup=False)
-        out.print(
-            f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}",
-            markup=False,
-        )
-        for x in found:
-            told = f"{x.output} is at most {x.largest:.1e} of its spread from the model's own precision, {x.mean:.1e} on average"
-            out.print(told, markup=False)
+        written = f"wrote {output}: {human_bytes(size)} for {package.target}, in {human_seconds(seconds)}"
+        out.print("\n".join(_told(options, written, verified, found)), markup=False)
+
+
+def _told(options: CompileOptions, written: str, verified: bool, found: list[Accuracy]) -> Iterator[str]:
+    """Yields lines about what was done: what was *written*, and how far it is from what it should be."""
+    if options.narrow:
+        yield "factors of products are rounded to bf16 where that is faster; sums are float32"
+    yield written
+    if options.verify:
+        unknown = "can't be run here: only its programs were checked"
+        yield f"the model {'agrees with the reference interpreter' if verified else unknown}"
+    for x in found:
+        yield f"{x.output} is at most {x.largest:.1e} of its spread from the model's own precision, {x.mean:.1e} on average"
 
 
 def _accuracies(package: Package, model: Path, asked: CommandOptions) -> list[Accuracy]:

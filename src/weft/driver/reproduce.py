@@ -1,4 +1,4 @@
-"""Runs a pass again on the graph or the program that it crashed on.
+"""Runs a pass again on the graph or the program that it crashed on, or a part of a model that is compiled wrongly.
 
 python -m weft.driver.reproduce /tmp/weft-x1y2/fold_constants.npz
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from weft.codegen import backend_of
 from weft.driver.calibrate import target_here
+from weft.driver.checking.check_model import REDUCED, check_saved
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.graph import GRAPH_PASSES, SavedPass, print_graph, reproduce_graph
 from weft.loop import print_program
@@ -24,8 +25,11 @@ from weft.support.passes import Pass
 def run_again(path: Path) -> str:
     """Runs the pass named in the file on the graph (.npz) or program (.txt) in it, and returns the text of the result.
 
-    Raises the pass's own error, and `VerifyError` where the pass breaks the rules of graphs or of programs.
+    Raises the pass's own error, and `VerifyError` where the pass breaks the rules of graphs or of programs. A graph for which no
+    pass is named is compared with the reference: see `check_model`.
     """
+    if path.name == REDUCED:
+        return "the model agrees with the reference\n" if check_saved(path) else "the model can't be run here\n"
     if path.suffix == ".npz":
         target = target_here(SavedPass.read(path).target)
         return print_graph(reproduce_graph(path, GRAPH_PASSES, target, NativeEvaluator(evaluation_target(target))))

@@ -6,7 +6,7 @@ from weft.graph.core.conditions import Guard, LateSize, Requirement
 from weft.graph.core.infer_types import UNFIT
 from weft.graph.core.graph import Array, Attribute, Constant, Graph, Node, Parameter, Value
 from weft.graph.core.printer import print_graph
-from weft.graph.core.saved_graph import graph_text
+from weft.graph.core.saved_graph import graph_text, load_graph, save_graph
 from weft.graph.core.state_pairs import Growth, Pair, State, bound_lengths, state_pairs
 from weft.graph.core.type_text import attribute_text, dim_text, type_text
 from weft.graph.core.verify import verify_graph
@@ -74,6 +74,8 @@ __all__ = [
     "fuse",
     "fuse_regions",
     "graph_text",
+    "load_graph",
+    "save_graph",
     "guard_indices",
     "host_node",
     "match",

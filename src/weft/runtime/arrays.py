@@ -89,6 +89,13 @@ def as_strings(value: object, spec: TensorSpec) -> Array:
             f"input '{spec.name}' has elements that are no strings (it is an array of {array.dtype})",
             hint=f"give {spec} as an array of str, such as np.asarray(['a', 'b'], dtype=object)",
         )
+    try:
+        _ = [e.encode("utf-8", "surrogateescape") for e in made.flat if isinstance(e, str)]
+    except UnicodeEncodeError:
+        raise InputError(
+            f"input '{spec.name}' has a string with half a surrogate pair, which no encoding has",
+            hint="give text that UTF-8 has, or bytes",
+        ) from None
     return made
 
 

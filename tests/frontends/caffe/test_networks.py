@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.caffe.networks import NETWORKS, image_of, write
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 TOLERANCE = 1e-4

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.darknet.networks import NETWORKS, image_of, write
-from tests.support.reference import run_graph
 
 import weft
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 DETECTORS = ("yolo", "region", "detection")

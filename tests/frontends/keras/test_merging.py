@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.frontends.keras.saved import archive, layer
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends import to_graph
 
 

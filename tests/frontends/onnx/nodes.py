@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import Graph
 

@@ -14,8 +14,8 @@ import pytest
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.held import part_name
 from weft.frontends.onnx.importer import from_onnx
 from weft.frontends.onnx.registry import TABLE

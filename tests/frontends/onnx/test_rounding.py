@@ -15,8 +15,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 from onnx.backend.test.case.test_case import TestCase
 from tests.frontends.onnx.test_onnx_cases import arrays, cases, imported, is_refused
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx import translations  # noqa: F401  (the latter fills TABLE)
 from weft.frontends.onnx.importer import from_onnx
 from weft.frontends.onnx.registry import TABLE

@@ -18,8 +18,8 @@ from tests.frontends.onnx.nodes import (
     node,
     ops,
 )
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.importer import from_onnx
 from weft.graph import UNFIT, verify_graph
 from weft.support.dim import Dim

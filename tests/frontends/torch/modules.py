@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 import torch
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.torch.importer import from_exported_program
 from weft.graph import Graph
 

@@ -33,6 +33,9 @@ TEXT_ATTRIBUTES: Final = frozenset(
 )
 """The attributes whose strings are elements of tensors, or compared with them; others are names of modes."""
 
+_VALUES: Final = ("value_string", "value_strings")
+"""The attributes that are tensors of strings even where they are empty; others are as good as absent then."""
+
 DEFAULT_STRING: Final = "_Unused"
 """What an element that a table of labels has not becomes where nothing else is said."""
 
@@ -84,23 +87,33 @@ def is_string_tensor(tensor: TensorProto) -> bool:
 
 def text_attributes(node: NodeProto) -> list[str]:
     """Returns the names of a node's attributes that hold strings of tensors."""
-    named = [a.name for a in node.attribute if a.name in TEXT_ATTRIBUTES and (a.s or a.strings)]
+    named = [a.name for a in node.attribute if a.name in TEXT_ATTRIBUTES and (a.s or a.strings or a.name in _VALUES)]
     return named + [a.name for a in node.attribute if a.type == AttributeProto.TENSOR and is_string_tensor(a.t)]
 
 
 def _strings(model: ModelProto) -> Iterator[str]:
-    """Yields the strings of all constants and attributes, and those in lower case and in capitals of stopwords."""
+    """Yields the strings of all constants and attributes, and those in lower case and in capitals of stopwords.
+
+    A model's own functions have attributes of any names, which may become those of operators in them.
+    """
     graphs: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    for a in [a for f in model.functions for a in f.attribute_proto]:
+        yield from _of_attribute(a, is_renamed=True)
     while graphs:
         graph = graphs.pop()
         yield from _of_tensors(graph.initializer if isinstance(graph, GraphProto) else ())
         for a in [a for node in graph.node for a in node.attribute]:
             graphs += [a.g] if a.type == AttributeProto.GRAPH else a.graphs
-            yield from _of_tensors([a.t] if a.type == AttributeProto.TENSOR else ())
-            if a.name not in TEXT_ATTRIBUTES:
-                continue
-            for text in [raw.decode(*ENCODING) for raw in (a.s, *a.strings)]:
-                yield from (text, *[in_case(text, upper) for upper in (False, True) if a.name == "stopwords"])
+            yield from _of_attribute(a, is_renamed=bool(model.functions))
+
+
+def _of_attribute(a: AttributeProto, is_renamed: bool) -> Iterator[str]:
+    """Yields the strings of an attribute, whose name is not that of an operator's attribute where it *is_renamed*."""
+    yield from _of_tensors([a.t] if a.type == AttributeProto.TENSOR else ())
+    if a.name in TEXT_ATTRIBUTES or is_renamed:
+        for text in [raw.decode(*ENCODING) for raw in (a.s, *a.strings)]:
+            cases = (False, True) if a.name == "stopwords" or is_renamed else ()
+            yield from (text, *[in_case(text, upper) for upper in cases])
 
 
 def _of_tensors(tensors: Iterable[TensorProto]) -> Iterator[str]:

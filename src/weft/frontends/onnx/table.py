@@ -39,6 +39,7 @@ _TITLES: Final = {
     "quantized_functions": "ONNX Runtime's: functions of quantised tensors",
     "quantized_products": "ONNX Runtime's: products of quantised tensors",
     "attention": "ONNX Runtime's: attention",
+    "grouped_query_attention": "ONNX Runtime's: attention of groups of heads",
     "fused_products": "ONNX Runtime's: products fused with what is around them",
     "gelu_variants": "ONNX Runtime's: Gaussian error linear units",
     "skip_normalization": "ONNX Runtime's: normalisations fused with sums and embeddings",

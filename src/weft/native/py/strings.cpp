@@ -1,6 +1,15 @@
 // Tensors of strings: arrays of Python's str (or bytes, as they are) for the caller, addresses of weft_texts for the model.
 #include "binding.h"
 
+// Returns the bytes of a str that Python's decoder made of bytes that are no UTF-8 (PEP 383).
+static nb::object escaped(PyObject *item) {
+    PyErr_Clear();
+    nb::object made = nb::steal(PyUnicode_AsEncodedString(item, "utf-8", "surrogateescape"));
+    if (made.is_valid()) return made;
+    PyErr_Clear();
+    throw nb::type_error("an element of an input of strings has half a surrogate pair, which no encoding has");
+}
+
 std::shared_ptr<Texts> take_texts(const Py_buffer &view) {
     if (view.format == nullptr || std::string(view.format) != "O") throw nb::type_error("an input of strings has no objects");
     auto made = std::make_shared<Texts>();
@@ -10,15 +19,16 @@ std::shared_ptr<Texts> take_texts(const Py_buffer &view) {
         PyObject *item = static_cast<PyObject **>(view.buf)[i];
         Py_ssize_t bytes = 0;
         const char *data = nullptr;
+        nb::object held = nb::borrow(item);  // the array may change while the model runs
         if (item != nullptr && PyUnicode_Check(item)) {
             data = PyUnicode_AsUTF8AndSize(item, &bytes);
-            if (data == nullptr) throw nb::python_error();
-        } else if (item != nullptr && PyBytes_Check(item)) {
-            data = PyBytes_AS_STRING(item), bytes = PyBytes_GET_SIZE(item);
-        } else {
-            throw nb::type_error("an element of an input of strings is no string");
+            if (data == nullptr) held = escaped(item);
         }
-        made->held.push_back(nb::borrow(item));  // the array may change while the model runs
+        if (data == nullptr && held.is_valid() && PyBytes_Check(held.ptr())) {
+            data = PyBytes_AS_STRING(held.ptr()), bytes = PyBytes_GET_SIZE(held.ptr());
+        }
+        if (data == nullptr) throw nb::type_error("an element of an input of strings is no string");
+        made->held.push_back(std::move(held));
         made->texts.push_back({data, bytes});
         made->handles.push_back(&made->texts.back());
     }

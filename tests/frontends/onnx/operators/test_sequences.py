@@ -17,9 +17,9 @@ from tests.frontends.onnx.nodes import (
     model_of,
     node,
 )
-from tests.support.reference import run_graph
 
 from weft import backend
+from weft.driver.checking.reference import run_graph
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError, UnknownValues
 

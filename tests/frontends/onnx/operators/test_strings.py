@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper
 from tests.frontends.onnx.nodes import by_runtime, model_of, node
 
 import weft
@@ -185,6 +185,19 @@ def test_integers_and_text_that_is_no_number() -> None:
     assert reader(strings("1e3", "-inf", "+.5")).tolist() == [1000, -np.inf, 0.5]
 
 
+@pytest.mark.parametrize(("kind", "dtype"), [(TensorProto.INT8, np.int8), (TensorProto.UINT16, np.uint16)])
+def test_numbers_beyond_small_integers_are_refused(kind: int, dtype: Any) -> None:
+    model, info = one("Cast", ["n", 2], to=kind), np.iinfo(dtype)
+    held = [str(info.min), str(info.max), "1", "2"]
+    assert model(np.array(held, object).reshape(2, 2)).reshape(-1).tolist() == [info.min, info.max, 1, 2]
+    for beyond in (info.max + 1, info.min - 1):
+        given = np.array(["1", "2", str(beyond), str(beyond)], object).reshape(2, 2)
+        with pytest.raises(
+            RuntimeFailure, match=f"string 3 of a, counted from 1, is no number of type {info.dtype.kind}"
+        ):
+            model(given)
+
+
 # Moved, compared, encoded
 
 
@@ -216,6 +229,34 @@ def test_strings_are_moved_and_compared_as_others_are() -> None:
     assert is_word.tolist() == [False, False, False, True]
     assert replaced.tolist() == ["other ü", "other ü", "other ü", "two"]
     assert size.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "wanted"), [({"value_string": ""}, ""), ({"value_strings": ["", "b"]}, ["", "b"])]
+)
+def test_constants_may_be_empty_strings(attributes: dict[str, Any], wanted: Any) -> None:
+    nodes = [node("Constant", "", "c", **attributes), node("Identity", "c", "y")]
+    made = weft.compile(model_of(nodes, {}, ["y"], opset=20)).run([])[0]
+    assert made.tolist() == wanted
+
+
+def test_strings_are_handed_to_functions_under_other_names() -> None:
+    """Those of a call, and a function's own defaults."""
+    inner = node("StringNormalizer", "x", "y", case_change_action="NONE")
+    for name, own in (("stopwords", "left_out"), ("case_change_action", "how")):
+        kept = [a for a in inner.attribute if a.name != name]
+        del inner.attribute[:]
+        kind = AttributeProto.STRINGS if name == "stopwords" else AttributeProto.STRING
+        inner.attribute.extend([*kept, AttributeProto(name=name, ref_attr_name=own, type=kind)])
+    how = helper.make_attribute("how", "UPPER")
+    opsets = [helper.make_opsetid("", 20)]
+    function = helper.make_function("own", "Without", ["x"], ["y"], [inner], opsets, ["left_out"], [how])
+    call = node("Without", "a", "y", left_out=["No"])
+    call.domain = "own"
+    model = string_model(call, inputs={"a": ["n"]})
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    assert weft.compile(model).run([strings("yes", "no", "NO")])[0].tolist() == ["YES"]
 
 
 def ml(op: str, kind: int, **attributes: Any) -> ModelProto:
@@ -286,6 +327,15 @@ def test_bytes_that_are_no_text_come_back_as_they_are() -> None:
     model = one("StringConcat", [2], [2])
     made = model(np.array([b"\xff\xfe", b"a\x00b"], object), strings("", "c"))
     assert [t.encode("utf-8", "surrogateescape") for t in made] == [b"\xff\xfe", b"a\x00bc"]
+
+
+def test_strings_of_bytes_that_are_no_text_can_be_given_again() -> None:
+    model = one("StringConcat", [1], [1])
+    made = model(np.array([b"\xff\xfe"], object), strings("ü"))
+    again = model(made, made)
+    assert again[0].encode("utf-8", "surrogateescape") == b"\xff\xfe\xc3\xbc" * 2
+    with pytest.raises(InputError, match="half a surrogate pair, which no encoding has"):
+        model(strings("\ud800"), strings("a"))
 
 
 def test_memory_of_calls_is_given_back() -> None:

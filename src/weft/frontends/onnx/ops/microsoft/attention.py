@@ -11,6 +11,7 @@ from weft.frontends.onnx.contrib import contrib
 from weft.graph import UNFIT
 from weft.graph.builder import static_sizes
 from weft.graph.composites import attention as composites
+from weft.graph.composites.quantized.quantization import integer_matmul
 from weft.ir import Expr
 from weft.ops import same_size
 from weft.support.dtypes import i64
@@ -43,15 +44,39 @@ def attention(c: Call) -> Results:
     """Attention of a sequence to itself, with the projections to queries, keys and values."""
     x, weights = c.ranked(0, 3, "its input"), c.ranked(1, 2, "the weights")
     merged = c.add("matmul", x, weights)
-    merged = c.add("add", merged, c.input(2)) if c.has(2) else merged
+    return _to_itself(c, c.add("add", merged, c.input(2)) if c.has(2) else merged, weights, mask=3, past=4, bias=5)
+
+
+@contrib(
+    "QAttention",
+    inputs=(5, 9),
+    attributes=_ATTRIBUTES,
+    needed=["num_heads"],
+    only={"do_rotary": 0, "past_present_share_buffer": 0},
+    limits=f"do_rotary, shared buffers of past and present, {_MASKS}",
+)
+def quantized_attention(c: Call) -> Results:
+    """Attention of a sequence to itself, whose projections are products of quantised matrices."""
+    x, weights = c.ranked(0, 3, "its input"), c.ranked(1, 2, "the weights")
+    sums = integer_matmul(c, x, weights, c.optional(6), c.optional(7))
+    scale = c.add("mul", c.input(3), c.input(4))
+    merged = c.add("add", c.add("mul", c.cast(sums, scale.dtype), scale), c.input(2))
+    return _to_itself(c, merged, weights, mask=5, past=8)
+
+
+def _to_itself(c: Call, merged: Operand, weights: Operand, *, mask: int, past: int, bias: int | None = None) -> Results:
+    """Returns the attention of *merged* queries, keys and values, and keys and values where they are asked for.
+
+    The others are inputs of the node.
+    """
     sizes = c.ints("qkv_hidden_sizes") or _thirds(c, weights)
     parts = c.add_many("split", merged, axis=2, sizes=tuple(sizes))
     q, k, v = (composites.split_heads(c, part, _count(c, part)) for part in parts)
-    if c.has(4):
-        past = c.ranked(4, 5, "the past")
-        before = c.add_many("split", past, axis=0, sizes=(1, 1))
-        k, v = (_after(c, c.reshape(p, past.shape[1:]), now) for p, now in zip(before, (k, v), strict=True))
-    y = _attended(c, _Heads(q, k, v), mask=3, bias=5)
+    if c.has(past):
+        held = c.ranked(past, 5, "the past")
+        before = c.add_many("split", held, axis=0, sizes=(1, 1))
+        k, v = (_after(c, c.reshape(p, held.shape[1:]), now) for p, now in zip(before, (k, v), strict=True))
+    y = _attended(c, _Heads(q, k, v), mask=mask, bias=bias)
     if not c.wants(1):
         return y
     return y, c.add("concat", *[c.reshape(s, [1, *s.shape]) for s in (k, v)], axis=0)
@@ -79,11 +104,11 @@ def _count(c: Call, x: Operand) -> int:
     attributes=_ATTRIBUTES,
     needed=["num_heads"],
     without={8: "past_sequence_length", 9: "cache_indirection"},
-    limits=f"packed queries, keys and values, shared buffers of past and present, the output qk, {_MASKS}",
+    limits=f"shared buffers of past and present, the output qk, {_MASKS}",
 )
 def multi_head_attention(c: Call) -> Results:
     """Attention of queries to keys that are projected already: vectors to be split into heads, or (keys and values) heads."""
-    given = [c.ranked(0, 3, "the queries"), _vectors_or_heads(c, 1, "keys"), _vectors_or_heads(c, 2, "values")]
+    given = _given(c)
     vectors = _with_biases(c, given)
     q, k, v = (x if x.rank == 4 else composites.split_heads(c, x, _count(c, x)) for x in vectors)
     if c.has(6) or c.has(7):
@@ -91,11 +116,31 @@ def multi_head_attention(c: Call) -> Results:
     return _attended(c, _Heads(q, k, v), mask=4, bias=5), k, v
 
 
+def _given(c: Call) -> list[Operand]:
+    """Returns queries, keys and values, which may be in one tensor [batch, positions, heads, 3, size], or the last two in one."""
+    x = c.input(0)
+    if x.rank == 5 and not (c.has(1) or c.has(2)):
+        return _unpacked(c, x, 3)
+    queries = c.ranked(0, 3, "the queries")
+    if c.has(1) and c.input(1).rank == 5 and not c.has(2):
+        return [queries, *_unpacked(c, c.input(1), 2)]
+    return [queries, _vectors_or_heads(c, 1, "keys"), _vectors_or_heads(c, 2, "values")]
+
+
+def _unpacked(c: Call, x: Operand, count: int) -> list[Operand]:
+    """Returns the vectors [batch, positions, heads * size] of which *x* [batch, positions, heads, count, size] has so many."""
+    batch, positions, heads, _, size = x.shape
+    if static_sizes(x.shape[3:4]) != [count]:
+        c.fail(f"its packed tensor should have {count} of each head: {x!r}", UNFIT)
+    parts = c.add_many("split", x, axis=3, sizes=(1,) * count)
+    return [c.reshape(p, [batch, positions, heads * size]) for p in parts]
+
+
 def _vectors_or_heads(c: Call, i: int, what: str) -> Operand:
     """Returns input *i*: vectors [batch, positions, heads * size] or heads [batch, heads, positions, size]."""
     x = c.input(i)
     if x.rank not in (3, 4):
-        c.fail(f"its {what} should have 3 or 4 dimensions: {x!r}", "packed ones are not supported; export them apart")
+        c.fail(f"its {what} should have 3 or 4 dimensions: {x!r}", UNFIT)
     return x
 
 
@@ -113,7 +158,7 @@ def _after(c: Call, past: Operand, now: Operand) -> Operand:
     return c.add("concat", past, now, axis=2)
 
 
-def _attended(c: Call, x: _Heads, mask: int, bias: int) -> Operand:
+def _attended(c: Call, x: _Heads, mask: int, bias: int | None) -> Operand:
     """Returns the attention as vectors, with the masks that the attributes and the inputs *mask* and *bias* give."""
     queries, keys = x.q.shape[2], x.k.shape[2]
     filtered = c.number("mask_filter_value", -10000.0)
@@ -123,7 +168,7 @@ def _attended(c: Call, x: _Heads, mask: int, bias: int) -> Operand:
     if c.flag("unidirectional", False):
         hidden = composites.causal_mask(c, queries, keys)
         biases.append(composites.bias_of_mask(c, hidden, -math.inf, x.q))
-    if c.has(bias):
+    if bias is not None and c.has(bias):
         biases.append(c.ranked(bias, 4, "the attention bias"))
     size = static_sizes(x.q.shape[3:])
     if size is None:

@@ -1,22 +1,30 @@
-"""What a graph means: each node's tensor expression as loops, run by the interpreter; the oracle of graph passes and backends."""
+"""The meaning of a graph: each node's tensor expression as loops, run by the interpreter; the oracle of passes and backends.
+
+Loops of more than `MOST_INTERPRETED` steps, of a microsecond each, are compiled instead, as they are: without a schedule.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.codegen.interp import Strings, run
+from weft.driver.function import NativeFunction
 from weft.graph import IF, Array, Constant, Graph, Node, Value
 from weft.graph.core.graph import Attributes
 from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
-from weft.loop import Program
+from weft.loop import For, Program, sub_statements
 from weft.ops import OPERATORS, Operator, TensorType
 from weft.support.dtypes import handle
 from weft.support.errors import InputError
+from weft.targets import host
 from weft.te import Tensor, placeholder, to_program
+
+MOST_INTERPRETED: Final = 2_000_000
+"""Steps of an operator's loops that are interpreted, in some seconds."""
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
@@ -25,6 +33,13 @@ def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> list[Array]:
     known = {v: _addresses(np.asarray(inputs[v.name]), strings) for v in graph.inputs}
     made = _outputs(graph, known, sizes_of(graph, known), strings)
     return [_texts(a, strings) if v.dtype is handle else a for v, a in zip(graph.outputs, made, strict=True)]
+
+
+def values_of(graph: Graph, inputs: Mapping[str, Array]) -> dict[Value, Array]:
+    """Returns the elements of every value that *graph* computes, for *inputs* by name; strings are not supported."""
+    known = {v: np.asarray(inputs[v.name]) for v in graph.inputs}
+    _outputs(graph, known, sizes_of(graph, known), Strings())
+    return known
 
 
 def _addresses(array: Array, strings: Strings) -> Array:
@@ -137,9 +152,24 @@ def _run(
     op: Operator, types: tuple[TensorType | None, ...], attributes: Attributes, given: Sequence[Array], strings: Strings
 ) -> list[Array]:
     program, outputs = _program(op, types, attributes)
-    made = [np.zeros([_int(s) for s in t.shape], t.dtype.numpy) for t in outputs]
-    run(program, [*[np.require(a, requirements=("C", "A")) for a in given], *made], library=strings.library())
+    made: list[Array] = [np.zeros([_int(s) for s in t.shape], t.dtype.numpy) for t in outputs]
+    arrays = [*[np.require(a, requirements=("C", "A")) for a in given], *made]
+    if op.on_host or steps_of(program) <= MOST_INTERPRETED:
+        run(program, arrays, library=strings.library())
+    else:
+        _compiled(op, types, attributes)(*arrays)
     return made
+
+
+def steps_of(program: Program) -> int:
+    """Returns how often statements are run in a program of loops of constant extents; others count as one iteration."""
+    count, stack = 0, [(f.body, 1) for f in program.functions]
+    while stack:
+        s, times = stack.pop()
+        count += times
+        inner = times * int(s.extent.value) if isinstance(s, For) and isinstance(s.extent, Const) else times
+        stack += [(b, inner) for b in sub_statements(s)]
+    return count
 
 
 def _int(size: Expr) -> int:
@@ -154,6 +184,12 @@ def _program(
     tensors = [None if t is None else placeholder(t.shape, t.dtype) for t in types]
     outputs = op(tensors, dict(attributes))
     return to_program([t for t in tensors if t is not None], outputs), outputs
+
+
+@lru_cache(maxsize=256)
+def _compiled(op: Operator, types: tuple[TensorType | None, ...], attributes: Attributes) -> NativeFunction:
+    program, _ = _program(op, types, attributes)
+    return NativeFunction(program, host())
 
 
 class InterpretingEvaluator:

@@ -1,0 +1,1 @@
+"""Whether a compiled model computes as the reference says, and where it goes wrong if not (`weft compile --verify`)."""
