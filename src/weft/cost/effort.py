@@ -48,7 +48,7 @@ RANGE_DEPTH: Final = 32
 """Nodes that are looked through, one after another, for the range of a value."""
 
 MOST_SEQUENCE_STEPS: Final = 1024
-"""Steps up to which a recurrent layer is unrolled into nodes."""
+"""Elements up to which a sequence of tensors is taken apart, and a loop over such unrolled, into nodes."""
 
 MOST_UNROLLED_STEPS: Final = 16
 """Iterations up to which a loop is unrolled into nodes: others are compiled once, and run as often as they need."""

@@ -93,13 +93,6 @@ CASES: dict[str, tuple[ModelProto, str]] = {
         ),
         "LSTM /: its input should have 3 dimensions: x: f32[4, 3]",
     ),
-    "no steps": (
-        model_of(
-            [node("LSTM", "c w r", "- y", hidden_size=2)], {},
-            weights={"c": floats(0, 1, 3), "w": floats(1, 8, 3), "r": floats(1, 8, 2)},
-        ),
-        "LSTM /: a sequence of 0 steps is not supported; 1024 is the longest",
-    ),
     "gather": (
         model_of([node("GatherND", "x i")], float_inputs(x=(3,)), weights={"i": int64s(1, 2).reshape(1, 2)}),
         "GatherND /y: gather_nd: tuples of 2 indices in 1 dimensions, 0 of them the batch's, for a tensor of 1",

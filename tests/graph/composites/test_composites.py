@@ -15,7 +15,7 @@ from weft.graph.composites.normalization import group_norm
 from weft.graph.composites.ordering import top_k
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.quantized.quantization import dequantize, quantize
-from weft.graph.composites.recurrent import Direction, elman_cell, lstm_cell, recurrent_layer
+from weft.graph.composites.recurrent import Direction, lstm_cell, recurrent_layer
 from weft.graph.composites.resize import resample_axis
 from weft.graph.composites.sampling import Filter
 from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes
@@ -82,7 +82,7 @@ def test_lstm() -> None:
 
     def build(b: Builder, x: Value, w: Value, r: Value, bias: Value) -> Any:
         zeros = b.add("full", shape=(batch, hidden), value=0, dtype=f32)
-        functions = [lambda v, op=op: b.add(op, v) for op in ("sigmoid", "tanh", "tanh")]
+        functions = [lambda b, v, op=op: b.add(op, v) for op in ("sigmoid", "tanh", "tanh")]
         y, finals = recurrent_layer(b, x, [Direction(True, w, r, functions, (zeros, zeros), bias)], lstm_cell())
         return [y, *finals]
 
@@ -95,17 +95,6 @@ def test_lstm() -> None:
         np.testing.assert_allclose(y[t, 0], h, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(last[0], h, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(memory[0], c, rtol=1e-4, atol=1e-5)
-
-
-def test_a_recurrent_layer_of_symbolic_length_is_refused() -> None:
-    graph = Graph()
-    b = Builder(PartialEvaluator(graph), "Node /n")
-    x, w = graph.input("x", (graph.dim("time"), 2, 4), f32), graph.input("w", (4, 4), f32)
-    with pytest.raises(ModelError) as caught:
-        recurrent_layer(b, x, [Direction(True, w, w, [lambda v: v], (w,))], elman_cell)
-    assert str(caught.value) == (
-        'Node /n: the length of its sequence is symbolic\n  hint: give it a number: shapes={"x": (16, 1, 128)}'
-    )
 
 
 def test_resampling() -> None:

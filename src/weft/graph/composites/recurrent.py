@@ -12,9 +12,12 @@ from typing import TypeAlias
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
-from weft.graph.composites.sequences import concat, element, equal_split, reverse, stack, steps_of
+from weft.graph.composites.branches_and_loops import loop
+from weft.graph.composites.sequences import concat, element, equal_split, few_steps, reverse, stack
+from weft.support.dtypes import bool_, i64
 
-Function: TypeAlias = Callable[[Operand], Operand]
+Function: TypeAlias = Callable[[Builder, Operand], Operand]
+"""An activation function, added by the builder that it is given."""
 States: TypeAlias = tuple[Operand, ...]
 
 
@@ -46,7 +49,7 @@ def recurrent_layer(
     """Returns the outputs of all steps, and for each state of *cell* its value after the last.
 
     *x* is [time, batch, features], *lengths* [batch]; the outputs are [time, directions, batch, hidden] and the states
-    [directions, batch, hidden]. Raises `ModelError` for a symbolic number of steps, and for one above `MOST_SEQUENCE_STEPS`.
+    [directions, batch, hidden]. The steps are a loop unless they are few.
     """
     made = [_run(b, d, x, cell, lengths) for d in directions]
     finals = [stack(b, [states[k] for _, states in made], 0) for k in range(len(directions[0].initial))]
@@ -55,7 +58,7 @@ def recurrent_layer(
 
 def elman_cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
     """The state of a network with one activation function (Elman, 1990)."""
-    return (d.functions[0](b.add("add", x, _product(b, d, states[0]))),)
+    return (d.functions[0](b, b.add("add", x, _product(b, d, states[0]))),)
 
 
 def gru_cell(*, reset_after_product: bool) -> Cell:
@@ -69,16 +72,16 @@ def gru_cell(*, reset_after_product: bool) -> Cell:
         xz, xr, xh = equal_split(b, x, 3)
         if reset_after_product:
             hz, hr, hh = equal_split(b, _product(b, d, h), 3)
-            r = d.functions[0](b.add("add", xr, hr))
+            r = d.functions[0](b, b.add("add", xr, hr))
             inner = b.add("mul", r, hh)
         else:
             rz, rr, rh = equal_split(b, d.recurrence, 3)
             bz, br, bh = equal_split(b, d.state_bias, 3) if d.state_bias is not None else (None, None, None)
             hz, hr = _biased(b, b.add("matmul", h, rz), bz), _biased(b, b.add("matmul", h, rr), br)
-            r = d.functions[0](b.add("add", xr, hr))
+            r = d.functions[0](b, b.add("add", xr, hr))
             inner = _biased(b, b.add("matmul", b.add("mul", r, h), rh), bh)
-        z = d.functions[0](b.add("add", xz, hz))
-        n = d.functions[1](b.add("add", xh, inner))
+        z = d.functions[0](b, b.add("add", xz, hz))
+        n = d.functions[1](b, b.add("add", xh, inner))
         kept = b.add("mul", z, h)
         return (b.add("add", b.add("mul", b.add("sub", b.scalar(1, z.dtype), z), n), kept),)
 
@@ -94,13 +97,13 @@ def lstm_cell(*, coupled: bool = False) -> Cell:
     def cell(b: Builder, d: Direction, x: Operand, states: States) -> States:
         h, memory = states
         i, o, f, g = equal_split(b, b.add("add", x, _product(b, d, h)), 4)
-        i = d.functions[0](_with_peephole(b, d, i, 0, memory))
-        f = d.functions[0](_with_peephole(b, d, f, 2, memory))
+        i = d.functions[0](b, _with_peephole(b, d, i, 0, memory))
+        f = d.functions[0](b, _with_peephole(b, d, f, 2, memory))
         if coupled:
             f = b.add("sub", b.scalar(1, i.dtype), i)
-        memory = b.add("add", b.add("mul", f, memory), b.add("mul", i, d.functions[1](g)))
-        o = d.functions[0](_with_peephole(b, d, o, 1, memory))
-        return b.add("mul", o, d.functions[2](memory)), memory
+        memory = b.add("add", b.add("mul", f, memory), b.add("mul", i, d.functions[1](b, g)))
+        o = d.functions[0](b, _with_peephole(b, d, o, 1, memory))
+        return b.add("mul", o, d.functions[2](b, memory)), memory
 
     return cell
 
@@ -119,18 +122,42 @@ def _product(b: Builder, d: Direction, h: Operand) -> Operand:
 
 def _run(b: Builder, d: Direction, x: Operand, cell: Cell, lengths: Operand | None) -> tuple[Operand, States]:
     """Returns the outputs of all steps [time, batch, hidden], and the states after the last."""
-    states = d.initial
     given = b.add("matmul", x if d.forward else reverse(b, x, lengths), d.inputs)
     given = _biased(b, given, d.input_bias)
-    outputs: list[Operand] = []
-    for t in range(steps_of(b, x.shape[0], '{"x": (16, 1, 128)}')):
-        new = cell(b, d, element(b, given, 0, t), states)
-        out = new[0]
-        if lengths is not None:
-            live = b.add("less", b.scalar(t, lengths.dtype), b.reshape(lengths, [*lengths.shape, 1]))
-            out = b.add("where", live, out, b.scalar(0, x.dtype))
-            new = tuple([b.add("where", live, after, before) for after, before in zip(new, states, strict=True)])
-        states = new
-        outputs.append(b.reshape(out, [1, *out.shape]))
-    y = concat(b, outputs, 0)
+
+    def step(r: Builder, t: Operand, now: Operand, states: States) -> States:
+        """Returns the output and the states after step *t*, which is given *now*."""
+        new = cell(r, d, now, states)
+        if lengths is None:
+            return new[0], *new
+        live = r.add("less", r.cast(t, lengths.dtype), r.reshape(lengths, [*lengths.shape, 1]))
+        kept = [r.add("where", live, after, before) for after, before in zip(new, states, strict=True)]
+        return r.add("where", live, new[0], r.scalar(0, x.dtype)), *kept
+
+    steps = few_steps(x.shape[0])
+    y, states = _written_out(b, steps, given, d, step) if steps else _looped(b, given, d, step)
     return (y if d.forward else reverse(b, y, lengths)), states
+
+
+Step: TypeAlias = Callable[[Builder, Operand, Operand, States], States]
+
+
+def _written_out(b: Builder, steps: int, given: Operand, d: Direction, step: Step) -> tuple[Operand, States]:
+    """Returns the outputs of a few steps, each of which is nodes of its own, and the last states."""
+    states, outputs = d.initial, list[Operand]()
+    for t in range(steps):
+        out, *new = step(b, b.scalar(t, i64), element(b, given, 0, t), states)
+        states = tuple(new)
+        outputs.append(b.reshape(out, [1, *out.shape]))
+    return concat(b, outputs, 0), states
+
+
+def _looped(b: Builder, given: Operand, d: Direction, step: Step) -> tuple[Operand, States]:
+    """Returns the outputs of all steps of a loop, whose body is compiled once, and the last states."""
+
+    def iteration(r: Builder, t: Operand, states: Sequence[Operand]) -> tuple[Operand, States, States]:
+        out, *new = step(r, t, r.add("element_at", given, t, axis=0), tuple(states))
+        return r.scalar(True, bool_), tuple(new), (out,)
+
+    last, rows = loop(b, b.size(given.shape[0]), None, d.initial, iteration)
+    return rows[0], tuple(last)

@@ -59,15 +59,11 @@ def _direction(c: Call, kind: str, x: Operand, *, forward: bool) -> Direction:
     hidden = recurrence.shape[0]
     if tuple(int(s.value) for s in recurrence.shape) != (hidden.value, hidden.value * _GATES[kind]):  # type: ignore[attr-defined]
         c.fail(f"its weights {recurrence!r} are not those of {_GATES[kind]} gates", "save the model again")
-    activation = _function(c, activation_of(c))
-    gate = _function(c, activation_of(c, "recurrent_activation")) if kind != "SimpleRNN" else activation
+    activation: Function = FUNCTIONS[activation_of(c)]
+    gate: Function = FUNCTIONS[activation_of(c, "recurrent_activation")] if kind != "SimpleRNN" else activation
     functions = {"SimpleRNN": [activation], "GRU": [gate, activation], "LSTM": [gate, activation, activation]}[kind]
     count = 2 if kind == "LSTM" else 1
     return Direction(forward, kernel, recurrence, functions, _initial(c, x, hidden, count), input_bias, state_bias)
-
-
-def _function(c: Call, name: str) -> Function:
-    return lambda x: FUNCTIONS[name](c, x)
 
 
 def _initial(c: Call, x: Operand, hidden: Any, count: int) -> tuple[Operand, ...]:

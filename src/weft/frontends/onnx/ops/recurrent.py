@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.cost import MOST_SEQUENCE_STEPS
 from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.registry import translates
+from weft.graph.builder import Builder
 from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
 from weft.graph.composites.sequences import element, equal_split
 
@@ -37,22 +37,19 @@ _RANKS: Final = {
 """The dimensions that each input has."""
 
 
-_LIMITS: Final = f"symbolic sequence lengths, and those above {MOST_SEQUENCE_STEPS}"
-
-
-@translates("RNN", limits=_LIMITS)
+@translates("RNN")
 def rnn(c: Call) -> Results:
     """A recurrent layer with one activation function."""
     return _layer(c, ["Tanh"], 1, elman_cell)
 
 
-@translates("GRU", limits=_LIMITS)
+@translates("GRU")
 def gru(c: Call) -> Results:
     """Gated recurrent units."""
     return _layer(c, ["Sigmoid", "Tanh"], 1, gru_cell(reset_after_product=c.flag("linear_before_reset", False)))
 
 
-@translates("LSTM", limits=_LIMITS)
+@translates("LSTM")
 def lstm(c: Call) -> Results:
     """Long short-term memory."""
     return _layer(c, ["Sigmoid", "Tanh", "Tanh"], 2, lstm_cell(coupled=c.flag("input_forget", False)))
@@ -123,9 +120,9 @@ def _function(c: Call, name: str, given: dict[str, list[float]]) -> Function:
     values = {k: float(given[k].pop(0)) if given[k] else v for k, v in defaults.items()}
     limit = c.number("clip", 0.0)
 
-    def apply(x: Operand) -> Operand:
+    def apply(b: Builder, x: Operand) -> Operand:
         if limit:
-            x = c.add("clip", x, c.scalar(-limit, x.dtype), c.scalar(limit, x.dtype))
-        return c.add(op, x, **values)
+            x = b.add("clip", x, b.scalar(-limit, x.dtype), b.scalar(limit, x.dtype))
+        return b.add(op, x, **values)
 
     return apply
