@@ -17,7 +17,6 @@ from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, GATHER, MMA
 from weft.loop import Buffer, Function, MayAlias, Program, find_note
 from weft.targets import Target
 
-
 WRITERS: Final = (accesses, expressions)
 """The modules that register how each kind of expression is written, when they are imported."""
 
