@@ -27,7 +27,7 @@ ONE_IDEA: Final[dict[str, str]] = {
     ),
     "backends translate the same nodes": "backend entry_wrapper expressions facts scalars statements",
     "frontends read the same operators, of which composites and formulas are made": (
-        "activations attention call claims convolution creation elementwise frontend importer indexing linear movement "
+        "activations attention call claims control convolution creation elementwise frontend importer indexing linear movement "
         "normalization ordering pooling quantization recurrent reduction resize weights"
     ),
     "what a rule, a layout or a primitive does, and what it costs": (

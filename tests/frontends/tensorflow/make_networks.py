@@ -3,8 +3,8 @@
     python tests/frontends/tensorflow/make_networks.py FOLDER NETWORK ...
 
 Needs TensorFlow 2.21. Weights are random, batch normalisations calibrated by a batch, so that outputs spread. For each network
-the folder has NAME.saved (a saved model), NAME.pb (a frozen graph), NAME.tflite, NAME.int8.tflite (integers throughout, where it is
-made) and .npz files with inputs and outputs for each of these.
+the folder has NAME.saved (a saved model), NAME.pb (a frozen graph), NAME.tflite, NAME.int8.tflite (integers throughout, for those
+that are made so) and .npz files with inputs and outputs for each of these.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def check(model: Path, results: Path) -> None:
     with np.load(results) as held:
         given, wanted = held["input"], held["output"]
     made = weft.compile(model)(given)
+    assert isinstance(made, np.ndarray)
     assert made.shape == wanted.shape
     assert made.dtype == wanted.dtype
     assert len(np.unique(wanted)) > 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,13 @@ from weft.frontends.dispatch import to_graph
 FOLDER = Path(__file__).parent / "cases"
 
 
-def held() -> dict[str, Any]:
-    """Returns the arrays of all cases."""
-    with np.load(FOLDER / "graphs.npz") as archive:
+def unpacked(name: str) -> dict[str, Any]:
+    """Returns the arrays of an archive that is compressed as a whole."""
+    with np.load(io.BytesIO(lzma.decompress((FOLDER / f"{name}.npz.xz").read_bytes()))) as archive:
         return dict(archive)
 
 
-ARRAYS = held()
+ARRAYS = unpacked("graphs0") | unpacked("graphs1")
 CASES = sorted({name.rpartition(".")[0] for name in ARRAYS})
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from tests.frontends.tensorflow.test_operators import FOLDER, check
+from tests.frontends.tensorflow.test_operators import check, unpacked
 
-with np.load(FOLDER / "lite.npz") as _archive:
-    MODELS = {name.removesuffix(".model"): _archive[name].tobytes() for name in _archive}
+MODELS = {name.removesuffix(".model"): array.tobytes() for name, array in unpacked("lite").items()}
 
 
 @pytest.mark.parametrize("case", sorted(MODELS))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from weft.frontends.frontend import Frontend, Shapes
-from weft.frontends.tensorflow.file.saved_model import files_of
+from weft.frontends.tensorflow.file.model_files import files_of
 from weft.frontends.tensorflow.importer import from_tensorflow
 from weft.graph import Graph
 

@@ -8,12 +8,12 @@ from typing import Final
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Held, Variable
 from weft.frontends.tensorflow.file.graph_def import FunctionDef, GraphDef, NodeDef
-from weft.frontends.tensorflow.file.saved_model import Port, SourceModel, read_model
-from weft.frontends.tensorflow.importing import named, translated
-from weft.frontends.tensorflow.registry import OUTPUTS, TABLE
-from weft.frontends.tensorflow.translations import load
+from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, Variable
+from weft.frontends.tensorflow_operators.importing import named, translated
+from weft.frontends.tensorflow_operators.load_translations import load
+from weft.frontends.tensorflow_operators.registry import OUTPUTS, TABLE
 from weft.frontends.unsupported import unsupported_operators
 from weft.frontends.wire_format import Malformed
 from weft.graph import Graph, Value

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.tensorflow.call import Call, Held, Library, Results
-from weft.frontends.tensorflow.registry import TABLE
-from weft.frontends.tflite.model import Encoding, LiteOperator, LiteTensor
+from weft.frontends.tensorflow_operators.call import Call, Held, Library, Results
+from weft.frontends.tensorflow_operators.registry import TABLE
+from weft.frontends.tflite.lite_model import Encoding, LiteOperator, LiteTensor
 from weft.frontends.tflite.schema import ACTIVATIONS
 from weft.graph import Value
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator

@@ -8,12 +8,12 @@ from typing import Final
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
-from weft.frontends.tensorflow.call import Held, Variable
-from weft.frontends.tensorflow.importing import named, translated
-from weft.frontends.tensorflow.translations import load
+from weft.frontends.tensorflow_operators.call import Held, Variable
+from weft.frontends.tensorflow_operators.importing import named, translated
+from weft.frontends.tensorflow_operators.load_translations import load
 from weft.frontends.tflite import ops
 from weft.frontends.tflite.call import LiteCall, constant_of
-from weft.frontends.tflite.model import DOWNLOAD, LiteModel, LiteOperator, LiteTensor, Subgraph, read_model
+from weft.frontends.tflite.lite_model import DOWNLOAD, LiteModel, LiteOperator, LiteTensor, Subgraph, read_model
 from weft.frontends.tflite.registry import TABLE
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph, Value

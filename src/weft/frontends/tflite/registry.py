@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from weft.frontends.tensorflow.call import Results
+from weft.frontends.tensorflow_operators.call import Results
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.translation_table import entering
 from weft.support.registry import Registry

@@ -67,7 +67,6 @@ OPTIONS: Final = {
     "ARG_MIN": "output_type type",
     "AVERAGE_POOL_2D": "padding padding, stride_w i32, stride_h i32, filter_w i32, filter_h i32, fused u8",
     "BATCH_MATMUL": "adj_x bool, adj_y bool",
-    "CAST": "-, DstT type",
     "CONCATENATION": "axis i32, fused u8",
     "CONV_2D": "padding padding, stride_w i32, stride_h i32, fused u8, dilation_w i32=1, dilation_h i32=1",
     "CONV_3D": (

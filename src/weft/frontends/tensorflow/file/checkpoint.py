@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.frontends.tensorflow.file.message import Message
 from weft.frontends.tensorflow.file.sorted_table import table_entries
-from weft.frontends.tensorflow.file.tensors import array_of, shape_of, type_named
+from weft.frontends.tensorflow.file.tensor_proto import array_of, shape_of, type_named
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
 from weft.support.errors import MissingFile, ModelError

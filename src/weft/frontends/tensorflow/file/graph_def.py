@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.frontends.tensorflow.file.message import Message
-from weft.frontends.tensorflow.file.tensors import shape_of, tensor_array, type_named
+from weft.frontends.tensorflow.file.tensor_proto import shape_of, tensor_array, type_named
 
 
 class NodeDef:

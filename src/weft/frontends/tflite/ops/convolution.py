@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results
-from weft.frontends.tensorflow.images import convolved, pooled, transposed
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow_operators.images import convolved, pooled, transposed
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
 from weft.graph.builder import Operand, total

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Results
+from weft.frontends.tensorflow_operators.call import Results
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
-from weft.graph import Value
-from weft.graph.builder import CompileTimeConstant, Operand
+from weft.graph.builder import Operand
 from weft.graph.composites.slicing import reshape_open
-from weft.ir import Expr, simplify
 from weft.support.dtypes import i64
 
 
@@ -90,12 +88,10 @@ def while_(c: LiteCall) -> Results:
 @translates("NON_MAX_SUPPRESSION_V4")
 def non_max_suppression(c: LiteCall) -> Results:
     """The boxes that are left, filled up with zeros to the most that there may be, and their number."""
-    most = int(c.number_at(2, "the number of boxes"))
-    given = [c.tensor(i) for i in range(5)]
-    found = c.of_tensorflow("NonMaxSuppressionV3", given)
-    if not isinstance(found, Value | CompileTimeConstant):
-        c.fail("its result is no tensor", SAVE_AGAIN)
-    count = c.cast(c.size(found.shape[0]), found.dtype)
-    room: Expr = simplify(most - found.shape[0])
-    zeros = c.add("full", shape=(room,), value=0, dtype=found.dtype)
-    return c.add("concat", found, zeros, axis=0), count
+    return c.of_tensorflow("NonMaxSuppressionV4", pad_to_max_output_size=True)
+
+
+@translates("CAST")
+def cast(c: LiteCall) -> Results:
+    """Converts elements to the type of the result's tensor; options may leave it out."""
+    return c.of_tensorflow("Cast", DstT=c.made[0].dtype)

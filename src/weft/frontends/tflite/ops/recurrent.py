@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from weft.frontends.tensorflow.call import Results
+from weft.frontends.tensorflow_operators.call import Results
 from weft.frontends.tflite.call import LiteCall
 from weft.frontends.tflite.registry import translates
 from weft.graph import Value

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results
-from weft.frontends.tensorflow.images import is_channels_last, static_size
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow_operators.images import is_channels_last, static_size
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import run_time_shapes
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from weft.frontends.tensorflow.call import Call, Results
+from weft.frontends.tensorflow_operators.call import Call, Results
 from weft.frontends.translation_table import entering
 from weft.support.registry import Registry
 

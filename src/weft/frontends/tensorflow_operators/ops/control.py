@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.cost import MOST_UNROLLED_STEPS
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Held, ListOfTensors, Results, Variable
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, ListOfTensors, Results, Variable
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.graph.composites import branches_and_loops

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites import selection
 from weft.graph.composites.sequences import element
+from weft.ir import simplify
 from weft.support.dtypes import f32, i32, i64
 
 
@@ -94,6 +95,10 @@ def unravel_index(c: Call) -> Operand:
 @translates("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def non_max_suppression(c: Call) -> Operand:
     """The boxes that are left when those go that overlap one of a higher score, highest first."""
+    return _selected(c)
+
+
+def _selected(c: Call) -> Operand:
     boxes, scores = c.tensor(0, 2), c.tensor(1, 1)
     overlap = c.tensor(3) if c.has(3) else c.scalar(c.number("iou_threshold", 0.5), f32)
     least = c.tensor(4) if c.has(4) else None
@@ -103,6 +108,18 @@ def non_max_suppression(c: Call) -> Operand:
         c, batch[0], batch[1], [*limits, None if least is None else c.reshape(least, [1])], centered=False
     )
     return c.cast(element(c, found, 1, 2), i32)
+
+
+@translates("NonMaxSuppressionV4", outputs=("selected_indices", "valid_outputs"))
+def non_max_suppression_padded(c: Call) -> Results:
+    """The boxes that are left, filled up with zeros to the most that there may be if they are to be, and their number."""
+    found = _selected(c)
+    count = c.cast(c.size(found.shape[0]), i32)
+    if not c.flag("pad_to_max_output_size"):
+        return found, count
+    most = int(c.number_at(2, "the number of boxes"))
+    zeros = c.add("full", shape=(simplify(most - found.shape[0]),), value=0, dtype=i32)
+    return c.add("concat", found, zeros, axis=0), count
 
 
 @translates("EmbeddingLookup")

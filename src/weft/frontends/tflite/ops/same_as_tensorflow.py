@@ -18,7 +18,6 @@ _SAME: Final = {
     "BITWISE_XOR": "BitwiseXor",
     "BROADCAST_ARGS": "BroadcastArgs",
     "BROADCAST_TO": "BroadcastTo",
-    "CAST": "Cast",
     "CEIL": "Ceil",
     "COS": "Cos",
     "CUMSUM": "Cumsum",

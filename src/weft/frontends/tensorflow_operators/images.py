@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
 from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.windows import Window, halved, same_pads, transposed_pads
 from weft.ir import Expr

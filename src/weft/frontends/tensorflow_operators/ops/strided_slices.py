@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.builder.element_source import element_source
 from weft.graph.composites import run_time_shapes

@@ -6,8 +6,8 @@ import math
 from functools import partial
 from typing import Final
 
-from weft.frontends.tensorflow.call import Call
-from weft.frontends.tensorflow.registry import Translation, translates
+from weft.frontends.tensorflow_operators.call import Call
+from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import Operand
 from weft.graph.composites.activations import hard_swish
 from weft.graph.composites.normalization import lp_normalize

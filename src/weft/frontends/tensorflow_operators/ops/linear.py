@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow.call import Call
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import Call
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.einsum import einsum
 

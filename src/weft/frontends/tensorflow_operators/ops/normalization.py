@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.frontends.tensorflow.call import Call, Results
-from weft.frontends.tensorflow.images import is_channels_last
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import Call, Results
+from weft.frontends.tensorflow_operators.images import is_channels_last
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.composites.normalization import mean_and_variance
 from weft.support.dtypes import f32
 

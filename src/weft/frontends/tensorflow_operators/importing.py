@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Held
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held
 from weft.graph import Graph, Value
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
@@ -16,7 +16,7 @@ def translated(c: Call, translate: Callable[[], Sequence[Held]], count: int) -> 
     except UnknownValues:
         raise
     except WeftError as error:
-        if isinstance(error, ModelError) and error.hint:
+        if isinstance(error, ModelError) and error.hint and error.where:
             raise
         raise ModelError(error.message, where=c.source, hint=error.hint or SAVE_AGAIN) from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:

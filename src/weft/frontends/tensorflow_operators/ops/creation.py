@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, Results, Variable
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Results, Variable
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph import Array
 from weft.graph.builder import Operand, total
 from weft.graph.composites import run_time_shapes
@@ -21,9 +21,15 @@ def const(c: Call) -> Operand:
 
 
 @translates(
-    "Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault", "CheckNumerics",
+    "Identity",
+    "StopGradient",
+    "PreventGradient",
+    "Snapshot",
+    "EnsureShape",
+    "PlaceholderWithDefault",
+    "CheckNumerics",
     "DeepCopy",
-)  # fmt: skip
+)
 def identity(c: Call) -> Results:
     """The value itself."""
     return c.inputs[0] if c.inputs else c.tensor()

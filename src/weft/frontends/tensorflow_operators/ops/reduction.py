@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.frontends.tensorflow.call import Call, Results
-from weft.frontends.tensorflow.registry import Translation, translates
+from weft.frontends.tensorflow_operators.call import Call, Results
+from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import ordering
 from weft.ir import Expr

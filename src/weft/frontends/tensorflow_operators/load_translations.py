@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow import ops
-from weft.frontends.tensorflow.registry import TABLE
+from weft.frontends.tensorflow_operators import ops
+from weft.frontends.tensorflow_operators.registry import TABLE
 from weft.support.lazy_import import import_all
 
 

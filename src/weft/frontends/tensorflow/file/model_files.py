@@ -13,7 +13,7 @@ from weft.frontends.tensorflow.claims import SAVED_MODEL, is_saved_model
 from weft.frontends.tensorflow.file.checkpoint import Checkpoint, mapped
 from weft.frontends.tensorflow.file.graph_def import GraphDef, NodeDef, graph_def
 from weft.frontends.tensorflow.file.message import Message
-from weft.frontends.tensorflow.file.tensors import shape_of, type_named
+from weft.frontends.tensorflow.file.tensor_proto import shape_of, type_named
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
 from weft.support.dtypes import DType
@@ -67,12 +67,31 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _frozen(data: bytes | memoryview) -> SourceModel:
-    """Returns a frozen graph: its placeholders are the inputs, and the nodes that no other reads the outputs."""
+    """Returns a frozen graph: its placeholders are the inputs, and the nodes that no other reads the outputs.
+
+    Nodes that depend on no input are none: tracing leaves such behind.
+    """
     graph = graph_def(Message(memoryview(data)))
     read = {name.partition(":")[0] for n in graph.nodes for name in n.inputs}
     inputs = {n.name: Port(n.name, *_declared(n)) for n in graph.nodes if n.op == "Placeholder"}
     ends = [n for n in graph.nodes if n.name not in read and n.op not in (*_WITHOUT_RESULTS, "Placeholder", "Const")]
-    return SourceModel(graph, inputs, {n.name: n.name for n in ends})
+    dependent = _dependent(graph.nodes, inputs)
+    chosen = [n for n in ends if n.name in dependent] or ends
+    return SourceModel(graph, inputs, {n.name: n.name for n in chosen})
+
+
+def _dependent(nodes: Iterable[NodeDef], inputs: Iterable[str]) -> set[str]:
+    """Returns the names of the nodes that depend on *inputs*."""
+    readers: dict[str, list[str]] = {}
+    for node in nodes:
+        for tensor in node.inputs:
+            readers.setdefault(_node_of(tensor), []).append(node.name)
+    found, waiting = set(inputs), list(inputs)
+    while waiting:
+        new = set(readers.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
 
 
 _WITHOUT_RESULTS: Final = ("NoOp", "Assert", "SaveV2", "RestoreV2", "Assign", "AssignVariableOp")

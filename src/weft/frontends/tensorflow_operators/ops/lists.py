@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call, ListOfTensors, Results
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, ListOfTensors, Results
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.support.dtypes import i32
 

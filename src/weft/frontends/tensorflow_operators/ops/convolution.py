@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from weft.frontends.tensorflow.call import SAVE_AGAIN, Call
-from weft.frontends.tensorflow.images import convolved, is_channels_last, pooled, static_size, transposed
-from weft.frontends.tensorflow.registry import translates
+from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call
+from weft.frontends.tensorflow_operators.images import convolved, is_channels_last, pooled, static_size, transposed
+from weft.frontends.tensorflow_operators.registry import translates
 from weft.graph.builder import Operand
 from weft.graph.composites.windows import same_pads
 

@@ -1,0 +1,1 @@
+"""TensorFlow's operators, which its own formats and TensorFlow Lite have in common: calls, and their translations."""
