@@ -107,9 +107,13 @@ def main() -> None:
         kind_ = np.int32 if shape is None else np.float32
         given = [ct.TensorType(name="x", shape=x.shape, dtype=kind_)]
         program = ct.convert(
-            traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="mlprogram",
-            compute_precision=ct.precision.FLOAT32, minimum_deployment_target=ct.target.iOS15,
-        )  # fmt: skip
+            traced,
+            inputs=given,
+            outputs=[ct.TensorType(name="y")],
+            convert_to="mlprogram",
+            compute_precision=ct.precision.FLOAT32,
+            minimum_deployment_target=ct.target.iOS15,
+        )
         shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
         program.save(str(FOLDER / f"{name}.mlpackage"))
         if name in ("residual", "segmenter"):
