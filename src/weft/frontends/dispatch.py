@@ -14,7 +14,8 @@ from weft.support.errors import InputError, ModelError, ToolchainError
 from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
-    "coreml": "weft.frontends.coreml",  # before onnx, whose files begin with a number too
+    "coreml": "weft.frontends.coreml",  # these two before onnx, which claims more by their first bytes
+    "mxnet": "weft.frontends.mxnet",
     "onnx": "weft.frontends.onnx",
     "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",
