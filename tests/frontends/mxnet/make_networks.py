@@ -25,7 +25,7 @@ def cnn() -> Any:
     return net
 
 
-class Decoder(gluon.HybridBlock):
+class Decoder(gluon.HybridBlock):  # type: ignore[misc]
     """A transposed convolution, resampling, sums and joined channels."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Decoder(gluon.HybridBlock):
         return f.broadcast_maximum(parts[0] * 2 - 1, f.clip(parts[1], -0.5, 0.5)).transpose((0, 2, 3, 1))
 
 
-class Attention(gluon.HybridBlock):
+class Attention(gluon.HybridBlock):  # type: ignore[misc]
     """A layer of a transformer, of positions that are embedded."""
 
     def __init__(self) -> None:

@@ -16,11 +16,21 @@ def _unary(op: str) -> Translation:
 
 
 for _name, _op in {
-    **{n: n for n in ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "reciprocal", "relu", "rsqrt", "sigmoid")},
+    **{
+        n: n
+        for n in ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "reciprocal", "relu", "rsqrt", "sigmoid")
+    },
     **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh")},
-    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh",
-    "negative": "neg", "rint": "round", "LogisticRegressionOutput": "sigmoid",
-}.items():  # fmt: skip
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "negative": "neg",
+    "rint": "round",
+    "LogisticRegressionOutput": "sigmoid",
+}.items():
     translates(_name)(_unary(_op))
 
 
