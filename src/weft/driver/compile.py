@@ -63,9 +63,10 @@ def compile(
 ) -> Model:
     """Compiles *model* for *target* and loads it.
 
-    *model* is the path or the bytes of a file of ONNX, PyTorch (.pt2) or Keras, the path of one of Darknet or Caffe or the pair
-    of its description and its weights, an `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a `torch.nn.Module` with
-    *example_inputs*, tensors in order or by name, with which it is traced. *threads* bounds the threads of a call (default: the
+    *model* is the path or the bytes of a file of ONNX, PyTorch (.pt2), Keras or StableHLO, the path of one of Core ML, MXNet,
+    Darknet or Caffe, or the pair of a description and its weights, an `onnx.ModelProto`, a `torch.export.ExportedProgram`, what
+    JAX lowers or exports, or a `torch.nn.Module` or a function of `jax.jit` with *example_inputs*, tensors in order or by name,
+    with which it is traced. *threads* bounds the threads of a call (default: the
     processors that this process may use) and never changes its results. *shapes* gives sizes, or ranges (`weft.Dim`, or text
     such as "1..64"), to symbolic dimensions by name, or whole shapes to inputs. *cache* keeps compiled code in `weft-cache` in
     `$WEFT_CACHE_DIR` or `~/.cache/weft`; of models that are neither files nor bytes, their kernels.

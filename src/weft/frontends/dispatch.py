@@ -15,8 +15,9 @@ from weft.support.lazy_import import resolve
 
 FRONTENDS: Final[dict[str, str]] = {
     "tflite": "weft.frontends.tflite",
-    "tensorflow": "weft.frontends.tensorflow",  # before coreml and onnx, whose files begin likewise
-    "coreml": "weft.frontends.coreml",  # before onnx, whose files begin with a number too
+    "tensorflow": "weft.frontends.tensorflow",  # before coreml, whose files begin likewise
+    "coreml": "weft.frontends.coreml",  # these before onnx, which claims more by their first bytes
+    "mxnet": "weft.frontends.mxnet",
     "onnx": "weft.frontends.onnx",
     "keras": "weft.frontends.keras",  # before torch, which claims all other archives
     "torch": "weft.frontends.torch",

@@ -17,7 +17,7 @@ from torch import nn
 FOLDER = Path(__file__).parent / "networks"
 
 
-class Residual(nn.Module):
+class Residual(nn.Module):  # type: ignore[misc]
     """Convolutions with normalisation, a residual sum, pools."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Residual(nn.Module):
         return torch.softmax(self.last(nn.functional.avg_pool2d(x, 4).flatten(1)), 1)
 
 
-class Segmenter(nn.Module):
+class Segmenter(nn.Module):  # type: ignore[misc]
     """A transposed convolution, resampling, concatenation."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Segmenter(nn.Module):
         return torch.cat([self.slope(self.up(low)), near, torch.sigmoid(smooth)], 1)
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]
     """A layer of a transformer, of positions that are embedded."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Attention(nn.Module):
         return x + self.mlp(self.after(x))
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module):  # type: ignore[misc]
     """Recurrent layers, of which one runs both ways."""
 
     def __init__(self) -> None:
@@ -91,8 +91,8 @@ def calibrated(module: nn.Module) -> nn.Module:
     """Gives normalisations means and variances that are not those they begin with."""
     for m in module.modules():
         if isinstance(m, nn.BatchNorm2d):
-            m.running_mean.uniform_(-0.3, 0.3)  # type: ignore[union-attr]
-            m.running_var.uniform_(0.5, 1.5)  # type: ignore[union-attr]
+            m.running_mean.uniform_(-0.3, 0.3)
+            m.running_var.uniform_(0.5, 1.5)
     return module.eval()
 
 
@@ -107,9 +107,13 @@ def main() -> None:
         kind_ = np.int32 if shape is None else np.float32
         given = [ct.TensorType(name="x", shape=x.shape, dtype=kind_)]
         program = ct.convert(
-            traced, inputs=given, outputs=[ct.TensorType(name="y")], convert_to="mlprogram",
-            compute_precision=ct.precision.FLOAT32, minimum_deployment_target=ct.target.iOS15,
-        )  # fmt: skip
+            traced,
+            inputs=given,
+            outputs=[ct.TensorType(name="y")],
+            convert_to="mlprogram",
+            compute_precision=ct.precision.FLOAT32,
+            minimum_deployment_target=ct.target.iOS15,
+        )
         shutil.rmtree(FOLDER / f"{name}.mlpackage", ignore_errors=True)
         program.save(str(FOLDER / f"{name}.mlpackage"))
         if name in ("residual", "segmenter"):

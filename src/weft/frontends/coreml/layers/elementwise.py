@@ -108,9 +108,24 @@ def _one(operator: str) -> Layer:
 
 
 for _number, _name in {
-    665: "ceil", 670: "floor", 680: "sign", 685: "round", 710: "sin", 715: "cos", 720: "tan", 730: "asin", 735: "acos",
-    740: "atan", 750: "sinh", 755: "cosh", 760: "tanh", 770: "asinh", 775: "acosh", 780: "atanh", 790: "erf",
-}.items():  # fmt: skip
+    665: "ceil",
+    670: "floor",
+    680: "sign",
+    685: "round",
+    710: "sin",
+    715: "cos",
+    720: "tan",
+    730: "asin",
+    735: "acos",
+    740: "atan",
+    750: "sinh",
+    755: "cosh",
+    760: "tanh",
+    770: "asinh",
+    775: "acosh",
+    780: "atanh",
+    790: "erf",
+}.items():
     layer(_number, _name)(_one(_name))
 layer(600, "copy")(_one("identity"))
 

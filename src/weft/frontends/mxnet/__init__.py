@@ -1,0 +1,1 @@
+"""MXNet: networks of a symbol.json and a .params file, read without MXNet."""

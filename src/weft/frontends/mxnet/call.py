@@ -1,0 +1,88 @@
+"""One node of a symbol being imported: its inputs, and its attributes, which are texts such as `(3, 3)` and `True`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from weft.frontends.mxnet.symbol import Node
+from weft.graph.builder import Builder, Operand, PartialEvaluator
+
+LONGEST: Final = 1000
+LARGEST: Final = 1 << 31
+
+
+class Call(Builder):
+    """A call of an operator: a translation asks it for inputs and attributes, and adds Weft operators through it."""
+
+    def __init__(self, evaluator: PartialEvaluator, node: Node, inputs: Sequence[Operand | None]) -> None:
+        super().__init__(evaluator, node.source)
+        self.node, self.inputs = node, inputs
+
+    def input(self, i: int = 0, rank: int | None = None) -> Operand:
+        """Returns an input; raises `ModelError` where there is none, or it has not *rank* dimensions."""
+        found = self.inputs[i] if i < len(self.inputs) else None
+        if found is None:
+            self.fail(f"it has no input {i}", "save the network again")
+        if rank is not None and found.rank != rank:
+            self.fail(f"its input {i} should have {rank} dimensions: {found!r}", "give the input another shape")
+        return found
+
+    def all_inputs(self) -> list[Operand]:
+        """Returns all inputs."""
+        return [self.input(i) for i in range(len(self.inputs))]
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Returns an attribute: a number, a truth value, None, a text, or a tuple of these."""
+        text = self.node.attributes.get(name)
+        if text is None:
+            return default
+        try:
+            return ast.literal_eval(text) if len(text) <= LONGEST else text
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return text
+
+    def text(self, name: str, default: str = "") -> str:
+        """Returns an attribute as it is written."""
+        return self.node.attributes.get(name, default)
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Returns a number."""
+        found = self.value(name, default)
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            self.wrong(name, "a number")
+        return float(found)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Returns an integer."""
+        found = self.value(name, default)
+        if not isinstance(found, int) or abs(found) > LARGEST:
+            self.wrong(name, "an integer")
+        return int(found)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Returns a truth value, which older symbols have as 0 and 1."""
+        found = self.value(name, default)
+        if not isinstance(found, int):
+            self.wrong(name, "True or False")
+        return bool(found)
+
+    def ints(self, name: str, default: Sequence[int] | None = None) -> list[int]:
+        """Returns a list of integers, which may be given as one."""
+        found = self.value(name, default)
+        made = [found] if isinstance(found, int) else found
+        if not isinstance(made, tuple | list) or not all(isinstance(v, int) and abs(v) <= LARGEST for v in made):
+            self.wrong(name, "a list of integers")
+        return [int(v) for v in made]
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Returns the axes of a reduction, counted from the front; all of them where none are given."""
+        found = self.value("axis")
+        given = range(rank) if found in (None, ()) else self.ints("axis")
+        made = {self.axis_of(a, rank) for a in given}
+        return tuple(sorted(set(range(rank)) - made if self.flag("exclude") else made))
+
+    def wrong(self, name: str, wanted: str) -> NoReturn:
+        """Raises `ModelError` about the attribute *name*."""
+        self.fail(f"its attribute {name} is {self.node.attributes.get(name)!r}, not {wanted}", "save the network again")

@@ -1,0 +1,131 @@
+"""From a symbol and its weights to a graph: the inputs, then each node by its translation in the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from weft.frontends.frontend import Shapes
+from weft.frontends.input_shapes import Declared, InputShapes
+from weft.frontends.mxnet import ops
+from weft.frontends.mxnet.call import Call
+from weft.frontends.mxnet.params import read_params
+from weft.frontends.mxnet.registry import TABLE
+from weft.frontends.mxnet.symbol import AGAIN, VARIABLE, Entry, Node, read_symbol
+from weft.frontends.unsupported import unsupported_operators
+from weft.graph import Array, Graph
+from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
+from weft.runtime.metadata import ModelMetadata
+from weft.support.dtypes import f32
+from weft.support.errors import ModelError, WeftError
+from weft.support.lazy_import import import_all
+
+import_all(ops.__path__, ops.__name__)
+TABLE.seal()
+
+WITH_LABELS: Final = (
+    "SoftmaxOutput",
+    "Softmax",
+    "LinearRegressionOutput",
+    "LogisticRegressionOutput",
+    "MAERegressionOutput",
+)
+"""Operators whose second input, the labels of training, is not imported."""
+
+
+def from_mxnet(symbol: Path, params: Path, shapes: Shapes | None = None) -> Graph:
+    """Imports the network in the files *symbol* and *params*.
+
+    A symbol does not say the shapes of its inputs, unless they were given when it was made: *shapes* does.
+
+    Raises `ModelError` naming the node, and `UnsupportedOperators` listing all operators that Weft does not have.
+    """
+    nodes, heads = read_symbol(symbol)
+    used = _used(nodes, heads)
+    missing: dict[str, list[str]] = {}
+    for k in used:
+        if nodes[k].op not in TABLE and nodes[k].op != VARIABLE:
+            missing.setdefault(nodes[k].op, []).append(nodes[k].name)
+    if missing:
+        raise unsupported_operators(dict(sorted(missing.items())), "build the network from other operators")
+    graph = Graph("main")
+    graph.metadata = ModelMetadata(producer_name="mxnet", graph_name=symbol.stem)
+    evaluator, weights = PartialEvaluator(graph), read_params(params)
+    made: dict[Entry, Operand] = {}
+    for k, x in _inputs([(k, nodes[k]) for k in used], weights, graph, shapes).items():
+        made[k, 0] = x
+    for k in used:
+        if nodes[k].op != VARIABLE:
+            for n, y in enumerate(_translated(evaluator, nodes[k], made, graph)):
+                made[k, n] = y
+    names: set[str] = set()
+    for k, n in heads:
+        name = nodes[k].name if n == 0 else f"{nodes[k].name}_{n}"
+        if name not in names:
+            graph.output(evaluator.value(_read(made, (k, n), "results")), name)
+        names.add(name)
+    return graph
+
+
+def _used(nodes: list[Node], heads: list[Entry]) -> list[int]:
+    """Returns the nodes that the results are computed from, in their order."""
+    waiting, used = [k for k, _ in heads], set[int]()
+    while waiting:
+        k = waiting.pop()
+        if k not in used:
+            used.add(k)
+            waiting += [i for i, _ in _inputs_of(nodes[k])]
+    return sorted(used)
+
+
+def _inputs_of(node: Node) -> list[Entry]:
+    return list(node.inputs[:1]) if node.op in WITH_LABELS else list(node.inputs)
+
+
+def _inputs(
+    used: list[tuple[int, Node]], weights: dict[str, Array], graph: Graph, shapes: Shapes | None
+) -> dict[int, Operand]:
+    """Declares the inputs, which are the variables without weights; others are constants."""
+    variables = [(k, n) for k, n in used if n.op == VARIABLE]
+    declared: dict[str, Declared | None] = {n.name: _declared(n) for _, n in variables if n.name not in weights}
+    found = InputShapes(shapes or {}).resolve(declared, graph)
+    made: dict[int, Operand] = {}
+    for k, n in variables:
+        if n.name in weights:
+            made[k] = CompileTimeConstant(weights[n.name], n.name)
+        else:
+            made[k] = graph.input(n.name, found[n.name], f32)
+    return made
+
+
+def _declared(n: Node) -> Declared | None:
+    """Returns the shape that a variable was made with, 0 or -1 in it for sizes that are not known."""
+    text = n.attributes.get("__shape__", "")
+    parts = [p.strip() for p in text.strip("()[] ").split(",") if p.strip()]
+    if not parts or not all(p.lstrip("-").isdecimal() and len(p) < 12 for p in parts):
+        return None
+    return [int(p) if int(p) > 0 else None for p in parts]
+
+
+def _translated(
+    evaluator: PartialEvaluator, node: Node, made: dict[Entry, Operand], graph: Graph
+) -> tuple[Operand, ...]:
+    c = Call(evaluator, node, [_read(made, e, node.source) for e in _inputs_of(node)])
+    graph.is_extended |= TABLE.is_foreign(node.op)
+    try:
+        results = TABLE[node.op](c)
+    except WeftError:
+        raise
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
+        raise ModelError(
+            f"its attributes and inputs do not fit together ({type(error).__name__}: {error})",
+            where=node.source,
+            hint=AGAIN,
+        ) from error
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _read(made: dict[Entry, Operand], entry: Entry, source: str) -> Operand:
+    if entry not in made:
+        raise ModelError(f"it uses result {entry[1]} of node {entry[0]}, which has none", where=source, hint=AGAIN)
+    return made[entry]

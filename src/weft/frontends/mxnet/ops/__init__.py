@@ -1,0 +1,1 @@
+"""Translations of MXNet's operators, a file for each family."""

@@ -1,0 +1,116 @@
+"""Operators on each element, of one tensor, of two, and of a tensor and a number."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+from weft.frontends.mxnet.call import Call
+from weft.frontends.mxnet.registry import Translation, translates
+from weft.graph.builder import Operand
+from weft.support.dtypes import SCALARS
+
+
+def _unary(op: str) -> Translation:
+    return lambda c: c.add(op, c.input())
+
+
+for _name, _op in {
+    **{
+        n: n
+        for n in ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "reciprocal", "relu", "rsqrt", "sigmoid")
+    },
+    **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh")},
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "negative": "neg",
+    "rint": "round",
+    "LogisticRegressionOutput": "sigmoid",
+}.items():
+    translates(_name)(_unary(_op))
+
+
+def combined(c: Call, how: str, a: Operand, b: Operand) -> Operand:
+    """Returns two tensors combined by an operator of the table below; comparisons give numbers."""
+    op, swapped, negated = _BINARY[how]
+    made = c.add(op, *((b, a) if swapped else (a, b)))
+    made = c.add("logical_not", made) if negated else made
+    return c.cast(made, a.dtype)
+
+
+_BINARY: Final = {
+    "add": ("add", False, False),
+    "plus": ("add", False, False),
+    "sub": ("sub", False, False),
+    "minus": ("sub", False, False),
+    "mul": ("mul", False, False),
+    "div": ("div", False, False),
+    "mod": ("floor_mod", False, False),
+    "power": ("power", False, False),
+    "maximum": ("maximum", False, False),
+    "minimum": ("minimum", False, False),
+    "equal": ("equal", False, False),
+    "not_equal": ("equal", False, True),
+    "lesser": ("less", False, False),
+    "lesser_equal": ("less_equal", False, False),
+    "greater": ("less", True, False),
+    "greater_equal": ("less_equal", True, False),
+}
+
+
+def _two(how: str) -> Translation:
+    return lambda c: combined(c, how, c.input(0), c.input(1))
+
+
+def _with_number(how: str, *, first: bool) -> Translation:
+    """Combines a tensor with the attribute `scalar`, which is *first* or second."""
+
+    def translate(c: Call) -> Operand:
+        x = c.input()
+        k = c.scalar(c.number("scalar"), x.dtype)
+        return combined(c, how, *((k, x) if first else (x, k)))
+
+    return translate
+
+
+for _how in _BINARY:
+    translates(f"broadcast_{_how}", f"_{_how}")(_two(_how))
+    translates(f"_{_how}_scalar")(_with_number(_how, first=False))
+for _how in ("add", "sub", "mul", "div"):
+    translates(f"elemwise_{_how}")(_two(_how))
+for _how in ("minus", "div", "power", "mod"):
+    translates(f"_r{_how}_scalar")(_with_number(_how, first=True))
+for _name, _how in {"PlusScalar": "add", "MinusScalar": "sub", "MulScalar": "mul", "DivScalar": "div"}.items():
+    translates(f"_{_name}")(_with_number(_how, first=False))
+
+
+@translates("add_n", "ElementWiseSum")
+def add_n(c: Call) -> Operand:
+    """The sum of all inputs."""
+    return reduce(lambda a, b: c.add("add", a, b), c.all_inputs())
+
+
+@translates("clip")
+def clip(c: Call) -> Operand:
+    """Elements kept between two numbers."""
+    x = c.input()
+    return c.add("clip", x, c.scalar(c.number("a_min"), x.dtype), c.scalar(c.number("a_max"), x.dtype))
+
+
+@translates("where")
+def where(c: Call) -> Operand:
+    """Chooses between two tensors."""
+    return c.add("where", c.cast(c.input(0), SCALARS["bool"]), c.input(1), c.input(2))
+
+
+@translates("Cast", "cast")
+def cast(c: Call) -> Operand:
+    """Elements as another type."""
+    name = c.text("dtype").replace("uint", "u").replace("int", "i").replace("bfloat", "bf").replace("float", "f")
+    if name not in SCALARS:
+        c.fail(f"elements of type {c.text('dtype')!r} are not supported", "use float32")
+    return c.cast(c.input(), SCALARS[name])

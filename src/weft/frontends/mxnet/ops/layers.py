@@ -1,0 +1,199 @@
+"""Layers of neural networks: convolutions, pools, products, normalisations, activations."""
+
+from __future__ import annotations
+
+from weft.frontends.mxnet.call import Call
+from weft.frontends.mxnet.registry import translates
+from weft.graph.builder import Operand, static_sizes, total
+from weft.graph.composites.normalization import inverse_deviation, mean_and_variance, per_channel
+from weft.graph.composites.pooling import spatial_axes
+from weft.graph.composites.windows import Window
+from weft.support.dtypes import i32
+
+
+def _window(c: Call) -> Window:
+    kernel = c.ints("kernel")
+    ones = [1] * len(kernel)
+    pads = c.ints("pad", None if c.value("pad") else [0] * len(kernel))
+    return Window(kernel, c.ints("stride", None if c.value("stride") else ones), _dilations(c, ones), pads * 2)
+
+
+def _dilations(c: Call, ones: list[int]) -> list[int]:
+    return c.ints("dilate", None if c.value("dilate") else ones)
+
+
+def _channels_first(c: Call) -> None:
+    if c.text("layout", "None") not in ("None", "NCHW", "NCW", "NCDHW"):
+        c.fail(f"the layout {c.text('layout')} is not supported", "build the network with channels first")
+
+
+def _bias(c: Call) -> Operand | None:
+    return None if c.flag("no_bias") else c.input(2)
+
+
+@translates("Convolution")
+def convolution(c: Call) -> Operand:
+    """A convolution."""
+    _channels_first(c)
+    w = _window(c)
+    attributes = {"strides": w.strides, "pads": w.pads, "dilations": w.dilations, "group": c.integer("num_group", 1)}
+    return c.add("conv2d", c.input(0), c.input(1), _bias(c), **attributes)
+
+
+@translates("Deconvolution")
+def deconvolution(c: Call) -> Operand:
+    """A transposed convolution, by default without a bias."""
+    _channels_first(c)
+    w = _window(c)
+    if c.value("target_shape"):
+        c.fail("target_shape is not supported", "give pad and adj")
+    bias = None if c.flag("no_bias", True) else c.input(2)
+    extra = c.ints("adj", None if c.value("adj") else [0] * len(w.kernel))
+    attributes = {"strides": w.strides, "pads": w.pads, "dilations": w.dilations, "output_padding": extra}
+    return c.add("conv_transpose2d", c.input(0), c.input(1), bias, **attributes, group=c.integer("num_group", 1))
+
+
+@translates("Pooling")
+def pooling(c: Call) -> Operand:
+    """The largest element, or the mean or the sum, of windows, or of whole images."""
+    _channels_first(c)
+    x, kind = c.input(), c.text("pool_type", "max")
+    if kind not in ("max", "avg", "sum"):
+        c.fail(f"its pool_type {kind!r} is not supported", "use max, avg or sum")
+    if c.flag("global_pool"):
+        names = {"max": "reduce_max", "avg": "reduce_mean", "sum": "reduce_sum"}
+        return c.add(names[kind], x, axes=spatial_axes(x), keepdims=True)
+    full = c.text("pooling_convention", "valid") == "full"
+    attributes = {**_window(c).attributes, "ceil_mode": full}
+    if kind == "avg":
+        return c.add("avg_pool2d", x, **attributes, count_include_pad=c.value("count_include_pad") is not False)
+    return c.add("max_pool2d" if kind == "max" else "sum_pool2d", x, **attributes)
+
+
+@translates("FullyConnected")
+def fully_connected(c: Call) -> Operand:
+    """Rows times the transpose of a matrix, and a bias; other dimensions than the first are one, unless flatten is off."""
+    x = c.input()
+    if c.flag("flatten", True) and x.rank != 2:
+        x = c.reshape(x, [x.shape[0], total(x.shape[1:])])
+    made = c.add("matmul", x, c.transpose(c.input(1, rank=2), [1, 0]))
+    bias = _bias(c)
+    return made if bias is None else c.add("add", made, bias)
+
+
+@translates("BatchNorm", "BatchNorm_v1")
+def batch_norm(c: Call) -> Operand:
+    """Channels normalised by their mean and variance in training; the scale is 1 unless it is not fixed."""
+    x, scale, bias, mean, variance = (c.input(i) for i in range(5))
+    if c.integer("axis", 1) != 1:
+        c.fail("channels at another axis than 1 are not supported", "build the network with channels first")
+    if c.flag("fix_gamma", True):
+        scale = c.add("full", shape=scale.shape, value=1, dtype=scale.dtype)
+    return c.add("batch_norm", x, scale, bias, mean, variance, epsilon=c.number("eps", 1e-3))
+
+
+@translates("InstanceNorm")
+def instance_norm(c: Call) -> Operand:
+    """Each channel of each image normalised by its own mean and variance."""
+    x = c.input()
+    mean, variance = mean_and_variance(c, x, spatial_axes(x))
+    made = c.add("mul", c.add("sub", x, mean), inverse_deviation(c, variance, c.number("eps", 1e-3)))
+    scale, bias = (per_channel(c, c.input(i), x.rank) for i in (1, 2))
+    return c.add("add", c.add("mul", made, scale), bias)
+
+
+@translates("LayerNorm")
+def layer_norm(c: Call) -> Operand:
+    """Normalised over the last dimension."""
+    x = c.input()
+    axis = c.axis_of(c.integer("axis", -1), x.rank)
+    if axis != x.rank - 1:
+        c.fail("another axis than the last is not supported", "transpose before and after it")
+    return c.add("layer_norm", x, c.input(1), c.input(2), axis=axis, epsilon=c.number("eps", 1e-5))
+
+
+@translates("L2Normalization")
+def l2_normalization(c: Call) -> Operand:
+    """Divided by the root of the sum of squares over all but the first dimension, the channels, or the pixels."""
+    x, mode = c.input(), c.text("mode", "instance")
+    axes = {"instance": tuple(range(1, x.rank)), "channel": (1,), "spatial": spatial_axes(x)}[mode]
+    squares = c.add("reduce_sum", c.add("square", x), axes=axes, keepdims=True)
+    return c.add("mul", x, c.add("rsqrt", c.add("add", squares, c.scalar(c.number("eps", 1e-10), x.dtype))))
+
+
+@translates("LRN")
+def lrn(c: Call) -> Operand:
+    """Divided by a power of the sum of squares of channels around each."""
+    numbers = {"alpha": c.number("alpha", 1e-4), "beta": c.number("beta", 0.75), "bias": c.number("knorm", 2.0)}
+    return c.add("lrn", c.input(), size=c.integer("nsize"), **numbers)
+
+
+@translates("Activation")
+def activation(c: Call) -> Operand:
+    """A function of one number."""
+    names = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "softrelu": "softplus", "softsign": "softsign"}
+    kind = c.text("act_type")
+    if kind not in names:
+        c.fail(f"its act_type {kind!r} is not supported", f"use one of {', '.join(names)}")
+    return c.add(names[kind], c.input())
+
+
+@translates("LeakyReLU")
+def leaky_relu(c: Call) -> Operand:
+    """Functions that are the number itself above zero, or nearly."""
+    x, kind, slope = c.input(), c.text("act_type", "leaky"), c.number("slope", 0.25)
+    if kind == "prelu":
+        w = c.input(1)
+        sizes = static_sizes(w.shape)
+        return c.add("prelu", x, w if sizes == [1] else per_channel(c, w, x.rank))
+    if kind == "selu":
+        return c.add("selu", x, alpha=1.6732632423543772, gamma=1.0507009873554805)
+    if kind == "gelu":
+        return c.add("gelu", x, approximate=False)
+    if kind not in ("leaky", "elu"):
+        c.fail(f"its act_type {kind!r} is not supported", "use leaky, elu, prelu, selu or gelu")
+    return c.add("leaky_relu" if kind == "leaky" else "elu", x, alpha=slope)
+
+
+@translates("softmax", "log_softmax")
+def softmax(c: Call) -> Operand:
+    """Exponentials divided by their sum along an axis, or the logarithm of that."""
+    x = c.input()
+    temperature = c.value("temperature")
+    if temperature:
+        x = c.add("div", x, c.scalar(float(temperature), x.dtype))
+    return c.add(c.node.op, x, axis=c.axis_of(c.integer("axis", -1), x.rank))
+
+
+@translates("SoftmaxOutput", "Softmax", "SoftmaxActivation")
+def softmax_output(c: Call) -> Operand:
+    """Exponentials divided by their sum over the channels, or over all but the first dimension."""
+    x = c.input()
+    if c.flag("multi_output") or c.text("mode") == "channel" or x.rank == 2:
+        return c.add("softmax", x, axis=1)
+    rows = c.reshape(x, [x.shape[0], total(x.shape[1:])])
+    return c.reshape(c.add("softmax", rows, axis=1), x.shape)
+
+
+@translates("LinearRegressionOutput", "MAERegressionOutput", "Dropout", "identity", "_copy", "BlockGrad", "make_loss")
+def unchanged(c: Call) -> Operand:
+    """Returns the input: what the operator does is for training."""
+    return c.input()
+
+
+@translates("Embedding")
+def embedding(c: Call) -> Operand:
+    """The rows of a matrix that indices name."""
+    from_floats = c.cast(c.input(0), i32)
+    return c.add("gather", c.input(1), from_floats, axis=0)
+
+
+@translates("UpSampling")
+def upsampling(c: Call) -> Operand:
+    """Each pixel several times."""
+    if c.text("sample_type") != "nearest" or len(c.inputs) != 1:
+        c.fail("it interpolates by weights, or joins several images", "use sample_type nearest of one image")
+    x = c.input()
+    for d in spatial_axes(x):
+        x = c.add("repeat", x, axis=d, times=c.integer("scale"))
+    return x
