@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,8 +14,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+FOLDER = Path(__file__).resolve().parents[1]
+sys.path.append(str(FOLDER))  # the benchmarks of other machines
+
+from convolutions import CONVOLUTIONS  # noqa: E402
+
 Arrays = dict[str, np.ndarray]
-FOLDER = Path(__file__).resolve().parents[1] / "onnx"
+ONNX = FOLDER / "onnx"
 TYPES: dict[str, tuple[int, Any]] = {
     "fp32": (TensorProto.FLOAT, np.float32),
     "tf32": (TensorProto.FLOAT, np.float32),
@@ -23,21 +29,6 @@ TYPES: dict[str, tuple[int, Any]] = {
 }
 """By the names of precisions: tf32 is a way in which PyTorch multiplies float32, beside which Weft computes in float32."""
 
-# height and width, channels in and out, kernel, stride: Chen et al., "TVM" (OSDI 2018), table 2
-CONVOLUTIONS = {
-    "C1": (224, 3, 64, 7, 2),
-    "C2": (56, 64, 64, 3, 1),
-    "C3": (56, 64, 64, 1, 1),
-    "C4": (56, 64, 128, 3, 2),
-    "C5": (56, 64, 128, 1, 2),
-    "C6": (28, 128, 128, 3, 1),
-    "C7": (28, 128, 256, 3, 2),
-    "C8": (28, 128, 256, 1, 2),
-    "C9": (14, 256, 256, 3, 1),
-    "C10": (14, 256, 512, 3, 2),
-    "C11": (14, 256, 512, 1, 2),
-    "C12": (7, 512, 512, 3, 1),
-}
 GEMMS = (1024, 2048, 4096, 8192)
 NETWORKS = ("resnet18", "mobilenet_v1", "dqn", "dcgan", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
 IN_TORCH: dict[str, Callable[..., Any]] = {
@@ -125,7 +116,7 @@ def convolution(name: str, precision: str, batch: int) -> Case:
 
 def network(name: str) -> Case:
     """Returns one of the networks that `make bench-models` writes."""
-    path = FOLDER / f"{name}.onnx"
+    path = ONNX / f"{name}.onnx"
 
     def inputs() -> Arrays:
         rng, made = np.random.default_rng(0), {}
@@ -160,4 +151,4 @@ def all_cases() -> Iterator[Case]:
             heads = (1, 12, length, 64)
             flops = 4.0 * 12 * length * length * 64
             yield one_operator("Attention", f"attention{length}", precision, dict.fromkeys("qkv", heads), flops=flops)
-    yield from [network(name) for name in NETWORKS if (FOLDER / f"{name}.onnx").is_file()]
+    yield from [network(name) for name in NETWORKS if (ONNX / f"{name}.onnx").is_file()]

@@ -71,7 +71,7 @@ def _timed(graph: int, stream: c_void_p, times: int) -> float:
     call("cuEventRecord", c_void_p(end), stream)
     call("cuEventSynchronize", c_void_p(end))
     took = c_float()
-    call("cuEventElapsedTime_v2", byref(took), c_void_p(begin), c_void_p(end))
+    call("cuEventElapsedTime", byref(took), c_void_p(begin), c_void_p(end))
     for event in (begin, end):
         call("cuEventDestroy_v2", c_void_p(event))
     return took.value / 1000 / times

@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
+import pytest
+from tests.driver.device.test_models_on_device import inputs_of
+from tests.models import mlp
+from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
 from tests.support.devices import needs_nvrtc
+
+import weft
+from weft.driver.build import build
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu" / "gpu.py"
 
@@ -30,3 +40,34 @@ def test_kernels_are_compiled_without_a_gpu(tmp_path: Path) -> None:
     assert [r["case"] for r in rows] == ["gemm1024_fp16", "softmax4096x1024_fp32"]
     assert all(r["kernels"] > 0 and 0 < r["registers"] <= 255 and r["spills"] == 0 for r in rows)
     assert done.stdout.startswith("| case | arch | kernels | registers | shared | spills |")
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    use_host_compiler(monkeypatch)
+    yield use_fake_driver(monkeypatch)
+    monkeypatch.undo()
+    forget_driver()
+
+
+def device_time() -> Any:
+    """The benchmark's module that times kernels."""
+    spec = spec_from_file_location("device_time", SCRIPT.with_name("device_time.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_kernels_of_a_call_are_timed_together(driver: FakeDriver) -> None:
+    model = weft.Model(build(mlp(batch=2), "cuda", cache=None).package)
+    given = inputs_of(model)
+    driver.calls()
+    model.run(given)
+    launches = len([c for c in driver.calls() if c.startswith("cuLaunchKernel")])
+    seconds, found = device_time().kernel_seconds(model, given, 0.01)
+    assert found == launches > 0
+    graphs = [c for c in driver.calls() if c.startswith("cuGraphLaunch")]
+    assert set(graphs) == {f"cuGraphLaunch {launches}"}
+    assert 0 < seconds <= 0.001 / 3

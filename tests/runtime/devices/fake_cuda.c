@@ -247,10 +247,40 @@ void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t 
   fake_barrier();
 }
 
+/* Graphs and events: a graph counts its launches, and a millisecond passes between any two events. */
+static int is_capturing, captured;
+
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+  IN_CONTEXT(" %d", mode);
+  captured = 0;
+  return is_capturing = 1, stream == &streams ? 0 : INVALID_HANDLE;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+  IN_CONTEXT("");
+  is_capturing = 0, *graph = &captured;
+  return stream == &streams ? 0 : INVALID_HANDLE;
+}
+int cuGraphInstantiateWithFlags(void **made, void *graph, uint64_t flags) {
+  IN_CONTEXT("");
+  return *made = graph, flags ? INVALID_VALUE : 0;
+}
+int cuGraphLaunch(void *graph, void *stream) {
+  IN_CONTEXT(" %d", captured);
+  return graph == &captured && stream == &streams ? 0 : INVALID_HANDLE;
+}
+int cuGraphExecDestroy(void *graph) { return graph == &captured ? 0 : INVALID_HANDLE; }
+int cuGraphDestroy(void *graph) { return graph == &captured ? 0 : INVALID_HANDLE; }
+int cuEventCreate(void **event, unsigned flags) { return *event = &streams, flags ? INVALID_VALUE : 0; }
+int cuEventRecord(void *event, void *stream) { return event && stream == &streams ? 0 : INVALID_HANDLE; }
+int cuEventSynchronize(void *event) { return event ? 0 : INVALID_HANDLE; }
+int cuEventElapsedTime(float *made, void *begin, void *end) { return *made = 1.0f, begin && end ? 0 : INVALID_HANDLE; }
+int cuEventDestroy_v2(void *event) { return event ? 0 : INVALID_HANDLE; }
+
 int cuLaunchKernel(Kernel function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    void *stream, void **arguments, void **extra) {
   IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
   if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || shared || extra || stream != &streams) return INVALID_VALUE;
+  if (is_capturing) return captured++, 0;
   entry = function, entry_arguments = arguments, block_shape = (Dim){bx, by, bz};
   for (unsigned z = 0; z < gz; z++)
     for (unsigned y = 0; y < gy; y++)

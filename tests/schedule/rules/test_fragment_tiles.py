@@ -82,6 +82,17 @@ def test_thread_by_thread(name: str) -> None:
     assert counted.ways == 1
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("warps", [1, 2, 4])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("columns", [2, 4, 8])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_every_tile(warps: int, rows: int, columns: int, steps: int) -> None:
+    tile = FragmentTile(warps, rows, columns, steps)
+    made = product(FRAGMENT.rows * warps * rows, FRAGMENT.columns * columns, FRAGMENT.depth * steps * 2)
+    assert run_case(made, expand_instructions(lowered(made, tile)), TARGET).ways == 1
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("arch", LISTED)
 def test_machine_code(arch: str) -> None:

@@ -13,6 +13,7 @@ from weft.cost import (
     Decision,
     DilationPhases,
     FusePanels,
+    HalfOperand,
     Inline,
     InnerOrder,
     Layout,
@@ -30,6 +31,7 @@ from weft.cost import (
     ReduceOrder,
     ReduceTile,
     RegisterTile,
+    RoundedFactors,
     Rule,
     SharePatches,
     SkipPadding,
@@ -43,10 +45,12 @@ from weft.cost import (
 
 EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
     DilationPhases: ("images of their own", "left in one"),
+    HalfOperand: ("in panels", "as it lies"),
     Layout: ("channels in blocks", "plain, channel by channel"),
     MergeAxes: ("made one", "left apart"),
     NarrowWeight: ("in the kernel that multiplies by it", "while compiling"),
     Recompute: ("fused, and computed each time", "computed once, and stored"),
+    RoundedFactors: ("rounded to bf16", "in float32"),
     TakenApart: ("by whole panels, before they are multiplied", "where they are multiplied"),
     TransposedPhases: ("computed apart", "interleaved"),
     Borders: ("inlined", "copied with their padding first"),
