@@ -47,8 +47,8 @@ def test_copies_and_a_launch(driver: FakeDriver) -> None:
         "cuModuleLoadData",  # once for both kernels
         "cuModuleGetFunction fn_scale",
         "cuModuleGetFunction fn_scale",
-        "cuMemAlloc_v2 512",
-        "cuMemAlloc_v2 512",
+        "cuMemAlloc_v2 256",
+        "cuMemAlloc_v2 256",
         "cuMemcpyHtoDAsync_v2 32",
         "cuStreamSynchronize",
         "cuLaunchKernel 2 1 1 2 1 1",

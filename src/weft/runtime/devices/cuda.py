@@ -6,16 +6,15 @@ The functions are those of the driver's interface (NVIDIA, "CUDA Driver API", 13
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import addressof, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from threading import Lock
 from typing import Any, Final
 
+from weft.runtime.devices.block_pool import BlockPool
 from weft.runtime.devices.cuda_library import INSTALL, call, find_devices, handle_from, library
 from weft.runtime.devices.device import Argument
 from weft.support.errors import DeviceError, ToolchainError
-
-GRAIN: Final = 512
-"""Blocks are a multiple of so many bytes, as the driver aligns them."""
 
 MOST_BLOCKS: Final = (2**31 - 1, 65535, 65535)
 """Blocks of a grid along x, y and z."""
@@ -41,8 +40,7 @@ class CudaDevice:
             raise ToolchainError(f"this machine has no {told}", hint=INSTALL)
         self.found = devices[0]
         self._lock = Lock()
-        self._free: dict[int, list[int]] = {}
-        self._sizes: dict[int, int] = {}
+        self._blocks = BlockPool(_block, _release)
         self._modules: dict[bytes, int] = {}
         self._context = handle_from("cuDevicePrimaryCtxRetain", c_int(self.found.handle))
         self._enter()
@@ -71,30 +69,14 @@ class CudaDevice:
 
     def alloc(self, nbytes: int) -> int:
         """Returns a block of memory of at least so many bytes."""
-        size = max(GRAIN, -(-nbytes // GRAIN) * GRAIN)
         self._enter()
         with self._lock:
-            if kept := self._free.get(size):
-                return kept.pop()
-            try:
-                block = handle_from("cuMemAlloc_v2", c_size_t(size))
-            except DeviceError:  # what is kept may be in the way
-                self._release_kept()
-                block = handle_from("cuMemAlloc_v2", c_size_t(size))
-            self._sizes[block] = size
-            return block
-
-    def _release_kept(self) -> None:
-        for blocks in self._free.values():
-            for block in blocks:
-                del self._sizes[block]
-                call("cuMemFree_v2", c_uint64(block))
-        self._free.clear()
+            return self._blocks.take(nbytes)
 
     def free(self, block: int) -> None:
         """Keeps a block for the next time."""
         with self._lock:
-            self._free.setdefault(self._sizes[block], []).append(block)
+            self._blocks.give(block)
 
     def write(self, block: int, at: int, source: int, nbytes: int) -> None:
         """Copies from the host's memory, which may change when this returns."""
@@ -134,13 +116,20 @@ class CudaDevice:
             return
         cuda.cuCtxSetCurrent(c_void_p(self._context))
         cuda.cuStreamSynchronize(c_void_p(self._stream))
-        for block in self._sizes:
-            cuda.cuMemFree_v2(c_uint64(block))
-        self._sizes.clear()
+        with suppress(DeviceError):
+            self._blocks.clear()
         for module in self._modules.values():
             cuda.cuModuleUnload(c_void_p(module))
         cuda.cuStreamDestroy_v2(c_void_p(self._stream))
         cuda.cuDevicePrimaryCtxRelease_v2(c_int(self.found.handle))
+
+
+def _block(size: int) -> int:
+    return handle_from("cuMemAlloc_v2", c_size_t(size))
+
+
+def _release(block: int) -> None:
+    call("cuMemFree_v2", c_uint64(block))
 
 
 def _place(a: Argument) -> int:

@@ -84,12 +84,12 @@ def adapter_name(adapter: Any) -> str:
     return str(adapter.info["device"])
 
 
-@cache
 def names() -> list[str]:
     """Returns the names of the adapters that this machine has, the preferred one first."""
     return [adapter_name(a) for a in find_adapters()]
 
 
+@cache
 def open_adapter() -> Any:
     """Returns the first device, opened once for all models; raises `ToolchainError` where there is none."""
     if not (adapters := find_adapters()):
