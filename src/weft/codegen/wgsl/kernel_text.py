@@ -28,6 +28,12 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
     f.written.update(s.buffer for s in stores(fn.body))
     bindings, words = _parameters(f, fn)
+    most = None if f.target.grid is None else f.target.grid.buffers
+    if most is not None and len(bindings) > most:
+        raise f.error(
+            f"it takes {len(bindings)} buffers, and a kernel of {f.target.name} takes {most}",
+            hint="split the operator, or compile this model for a cpu target",
+        )
     _number_blocks(f, fn)
     write(f, fn.body)
     name = f"fn_{identifier(fn.name)}"
