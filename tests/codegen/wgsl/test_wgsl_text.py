@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_kernels_of_one_name_are_not_joined() -> None:
     assert isinstance(link([made, replace(made, renamed=(("f", "g"),))], WEBGPU), SourceCode)
 
 
-WIDE = {
+WIDE: dict[str, Callable[[Any, Any], Any]] = {
     "a + b": lambda a, b: a + b,
     "a - b": lambda a, b: a - b,
     "a * b": lambda a, b: a * b,

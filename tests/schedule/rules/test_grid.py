@@ -92,13 +92,13 @@ def test_indices_of_32_bits(name: str) -> None:
 
 
 def test_threads_of_whole_loops() -> None:
-    """A block of 256 threads would end inside of the middle loop, whose 120 iterations 16 does not divide."""
-    x = te.placeholder((5, 120, 16), f32, "X")
-    y = te.compute((5, 120, 16), lambda i, j, k: x[i, j, k] + 1.0, "Y")
+    """Blocks of 64 threads would end inside of the middle loop, whose nine iterations two do not divide."""
+    x = te.placeholder((5, 9, 32), f32, "X")
+    y = te.compute((5, 9, 32), lambda i, j, k: x[i, j, k] + 1.0, "Y")
     made = case([x], [y], lambda v: [v + 1])
     text = str(schedule_program(made.program, OPENCL).program)
-    assert 'bound(0, 40, thread="blockIdx.x")' in text
-    assert 'bound(0, 240, thread="threadIdx.x")' in text
+    assert 'bound(0, 45, thread="blockIdx.x")' in text
+    assert 'bound(0, 32, thread="threadIdx.x")' in text
     check_threads(made, schedule_program(made.program, OPENCL).program, OPENCL)
 
 
