@@ -13,9 +13,9 @@ from typing import Final
 from weft.codegen.c_family.c_types import identifier
 from weft.codegen.c_family.kernel_facts import bound_loops, threads_of
 from weft.codegen.c_family.statements import write
-from weft.codegen.wgsl.accesses import element_type
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
+from weft.codegen.wgsl.packed_accesses import element_type
 from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, packed_bits
 from weft.ir import Const
 from weft.loop import Buffer, Function, stores
