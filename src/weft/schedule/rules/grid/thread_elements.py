@@ -60,7 +60,7 @@ def _bind_whole_loops(
     if loops[: len(spatial)] != spatial:
         s.reorder([*spatial, *[f for f in loops if f not in spatial]])
     outer, inner, room = list(spatial), list[LoopRef](), threads
-    while outer and (extent := s.extent(outer[-1])) is not None:
+    while outer and (extent := s.extent(outer[-1])):  # neither unknown nor empty
         part = max(d for d in range(1, min(extent, room) + 1) if extent % d == 0)
         last = outer.pop()
         if part < extent:
