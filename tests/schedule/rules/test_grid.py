@@ -16,7 +16,7 @@ from weft.cost import NO_TILE, Candidate, SharedTile, ThreadBlock, parse_plan
 from weft.ir import Var, maximum
 from weft.schedule import apply_plan, plans, schedule_program
 from weft.support.dtypes import f32
-from weft.targets.grid_machines import OPENCL
+from weft.targets.grid_machines import OPENCL, WEBGPU
 
 
 def product_with_bias() -> Case:
@@ -83,6 +83,23 @@ def test_the_cheapest_plan(name: str) -> None:
     s = schedule_program(made.program, OPENCL)
     counted = check_threads(made, s.program, OPENCL)
     assert counted.ways <= 4
+
+
+@pytest.mark.parametrize("name", ["recurrence", "gather", "product with a bias", "convolution", "transposition"])
+def test_indices_of_32_bits(name: str) -> None:
+    made = CASES[name]()
+    check_threads(made, schedule_program(made.program, WEBGPU).program, WEBGPU)
+
+
+def test_threads_of_whole_loops() -> None:
+    """Blocks of 64 threads would end inside of the middle loop, whose nine iterations two do not divide."""
+    x = te.placeholder((5, 9, 32), f32, "X")
+    y = te.compute((5, 9, 32), lambda i, j, k: x[i, j, k] + 1.0, "Y")
+    made = case([x], [y], lambda v: [v + 1])
+    text = str(schedule_program(made.program, OPENCL).program)
+    assert 'bound(0, 45, thread="blockIdx.x")' in text
+    assert 'bound(0, 32, thread="threadIdx.x")' in text
+    check_threads(made, schedule_program(made.program, OPENCL).program, OPENCL)
 
 
 @pytest.mark.parametrize("name", ["product with a bias", "convolution"])

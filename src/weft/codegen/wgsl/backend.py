@@ -7,10 +7,10 @@ from typing import Final
 
 from weft.codegen.backend import Code, Image, Module, Rewrite, Source, SourceCode
 from weft.codegen.c_family.kernel_facts import join_kernels, read_facts, write_kernels
-from weft.codegen.wgsl.helpers import helpers
-from weft.codegen.wgsl.kernel_text import define_kernel
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.statements import WGSL
+from weft.codegen.wgsl.wgsl_helpers import helpers
+from weft.codegen.wgsl.wgsl_kernel import define_kernel
 from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target

@@ -8,7 +8,7 @@ from weft import ir
 from weft.codegen.c_family.c_types import is_half
 from weft.codegen.c_family.scalars import SYMBOLS
 from weft.codegen.c_family.writer import Writer
-from weft.codegen.wgsl.conversions import convert, narrow, reinterpret, widen, widened, wrapped
+from weft.codegen.wgsl.type_conversions import convert, narrow, reinterpret, widen, widened, wrapped
 from weft.codegen.wgsl.wgsl_types import WIDE, is_wide, value_type
 from weft.ir import Apply, Binary, Expr
 from weft.support.dtypes import DType
@@ -17,9 +17,20 @@ _ROUNDINGS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_
 _BITS: Final = (ir.BitAnd, ir.BitOr, ir.BitXor)
 _SHIFTS: Final = (ir.ShiftLeft, ir.ShiftRight)
 _WIDE: Final[dict[type[Expr], str]] = {
-    ir.Add: "add", ir.Sub: "sub", ir.Mul: "mul", ir.FloorDiv: "floordiv", ir.FloorMod: "floormod", ir.TruncDiv: "truncdiv",
-    ir.TruncMod: "truncmod", ir.Min: "min", ir.Max: "max", ir.ShiftLeft: "shl", ir.ShiftRight: "shr", ir.Lt: "lt", ir.Le: "le",
-}  # fmt: skip
+    ir.Add: "add",
+    ir.Sub: "sub",
+    ir.Mul: "mul",
+    ir.FloorDiv: "floordiv",
+    ir.FloorMod: "floormod",
+    ir.TruncDiv: "truncdiv",
+    ir.TruncMod: "truncmod",
+    ir.Min: "min",
+    ir.Max: "max",
+    ir.ShiftLeft: "shl",
+    ir.ShiftRight: "shr",
+    ir.Lt: "lt",
+    ir.Le: "le",
+}
 _SIGNLESS: Final = (ir.Add, ir.Sub, ir.Mul, ir.ShiftLeft)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.statements import COMMON, write
-from weft.codegen.wgsl import accesses
+from weft.codegen.wgsl import packed_accesses
 from weft.codegen.wgsl.expressions import EXPRESSIONS, narrow_form
 from weft.codegen.wgsl.kernel_writer import KernelWriter
 from weft.codegen.wgsl.wgsl_keywords import KEYWORDS
@@ -81,7 +81,7 @@ def _let(f: KernelWriter, s: Let) -> None:
 
 def _store(f: KernelWriter, s: Store) -> None:
     with f.scope():
-        accesses.store(f, s)
+        packed_accesses.store(f, s)
 
 
 def _eval(f: KernelWriter, s: Eval) -> None:
@@ -125,13 +125,11 @@ def _call(f: KernelWriter, s: Call) -> None:
 
 WGSL: Final = Dialect(
     name="WGSL",
-    statements={
-        **COMMON, For: _for, Let: _let, Store: _store, Eval: _eval, While: _while, Alloc: _alloc, Call: _call
-    },
+    statements={**COMMON, For: _for, Let: _let, Store: _store, Eval: _eval, While: _while, Alloc: _alloc, Call: _call},
     address_space=lambda scope: "",
     square_roots={32: "sqrt"},
     expressions=EXPRESSIONS,
     constant=lambda kind, name, value: f"let {name} = {value};",
     keywords=KEYWORDS,
-)  # fmt: skip
+)
 """WGSL as of 2025."""

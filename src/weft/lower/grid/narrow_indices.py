@@ -46,11 +46,8 @@ from weft.lower.stmt_rewriter import BoundedRewriter, Steps, size_bounds
 from weft.support.dtypes import i32
 from weft.targets import Target
 
-NARROW_BITS: Final = 32
-"""The bits of indices for which something is to be done."""
-
-LOW, HIGH = -(1 << 31), (1 << 31) - 1
-"""The range of the integers of so many bits."""
+LOW, HIGH = i32.int_range
+"""The least and the largest number of 32 bits."""
 
 _ARITHMETIC: Final = (Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Min, Max)
 _COMPARISONS: Final = (Lt, Le, Eq, Ne)
@@ -58,7 +55,7 @@ _COMPARISONS: Final = (Lt, Le, Eq, Ne)
 
 def narrow_indices(program: Program, target: Target) -> Program:
     """Returns *program* with kernels that compute in i32 what fits, where the target's indices are of 32 bits."""
-    if target.grid is None or target.grid.index_bits > NARROW_BITS:
+    if target.grid is None or target.grid.index_bits > i32.bits:
         return program
     most = target.grid.buffer_bytes
     made = [

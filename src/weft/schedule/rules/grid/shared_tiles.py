@@ -124,7 +124,7 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     own = {k: inner.pop(k.var) for k in (axes.row, axes.column, axes.depth)}
     row_y, row_own = s.split(own[axes.row], [None, tile.rows])
     column_x, column_own = s.split(own[axes.column], [None, tile.columns])
-    outer, step = s.split(own[axes.depth], [None, tile.depth])
+    outer, step = s.split(own[axes.depth], [None, min(tile.depth, s.extent(own[axes.depth]) or tile.depth)])
     order = [outer, *inner.values(), row_y, column_x, step, row_own, column_own]
     s.reorder(order)
     fetch = order[len(inner)]
@@ -186,9 +186,16 @@ def _fetch_together(s: Schedule, copy: BlockRef, around: int, tile: SharedTile) 
     last = s.extent(loops[-1]) or 1
     if len(loops) == 1 or (tile.y * tile.x) % last == 0 or last % (tile.y * tile.x) == 0:
         whole = s.fuse(loops) if len(loops) > 1 else loops[0]
-        _, y, x = s.split(whole, [None, tile.y, tile.x])
+        _, y, x = s.split(whole, [None, _rows_of_threads(s.extent(whole), tile), tile.x])
     else:
         _, y = s.split(loops[-2], [None, tile.y])
         _, x = s.split(loops[-1], [None, tile.x])
     s.bind(y, "threadIdx.y")
     s.bind(x, "threadIdx.x")
+
+
+def _rows_of_threads(elements: int | None, tile: SharedTile) -> int:
+    """Returns how many rows of threads fetch so many elements: no more than there are whole rows, which need no condition."""
+    if elements is None or elements % tile.x != 0:
+        return tile.y
+    return min(tile.y, elements // tile.x)

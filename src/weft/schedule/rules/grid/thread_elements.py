@@ -5,6 +5,9 @@
             Y[i, j] = f(X[i, j])                     i, j = (b * 256 + t) // 96, (b * 256 + t) % 96
                                                      if b * 256 + t < n * 96: Y[i, j] = f(X[i, j])
 
+Where the threads of a block end inside of a loop, it may be beyond proof that each element has one thread: then blocks
+have the threads of whole loops, or of whole parts of them, and fewer than asked for.
+
 A block that no loop can be bound of, as the steps of a recurrence, stays as it is: lowering gives it a thread of its own.
 """
 
@@ -29,13 +32,14 @@ def bind_elements(s: Schedule, ref: BlockRef, threads: int) -> LoopRef | None:
     spatial = loops_of(s, ref, loops, AxisKind.SPATIAL)
     if not spatial:
         return None
-    trial = Schedule(s.program)
-    try:
-        _bind(trial, ref, loops, spatial, threads)
-    except ScheduleError:  # some iterations need others, or share their loop with another block
-        _bind_outermost(s, loops)
-        return None
-    return _bind(s, ref, loops, spatial, threads)
+    for bind in (_bind, _bind_whole_loops):
+        try:
+            bind(Schedule(s.program), ref, loops, spatial, threads)
+        except ScheduleError:  # some iterations need others, or share their loop with another block
+            continue
+        return bind(s, ref, loops, spatial, threads)
+    _bind_outermost(s, loops)
+    return None
 
 
 def _bind(s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRef], threads: int) -> LoopRef:
@@ -44,6 +48,31 @@ def _bind(s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRe
     whole = s.fuse(spatial) if len(spatial) > 1 else spatial[0]
     extent = s.extent(whole)
     block, thread = s.split(whole, [None, threads if extent is None else min(threads, extent)])
+    s.bind(block, "blockIdx.x")
+    s.bind(thread, "threadIdx.x")
+    return thread
+
+
+def _bind_whole_loops(
+    s: Schedule, ref: BlockRef, loops: list[LoopRef], spatial: list[LoopRef], threads: int
+) -> LoopRef:
+    """Binds the last loops, whole or a part that divides the outermost of them, to so many threads at most."""
+    if loops[: len(spatial)] != spatial:
+        s.reorder([*spatial, *[f for f in loops if f not in spatial]])
+    outer, inner, room = list(spatial), list[LoopRef](), threads
+    while outer and (extent := s.extent(outer[-1])):  # neither unknown nor empty
+        part = max(d for d in range(1, min(extent, room) + 1) if extent % d == 0)
+        last = outer.pop()
+        if part < extent:
+            last, rest = reversed(s.split(last, [None, part]))
+            outer.append(rest)
+        inner.insert(0, last)
+        room //= part
+        if part < extent:
+            break
+    if not outer or not inner:
+        raise ScheduleError(f"{ref.name} has no loops for both blocks and threads")
+    block, thread = (s.fuse(own) if len(own) > 1 else own[0] for own in (outer, inner))
     s.bind(block, "blockIdx.x")
     s.bind(thread, "threadIdx.x")
     return thread

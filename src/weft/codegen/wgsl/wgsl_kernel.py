@@ -13,9 +13,9 @@ from typing import Final
 from weft.codegen.c_family.c_types import identifier
 from weft.codegen.c_family.kernel_facts import bound_loops, threads_of
 from weft.codegen.c_family.statements import write
-from weft.codegen.wgsl.accesses import element_type
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
+from weft.codegen.wgsl.packed_accesses import element_type
 from weft.codegen.wgsl.wgsl_types import WIDE, is_packed, packed_bits
 from weft.ir import Const
 from weft.loop import Buffer, Function, stores
@@ -28,6 +28,12 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
     f.written.update(s.buffer for s in stores(fn.body))
     bindings, words = _parameters(f, fn)
+    most = None if f.target.grid is None else f.target.grid.buffers
+    if most is not None and len(bindings) > most:
+        raise f.error(
+            f"it takes {len(bindings)} buffers, and a kernel of {f.target.name} takes {most}",
+            hint="split the operator, or compile this model for a cpu target",
+        )
     _number_blocks(f, fn)
     write(f, fn.body)
     name = f"fn_{identifier(fn.name)}"
