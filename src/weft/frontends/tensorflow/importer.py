@@ -9,7 +9,7 @@ from typing import Final
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.tensorflow.file.graph_def import FunctionDef, GraphDef, NodeDef
-from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model
+from weft.frontends.tensorflow.file.model_files import Port, SourceModel, read_model, result_of
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held, Variable
 from weft.frontends.tensorflow_operators.importing import named, translated
 from weft.frontends.tensorflow_operators.load_translations import load
@@ -258,7 +258,7 @@ def _result(scope: Mapping[str, Sequence[Held]], tensor: str, where: str) -> Hel
     results = scope.get(name)
     if results is None:
         raise ModelError(f"there is no node {name!r}", where=where, hint=SAVE_AGAIN)
-    at = int(rest[-1]) if rest and rest[-1].isdigit() else 0
+    at = result_of(tensor)
     if len(rest) == 2 and isinstance(results, NamedResults):
         at += results.names.index(rest[0]) if rest[0] in results.names else 0
     if at >= len(results):

@@ -98,7 +98,12 @@ _WITHOUT_RESULTS: Final = ("NoOp", "Assert", "SaveV2", "RestoreV2", "Assign", "A
 
 
 def _declared(node: NodeDef) -> tuple[DType | str, list[int] | None]:
-    return node.attributes.get("dtype", "unknown"), node.attributes.get("shape")
+    """Returns the element type and the shape that a placeholder declares; raises `Malformed` for others in their places."""
+    dtype, shape = node.attributes.get("dtype", "unknown"), node.attributes.get("shape")
+    is_shape = shape is None or (isinstance(shape, list) and all(isinstance(n, int) for n in shape))
+    if not is_shape or not isinstance(dtype, DType | str):
+        raise Malformed
+    return dtype, shape
 
 
 def _saved(message: Message, folder: Path | None) -> SourceModel:
@@ -174,9 +179,7 @@ def _restoring(nodes: Mapping[str, NodeDef], tensor: str) -> str | None:
         if node is None:
             return None
         if node.op == "RestoreV2":
-            return _name_at(
-                nodes, node, int(tensor.rpartition(":")[2]) if tensor[-1:].isdigit() and ":" in tensor else 0
-            )
+            return _name_at(nodes, node, result_of(tensor))
         if node.op not in _PASSED_ON or not node.inputs:
             return None
         tensor = node.inputs[0]
@@ -192,3 +195,12 @@ def _name_at(nodes: Mapping[str, NodeDef], restore: NodeDef, k: int) -> str | No
 
 def _node_of(tensor: str) -> str:
     return tensor.partition(":")[0]
+
+
+def result_of(tensor: str) -> int:
+    """Returns which result of its node a tensor is, by the number at the end of its name; 0 without one."""
+    _, _, number = tensor.rpartition(":")
+    return int(number) if ":" in tensor and number.isdecimal() and len(number) < _DIGITS else 0
+
+
+_DIGITS: Final = 9
