@@ -102,7 +102,6 @@ def _damaged_models(folder: Path, seeds: range) -> int:
         if file.is_relative_to(folder):
             file.unlink()
             file.write_bytes(kept[file])
-    assert all(error.hint for error in refused)
     return len(refused)
 
 

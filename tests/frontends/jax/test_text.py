@@ -140,7 +140,6 @@ def _damaged_texts(seeds: range) -> int:
             frontend.to_graph(damaged(random_, random_.choice(kept), MARKS))
         except weft.WeftError as error:
             refused.append(error)
-    assert all(error.hint for error in refused)
     return len(refused)
 
 
