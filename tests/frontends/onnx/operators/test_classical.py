@@ -279,6 +279,19 @@ def test_probabilities_of_two_classes() -> None:
     np.testing.assert_allclose(found, of_runtime[1], atol=0.005)
 
 
+@pytest.mark.parametrize("classes", [3, 4])
+def test_probabilities_of_several_classes(classes: int) -> None:
+    """Coupled step by step as ONNX Runtime, and LIBSVM, do it: rows are left alone once they are near enough."""
+    x, pairs = {"x": floats(200, 4)}, classes * (classes - 1) // 2
+    slopes = np.linspace(-1.5, -0.5, pairs).tolist()
+    model = support_vectors(classes, x, prob_a=slopes, prob_b=(0.1 * floats(pairs, seed=2)).tolist())
+    _, (labels, found) = imported(model, x)
+    of_runtime = by_runtime(model, x)
+    assert labels.tolist() == of_runtime[0].tolist()
+    np.testing.assert_allclose(found, of_runtime[1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+
+
 def support_vectors(classes: int, x: Mapping[str, Array], **more: Any) -> ModelProto:
     """Makes a model of a support vector machine for some classes."""
     counts = [2, 3, 2, 2][:classes]
