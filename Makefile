@@ -1,11 +1,11 @@
-# make demo | test | test-all | check | runtime-wheel | bench | bench-operators | bench-models | schedule-fuzz | mutants | replay | bench-sweep | bench-tuner | bench-tuned        everything lives in .venv, made on first use
+# make demo | test | test-all | check | runtime-wheel | bench | bench-operators | bench-models | schedule-fuzz | fuzz-import | fuzz-load | mutants | replay | bench-sweep | bench-tuner | bench-tuned        everything lives in .venv, made on first use
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/weft/native/CMakeLists.txt src/weft/native/*/*.[ch]*)
 PYTEST_ARGS ?= -n 2
 SEED ?= 1
-.PHONY: demo test test-all check runtime-wheel bench bench-operators schedule-fuzz mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
+.PHONY: demo test test-all check runtime-wheel bench bench-operators schedule-fuzz fuzz-import fuzz-load mutants replay bench-models bench-sweep bench-passes bench-tuner bench-tuned clean
 
 demo: $(VENV)/.installed-bench
 	$(BIN)/weft demo
@@ -33,6 +33,14 @@ SEED ?= 0
 JOBS ?= 2
 schedule-fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.schedule.fuzz -n $(N) --seed $(SEED) --jobs $(JOBS)
+
+# Damaged models, imported in processes of limited memory and time; damaged artifacts, loaded under sanitizers
+INPUTS ?= 50000
+fuzz-import: $(VENV)/.installed-test
+	$(BIN)/python -m tests.frontends.onnx.fuzz -n $(INPUTS) --seed $(SEED) --jobs $(JOBS)
+
+fuzz-load: $(VENV)/.installed-test
+	$(BIN)/python -m tests.runtime.artifacts.fuzz_load -n $(INPUTS)
 
 # Bugs planted in a copy of the sources, each to be caught by a test
 mutants: $(VENV)/.installed-test

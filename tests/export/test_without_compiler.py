@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.export.conftest import Saved, Saver
+from tests.export.without_compiler import REFUSING
 from tests.models import BUILDERS
 
 import weft
@@ -18,19 +19,9 @@ from weft.driver.measure.random_inputs import random_inputs
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NETWORKS = ("resnet18", "mobilenet_v1", "dcgan", "dqn", "mlp", "lstm_lm", "bert_base", "gpt2_decode256")
 
-LOADER = """
-import sys
-from importlib.abc import MetaPathFinder
-
-ALLOWED = {"weft.native", "weft.runtime", "weft.support"}
-
-class Refuse(MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        top, layer = name.split(".")[0], ".".join(name.split(".")[:2])
-        if top in ("llvmlite", "onnx", "onnxruntime", "torch") or top == "weft" and name != "weft" and layer not in ALLOWED:
-            raise ImportError(f"{name} is part of the compiler")
-
-sys.meta_path.insert(0, Refuse())
+LOADER = (
+    REFUSING
+    + """
 import numpy as np
 import weft
 
@@ -44,6 +35,7 @@ try:
 except ImportError as error:
     print(error)
 """
+)
 
 
 def run_without_compiler(*models: Saved) -> None:

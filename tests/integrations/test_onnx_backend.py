@@ -21,6 +21,7 @@ from onnx.backend.base import Backend
 from onnx.backend.test.case import node as node_cases
 from onnx.backend.test.case.test_case import TestCase
 from tests import models
+from tests.export.saved_backend import Backend as SavedBackend
 from tests.frontends.onnx.test_onnx_cases import NOT_SUPPORTED, arrays, tensors
 
 import weft
@@ -301,3 +302,24 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         rep.run({"x": feed["x"], "h": feed["h"]})
     with pytest.raises(weft.InputError, match="1 inputs were given, and the node has 2: a, b"):
         weft.backend.run_node(helper.make_node("Add", ["a", "b"], ["y"]), [feed["x"]])
+
+
+SAVED: Final = {
+    "cast": "Cast",
+    "loop": "Loop",
+    "nonzero": "NonZero",
+    "string_split": "StringSplit",
+    "sequenceinsert": "SequenceInsert",
+}
+
+
+@pytest.mark.parametrize(("module", "op"), SAVED.items())
+def test_cases_are_run_without_the_compiler(module: str, op: str) -> None:
+    (case, *_) = cases(module, op)
+    assert case.model is not None
+    assert case.data_sets
+    for inputs, outputs in case.data_sets:
+        made = SavedBackend.prepare(case.model).run(arrays(inputs))
+        flat = [[a for value in values for _, a in tensors("", value)] for values in (made, arrays(outputs))]
+        for a, b in zip(*flat, strict=True):
+            assert repr(a.tolist()) == repr(b.tolist())  # NaN among them

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.support.errors import InputError
 
@@ -13,13 +14,21 @@ _VERSION: Final = "version"
 _CUSTOM: Final = "metadata/"
 """What the keys of notes begin with that are the model's own."""
 
+_MAPS: Final = "maps/"
+"""What the keys of notes begin with that have the labels of an output, as JSON."""
+
+Labels: TypeAlias = Sequence[int] | Sequence[str]
+
 NO_VERSION: Final = 2**63 - 1
 """What ONNX Runtime gives as the version of a model that has none."""
 
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What a model's file says about itself; empty, and `NO_VERSION`, where it says nothing."""
+    """What a model's file says about itself; empty, and `NO_VERSION`, where it says nothing.
+
+    `maps` has outputs that are, to ONNX Runtime, lists of dicts from labels to scores; compiled models give the scores alone.
+    """
 
     producer_name: str = ""
     graph_name: str = ""
@@ -28,11 +37,13 @@ class ModelMetadata:
     graph_description: str = ""
     version: int = NO_VERSION
     custom_metadata_map: Mapping[str, str] = field(default_factory=dict)
+    maps: Mapping[str, Labels] = field(default_factory=dict)
 
     def notes(self) -> dict[str, str]:
         """Returns it as notes: the fields by their names, then what is the model's own as `metadata/KEY`."""
         texts = {name: str(getattr(self, name)) for name in (*_TEXTS, _VERSION)}
-        return texts | {f"{_CUSTOM}{key}": text for key, text in self.custom_metadata_map.items()}
+        maps = {f"{_MAPS}{name}": json.dumps(labels) for name, labels in self.maps.items()}
+        return texts | maps | {f"{_CUSTOM}{key}": text for key, text in self.custom_metadata_map.items()}
 
 
 def metadata_of(notes: Mapping[str, str]) -> ModelMetadata:
@@ -50,4 +61,16 @@ def metadata_of(notes: Mapping[str, str]) -> ModelMetadata:
         raise InputError(
             f"this saved model's version is {notes[_VERSION]!r}, which is no number", hint="compile and save it again"
         ) from None
-    return ModelMetadata(**texts, version=version, custom_metadata_map=own)
+    return ModelMetadata(**texts, version=version, custom_metadata_map=own, maps=maps_of(notes))
+
+
+def maps_of(notes: Mapping[str, str]) -> dict[str, Labels]:
+    """Returns the labels of outputs among the notes of an artifact; raises `InputError` where they are no lists."""
+    found = {key.removeprefix(_MAPS): text for key, text in notes.items() if key.startswith(_MAPS)}
+    try:
+        made = {name: json.loads(text) for name, text in found.items()}
+    except ValueError:
+        made = {"": None}
+    if not all(isinstance(labels, list) for labels in made.values()):
+        raise InputError("this saved model's labels of outputs are no lists", hint="compile and save it again")
+    return made

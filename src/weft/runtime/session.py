@@ -16,7 +16,7 @@ import numpy as np
 from weft.runtime.arrays import Array, order_inputs
 from weft.runtime.artifact import Saved, is_saved
 from weft.runtime.file_names import ENDING
-from weft.runtime.metadata import ModelMetadata, metadata_of
+from weft.runtime.metadata import ModelMetadata, maps_of, metadata_of
 from weft.runtime.model import Model, load
 from weft.runtime.session_binding import IOBinding, bound_inputs, bound_outputs, fill
 from weft.runtime.session_options import GraphOptimizationLevel, RunOptions, SessionOptions, refuse
@@ -71,6 +71,7 @@ class InferenceSession:
         self._names = [s.name for s in self._model.inputs]
         self._dtypes = [s.dtype.numpy for s in self._model.inputs]
         self._places = {s.name: k for k, s in enumerate(self._model.outputs)}
+        self._maps = [(self._places[name], labels) for name, labels in maps_of(self._model.package.notes).items()]
 
     @property
     def model(self) -> Model:
@@ -100,14 +101,16 @@ class InferenceSession:
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, object],
         run_options: RunOptions | None = None,
-    ) -> list[Array]:
+    ) -> list[Any]:
         """Returns the outputs named, in that order, or all of them for None; *input_feed* has an array for each input.
 
         Raises `InputError` for inputs that do not fit, `RuntimeFailure` when the values break what the model assumes, or when
         *run_options* ended the call.
         """
         with self._noted("model_run"):
-            made = self._model.run(self._in_order(input_feed), None, _flag(run_options))
+            made: list[Any] = self._model.run(self._in_order(input_feed), None, _flag(run_options))
+        for place, labels in self._maps:
+            made[place] = [dict(zip(labels, row, strict=True)) for row in made[place].tolist()]
         if output_names is None:
             return made
         names = check_many("output_names", output_names, "give a list of names, or None for all outputs")

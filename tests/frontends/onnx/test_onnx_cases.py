@@ -55,6 +55,7 @@ WITHOUT_CASES: Final = frozenset(
         "Scaler",
         "TreeEnsembleClassifier",
         "TreeEnsembleRegressor",
+        "ZipMap",
     }
 )
 """Operators of the table that ONNX has no cases for, or none without strings, or that ONNX Runtime adds to its domain."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.conftest import RT, STRICT_C, FlatImage, tool
+from tests.runtime.artifacts.fuzz_load import fuzz
+from tests.runtime.conftest import FlatImage
 from tests.runtime.test_model import affine
 
-from weft.native import _rt, source_files
+from weft.native import _rt
 from weft.runtime.artifact import write_artifact
-
-SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +61,8 @@ def test_a_late_size_of_an_input_is_refused(flat: FlatImage, tmp_path: Path) -> 
         _rt.Artifact(str(tmp_path / "late.weft"), 1)
 
 
-def fuzz(artifact: Path, folder: Path, mutations: int) -> str:
-    """Loads mutations of an artifact, most with their checksums made right again, in a process that notices any misstep."""
-    program = folder / "fuzz"
-    sources = [Path(__file__).parent / "fuzz_load.c", *source_files()]
-    tool("gcc", *STRICT_C, *SANITIZED, f"-I{RT}", *sources, "-pthread", "-o", program)
-    done = subprocess.run([program, artifact, str(mutations)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def test_mutations_with_right_checksums_do_no_harm(artifact: Path, tmp_path: Path) -> None:
-    loaded, refused = map(int, fuzz(artifact, tmp_path, 5_000).split())
+    loaded, refused = fuzz(artifact, tmp_path, 5_000)
     assert loaded + refused == 5_000
     assert min(loaded, refused) > 300
 
@@ -86,6 +74,6 @@ def test_a_hundred_thousand_mutations_of_a_large_artifact_do_no_harm(flat: FlatI
     rows = {n: f"check {n} of {{0}} and {{1}}" for n in range(500)}
     fields = {**vars(package), "constants": weights, "asserts": rows, "notes": {"memory": "row\n" * 5_000}}
     write_artifact(type(package)(**fields), tmp_path / "large.weft")
-    loaded, refused = map(int, fuzz(tmp_path / "large.weft", tmp_path, 100_000).split())
+    loaded, refused = fuzz(tmp_path / "large.weft", tmp_path, 100_000)
     assert loaded + refused == 100_000
     assert min(loaded, refused) > 5000

@@ -19,8 +19,7 @@ from weft.driver.checking.agreement import Array, difference
 from weft.driver.checking.reference import run_graph, sizes_of, steps_of, values_of
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.kernel import Kernel, KernelRequest
-from weft.graph import GRAPH_PASSES, Constant, Graph, Group, Value, optimize
-from weft.graph.passes.manager import GraphReport
+from weft.graph import GRAPH_PASSES, Constant, Graph, GraphReport, Group, Value, optimize
 from weft.ir import Const, Expr, Var, simplify, substitute
 from weft.loop import Buffer, Program
 from weft.lower import ProgramReport, lower, serialize_loops

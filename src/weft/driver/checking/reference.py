@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from weft.codegen.interp import Strings, run
 from weft.driver.function import NativeFunction
 from weft.graph import IF, Array, Constant, Graph, Node, Value
-from weft.graph.core.graph import Attributes
 from weft.ir import TRUE, Const, Expr, Var, const, free_vars, simplify, substitute
 from weft.loop import For, Program, sub_statements
 from weft.ops import OPERATORS, Operator, TensorType
@@ -22,6 +21,8 @@ from weft.support.dtypes import handle
 from weft.support.errors import InputError
 from weft.targets import host
 from weft.te import Tensor, placeholder, to_program
+
+Attributes: TypeAlias = tuple[tuple[str, Any], ...]
 
 MOST_INTERPRETED: Final = 2_000_000
 """Steps of an operator's loops that are interpreted, in some seconds."""

@@ -17,6 +17,7 @@ from onnx import TypeProto, ValueInfoProto
 from weft.frontends.input_shapes import Size
 from weft.frontends.onnx.file.tensors import element_type
 from weft.graph.builder import Operand
+from weft.runtime.metadata import Labels
 from weft.support.dim import Dim
 from weft.support.dtypes import DType
 from weft.support.errors import ModelError, UnknownValues
@@ -57,7 +58,18 @@ class Strings:
         return f"a tensor of strings of shape [{', '.join(map(str, self.ids.shape))}]"
 
 
-NoTensor: TypeAlias = TensorSequence | Absent | Strings
+@dataclass(frozen=True)
+class Maps:
+    """A sequence of maps from labels to scores [N, labels]."""
+
+    scores: Operand
+    labels: Labels
+
+    def __repr__(self) -> str:
+        return f"a sequence of maps from {len(self.labels)} labels"
+
+
+NoTensor: TypeAlias = TensorSequence | Absent | Strings | Maps
 """What operators on tensors of numbers do not take."""
 
 Held: TypeAlias = Operand | NoTensor
@@ -70,6 +82,8 @@ def tensors_of(held: Held) -> tuple[Operand, ...]:
         return held.elements
     if isinstance(held, Strings):
         return (held.ids,)
+    if isinstance(held, Maps):
+        return (held.scores,)
     return () if isinstance(held, Absent) else (held,)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,6 +20,7 @@ from weft.frontends.onnx.functions import Functions
 from weft.frontends.onnx.held import (
     Given,
     Held,
+    Maps,
     NoTensor,
     Strings,
     TensorSequence,
@@ -115,7 +117,11 @@ class _Importer:
             yield t.name, Strings(self.strings.tensor(string_array(t)))
 
     def _given(self, made: Held, name: str) -> Held:
-        """Returns an output as a caller is given it: strings are more than ids to him."""
+        """Returns an output as a caller is given it: strings are more than ids to him; of maps, their scores."""
+        if isinstance(made, Maps):
+            known = self.graph.metadata
+            self.graph.metadata = replace(known, maps={**known.maps, name: made.labels})
+            return made.scores
         if not isinstance(made, Strings):
             return made
         ids, pool = (self.evaluator.value(v, name) for v in (made.ids, self.strings.constant))

@@ -27,6 +27,7 @@ _TITLES: Final = {
     "training": "Optimizers",
     "sequence": "Sequences and optional values",
     "features": "Classical machine learning: features",
+    "label_maps": "Classical machine learning: maps",
     "linear_models": "Classical machine learning: linear models",
     "support_vectors": "Classical machine learning: support vector machines",
     "trees": "Classical machine learning: decision trees",

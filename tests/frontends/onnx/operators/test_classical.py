@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tests.frontends.onnx.nodes import Array, by_runtime, check_like_runtime, floats, imported, model_of, node
 
+import weft
 from weft.frontends.onnx.importer import from_onnx
 from weft.support.errors import ModelError
 
@@ -279,6 +282,19 @@ def test_probabilities_of_two_classes() -> None:
     np.testing.assert_allclose(found, of_runtime[1], atol=0.005)
 
 
+@pytest.mark.parametrize("classes", [3, 4])
+def test_probabilities_of_several_classes(classes: int) -> None:
+    """Coupled step by step as ONNX Runtime, and LIBSVM, do it: rows are left alone once they are near enough."""
+    x, pairs = {"x": floats(200, 4)}, classes * (classes - 1) // 2
+    slopes = np.linspace(-1.5, -0.5, pairs).tolist()
+    model = support_vectors(classes, x, prob_a=slopes, prob_b=(0.1 * floats(pairs, seed=2)).tolist())
+    _, (labels, found) = imported(model, x)
+    of_runtime = by_runtime(model, x)
+    assert labels.tolist() == of_runtime[0].tolist()
+    np.testing.assert_allclose(found, of_runtime[1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+
+
 def support_vectors(classes: int, x: Mapping[str, Array], **more: Any) -> ModelProto:
     """Makes a model of a support vector machine for some classes."""
     counts = [2, 3, 2, 2][:classes]
@@ -293,3 +309,26 @@ def support_vectors(classes: int, x: Mapping[str, Array], **more: Any) -> ModelP
         "classlabels_ints": list(range(5, 5 + classes)),
     }
     return classical("SVMClassifier", x, "label scores", **attributes | more)
+
+
+@pytest.mark.parametrize("labels", [{"classlabels_int64s": [3, 7]}, {"classlabels_strings": ["no", "yes"]}])
+def test_scores_become_maps_in_a_session(labels: dict[str, Any], tmp_path: Path) -> None:
+    """Compiled models give the scores; sessions, of saved models too, lists of dicts as ONNX Runtime's."""
+    x = floats(5, 2)
+    model = classical("ZipMap", {"x": x}, **labels)
+    kind = TensorProto.STRING if "classlabels_strings" in labels else TensorProto.INT64
+    scores = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(helper.make_map_type_proto(kind, scores)))
+    data = model.SerializeToString()
+    wanted = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    compiled = weft.compile(data)
+    np.testing.assert_array_equal(compiled.run([x])[0], x)
+    compiled.save(tmp_path / "maps.weft")
+    for source in (data, str(tmp_path / "maps.weft")):
+        assert weft.InferenceSession(source).run(None, {"x": x}) == wanted
+
+
+def test_maps_of_too_few_labels_are_refused() -> None:
+    with pytest.raises(ModelError) as caught:
+        from_onnx(classical("ZipMap", {"x": floats(5, 3)}, classlabels_int64s=[1, 2]))
+    assert caught.value.message == "it has 2 labels for scores of x: f32[5, 3]"

@@ -10,6 +10,7 @@ from weft.frontends.onnx.call import Call, Operand, Results
 from weft.frontends.onnx.model_node import DAMAGED
 from weft.frontends.onnx.ops.classical import DOMAIN
 from weft.frontends.onnx.ops.classical.features import as_floats, vector
+from weft.frontends.onnx.ops.classical.pairwise_coupling import coupled
 from weft.frontends.onnx.ops.classical.scores import SMALLEST_SCORE, chosen, labels_of, of_two, transformed
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
@@ -58,14 +59,12 @@ def svm_regressor(c: Call) -> Results:
     return transformed(c, y, c.text("post_transform", "NONE"))
 
 
-@translates(
-    "SVMClassifier", domain=DOMAIN, limits="probabilities of more than two classes, models without support vectors"
-)
+@translates("SVMClassifier", domain=DOMAIN, limits="models without support vectors")
 def svm_classifier(c: Call) -> Results:
     """The class that wins most of the comparisons of each two of them, and these: the weighted sums of kernels.
 
-    Of two classes the scores are both signs of the one sum, or their probabilities (Platt, 1999), which ONNX Runtime comes near
-    by iterating until they are off by less than 0.0025.
+    Of two classes the scores are both signs of the one sum. With probabilities (Platt, 1999), those of two classes are exact, to
+    which ONNX Runtime comes near by iterating until they are off by less than 0.0025; those of more are `coupled`.
     """
     x = c.cast(as_floats(c, c.ranked(0, 2, "the features")), f32)
     counts, labels = c.ints("vectors_per_class") or [], labels_of(c, "classlabels_ints")
@@ -76,9 +75,9 @@ def svm_classifier(c: Call) -> Results:
     sums = _pair_sums(c, x, counts, pairs)
     won = chosen(c, _votes(c, sums, classes, pairs), labels)
     if c.attributes.get("prob_a"):
-        if classes > 2:
-            c.fail("its probabilities of more than two classes are not supported", "export the model without them")
         first = _probability(c, sums)
+        if classes > 2:
+            return won, transformed(c, coupled(c, first, classes), how)
         both = of_two(c, first, c.add("sub", c.scalar(1, f32), first))
         return won, transformed(c, both, how)
     return won, transformed(c, of_two(c, c.add("neg", sums), sums) if classes == 2 else sums, how)
@@ -114,8 +113,8 @@ def _votes(c: Call, sums: Operand, classes: int, pairs: list[tuple[int, int]]) -
 
 
 def _probability(c: Call, sums: Operand) -> Operand:
-    """Returns the probability of the first of two classes [N, 1], kept from 0 and 1 by what `SMALLEST_SCORE` says."""
-    slope, offset = (float(c.attributes[name][0]) for name in ("prob_a", "prob_b"))
-    exponent = c.add("add", c.add("mul", sums, c.scalar(-slope, f32)), c.scalar(-offset, f32))
+    """Returns the probabilities of the first of each two classes [N, pairs], kept from 0 and 1 by what `SMALLEST_SCORE` says."""
+    slopes, offsets = (vector(c, name, f32) for name in ("prob_a", "prob_b"))
+    exponent = c.add("neg", c.add("add", c.add("mul", sums, slopes), offsets))
     low, high = c.scalar(SMALLEST_SCORE, f32), c.scalar(1 - SMALLEST_SCORE, f32)
     return c.add("minimum", c.add("maximum", c.add("sigmoid", exponent), low), high)
