@@ -63,6 +63,7 @@ int main(int argc, char **argv) {
   CHECK(weft_state_read(state, 0, key) == WEFT_OK && weft_state_write(other, 0, key, 4) == WEFT_OK);
   CHECK(weft_state_read(other, 0, key_again) == WEFT_OK && memcmp(key, key_again, 4 * HEADS * 4 * ROW) == 0);
   CHECK(weft_state_write(other, 0, key, ROOM + 1) == WEFT_BAD_INPUT && weft_state_write(other, 0, key, -1) == WEFT_BAD_INPUT);
+  CHECK(weft_state_axis(state, 0) == 2 && weft_state_axis(state, 2) == -1 && weft_state_axis(state, -1) == -1);
   for (int32_t number = -1; number <= 2; number += 3) {
     CHECK(weft_state_tensor(state, number, &now) == WEFT_BAD_INPUT && weft_state_read(state, number, key) == WEFT_BAD_INPUT);
     CHECK(weft_state_write(state, number, key, 1) == WEFT_BAD_INPUT);

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.decoders import growing_decoder
-from tests.export.conftest import HERE, RT, SANITIZERS, STRICT, Library, build
+from tests.export.conftest import HERE, NATIVE, RT, SANITIZERS, STRICT, Library, build
 
 import weft
 from weft.driver.export.c_header import header_text
@@ -25,6 +25,17 @@ def test_in_c(decoder: weft.Model, library: Library, tmp_path: Path, more: list[
     decoder.save(tmp_path / "decoder.weft")
     flags = ["-std=c99", *more]
     program = build("gcc", tmp_path / "state", *flags, *STRICT, f"-I{RT}", HERE / "state.c", library("gcc", *flags))
+    done = subprocess.run([program, tmp_path / "decoder.weft"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("more", [[], ["-fno-exceptions", "-fno-rtti"], *[[f] for f in SANITIZERS["address"][:1]]])
+def test_in_cpp(decoder: weft.Model, library: Library, tmp_path: Path, more: list[str]) -> None:
+    decoder.save(tmp_path / "decoder.weft")
+    both = [f for f in more if f.startswith("-fsanitize")]
+    flags = ["-std=c++17", *STRICT, *more, f"-I{RT}", f"-I{NATIVE / 'cpp'}"]
+    program = build("g++", tmp_path / "state", *flags, HERE / "state.cpp", library("gcc", "-std=c99", *both))
     done = subprocess.run([program, tmp_path / "decoder.weft"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

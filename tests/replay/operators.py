@@ -127,7 +127,7 @@ def resized(shape: tuple[int, ...], scale: float, mode: str) -> onnx.ModelProto:
     """Returns an image, resized in its last two dimensions."""
     g = GraphBuilder("resize")
     scales = g.constant(np.array([1, 1, scale, scale], np.float32))
-    g.output(g.op("Resize", g.input("x", shape), "", scales, mode=mode), "y")  # type: ignore[arg-type]
+    g.output(g.op("Resize", g.input("x", shape), "", scales, mode=mode), "y")
     return g.model()
 
 

@@ -15,7 +15,9 @@ from onnx import TensorProto, helper
 import weft
 from weft.cli.onnx_builder import GraphBuilder
 from weft.driver.build import build
+from weft.driver.host_model import replay_model
 from weft.driver.options import check_options
+from weft.runtime import Model
 
 Array = npt.NDArray[Any]
 HEADS, ROOM, DEPTH = 2, 6, 8
@@ -130,3 +132,29 @@ def test_a_state_that_is_read_as_it_was_keeps_a_second_buffer() -> None:
     for k, total in enumerate((0, DEPTH)):
         (y,) = model.run([ones, np.array([[k]])], state=state)
         assert y.sum() == total * (k + 1)
+
+
+def test_several_updates_one_after_another_are_in_one_buffer() -> None:
+    """A row is put, another is added to, and elements of a third are put, all in the memory of the state."""
+    g = GraphBuilder("updates", 0)
+    row, at = g.input("row", (1, DEPTH)), g.input("at", (3, 1, 1), TensorProto.INT64)
+    places = [g.op("Squeeze", p, g.int64s([0])) for p in g.split(at, [1, 1, 1], axis=0)]
+    made = g.op("ScatterND", g.input("past", (ROOM, DEPTH)), places[0], row)
+    made = g.op("ScatterND", made, places[1], row, reduction="add")
+    made = g.op("ScatterElements", made, g.op("Expand", places[2], g.int64s([1, DEPTH])), g.op("Neg", row), axis=0)
+    g.output(made, "present")
+    g.output(g.op("ReduceSum", made, g.int64s([0]), keepdims=0), "y")
+    compiled = build(g.model().SerializeToString(), options=check_options(state=PAIRS))
+    assert [s.in_place for s in compiled.package.states] == [True]
+    assert cache_traffic(compiled.fused, {}).copied == 0
+    for package in (compiled.package, replay_model(compiled)):
+        model = Model(package, threads=1)
+        state, cache, rng = model.new_state(), np.zeros((ROOM, DEPTH), np.float32), np.random.default_rng(0)
+        for a, b, c in ((0, 0, 1), (5, 3, 3), (2, 5, 5)):
+            row_ = rng.standard_normal((1, DEPTH)).astype(np.float32)
+            cache[a] = row_
+            cache[b] += row_[0]
+            cache[c] = -row_
+            (y,) = model.run([row_, np.array([a, b, c]).reshape(3, 1, 1)], state=state)
+            np.testing.assert_array_equal(state["past"], cache)
+            np.testing.assert_allclose(y, cache.sum(0), rtol=1e-5, atol=1e-6)

@@ -15,7 +15,7 @@ OPSET = 17
 IR_VERSION = 8
 
 Dim = int | str
-Attribute = int | float | Sequence[int] | onnx.TensorProto
+Attribute = int | float | str | Sequence[int] | onnx.TensorProto
 
 
 class GraphBuilder:

@@ -41,6 +41,9 @@ LARGEST_COMPARED_CONSTANT: Final = 4096
 SCALED_PIECE: Final = 1 << 14
 """Elements of a weight that are scaled at once while folding: the temporaries stay in cache."""
 
+PACKED_AT_ONCE: Final = 1 << 25
+"""Bytes of packed weights after which the pages of the model's files that were read for them are let go of."""
+
 SAVED_CONSTANTS: Final = 1 << 28
 """Bytes of constants whose elements a saved graph holds; later ones are described by shape and type."""
 

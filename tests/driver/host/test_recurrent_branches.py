@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import onnx
 from onnx.helper import make_node as node
-from tests.driver.host.ways import F32, I64, Array, Values, Ways, graph, model
+from tests.driver.host.ways import F32, I64, Array, Info, Values, Ways, graph, model
 from tests.frontends.onnx.nodes import by_runtime, floats
 
 import weft
@@ -47,14 +47,13 @@ def detector() -> onnx.ModelProto:
         node("Equal", ["rate", "wide"], ["is_wide"]),
         node("If", ["is_wide"], ["p", "next"], then_branch=branch(16, 1), else_branch=branch(8, 2)),
     ]
-    inputs = [("x", F32, ["batch", "samples"]), ("state", F32, [2, "batch", HIDDEN]), ("rate", I64, [])]
-    outputs = [("p", F32, ["frames", "batch", 1]), ("next", F32, [2, "batch", HIDDEN])]
+    inputs: list[Info] = [("x", F32, ["batch", "samples"]), ("state", F32, [2, "batch", HIDDEN]), ("rate", I64, [])]
+    outputs: list[Info] = [("p", F32, ["frames", "batch", 1]), ("next", F32, [2, "batch", HIDDEN])]
     return model(nodes, inputs, outputs, {"wide": np.array(16000)})
 
 
-def feed(samples: int, rate: int, state: Array | None = None) -> dict[str, Array]:
-    given = np.zeros((2, 2, HIDDEN), np.float32) if state is None else state
-    return {"x": floats(2, samples, seed=samples), "state": given, "rate": np.array(rate)}
+def feed(samples: int, rate: int, state: Array) -> dict[str, Array]:
+    return {"x": floats(2, samples, seed=samples), "state": state, "rate": np.array(rate)}
 
 
 def test_both_branches_for_any_number_of_frames() -> None:
@@ -64,7 +63,7 @@ def test_both_branches_for_any_number_of_frames() -> None:
 
 def test_the_state_is_kept_from_call_to_call() -> None:
     compiled = weft.compile(detector(), state={"state": "next"}, threads=1)
-    kept, given = compiled.new_state(batch=2), None
+    kept, given = compiled.new_state(batch=2), np.zeros((2, 2, HIDDEN), np.float32)
     for samples, rate in ((64, 16000), (24, 8000), (160, 16000)):
         values = feed(samples, rate, given)
         wanted, given = by_runtime(detector(), values)

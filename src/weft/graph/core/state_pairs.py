@@ -72,6 +72,20 @@ def state_pairs(graph: Graph) -> list[Pair]:
     ]
 
 
+def updated_in_place(pair: Pair) -> list[Value]:
+    """Returns the values that nodes write in the memory of a state, the last first; a call may update it several times."""
+    found: list[Value] = []
+    v = pair.left
+    while (
+        v.producer is not None
+        and dict(v.producer.attributes).get("in_place") is True
+        and v.producer.inputs[0] is not None
+    ):
+        found.append(v)
+        v = v.producer.inputs[0]
+    return found
+
+
 def bound_lengths(graph: Graph) -> dict[Var, Expr]:
     """Returns what the symbols are that the graph has for the lengths of states: each length, and one."""
     return {s.growth.bound: s.growth.length + ONE for s in graph.states if s.growth is not None}

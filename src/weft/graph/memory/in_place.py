@@ -6,6 +6,7 @@ y = relu(x)     with x read nowhere else: y is in the memory of x
 from __future__ import annotations
 
 from weft.graph.core.graph import Value
+from weft.graph.core.state_pairs import state_pairs, updated_in_place
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.fusion.node_facts import facts_of
 from weft.graph.memory.buffer_size import buffer_size
@@ -33,8 +34,13 @@ def find_in_place(fused: FusedGraph) -> dict[Value, Value]:
 
 
 def outside(fused: FusedGraph) -> set[Value]:
-    """Returns the values whose memory is not in the arena: inputs, constants, outputs and views of outputs."""
-    return {*fused.graph.inputs, *fused.constants, *[fused.root(v) for v in fused.graph.outputs]}
+    """Returns the values whose memory is not in the arena.
+
+    They are inputs, constants, outputs and views of outputs, updates of states, and results of control flow that are kept.
+    """
+    updates = [v for p in state_pairs(fused.graph) for v in updated_in_place(p)]
+    kept = [v for g in fused.groups if g.regions for v in g.outputs if fused.is_kept(v)]
+    return {*fused.graph.inputs, *fused.constants, *kept, *[fused.root(v) for v in (*fused.graph.outputs, *updates)]}
 
 
 def last_reads(fused: FusedGraph) -> dict[Value, int]:

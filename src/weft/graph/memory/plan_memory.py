@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from weft.graph.core.graph import Value
+from weft.graph.core.state_pairs import state_pairs, updated_in_place
 from weft.graph.core.type_text import dim_text, type_text
 from weft.graph.fusion.groups import FusedGraph, Group
 from weft.graph.memory.best_fit import Lifetime, most_live, place
@@ -179,10 +180,12 @@ def region_workspaces(fused: FusedGraph, group: Group, plans: Sequence[MemoryPla
 
 
 def _fixed_locations(fused: FusedGraph, kept: Iterator[int]) -> dict[Value, Location]:
-    """Returns the locations of inputs, constants, outputs, and results of control flow that are kept."""
+    """Returns the locations of inputs, constants, outputs, updates of states, and results of control flow that are kept."""
     found = {v: Location(Place.INPUT, i) for i, v in enumerate(fused.graph.inputs)}
     found.update((v, Location(Place.CONSTANT, i)) for i, v in enumerate(fused.constants))
     found.update((fused.root(v), Location(Place.OUTPUT, i)) for i, v in enumerate(fused.graph.outputs))
+    for p in state_pairs(fused.graph):
+        found.update((fused.root(v), Location(Place.OUTPUT, p.output)) for v in updated_in_place(p))
     results = [v for g in fused.groups if g.regions for v in g.outputs if fused.is_kept(v)]
     found.update((v, Location(Place.KEPT, next(kept))) for v in results)
     return found

@@ -10,21 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.graph.core.graph import Value
-from weft.graph.core.state_pairs import Pair, state_pairs
+from weft.graph.core.state_pairs import Pair, state_pairs, updated_in_place
 from weft.graph.fusion.groups import FusedGraph
 from weft.graph.memory.in_place import can_take_over, last_reads
 
 
 def states_in_place(fused: FusedGraph) -> list[Pair]:
-    """Returns the states that are written in the memory that they are read from; those that grow always are."""
+    """Returns the states that are written in the memory that they are read from, as those that grow always are."""
     last = last_reads(fused)
-    return [p for p in state_pairs(fused.graph) if _is_update(p) or _is_in_place(fused, p, last)]
-
-
-def _is_update(pair: Pair) -> bool:
-    """Tells whether the state is made by a node that writes in its memory, as those that grow are."""
-    node = pair.left.producer
-    return node is not None and dict(node.attributes).get("in_place") is True
+    return [p for p in state_pairs(fused.graph) if updated_in_place(p) or _is_in_place(fused, p, last)]
 
 
 def _is_in_place(fused: FusedGraph, pair: Pair, last_read: Mapping[Value, int]) -> bool:

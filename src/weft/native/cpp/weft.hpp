@@ -89,17 +89,39 @@ class Array {
     std::unique_ptr<void, Free> data_;
 };
 
+namespace detail {
+
+inline void tell(weft_error &error, int32_t status, const char *text) {
+    error.status = status;
+    for (size_t i = 0; i < sizeof error.text; i++) {
+        error.text[i] = text[i];
+        if (text[i] == 0) break;
+    }
+}
+
+inline void check(const weft_error &error) {
+#if WEFT_THROWS
+    if (error.status != WEFT_OK) throw Error(error);
+#else
+    (void)error;
+#endif
+}
+
+}  // namespace detail
+
 class Model {
   public:
     static Model load(const char *path, weft_options options = {}) {
         Model made;
-        made.check(weft_load(path, &options, &made.model_, &made.error_));
+        made.error_.status = weft_load(path, &options, &made.model_, &made.error_);
+        detail::check(made.error_);
         return made;
     }
     // The memory stays the caller's, and as it is while the model lives, unless the options say WEFT_COPY.
     static Model load(const void *data, int64_t bytes, weft_options options = {}) {
         Model made;
-        made.check(weft_load_memory(data, bytes, &options, &made.model_, &made.error_));
+        made.error_.status = weft_load_memory(data, bytes, &options, &made.model_, &made.error_);
+        detail::check(made.error_);
         return made;
     }
     // Takes over a model, such as the functions that `weft compile -o FOLDER/` writes make.
@@ -126,12 +148,75 @@ class Model {
     weft_error error_{};
 
     Model() = default;
-    void check(int32_t status) const {
-#if WEFT_THROWS
-        if (status != WEFT_OK) throw Error(error_);
-#else
-        (void)status;
-#endif
+};
+
+// What lives from one call to the next, such as a cache of keys and values: one for each conversation. For one thread at a time,
+// and not longer than its model. `sizes` has the symbolic sizes of the model's states, if there are any.
+//
+//   weft::State state(model);
+//   std::vector<weft::Array> y = context(state, {weft::View(token, {1, 1})});
+class State {
+  public:
+    explicit State(const Model &model, const std::vector<weft_size> &sizes = {}) {
+        error_.status = weft_state_new(model.get(), sizes.data(), static_cast<int32_t>(sizes.size()), &state_, &error_);
+        detail::check(error_);
+    }
+    State(State &&other) noexcept : state_(std::exchange(other.state_, nullptr)), error_(other.error_) {}
+    State &operator=(State &&other) noexcept {
+        std::swap(state_, other.state_);
+        std::swap(error_, other.error_);
+        return *this;
+    }
+    ~State() { weft_state_free(state_); }
+
+    explicit operator bool() const { return state_ != nullptr; }
+    const weft_error &error() const { return error_; }
+    weft_state *get() const { return state_; }
+
+    // Makes it as it was when it was new.
+    void reset() { check(weft_state_reset(state_)); }
+
+    // A state with the same values, which goes on by itself.
+    State copy() {
+        State made;
+        check(weft_state_copy(state_, &made.state_));
+        made.error_ = error_;
+        return made;
+    }
+
+    // The value of a state by number, with the rows that there are by now.
+    Array read(int32_t number) {
+        weft_tensor now{};
+        int32_t status = weft_state_tensor(state_, number, &now);
+        Array made(status == WEFT_OK ? now.dtype : WEFT_U8, status == WEFT_OK ? Shape(now.shape, now.shape + now.ndim) : Shape{0});
+        if (status == WEFT_OK) status = made.data() == nullptr ? WEFT_NO_MEMORY : weft_state_read(state_, number, made.data());
+        check(status);
+        return made;
+    }
+
+    // Replaces a value; of a state that grows, all rows.
+    void write(int32_t number, const View &value) {
+        weft_tensor now{};
+        int32_t status = weft_state_tensor(state_, number, &now), axis = weft_state_axis(state_, number);
+        bool fits = status == WEFT_OK && value.dtype == now.dtype && value.shape.size() == static_cast<size_t>(now.ndim);
+        for (int32_t d = 0; fits && d < now.ndim; d++) fits = d == axis || value.shape[static_cast<size_t>(d)] == now.shape[d];
+        int64_t rows = fits && axis >= 0 ? value.shape[static_cast<size_t>(axis)] : 0;
+        check(fits ? weft_state_write(state_, number, value.data, rows) : WEFT_BAD_INPUT);
+    }
+
+  private:
+    weft_state *state_ = nullptr;
+    weft_error error_{};
+
+    State() = default;
+    void check(int32_t status) {
+        detail::tell(error_, status,
+                     status == WEFT_OK          ? ""
+                     : status == WEFT_BUSY      ? "the state is in use by another call"
+                     : status == WEFT_SPOILT    ? "a call failed while it wrote the state, which is neither old nor new"
+                     : status == WEFT_NO_MEMORY ? "there is no memory left for a state"
+                                                : "there is no such state, or it is of another type or shape");
+        detail::check(error_);
     }
 };
 
@@ -174,6 +259,20 @@ class Context {
         return failed();
     }
 
+    // The same, and takes and leaves a state, which it has while it runs.
+    std::vector<Array> operator()(State &state, std::vector<View> inputs) {
+        struct Use {
+            weft_ctx *ctx;
+            ~Use() { weft_use(ctx, nullptr); }
+        };
+        if (ctx_ == nullptr) return (*this)(std::move(inputs));
+        int32_t status = weft_use(ctx_, state.get());
+        if (status == WEFT_BUSY) return fail(status, "the state is in use by another call");
+        if (status != WEFT_OK) return fail(status, "the state is another model's");
+        Use use{ctx_};
+        return (*this)(std::move(inputs));
+    }
+
     const weft_error &error() const { return error_; }
     weft_ctx *get() const { return ctx_; }
 
@@ -189,18 +288,11 @@ class Context {
         return array.data();
     }
     std::vector<Array> failed() const {
-#if WEFT_THROWS
-        throw Error(error_);
-#else
+        detail::check(error_);
         return {};
-#endif
     }
     std::vector<Array> fail(int32_t status, const char *text) {
-        error_.status = status;
-        for (size_t i = 0; i < sizeof error_.text; i++) {
-            error_.text[i] = text[i];
-            if (text[i] == 0) break;
-        }
+        detail::tell(error_, status, text);
         return failed();
     }
 };

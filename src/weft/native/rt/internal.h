@@ -48,6 +48,10 @@ int32_t weft_same(const char *a, const char *b); /* whether two texts are */
 int32_t weft_state_begin(weft_state *state, const weft_tensor **in, weft_tensor **out);
 void weft_state_end(weft_state *state, int32_t status, weft_tensor *out);
 
+/* The bytes of the memory of input or output `number` of a call with a state: of one that grows, all that it may have; -1 for a
+ * tensor of the caller. */
+int64_t weft_state_room(const weft_state *state, int64_t number, int is_output);
+
 /* The calling thread's stack of working memory: blocks are popped in the opposite order. NULL when there is no memory. */
 void *weft_scratch_push(weft_ctx *ctx, int64_t bytes);
 void weft_scratch_pop(weft_ctx *ctx, void *block);

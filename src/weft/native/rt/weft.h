@@ -201,6 +201,9 @@ int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *
 int32_t weft_state_read(weft_state *state, int32_t number, void *data);
 int32_t weft_state_write(weft_state *state, int32_t number, const void *data, int64_t rows);
 
+/* The dimension along which a state grows; -1 for one whose shape stays, and for a number that there is not. */
+int32_t weft_state_axis(const weft_state *state, int32_t number);
+
 /* Makes the calls of a context take and leave this state, until it is released or has another, or NULL. Returns WEFT_BUSY where
  * another context has it, WEFT_BAD_INPUT for another model's. */
 int32_t weft_use(weft_ctx *ctx, weft_state *state);

@@ -162,6 +162,10 @@ int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *
   return WEFT_OK;
 }
 
+int32_t weft_state_axis(const weft_state *state, int32_t number) {
+  return number < 0 || number >= state->count ? -1 : state->slots[number].axis;
+}
+
 /* Copies the rows of a state to contiguous memory, or from there. */
 static void copy_rows(const slot *s, uint8_t *memory, uint8_t *dense, int is_read) {
   int64_t blocks = 1, row = weft_dtype_bytes(s->dtype), rows = s->axis < 0 ? 1 : s->taken[s->axis];
@@ -246,6 +250,11 @@ int32_t weft_state_begin(weft_state *state, const weft_tensor **in, weft_tensor 
   *in = state->in;
   *out = state->out;
   return WEFT_OK;
+}
+
+int64_t weft_state_room(const weft_state *state, int64_t number, int is_output) {
+  int64_t k = number - (is_output ? state->outputs : state->inputs);
+  return k < 0 || k >= state->count ? -1 : state->slots[k].bytes;
 }
 
 void weft_state_end(weft_state *state, int32_t status, weft_tensor *out) {

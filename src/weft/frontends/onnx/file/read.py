@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import onnx
@@ -19,6 +18,7 @@ from weft.frontends.wire_format import Malformed, Truncated
 from weft.graph import Array
 from weft.runtime.metadata import NO_VERSION, ModelMetadata
 from weft.support.errors import ModelError
+from weft.support.mapped_files import map_file
 
 
 @dataclass
@@ -57,7 +57,7 @@ def read_model(model: str | Path | bytes | ModelProto) -> Source:
     if isinstance(model, bytes):
         return _parse(memoryview(model), "the model given as bytes")
     path = existing(model)
-    return _parse(_mapped(path), str(path), path.parent)
+    return _parse(map_file(path), str(path), path.parent)
 
 
 def files_of(path: str | Path) -> list[Path]:
@@ -66,17 +66,9 @@ def files_of(path: str | Path) -> list[Path]:
     The weights in the model's own file are not read.
     """
     found = existing(path)
-    source = _parse(_mapped(found), str(found), found.parent)
+    source = _parse(map_file(found), str(found), found.parent)
     external = {external_file(t, source.folder) for t in _external_tensors(source.proto)}
     return [Path(path), *sorted(external)]
-
-
-def _mapped(path: Path) -> memoryview:
-    """Returns the content of a file without reading it; it is unmapped when nothing refers to it any more."""
-    if path.stat().st_size == 0:
-        return memoryview(b"")
-    with path.open("rb") as file:
-        return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
 
 
 def _external_tensors(proto: ModelProto) -> list[TensorProto]:

@@ -14,6 +14,7 @@ from weft.graph import Array
 from weft.ops import MOST_DIMENSIONS
 from weft.support.dtypes import SCALARS, DType
 from weft.support.errors import ModelError
+from weft.support.mapped_files import map_file
 
 ELEMENT_TYPES: Final[dict[int, DType]] = {
     TensorProto.FLOAT: SCALARS["f32"],
@@ -74,7 +75,7 @@ def to_array(tensor: TensorProto, raw: memoryview | None = None, folder: Path | 
             hint=_DAMAGED,
         )
     if tensor.data_location == TensorProto.EXTERNAL:
-        raw = memoryview(read_external(tensor, folder, _size(tensor, dtype)))
+        raw = read_external(tensor, folder, _size(tensor, dtype))
     if raw is None and not tensor.HasField("raw_data"):
         return _typed(tensor, dtype, where)
     data = raw if raw is not None else memoryview(tensor.raw_data)
@@ -169,8 +170,8 @@ def external_file(tensor: TensorProto, folder: Path | None) -> Path:
 _LONGEST_NAME: Final = 80
 
 
-def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
-    """Reads the *size* bytes of a tensor whose data is in another file."""
+def read_external(tensor: TensorProto, folder: Path | None, size: int) -> memoryview:
+    """Returns the *size* bytes of a tensor whose data is in another file, which is mapped."""
     path = external_file(tensor, folder)
     where = f"tensor {tensor.name}"
     if not path.is_file():
@@ -189,8 +190,8 @@ def read_external(tensor: TensorProto, folder: Path | None, size: int) -> bytes:
     return _read(path, offset or 0, size, where)
 
 
-def _read(path: Path, offset: int, size: int, where: str) -> bytes:
-    """Reads *size* bytes of a file from *offset* on."""
+def _read(path: Path, offset: int, size: int, where: str) -> memoryview:
+    """Returns *size* bytes of a file from *offset* on."""
     held = path.stat().st_size
     if offset > held:
         raise ModelError(
@@ -203,9 +204,7 @@ def _read(path: Path, offset: int, size: int, where: str) -> bytes:
             hint="the file is cut short: download or export it again",
         )
     try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(size)
+        return map_file(path)[offset : offset + size]
     except OSError as error:
         raise ModelError(
             f"its data in {path} can't be read: {error.strerror}", where=where, hint="look at the file's permissions"

@@ -2,6 +2,8 @@
 
     state past becomes scatter_nd(past, at, rows)        becomes     scatter_nd(past, at, rows, in_place=True)
 
+    scatter_nd(scatter_nd(past, i, a), j, b)             becomes     the same with in_place=True, one after the other
+
     x = transpose(past, (2, 0, 1, 3))                    becomes     y = scatter_nd(past, at, rows, axes=(2,), in_place=True)
     y = transpose(scatter_nd(x, at, rows), (1, 2, 0, 3))
 
@@ -22,10 +24,10 @@ from weft.ir import Const
 
 @dataclass(frozen=True)
 class _Update:
-    """The new value of *state*: *scatter* updates it as it is, or transposed by *order*."""
+    """An update by *scatter*, of what it takes; or, with *order*, of the *state* that it takes transposed by that."""
 
-    state: Value
     scatter: Node
+    state: Value | None = None
     order: tuple[int, ...] | None = None
 
 
@@ -34,12 +36,12 @@ def write_states_in_place(graph: Graph) -> Graph:
     readers = graph.users()
     found: dict[Node, _Update] = {}
     for p in state_pairs(graph):
-        update = None if p.state.growth is not None else _update(p.left, p.taken)
-        if update is None or p.taken in graph.outputs or graph.outputs.count(p.left) > 1:
+        if p.state.growth is not None or p.taken in graph.outputs or graph.outputs.count(p.left) > 1:
             continue
-        before = [p.taken, *([] if update.order is None else update.scatter.inputs[:1])]  # the state as it was
+        updates = _updates(p.left, p.taken)
+        before = [p.taken, *[u.scatter.inputs[0] for u in updates]]  # the state as it was
         if all(v is not None and len(readers[v]) == 1 and v not in graph.outputs for v in before):
-            found[update.scatter] = update
+            found |= {u.scatter: u for u in updates}
     turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}  # what is transposed of states, with their orders
 
     def rule(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
@@ -55,7 +57,7 @@ def write_states_in_place(graph: Graph) -> Graph:
         update = found[node]
         axes = {} if update.order is None else {"axes": update.order[: _depth(node)]}
         attributes = {**dict(node.attributes), "in_place": True, **axes}
-        made = new.add(node.op, [update.state, *inputs[1:]], source=source, name=name, **attributes)
+        made = new.add(node.op, [update.state or inputs[0], *inputs[1:]], source=source, name=name, **attributes)
         if update.order is None:
             return [made]
         transposed = new.add("transpose", [made], source=source, name=f"{name}_turned", perm=update.order)
@@ -65,11 +67,21 @@ def write_states_in_place(graph: Graph) -> Graph:
     return rewrite_graph(graph, rule) if found else graph
 
 
-def _update(left: Value, taken: Value) -> _Update | None:
-    """Returns the update of *taken* that *left* is, if it is one."""
-    node = left.producer
-    if node is None or node.operator.updates_in_place:
-        return _Update(taken, node) if node is not None and node.inputs[0] is taken else None
+def _updates(left: Value, taken: Value) -> list[_Update]:
+    """Returns the updates of *taken*, the last first, that *left* is the result of, if it is that of nothing else."""
+    made: list[_Update] = []
+    while left is not taken:
+        node = left.producer
+        if node is None or not node.operator.updates_in_place or node.inputs[0] is None:
+            turned = None if node is None or made else _turned_update(node, taken)
+            return [] if turned is None else [turned]
+        made.append(_Update(node))
+        left = node.inputs[0]
+    return made
+
+
+def _turned_update(node: Node, taken: Value) -> _Update | None:
+    """Returns the update that *node* is the end of, if it is one between two transpositions."""
     scatter = _operand(node, "transpose")
     if scatter is None or scatter.op != "scatter_nd" or scatter.attribute("axes") is not None:
         return None
@@ -79,7 +91,7 @@ def _update(left: Value, taken: Value) -> _Update | None:
     order, back = into.attribute("perm"), node.attribute("perm")
     rest = order[_depth(scatter) :]
     is_inverse = [order[d] for d in back] == list(range(taken.rank))
-    return _Update(taken, scatter, tuple(order)) if is_inverse and list(rest) == sorted(rest) else None
+    return _Update(scatter, taken, tuple(order)) if is_inverse and list(rest) == sorted(rest) else None
 
 
 def _depth(scatter: Node) -> int:
