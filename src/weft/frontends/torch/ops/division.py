@@ -52,26 +52,13 @@ def trunc(c: Call) -> Results:
 @translates("atan2")
 def atan2(c: Call) -> Results:
     """The angle of the point (other, self), between -pi and pi."""
-    y, x = _operands(c)
-    zero, turn, quarter = (c.scalar(v, c.dtype) for v in (0, math.pi, math.pi / 2))
-    up, left = is_negative(c, y), is_negative(c, x)
-    a, b = c.add("abs", y), c.add("abs", x)
-    both = c.add("equal", a, b)  # both zero, or both infinite: their quotient is not a number
-    ratio = c.add("where", both, c.scalar(1, c.dtype), c.add("div", c.add("minimum", a, b), c.add("maximum", a, b)))
-    low = c.add("where", c.add("logical_and", both, c.add("equal", a, zero)), zero, c.add("atan", ratio))
-    steep = c.add("where", c.add("less", b, a), c.add("sub", quarter, low), low)
-    angle = c.add("where", left, c.add("sub", turn, steep), steep)
-    return c.add("where", up, c.add("neg", angle), angle)
+    return arc_tangent(c, *_operands(c))
 
 
 @translates("hypot")
 def hypot(c: Call) -> Results:
     """The root of the sum of squares, which do not overflow where it does not."""
-    a, b = [c.add("abs", v) for v in _operands(c)]
-    most, least = c.add("maximum", a, b), c.add("minimum", a, b)
-    ratio = c.add("where", c.add("equal", most, least), c.scalar(1, c.dtype), c.add("div", least, most))
-    grown = c.add("sqrt", c.add("add", c.scalar(1, c.dtype), c.add("square", ratio)))
-    return c.add("mul", most, grown)
+    return distance(c, *_operands(c))
 
 
 @translates("fmax")
@@ -94,6 +81,28 @@ def shift_left(c: Call) -> Results:
 
 def _operands(c: Call) -> tuple[Operand, Operand]:
     return c.operand("self", c.dtype), c.operand("other", c.dtype)
+
+
+def arc_tangent(c: Call, y: Operand, x: Operand) -> Operand:
+    """Returns the angles of the points (x, y), between -pi and pi."""
+    zero, turn, quarter = (c.scalar(v, c.dtype) for v in (0, math.pi, math.pi / 2))
+    up, left = is_negative(c, y), is_negative(c, x)
+    a, b = c.add("abs", y), c.add("abs", x)
+    both = c.add("equal", a, b)  # both zero, or both infinite: their quotient is not a number
+    ratio = c.add("where", both, c.scalar(1, c.dtype), c.add("div", c.add("minimum", a, b), c.add("maximum", a, b)))
+    low = c.add("where", c.add("logical_and", both, c.add("equal", a, zero)), zero, c.add("atan", ratio))
+    steep = c.add("where", c.add("less", b, a), c.add("sub", quarter, low), low)
+    angle = c.add("where", left, c.add("sub", turn, steep), steep)
+    return c.add("where", up, c.add("neg", angle), angle)
+
+
+def distance(c: Call, x: Operand, y: Operand) -> Operand:
+    """Returns the roots of the sums of squares, which do not overflow where these do not."""
+    a, b = c.add("abs", x), c.add("abs", y)
+    most, least = c.add("maximum", a, b), c.add("minimum", a, b)
+    ratio = c.add("where", c.add("equal", most, least), c.scalar(1, c.dtype), c.add("div", least, most))
+    grown = c.add("sqrt", c.add("add", c.scalar(1, c.dtype), c.add("square", ratio)))
+    return c.add("mul", most, grown)
 
 
 def truncated(c: Call, x: Operand) -> Operand:

@@ -87,17 +87,85 @@ def cbrt(c: Call) -> Results:
 @translates("erfc", "special_erfc")
 def erfc(c: Call) -> Results:
     """1 - erf(x), whose tail is as precise as the rest."""
+    return complementary_error(c, _given(c))
+
+
+@translates("special_erfcx", "prims.erfcx.default")
+def erfcx(c: Call) -> Results:
+    """(1 - erf(x)) exp(x^2)."""
+    x = _given(c)
+    size, growth = c.add("abs", x), c.add("exp", c.add("square", x))
+    t = _share(c, size)
+    tail = c.add("mul", t, c.add("exp", _exponent(c, t)))
+    below = c.add("sub", c.add("add", growth, growth), tail)
+    return c.add("where", c.add("less", x, c.scalar(0, c.dtype)), below, tail)
+
+
+@translates("erfinv", "prims.erf_inv.default")
+def erfinv(c: Call) -> Results:
+    """The number whose error function is x: by that of 1 - |x|, and near 0 by Newton's steps."""
     x = _given(c)
     size = c.add("abs", x)
+    y = c.add("mul", size, c.scalar(math.sqrt(math.pi) / 2, c.dtype))
+    for _ in range(4):
+        slope = c.add("mul", c.add("exp", c.add("neg", c.add("square", y))), c.scalar(2 / math.sqrt(math.pi), c.dtype))
+        y = c.add("sub", y, c.add("div", c.add("sub", c.add("erf", y), size), slope))
+    far = inverse_complementary_error(c, c.add("sub", c.scalar(1, c.dtype), size))
+    made = c.add("where", c.add("less", size, c.scalar(0.5, c.dtype)), y, far)
+    return c.add("where", c.add("less", x, c.scalar(0, c.dtype)), c.add("neg", made), made)
+
+
+@translates("special_ndtri", "prims.ndtri.default")
+def ndtri(c: Call) -> Results:
+    """The number below which so much of the normal distribution lies."""
+    x, half = _given(c), c.scalar(0.5, c.dtype)
+    low = c.add("less", x, half)
+    share = c.add("where", low, x, c.add("sub", c.scalar(1, c.dtype), x))
+    made = inverse_complementary_error(c, c.add("add", share, share))
+    made = c.add("mul", made, c.scalar(math.sqrt(2), c.dtype))
+    return c.add("where", low, c.add("neg", made), made)
+
+
+def complementary_error(c: Call, x: Operand) -> Operand:
+    """Returns 1 - erf(x), whose tail is as precise as the rest."""
+    size = c.add("abs", x)
     one, two = c.scalar(1, c.dtype), c.scalar(2, c.dtype)
-    t = c.add("div", two, c.add("add", two, size))
-    total: Operand = c.scalar(_ERFC[-1], c.dtype)
-    for k in reversed(_ERFC[:-1]):
-        total = c.add("add", c.scalar(k, c.dtype), c.add("mul", t, total))
-    tail = c.add("mul", t, c.add("exp", c.add("sub", total, c.add("square", size))))
+    t = _share(c, size)
+    tail = c.add("mul", t, c.add("exp", c.add("sub", _exponent(c, t), c.add("square", size))))
     far = c.add("where", c.add("less", x, c.scalar(0, c.dtype)), c.add("sub", two, tail), tail)
     is_near = c.add("less", size, c.scalar(0.5, c.dtype))
     return c.add("where", is_near, c.add("sub", one, c.add("erf", x)), far)
+
+
+def inverse_complementary_error(c: Call, q: Operand) -> Operand:
+    """Returns the y of which 1 - erf(y) is *q*, between 0 and 1; infinity for 0 and NaN below.
+
+    It begins with the root of the tail's leading term, and takes Newton's steps for the logarithm, which is nearly a parabola.
+    """
+    one = c.scalar(1, c.dtype)
+    log = c.add("log", q)
+    y = c.add("sqrt", c.add("neg", log))
+    for _ in range(5):
+        tail = complementary_error(c, y)
+        bell = c.add("mul", c.add("exp", c.add("neg", c.add("square", y))), c.scalar(2 / math.sqrt(math.pi), c.dtype))
+        step = c.add("mul", c.add("sub", c.add("log", tail), log), c.add("div", tail, bell))
+        y = c.add("add", y, step)
+    infinite = c.add("equal", q, c.scalar(0, c.dtype))
+    made = c.add("where", infinite, c.scalar(math.inf, c.dtype), y)
+    return c.add("where", c.add("equal", q, one), c.scalar(0, c.dtype), made)
+
+
+def _share(c: Call, size: Operand) -> Operand:
+    two = c.scalar(2, c.dtype)
+    return c.add("div", two, c.add("add", two, size))
+
+
+def _exponent(c: Call, t: Operand) -> Operand:
+    """Returns the polynomial in the exponent of the complementary error function."""
+    total: Operand = c.scalar(_ERFC[-1], c.dtype)
+    for k in reversed(_ERFC[:-1]):
+        total = c.add("add", c.scalar(k, c.dtype), c.add("mul", t, total))
+    return total
 
 
 @translates("lgamma")
