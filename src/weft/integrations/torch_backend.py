@@ -190,8 +190,9 @@ def _tensor(array: Any, result: _Result) -> torch.Tensor:
 def _result(number: int, node: Any) -> _Result:
     """Returns what PyTorch expects of a result."""
     meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    is_tensor = isinstance(meta, torch.Tensor)
-    return _Result(number, _order(node), not is_tensor, is_tensor and meta.is_complex())
+    if not isinstance(meta, torch.Tensor):
+        return _Result(number, None, is_size=True, is_complex=False)
+    return _Result(number, _order(node), is_size=False, is_complex=meta.is_complex())
 
 
 def _order(node: Any) -> tuple[int, ...] | None:

@@ -76,7 +76,7 @@ WHISPER: Final = {
     "eos_token_id": 2,
     "decoder_start_token_id": 1,
 }
-WAVE: Final[dict[str, Any]] = {
+WAVE: dict[str, Any] = {
     **TEXT,
     "intermediate_size": 37,
     "conv_dim": (32, 32),
@@ -84,7 +84,7 @@ WAVE: Final[dict[str, Any]] = {
     "conv_kernel": (8, 8),
 }
 WAVE |= {"num_feat_extract_layers": 2, "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 2}
-SEGFORMER: Final[dict[str, Any]] = {
+SEGFORMER: dict[str, Any] = {
     "num_encoder_blocks": 2,
     "depths": (1, 1),
     "sr_ratios": (2, 1),
@@ -166,11 +166,8 @@ class Outputs(torch.nn.Module):  # type: ignore[misc]
         self.model, self.names = model, names
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        made = (
-            self.model(**dict(zip(self.names, inputs, strict=True)), use_cache=False)
-            if self.keeps
-            else self.model(**dict(zip(self.names, inputs, strict=True)))
-        )
+        options = {"use_cache": False} if hasattr(self.model.config, "use_cache") else {}
+        made = self.model(**dict(zip(self.names, inputs, strict=True)), **options)
         return tuple([v for v in made.to_tuple() if isinstance(v, torch.Tensor)])
 
 

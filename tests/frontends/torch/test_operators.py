@@ -34,6 +34,7 @@ def note(program: Any) -> Any:
 
 
 @pytest.mark.sampled(18)
+@pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
 @pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
 def test_like_pytorch(name: str) -> None:
     function, inputs = CASES[name] if name in CASES else SYMBOLIC[name]

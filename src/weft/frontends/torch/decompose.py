@@ -21,6 +21,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import GraphModule, Node
 
 from weft.frontends.torch.complex_numbers import is_known
+from weft.frontends.torch.control_flow import GRAPHS
 from weft.frontends.torch.ops.primitives import AS_ATEN
 from weft.support.errors import ModelError
 
@@ -97,12 +98,22 @@ def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
 
 
 def _calls(module: GraphModule) -> Iterator[Node]:
-    """Yields the calls of operators in a graph, and in those that it only runs in another mode."""
+    """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops."""
     for n in module.graph.nodes:
-        if n.op == "call_function" and name_of(n.target) in WRAPPERS:
-            yield from _calls(operator.attrgetter(n.args[WRAPPERS[name_of(n.target)]].target)(module))
+        graphs = _graphs_run_by(n)
+        if graphs:
+            for k in graphs:
+                yield from _calls(operator.attrgetter(n.args[k].target)(module))
         elif n.op == "call_function" and not is_effect(n):
             yield n
+
+
+def _graphs_run_by(node: Node) -> tuple[int, ...]:
+    """Returns which arguments of a call are graphs."""
+    if node.op != "call_function":
+        return ()
+    name = name_of(node.target)
+    return (WRAPPERS[name],) if name in WRAPPERS else GRAPHS.get(name, ())
 
 
 def _is_to_decompose(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -22,6 +23,7 @@ from weft.frontends.torch.complex_numbers import (
     real_type,
     taken_apart,
 )
+from weft.frontends.torch.control_flow import CONTROL_FLOW, GRAPHS
 from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
 from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
@@ -63,7 +65,8 @@ class NodeImporter:
             ):  # what nobody reads need not be supported: a second result, a check
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
-                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in n.args[0]]
+                made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]
+                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in made]
         return []
 
     def _attribute(self, module: GraphModule, node: Node) -> Any:
@@ -78,6 +81,28 @@ class NodeImporter:
         given = [scope.get(v) if isinstance(v, Node) else v for v in node.args[first + 1 :]]
         places = [n for n in body.graph.nodes if n.op == "placeholder"]
         return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
+
+    def _controlled(self, node: Node, scope: Scope) -> tuple[Any, ...]:
+        """Imports an operator that runs graphs, each as a region."""
+        name = name_of(node.target)
+        given = [_resolved(v, scope) for v in node.args]
+        for k in GRAPHS[name]:
+            given[k] = partial(self._region, given[k])
+        source = f"{name} {node.name}"
+        try:
+            return tuple(CONTROL_FLOW[name](Builder(self.evaluator, source), *given))
+        except ModelError as error:
+            raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
+
+    def _region(self, module: GraphModule, region: Builder, given: Sequence[Any]) -> list[Any]:
+        """Imports a graph, given its arguments, into *region*."""
+        around = self.graph, self.evaluator
+        self.graph, self.evaluator = region.evaluator.graph, region.evaluator
+        try:
+            places = [n for n in module.graph.nodes if n.op == "placeholder"]
+            return [made for _, made in self.body(module, Scope(zip(places, given, strict=True)))]
+        finally:
+            self.graph, self.evaluator = around
 
     def output(self, made: Any, name: str, node: object) -> str:
         """Makes a tensor or a number an output called *name*, and returns that."""
@@ -111,6 +136,8 @@ class NodeImporter:
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
+        if name_of(node.target) in GRAPHS:
+            return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         _check_strided(node, source)
         arguments = _arguments(node, scope)

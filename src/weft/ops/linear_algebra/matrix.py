@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
+import ml_dtypes
 
 from weft.ir import INDEX, Expr, ExprLike, Var, apply, as_expr, const, select
 from weft.loop import Buffer, Load, Stmt, for_, let, seq, store
@@ -87,4 +87,4 @@ def check_matrices(name: str, x: Tensor, *, square: bool = False) -> None:
 
 def epsilon(dtype: DType) -> float:
     """Returns the distance from 1 to the next number."""
-    return float(np.finfo(dtype.numpy).eps)
+    return float(ml_dtypes.finfo(dtype.numpy).eps)

@@ -153,7 +153,7 @@ def unique_consecutive(c: Call) -> Results:
     x = c.tensor()
     size = total(x.shape)
     flat = c.reshape(x, [size])
-    if static_sizes([size]) in (None, [0]):
+    if static_sizes(flat.shape) in (None, [0]):
         c.fail(f"unique elements of {x!r}, of no or of symbolic size, are not supported", "give it numbers in `shapes`")
     last = c.add("slice", flat, starts=(0,), ends=(-1,), axes=(0,), steps=(1,))
     rest = c.add("slice", flat, starts=(1,), ends=(2**62,), axes=(0,), steps=(1,))

@@ -5,7 +5,7 @@ Matrices that have no factors (singular, not positive definite) give infinities 
 
 from __future__ import annotations
 
-import numpy as np
+import ml_dtypes
 
 from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.registry import translates
@@ -210,7 +210,7 @@ def pseudoinverse(c: Call) -> Results:
     x, absolute, relative = c.tensor(), c.optional("atol"), c.optional("rtol")
     zero, usual = (
         c.scalar(0, c.dtype),
-        c.scalar(float(np.finfo(c.dtype.numpy).eps) * max(matrices.sides(c, x)), c.dtype),
+        c.scalar(float(ml_dtypes.finfo(c.dtype.numpy).eps) * max(matrices.sides(c, x)), c.dtype),
     )
     if relative is None:
         relative = usual if absolute is None else c.add("where", c.add("less", zero, absolute), zero, usual)

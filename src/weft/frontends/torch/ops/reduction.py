@@ -101,7 +101,8 @@ def histc(c: Call) -> Results:
     """How many elements lie in each of a number of equal intervals, from one bound to another, or over all elements."""
     bins, bounds = c.integer("bins", 100), (c.value("min", 0), c.value("max", 0))
     x = c.cast(c.reshape(c.tensor(), [total(c.tensor().shape)]), f64)
-    low, high = (c.scalar(v, f64) for v in bounds)
+    low: Operand = c.scalar(bounds[0], f64)
+    high: Operand = c.scalar(bounds[1], f64)
     if bounds[0] == bounds[1]:
         low, high = (c.add(op, x, axes=(0,), keepdims=False) for op in ("reduce_min", "reduce_max"))
         same = c.add("equal", low, high)
