@@ -118,6 +118,6 @@ def test_tensors_of_more_elements_than_the_file_has() -> None:
     with pytest.raises(weft.ModelError) as told:
         to_graph(made.getvalue())
     assert str(told.value) == (
-        "the model has 3000 elements in 'table', of which 3 are in the file\n"
+        "the model given as bytes has 3000 elements in 'table', of which 3 are in the file\n"
         "  hint: call contiguous() on it before the module is exported"
     )

@@ -29,72 +29,6 @@ ComplexTranslation: TypeAlias = Callable[[Call], Any]
 
 COMPLEX: Final = Registry[str, ComplexTranslation]("PyTorch operator of complex numbers")
 
-PART_BY_PART: Final = frozenset(
-    map(
-        spelled,
-        (
-            *(
-                "view",
-                "reshape",
-                "_unsafe_view",
-                "flatten.using_ints",
-                "unflatten.int",
-                "permute",
-                "transpose.int",
-                "t",
-                "mT",
-            ),
-            *(
-                "unsqueeze",
-                "squeeze",
-                "squeeze.dim",
-                "squeeze.dims",
-                "expand",
-                "repeat",
-                "cat",
-                "stack",
-                "split.Tensor",
-            ),
-            *(
-                "split_with_sizes",
-                "chunk",
-                "slice.Tensor",
-                "select.int",
-                "flip",
-                "clone",
-                "alias",
-                "detach",
-                "contiguous",
-            ),
-            *(
-                "lift_fresh_copy",
-                "as_strided",
-                "index.Tensor",
-                "index_select",
-                "gather",
-                "neg",
-                "sum",
-                "sum.dim_IntList",
-            ),
-            *(
-                "mean",
-                "mean.dim",
-                "cumsum",
-                "where.self",
-                "tril",
-                "triu",
-                "add.Tensor",
-                "add.Scalar",
-                "sub.Tensor",
-                "sub.Scalar",
-            ),
-            *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
-            *("empty.memory_format", "_operator.getitem", "index_put"),
-        ),
-    )
-)
-"""Operators that move elements, or are linear in them with real numbers as factors."""
-
 _PROMOTED: Final = ("self", "other", "tensors", "values", "src")
 """Arguments that are of the result's type: real ones among them have an imaginary part of zero."""
 
@@ -156,13 +90,6 @@ def taken_apart(b: Builder, x: Operand) -> Complex:
         return b.reshape(b.add("slice", x, starts=(k,), ends=(k + 1,), axes=(x.rank - 1,), steps=(1,)), shape)
 
     return Complex(part(0), part(1))
-
-
-def complex_translation(name: str) -> ComplexTranslation | None:
-    """Returns the translation of an operator that is given complex numbers, or makes them; None where there is none."""
-    if name in PART_BY_PART:
-        return lambda c: part_by_part(c, TABLE[name])
-    return COMPLEX.get(name)
 
 
 def part_by_part(c: Call, translate: Translation) -> Any:

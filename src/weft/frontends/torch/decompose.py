@@ -21,8 +21,8 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import GraphModule, Node
 
 from weft.frontends.torch.complex_numbers import is_known
-from weft.frontends.torch.control_flow import GRAPHS
 from weft.frontends.torch.ops.primitives import AS_ATEN
+from weft.frontends.torch.region_calls import GRAPHS
 from weft.support.errors import ModelError
 
 WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}

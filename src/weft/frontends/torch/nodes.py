@@ -17,14 +17,14 @@ from weft.frontends.torch.call import Call, element_type
 from weft.frontends.torch.complex_numbers import (
     COMPLEX,
     Complex,
-    complex_translation,
     has_complex,
     joined,
     real_type,
     taken_apart,
 )
-from weft.frontends.torch.control_flow import CONTROL_FLOW, GRAPHS
 from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
+from weft.frontends.torch.ops.complex_numbers import complex_translation
+from weft.frontends.torch.region_calls import CONTROL_FLOW, GRAPHS
 from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
 from weft.frontends.unsupported import unsupported_operators

@@ -2,13 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from weft.frontends.torch.call import Call, common_shape
-from weft.frontends.torch.complex_numbers import Complex, joined, part_by_part, parts, taken_apart, translates_complex
+from weft.frontends.torch.complex_numbers import (
+    COMPLEX,
+    Complex,
+    ComplexTranslation,
+    joined,
+    part_by_part,
+    parts,
+    taken_apart,
+    translates_complex,
+)
 from weft.frontends.torch.ops.division import arc_tangent, distance
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
+
+PART_BY_PART: Final = frozenset(
+    map(
+        spelled,
+        (
+            *(
+                "view",
+                "reshape",
+                "_unsafe_view",
+                "flatten.using_ints",
+                "unflatten.int",
+                "permute",
+                "transpose.int",
+                "t",
+                "mT",
+            ),
+            *(
+                "unsqueeze",
+                "squeeze",
+                "squeeze.dim",
+                "squeeze.dims",
+                "expand",
+                "repeat",
+                "cat",
+                "stack",
+                "split.Tensor",
+            ),
+            *(
+                "split_with_sizes",
+                "chunk",
+                "slice.Tensor",
+                "select.int",
+                "flip",
+                "clone",
+                "alias",
+                "detach",
+                "contiguous",
+            ),
+            *(
+                "lift_fresh_copy",
+                "as_strided",
+                "index.Tensor",
+                "index_select",
+                "gather",
+                "neg",
+                "sum",
+                "sum.dim_IntList",
+            ),
+            *(
+                "mean",
+                "mean.dim",
+                "cumsum",
+                "where.self",
+                "tril",
+                "triu",
+                "add.Tensor",
+                "add.Scalar",
+                "sub.Tensor",
+                "sub.Scalar",
+            ),
+            *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
+            *("empty.memory_format", "_operator.getitem", "index_put"),
+        ),
+    )
+)
+"""Operators that move elements, or are linear in them with real numbers as factors."""
+
+
+def complex_translation(name: str) -> ComplexTranslation | None:
+    """Returns the translation of an operator that is given complex numbers, or makes them; None where there is none."""
+    if name in PART_BY_PART:
+        return lambda c: part_by_part(c, TABLE[name])
+    return COMPLEX.get(name)
 
 
 @translates_complex("view_as_complex")
