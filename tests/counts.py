@@ -27,7 +27,7 @@ ONE_IDEA: Final[dict[str, str]] = {
     ),
     "backends translate the same nodes": "backend entry_wrapper expressions facts scalars statements",
     "frontends read the same operators, of which composites and formulas are made": (
-        "activations attention bessel call claims complex_numbers convolution creation elementwise fourier frontend importer "
+        "activations attention call claims complex_numbers convolution creation elementwise fourier frontend importer "
         "indexing linear linear_algebra movement normalization ordering pooling quantization recurrent reduction resize weights"
     ),
     "what a rule, a layout or a primitive does, and what it costs": (
