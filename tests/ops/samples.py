@@ -308,9 +308,34 @@ def _sums() -> dict[str, list[Sample]]:
             )
             for r in ("sum", "min", "max")
         ],
-        "det": [Sample([numbers(2, 5, 5) + 4 * np.eye(5)], magnitude=4000.0)],
+        "running_extreme": [Sample([EXTREMES], {"axis": 0, "largest": largest}) for largest in (True, False)],
     }
     return made
+
+
+def _factors() -> dict[str, list[Sample]]:
+    """Factorisations of matrices, and what is solved by them."""
+    square = numbers(2, 5, 5) + 4 * np.eye(5)
+    symmetric = square + square.swapaxes(1, 2)
+    tall, vectors = numbers(2, 6, 4), np.tril(numbers(2, 6, 4) / 4, -1)
+    return {
+        "det": [Sample([square], magnitude=4000.0)],
+        "lu": [Sample([square], magnitude=20.0), Sample([square[:, :3]], magnitude=20.0)],
+        "exchanged_rows": [Sample([np.array([[3, 1, 2], [0, 2, 2]], np.int32)], {"rows": 4})],
+        "cholesky": [Sample([symmetric], magnitude=20.0)],
+        "solve_triangular": [
+            Sample([square, numbers(2, 5, 3)], {"upper": upper, "unit": unit}, magnitude=500.0)
+            for upper in (True, False)
+            for unit in (True, False)
+        ],
+        "householder_qr": [Sample([tall], magnitude=20.0), Sample([tall.swapaxes(1, 2)], magnitude=20.0)],
+        "apply_reflectors": [
+            Sample([vectors, between(1, 2, 2, 4), numbers(2, 6, 3)], {"transposed": t}, magnitude=50.0)
+            for t in (True, False)
+        ],
+        "jacobi_eigen": [Sample([symmetric], magnitude=50.0)],
+        "jacobi_columns": [Sample([tall], magnitude=50.0)],
+    }
 
 
 def _contractions() -> dict[str, list[Sample]]:
@@ -322,6 +347,7 @@ def _contractions() -> dict[str, list[Sample]]:
             Sample([a, b, numbers(5)], {"alpha": 0.1, "beta": 0.3}, magnitude=700.0),
             Sample([large, same(100, 700, 5), None], {"alpha": 0.001}),
         ],
+        "matmul_chosen": [Sample([a, numbers(4, 700, 5), np.array([3, 0, 9], np.int64)], magnitude=700.0)],
         "einsum": [Sample([a, b], {"equation": "ij,jk->ki"}, magnitude=700.0)],
         "matmul_rows": [
             Sample([a, numbers(720, 5)], {"rows": 700}, magnitude=700.0),
@@ -438,5 +464,6 @@ SAMPLES: Final[dict[str, list[Sample]]] = {
     **_maps(),
     **_sums(),
     **_contractions(),
+    **_factors(),
     **_strings(),
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -62,14 +62,17 @@ def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any
     """Returns what runs a functional graph; it takes its arguments in a list."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
-    static = tuple(metadata.static_input_indices) if metadata is not None and options["freeze"] else ()
-    made = _Frozen(module, static, options) if static else _built(module, {}, options)
+    static = tuple(metadata.static_input_indices) if metadata is not None else ()
+    freezes = bool(static) and options["freeze"]
+    made = _Frozen(module, static, options) if freezes else _built(module, {}, options, static)
     made._boxed_call = True  # type: ignore[attr-defined] # it is given the only references to its arguments
     return made
 
 
-def _built(module: GraphModule, weights: dict[int, torch.Tensor], options: dict[str, Any]) -> Compiled:
-    """Compiles a graph, or returns what lets PyTorch run it."""
+def _built(
+    module: GraphModule, weights: dict[int, torch.Tensor], options: dict[str, Any], static: tuple[int, ...] = ()
+) -> Compiled:
+    """Compiles a graph, or returns what lets PyTorch run it; the arguments *static* are weights."""
     try:
         captured = from_graph_module(module, weights)
         threads = options["threads"] or torch.get_num_threads()
@@ -80,7 +83,7 @@ def _built(module: GraphModule, weights: dict[int, torch.Tensor], options: dict[
             raise
         warnings.warn(f"PyTorch itself runs a graph that Weft can't compile: {error}", stacklevel=2)
         return _Interpreted(module)
-    return _Run(module, captured, model)
+    return _Run(module, captured, model, static)
 
 
 class _Interpreted:
@@ -95,26 +98,45 @@ class _Interpreted:
         return list(self.module(*given))
 
 
+class _Result(NamedTuple):
+    """What PyTorch expects of a result: its number, the order of its dimensions in memory if that is another, and its kind."""
+
+    number: int
+    order: tuple[int, ...] | None
+    is_size: bool
+    is_complex: bool
+
+
 class _Run:
     """A compiled graph, called with tensors and numbers of PyTorch's."""
 
-    def __init__(self, module: GraphModule, captured: Captured, model: Model | None) -> None:
+    def __init__(self, module: GraphModule, captured: Captured, model: Model | None, static: tuple[int, ...]) -> None:
         self.model, self.arguments = model, captured.arguments
+        self.held: dict[int, tuple[int, Any]] = dict.fromkeys(static, (0, None))
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         self.made: list[Any] = [None] * len(output)
         self.passed = captured.passed
-        self.results = [(k, _order(output[k]), _is_size(output[k])) for k in captured.results]
+        self.results = [_result(k, output[k]) for k in captured.results]
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        given = [_array(args[k]) for k in self.arguments]
+        given = [self._held(k, args[k]) if k in self.held else _array(args[k]) for k in self.arguments]
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
         args.clear()
         if self.model is not None:
-            for (k, order, is_size), array in zip(self.results, self.model.run(given), strict=True):
-                made[k] = array.item() if is_size else _tensor(array, order)
+            for result, array in zip(self.results, self.model.run(given), strict=True):
+                made[result.number] = array.item() if result.is_size else _tensor(array, result)
         return made
+
+    def _held(self, k: int, tensor: torch.Tensor) -> Any:
+        """Returns the array of a weight, made once for each place in memory: making it takes longer than most else in a call."""
+        place = tensor.data_ptr()
+        if self.held[k][0] != place or not place:
+            if not tensor.is_contiguous() or tensor.is_complex():
+                return _array(tensor)
+            self.held[k] = (place, _array(tensor))
+        return self.held[k][1]
 
 
 class _Frozen:
@@ -128,41 +150,49 @@ class _Frozen:
     def __call__(self, args: list[Any]) -> list[Any]:
         version = [(args[k].data_ptr(), _version(args[k])) for k in self.static]
         if version != self.version:
-            self.run = _built(self.module, {k: args[k].detach() for k in self.static}, self.options)
+            weights = {k: args[k].detach() for k in self.static if not args[k].is_inference()}
+            self.run = _built(self.module, weights, self.options)
             self.version = version
         return self.run(args)
 
 
 def _version(t: torch.Tensor) -> int:
-    """Returns how often a tensor was written; those of inference mode are not counted."""
-    return 0 if t.is_inference() else t._version
+    """Returns how often a tensor was written; -1 for those of inference mode: nobody counts, so they are no constants."""
+    return -1 if t.is_inference() else t._version
 
 
 def _array(value: Any) -> Any:
     """Returns a tensor's elements as an array of the same memory, if they are in order there; a number as an array."""
     if not isinstance(value, torch.Tensor):
         return np.asarray(value, np.int64)
-    held = value.detach().contiguous()
+    held = value.detach().resolve_conj().contiguous()
+    if held.is_complex():
+        return torch.view_as_real(held).numpy()
     if held.dtype is torch.bfloat16:
         return held.view(torch.int16).numpy().view("V2")
     return held.numpy()
 
 
-def _tensor(array: Any, order: tuple[int, ...] | None) -> torch.Tensor:
-    """Returns an array as a tensor of the same memory; with its dimensions in memory in another *order*, as a copy."""
+def _tensor(array: Any, result: _Result) -> torch.Tensor:
+    """Returns an array as a tensor of the same memory; with its dimensions in memory in another order, as a copy."""
     if array.dtype.kind == "V":
         made = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     else:
         made = torch.from_numpy(array)
+    made = torch.view_as_complex(made) if result.is_complex else made
+    order = result.order
     if order is None:
         return made
     back = [order.index(d) for d in range(len(order))]
     return made.permute(order).contiguous().permute(back)
 
 
-def _is_size(node: Any) -> bool:
-    """Tells whether an output is a number, and no tensor."""
-    return not isinstance(node, torch.fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor)
+def _result(number: int, node: Any) -> _Result:
+    """Returns what PyTorch expects of a result."""
+    meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if not isinstance(meta, torch.Tensor):
+        return _Result(number, None, is_size=True, is_complex=False)
+    return _Result(number, _order(node), is_size=False, is_complex=meta.is_complex())
 
 
 def _order(node: Any) -> tuple[int, ...] | None:

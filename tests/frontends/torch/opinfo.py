@@ -91,11 +91,25 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def elements(t: torch.Tensor) -> np.ndarray[Any, Any]:
-    """Returns a tensor's elements."""
+    """Returns a tensor's elements; complex ones as pairs of real ones."""
     held = t.detach().resolve_conj().resolve_neg().contiguous()
+    held = torch.view_as_real(held) if held.is_complex() else held
     if held.dtype is torch.bfloat16:
         return held.view(torch.int16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
     return held.numpy()  # type: ignore[no-any-return]
+
+
+def of_factors(name: str, made: Sequence[Any]) -> list[Any]:
+    """Returns what does not depend on the signs of vectors that a matrix is factored by: their product, and their angles."""
+    arrays = [np.asarray(a) for a in made]
+    if name == "linalg.eigh":
+        values, v = arrays
+        return [values, v * values[..., None, :] @ v.mT, v.mT @ v]
+    if name in ("svd", "linalg.svd") and arrays[0].ndim > 1:
+        u, s, v = arrays
+        v, k = (v if name == "svd" else v.mT), s.shape[-1]
+        return [s, u[..., :k] * s[..., None, :] @ v[..., :k].mT, u.mT @ u, v.mT @ v]
+    return arrays
 
 
 def difference(made: Sequence[Any], wanted: Sequence[Any]) -> str:
@@ -122,7 +136,7 @@ def difference(made: Sequence[Any], wanted: Sequence[Any]) -> str:
     return ""
 
 
-def tried(function: Callable[..., Any], arguments: Any) -> Verdict:
+def tried(name: str, function: Callable[..., Any], arguments: Any) -> Verdict:
     """Exports, compiles and runs one call, and compares."""
     module = OfTensors(function, arguments).eval()
     try:
@@ -139,7 +153,7 @@ def tried(function: Callable[..., Any], arguments: Any) -> Verdict:
         return Verdict("slow", f"more than {SECONDS} s")
     except Exception as error:
         return Verdict("crashed", f"{type(error).__name__}: {error}"[:400])
-    how = difference(made, wanted)
+    how = difference(of_factors(name, made), of_factors(name, wanted))
     return Verdict("wrong", how) if how else Verdict("pass")
 
 
@@ -154,7 +168,7 @@ def verdict_of(op: Any, samples: int) -> Verdict:
     except Exception as error:
         return Verdict("not exported", f"no samples: {error}"[:160])
     for s in found:
-        made = tried(op.op, ((s.input, *s.args), s.kwargs))
+        made = tried(op.name, op.op, ((s.input, *s.args), s.kwargs))
         if made.kind == "wrong" and any(word in op.name for word in RANDOM):
             made = Verdict("not exported", "random")
         worst = max(worst, made, key=lambda v: ORDER.index(v.kind))

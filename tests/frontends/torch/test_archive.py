@@ -106,3 +106,18 @@ def test_damaged_files_are_refused(saved: bytes) -> None:
             to_graph(b"PK\x03\x04" + cut[4:])
         except weft.WeftError:
             continue
+
+
+@pytest.mark.filterwarnings("ignore:No complete tensor found:UserWarning")
+def test_tensors_of_more_elements_than_the_file_has() -> None:
+    module = torch.nn.Module()
+    module.register_buffer("table", torch.ones(1, 3).expand(1000, 3))
+    module.forward = lambda x: x + module.table
+    made = io.BytesIO()
+    torch.export.save(torch.export.export(module, (torch.ones(1000, 3),)), made)
+    with pytest.raises(weft.ModelError) as told:
+        to_graph(made.getvalue())
+    assert str(told.value) == (
+        "the model given as bytes has 3000 elements in 'table', of which 3 are in the file\n"
+        "  hint: call contiguous() on it before the module is exported"
+    )

@@ -5,19 +5,24 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from tests.frontends.torch.cases import BATCH, CASES, DECOMPOSED, SYMBOLIC  # noqa: E402
 from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
+from tests.support.reference import run_graph  # noqa: E402
 
+import weft  # noqa: E402
 from weft.frontends.torch.call import Call  # noqa: E402
+from weft.frontends.torch.complex_numbers import COMPLEX  # noqa: E402
 from weft.frontends.torch.decompose import name_of  # noqa: E402
 from weft.frontends.torch.importer import from_exported_program  # noqa: E402
 from weft.frontends.torch.registry import TABLE  # noqa: E402
-from weft.graph import Graph  # noqa: E402
+from weft.graph import Graph, Value  # noqa: E402
 from weft.graph.builder import CompileTimeConstant, PartialEvaluator  # noqa: E402
+from weft.support.dtypes import f32, i32  # noqa: E402
 
 F = torch.nn.functional
 SEEN: set[str] = set()
@@ -29,6 +34,7 @@ def note(program: Any) -> Any:
 
 
 @pytest.mark.sampled(18)
+@pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
 @pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
 def test_like_pytorch(name: str) -> None:
     function, inputs = CASES[name] if name in CASES else SYMBOLIC[name]
@@ -89,16 +95,42 @@ def test_functions_of_numbers(name: str, given: list[Any], result: Any) -> None:
     assert made.array.item() == result
 
 
+GROUPED = ("transformers.grouped_mm_fallback.default", "aten._grouped_mm.default")
+"""Operators of another package, and of processors' own layouts."""
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_groups_of_rows(name: str) -> None:
+    graph = Graph()
+    x, w = graph.input("x", (8, 4), f32), graph.input("w", (3, 4, 5), f32)
+    ends = graph.input("ends", (3,), i32)
+    arguments = {"input": x, "self": x, "weight": w, "mat2": w, "offs": ends}
+    made = TABLE[name](Call(PartialEvaluator(graph), name, arguments, f32, None))
+    assert isinstance(made, Value)
+    graph.output(made, "made")
+    given = {"x": numbers(8, 4).numpy(), "w": numbers(3, 4, 5, seed=1).numpy(), "ends": np.array([2, 2, 8], np.int32)}
+    wanted = np.concatenate([given["x"][:2] @ given["w"][0], given["x"][2:] @ given["w"][2]])
+    np.testing.assert_allclose(run_graph(graph, given)[0], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_complex_operators_that_weft_lacks() -> None:
+    program = exported(Module(lambda x: torch.view_as_real(torch.tan(torch.view_as_complex(x)))), [numbers(3, 2)])
+    with pytest.raises(weft.ModelError) as told:
+        from_exported_program(program)
+    assert told.value.message == "aten.tan.default of complex numbers is not supported"
+    assert told.value.hint == "compute with the real and the imaginary part in the module"
+
+
 @pytest.mark.slow  # with the cases that are left out by default
 def test_every_operator_is_tried() -> None:
     """The cases before have seen every row of the table; run alone, they are exported for it."""
-    SEEN.update(CHECKS, [name for name, *_ in NUMBERS])
-    if len(SEEN) < len(TABLE):
+    SEEN.update(CHECKS, GROUPED, [name for name, *_ in NUMBERS])
+    if not SEEN.issuperset({*TABLE, *COMPLEX}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for name, (function, inputs) in {**CASES, **SYMBOLIC}.items():
                 program = note(exported(Module(function), inputs, None if name in CASES else ((BATCH,),)))
                 if name in DECOMPOSED:
                     note(program.run_decompositions())
-    unseen = " ".join(sorted(set(TABLE) - SEEN))
+    unseen = " ".join(sorted({*TABLE, *COMPLEX} - SEEN))
     assert unseen == ""

@@ -9,6 +9,7 @@ they are not needed.
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import zipfile
 from collections.abc import Mapping
@@ -130,5 +131,10 @@ class _Archive:
         sizes, strides = ([int(v["as_int"]) for v in described[key]] for key in ("sizes", "strides"))
         raw = self.bytes_of(f"data/{kind}/{meta['path_name']}")
         flat = torch.frombuffer(raw, dtype=dtype) if len(raw) else torch.empty(0, dtype=dtype)
+        if math.prod(sizes) > flat.numel():  # repeated by strides of 0, of which a file may claim any number
+            raise ModelError(
+                f"{self.name} has {math.prod(sizes)} elements in {name!r}, of which {flat.numel()} are in the file",
+                hint="call contiguous() on it before the module is exported",
+            )
         made = torch.as_strided(flat, sizes, strides, int(described["storage_offset"]["as_int"]))
         return torch.nn.Parameter(made, requires_grad=False) if meta["is_param"] else made

@@ -9,7 +9,7 @@ import torch
 
 from weft.graph import Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
-from weft.ir import Expr
+from weft.ir import ONE, Expr
 from weft.ops import settled
 from weft.support.dtypes import SCALARS, DType
 from weft.support.errors import ModelError, UnknownValues
@@ -35,6 +35,13 @@ def element_type(dtype: torch.dtype, where: str) -> DType:
         hint = f"the element types are {', '.join(t.name for t in DTYPES.values())}"
         raise ModelError(f"elements of type {dtype} are not supported", where=where, hint=hint)
     return found
+
+
+def common_shape(shapes: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
+    """Returns the shape that tensors of *shapes* broadcast to."""
+    rank = max(map(len, shapes))
+    tall = [[ONE] * (rank - len(shape)) + list(shape) for shape in shapes]
+    return tuple([next((s for s in sizes if s is not ONE), ONE) for sizes in zip(*tall, strict=True)])
 
 
 class Call(Builder):

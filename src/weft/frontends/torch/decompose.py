@@ -20,8 +20,9 @@ from torch._ops import HigherOrderOperator
 from torch.export import ExportedProgram, default_decompositions
 from torch.fx import GraphModule, Node
 
+from weft.frontends.torch.complex_numbers import is_known
 from weft.frontends.torch.ops.primitives import AS_ATEN
-from weft.frontends.torch.registry import TABLE
+from weft.frontends.torch.region_calls import GRAPHS
 from weft.support.errors import ModelError
 
 WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.wrap_with_autocast": 4}
@@ -30,10 +31,19 @@ WRAPPERS: Final = {"higher_order.wrap_with_set_grad_enabled": 1, "higher_order.w
 _IS_TRAINING: Final = 5
 """The argument of a batch norm that tells whether it is of training."""
 
+_CHECKS: Final = ("aten._linalg_check_errors.default",)
+"""Operators that make no tensors, and raise an error of PyTorch's for what NaN and numbers `info` tell of here."""
+
 LEFT_WHOLE: Final[frozenset[str]] = frozenset(
-    {"aten._assert_async.msg", "aten._assert_scalar.default", "aten.sym_constrain_range.default"}
+    {
+        "aten._assert_async.msg",
+        "aten._assert_scalar.default",
+        "aten.sym_constrain_range.default",
+        "aten.lift.default",
+        "aten.lift_fresh.default",
+    }
 )
-"""Checks: their decompositions are no simpler."""
+"""Checks, whose decompositions are no simpler, and constants, which PyTorch's tracing has to see before they are decomposed."""
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
@@ -56,7 +66,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Returns PyTorch's decompositions of all operators that the table does not have."""
     known = {**decomposition_table, **dict(default_decompositions().items())}
-    return {op: how for op, how in known.items() if name_of(op) not in TABLE and name_of(op) not in LEFT_WHOLE}
+    return {op: how for op, how in known.items() if not is_known(name_of(op)) and name_of(op) not in LEFT_WHOLE}
 
 
 def name_of(target: Any) -> str:
@@ -73,27 +83,42 @@ def is_mutable(target: object) -> bool:
     return isinstance(target, torch._ops.OpOverload) and bool(target._schema.is_mutable)
 
 
+def is_effect(node: Node) -> bool:
+    """Tells whether a call is a check, which a program keeps in order with others by tokens."""
+    return name_of(node.target) == "higher_order.with_effects" and name_of(node.args[1]) in _CHECKS
+
+
 def unknown_operators(module: GraphModule) -> dict[str, list[Node]]:
     """Returns the nodes of each operator that the table does not have."""
     missing: dict[str, list[Node]] = {}
     for n in _calls(module):
-        if name_of(n.target) not in TABLE:
+        if not is_known(name_of(n.target)):
             missing.setdefault(name_of(n.target), []).append(n)
     return dict(sorted(missing.items()))
 
 
 def _calls(module: GraphModule) -> Iterator[Node]:
-    """Yields the calls of operators in a graph, and in those that it only runs in another mode."""
+    """Yields the calls of operators in a graph, and in those that it runs in another mode, as branches or as loops."""
     for n in module.graph.nodes:
-        if n.op == "call_function" and name_of(n.target) in WRAPPERS:
-            yield from _calls(operator.attrgetter(n.args[WRAPPERS[name_of(n.target)]].target)(module))
-        elif n.op == "call_function":
+        graphs = _graphs_run_by(n)
+        if graphs:
+            for k in graphs:
+                yield from _calls(operator.attrgetter(n.args[k].target)(module))
+        elif n.op == "call_function" and not is_effect(n):
             yield n
+
+
+def _graphs_run_by(node: Node) -> tuple[int, ...]:
+    """Returns which arguments of a call are graphs."""
+    if node.op != "call_function":
+        return ()
+    name = name_of(node.target)
+    return (WRAPPERS[name],) if name in WRAPPERS else GRAPHS.get(name, ())
 
 
 def _is_to_decompose(node: Node) -> bool:
     is_training = node.target is torch.ops.aten.batch_norm.default and bool(node.args[_IS_TRAINING])
-    return name_of(node.target) not in TABLE or is_mutable(node.target) or is_training
+    return not is_known(name_of(node.target)) or is_mutable(node.target) or is_training
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,6 @@ import torch
 from torch.fx import GraphModule, Node
 
 from weft.frontends.input_shapes import InputShapes
-from weft.frontends.torch.call import element_type
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
 from weft.graph import Graph
 from weft.graph.builder import Builder
@@ -50,7 +49,7 @@ class _Importer(NodeImporter):
         shapes = InputShapes({}).resolve(declared, self.graph)
         scope = Scope({places[k]: self.constant(t, places[k].name) for k, t in weights.items()})
         for n in tensors.values():
-            scope[n] = self.graph.input(n.name, shapes[n.name], element_type(n.meta["val"].dtype, f"input {n.name}"))
+            scope[n] = self.input(n.name, n.meta["val"], shapes[n.name])
         arguments = list(tensors)
         for k, n in enumerate(places):
             if n not in scope and self._number(n, scope):

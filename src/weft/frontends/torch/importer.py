@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
-from weft.frontends.torch.call import element_type
+from weft.frontends.torch.complex_numbers import Complex
 from weft.frontends.torch.decompose import decomposed
 from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
 from weft.graph import Graph, declare_states
@@ -54,6 +54,8 @@ class _Importer(NodeImporter):
         for spec, (node, made) in zip(self.program.graph_signature.output_specs, outputs, strict=True):
             if spec.kind in _STATES:
                 states[spec.target] = self.output(made, f"{spec.target}_next", node)
+            elif spec.kind is OutputKind.TOKEN:
+                continue
             elif spec.kind is OutputKind.USER_OUTPUT:
                 self.output(made, str(node), node)
             else:
@@ -75,8 +77,7 @@ class _Importer(NodeImporter):
         scope = Scope(numbers)
         for n in nodes:
             if n in names:
-                dtype = element_type(n.meta["val"].dtype, f"input {names[n]}")
-                scope[n] = self.graph.input(names[n], found[names[n]], dtype)
+                scope[n] = self.input(names[n], n.meta["val"], found[names[n]])
             elif n in held:
                 scope[n] = self._weight(specs[n.name])
         return scope
@@ -91,8 +92,10 @@ class _Importer(NodeImporter):
         sizes = InputShapes(shapes or {}, {name: r for name, r in ranges.items() if r is not None})
         return sizes.resolve(declared, self.graph)
 
-    def _weight(self, spec: Any) -> CompileTimeConstant:
-        """Returns a parameter, a buffer or a constant; tensors that modules share are one constant."""
+    def _weight(self, spec: Any) -> CompileTimeConstant | Complex | None:
+        """Returns a parameter, a buffer or a constant; tensors that modules share are one constant. A token is nothing."""
+        if spec.kind is InputKind.TOKEN:
+            return None
         held = self.program.constants if spec.target in self.program.constants else self.program.state_dict
         tensor = held.get(spec.target)
         if not isinstance(tensor, torch.Tensor):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -13,12 +14,22 @@ from torch.fx import GraphModule, Node
 
 from weft.frontends.torch import ops
 from weft.frontends.torch.call import Call, element_type
-from weft.frontends.torch.decompose import WRAPPERS, name_of, unknown_operators
-from weft.frontends.torch.registry import TABLE
+from weft.frontends.torch.complex_numbers import (
+    COMPLEX,
+    Complex,
+    has_complex,
+    joined,
+    real_type,
+    taken_apart,
+)
+from weft.frontends.torch.decompose import WRAPPERS, is_effect, name_of, unknown_operators
+from weft.frontends.torch.ops.complex_numbers import complex_translation
+from weft.frontends.torch.region_calls import CONTROL_FLOW, GRAPHS
+from weft.frontends.torch.registry import TABLE, Translation
 from weft.frontends.torch.source_lines import with_line
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph, Value
-from weft.graph.builder import CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
+from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import DType, f32
 from weft.support.errors import ModelError, WeftError
@@ -27,6 +38,7 @@ from weft.te import is_narrow
 
 import_all(ops.__path__, ops.__name__)
 TABLE.seal()
+COMPLEX.seal()
 
 Scope: TypeAlias = dict[Node, Any]
 """Operands by the nodes that stand for them; tuples of them for nodes of several outputs."""
@@ -46,12 +58,15 @@ class NodeImporter:
         for n in module.graph.nodes:
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
+            elif n.op == "call_function" and is_effect(n):
+                scope[n] = (None, None)
             elif (
                 n.op == "call_function" and n.users
             ):  # what nobody reads need not be supported: a second result, a check
                 scope[n] = self._node(n, scope)
             elif n.op == "output":
-                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in n.args[0]]
+                made = n.args[0] if isinstance(n.args[0], list | tuple) else [n.args[0]]
+                return [(v, scope.get(v) if isinstance(v, Node) else v) for v in made]
         return []
 
     def _attribute(self, module: GraphModule, node: Node) -> Any:
@@ -67,10 +82,34 @@ class NodeImporter:
         places = [n for n in body.graph.nodes if n.op == "placeholder"]
         return tuple([made for _, made in self.body(body, Scope(zip(places, given, strict=True)))])
 
+    def _controlled(self, node: Node, scope: Scope) -> tuple[Any, ...]:
+        """Imports an operator that runs graphs, each as a region."""
+        name = name_of(node.target)
+        given = [_resolved(v, scope) for v in node.args]
+        for k in GRAPHS[name]:
+            given[k] = partial(self._region, given[k])
+        source = f"{name} {node.name}"
+        try:
+            return tuple(CONTROL_FLOW[name](Builder(self.evaluator, source), *given))
+        except ModelError as error:
+            raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
+
+    def _region(self, module: GraphModule, region: Builder, given: Sequence[Any]) -> list[Any]:
+        """Imports a graph, given its arguments, into *region*."""
+        around = self.graph, self.evaluator
+        self.graph, self.evaluator = region.evaluator.graph, region.evaluator
+        try:
+            places = [n for n in module.graph.nodes if n.op == "placeholder"]
+            return [made for _, made in self.body(module, Scope(zip(places, given, strict=True)))]
+        finally:
+            self.graph, self.evaluator = around
+
     def output(self, made: Any, name: str, node: object) -> str:
         """Makes a tensor or a number an output called *name*, and returns that."""
         if isinstance(made, bool | int | float):
             made = CompileTimeConstant(np.asarray(made))
+        if isinstance(made, Complex):
+            made = joined(Builder(self.evaluator, f"output {node}"), made)
         if not isinstance(made, Value | CompileTimeConstant):
             raise ModelError(f"the output {node} is not a tensor", hint="return tensors only")
         while name in self.graph.output_names:
@@ -78,8 +117,18 @@ class NodeImporter:
         self.graph.output(self.evaluator.value(made, f"output {node}"), name)
         return name
 
-    def constant(self, tensor: torch.Tensor, name: str) -> CompileTimeConstant:
+    def input(self, name: str, meta: torch.Tensor, shape: Sequence[Any]) -> Operand | Complex:
+        """Declares an input like the tensor *meta*, of a *shape* whose sizes have names; complex numbers are [..., 2]."""
+        dtype = element_type(real_type(meta.dtype), f"input {name}")
+        if not meta.is_complex():
+            return self.graph.input(name, shape, dtype)
+        return taken_apart(Builder(self.evaluator, f"input {name}"), self.graph.input(name, (*shape, 2), dtype))
+
+    def constant(self, tensor: torch.Tensor, name: str) -> CompileTimeConstant | Complex:
         """Returns a constant of a tensor's elements, the same for the same tensor, which is kept as long."""
+        if tensor.is_complex():
+            held = tensor.detach().resolve_conj()
+            return Complex(*[CompileTimeConstant(_array(part, name), name) for part in (held.real, held.imag)])
         if id(tensor) not in self.weights:
             self.weights[id(tensor)] = (tensor, CompileTimeConstant(_array(tensor, name), name))
         return self.weights[id(tensor)][1]
@@ -87,12 +136,14 @@ class NodeImporter:
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
+        if name_of(node.target) in GRAPHS:
+            return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         _check_strided(node, source)
         arguments = _arguments(node, scope)
         operands = list(_operands(arguments))
         dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
-        translate = TABLE[name_of(node.target)]
+        translate = _translation(node, arguments)
         self.graph.is_extended |= TABLE.is_foreign(name_of(node.target))
 
         def translated(evaluator: PartialEvaluator, given: Inputs) -> Results:
@@ -102,7 +153,11 @@ class NodeImporter:
 
         before = len(self.graph.nodes)
         try:
-            made = round_once(translated, self.evaluator, operands, source)
+            if has_complex([list(arguments.values()), node.meta.get("val")]):
+                found: Any = translated(self.evaluator, operands)
+                made = found if isinstance(found, tuple) else (found,)
+            else:
+                made = round_once(translated, self.evaluator, operands, source)
         except ModelError as error:
             raise type(error)(error.message, where=with_line(error.where or source, node), hint=error.hint) from error
         except WeftError as error:
@@ -113,6 +168,22 @@ class NodeImporter:
         for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & set(made):
             v.name = node.name
         return made if isinstance(node.meta.get("val"), tuple | list) or not made else made[0]
+
+
+def _translation(node: Node, arguments: Mapping[str, Any]) -> Translation:
+    """Returns the translation of a call, of complex numbers where there are any."""
+    name = name_of(node.target)
+    is_complex = has_complex([list(arguments.values()), node.meta.get("val")])
+    if not is_complex and name in TABLE:
+        return TABLE[name]
+    found = complex_translation(name)
+    if found is None:
+        raise ModelError(
+            f"{name} of complex numbers is not supported",
+            where=with_line(f"{name} {node.name}", node),
+            hint="compute with the real and the imaginary part in the module",
+        )
+    return found
 
 
 def _check_strided(node: Node, source: str) -> None:
@@ -163,6 +234,8 @@ def _operands(value: Any) -> Iterator[Operand]:
     """Yields the operands in arguments, in order."""
     if isinstance(value, Value | CompileTimeConstant):
         yield value
+    elif isinstance(value, Complex):
+        yield from (value.real, value.imaginary)
     elif isinstance(value, dict | list | tuple):
         for v in value.values() if isinstance(value, dict) else value:
             yield from _operands(v)
@@ -172,6 +245,8 @@ def _replaced(value: Any, operands: Iterator[Operand | None]) -> Any:
     """Returns arguments with their operands replaced by others, in the order of `_operands`."""
     if isinstance(value, Value | CompileTimeConstant):
         return next(operands)
+    if isinstance(value, Complex):
+        return Complex(next(operands), next(operands))  # type: ignore[arg-type] # as they were: none is absent
     if isinstance(value, dict):
         return {k: _replaced(v, operands) for k, v in value.items()}
     return type(value)([_replaced(v, operands) for v in value]) if isinstance(value, list | tuple) else value
@@ -180,7 +255,7 @@ def _replaced(value: Any, operands: Iterator[Operand | None]) -> Any:
 def _result_type(node: Node, where: str) -> DType | None:
     made = node.meta.get("val")
     first = made[0] if isinstance(made, tuple | list) and made else made
-    return element_type(first.dtype, where) if isinstance(first, torch.Tensor) else None
+    return element_type(real_type(first.dtype), where) if isinstance(first, torch.Tensor) else None
 
 
 def _operand_type(node: Node, where: str) -> DType | None:
@@ -190,4 +265,4 @@ def _operand_type(node: Node, where: str) -> DType | None:
         return None
     if not all(isinstance(m, torch.Tensor | int | float | bool) for m in metas):
         return None
-    return element_type(torch.result_type(*metas), where)
+    return element_type(real_type(torch.result_type(*metas)), where)

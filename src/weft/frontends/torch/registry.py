@@ -17,17 +17,17 @@ from weft.support.registry import Registry
 
 Translation: TypeAlias = Callable[[Call], Results]
 
-_OTHERS: Final = ("_operator.", "math.", "prims.", "torch.")
-"""How names begin that are not of `aten`: Python's functions of sizes, and the primitives of decompositions."""
+_OTHERS: Final = ("_operator.", "math.", "prims.", "torch.", "transformers.")
+"""How names begin that are not of `aten`: Python's functions of sizes, the primitives of decompositions, and other packages."""
 
 TABLE: Final = Registry[str, Translation]("PyTorch operator")
 
 
 def translates(*names: str) -> Callable[[Translation], Translation]:
     """Enters the decorated function as the translation of the operators *names*; of `aten`, default, where they do not say."""
-    return entering(TABLE, names, _spelled)
+    return entering(TABLE, names, spelled)
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
     """Returns the whole name of an operator: of `aten`, and the default one, where *name* does not say."""
     return name if name.startswith(_OTHERS) else f"aten.{name if '.' in name else f'{name}.default'}"

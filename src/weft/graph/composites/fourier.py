@@ -32,7 +32,7 @@ def fourier(b: Builder, x: Complex, n: int, *, inverse: bool = False, kept: int 
 
     That is the sum of `x[j] * exp(-2 pi i j k / n)` for each k; an *inverse* one has the other sign, and is divided by *n*.
     """
-    made = _transformed(b, x, n, 1 if inverse else -1, n if kept is None else kept)
+    made = unscaled(b, x, n, 1 if inverse else -1, n if kept is None else kept)
     share = b.scalar(1 / n, made[0].dtype)
     return _each(made, lambda y: b.add("mul", y, share)) if inverse else made
 
@@ -52,8 +52,8 @@ def inverse_to_real(b: Builder, x: Complex, n: int) -> Operand:
     return fourier(b, (real, imaginary), n, inverse=True)[0]
 
 
-def _transformed(b: Builder, x: Complex, n: int, sign: int, kept: int) -> Complex:
-    """Returns the first *kept* elements of the transform, without a scale."""
+def unscaled(b: Builder, x: Complex, n: int, sign: int, kept: int) -> Complex:
+    """Returns the first *kept* elements of the transform, the exponent of the given *sign*, without a scale."""
     first = max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
     if n <= SHORT_TRANSFORM or (first == 1 and n <= LONGEST_PRIME):
         return _multiplied(b, x, _powers(np.outer(np.arange(n), np.arange(kept)), n, sign), "matmul")
@@ -67,10 +67,10 @@ def _transformed(b: Builder, x: Complex, n: int, sign: int, kept: int) -> Comple
         return b.transpose(y, [*range(len(lead)), len(lead) + 1, len(lead)])
 
     columns = _each(x, lambda y: swapped(b.reshape(y, [*lead, first, second])))  # [..., j2, j1]
-    inner = _transformed(b, columns, first, sign, first)  # [..., j2, k1]
+    inner = unscaled(b, columns, first, sign, first)  # [..., j2, k1]
     turned = _multiplied(b, inner, _powers(np.outer(np.arange(second), np.arange(first)), n, sign), "mul")
     needed = -(-kept // first)
-    outer = _transformed(b, _each(turned, swapped), second, sign, needed)  # [..., k1, k2]
+    outer = unscaled(b, _each(turned, swapped), second, sign, needed)  # [..., k1, k2]
     flat = _each(outer, lambda y: b.reshape(swapped(y), [*lead, needed * first]))
     return _each(flat, lambda y: _resized(b, y, kept))
 
@@ -83,8 +83,8 @@ def _by_convolution(b: Builder, x: Complex, n: int, sign: int, kept: int) -> Com
     filter_[:n] = chirp.conj()
     filter_[size - n + 1 :] = chirp[:0:-1].conj()
     given = _each(_multiplied(b, x, chirp, "mul"), lambda y: _resized(b, y, size))
-    spectrum = _multiplied(b, _transformed(b, given, size, -1, size), np.fft.fft(filter_) / size, "mul")
-    return _multiplied(b, _transformed(b, spectrum, size, 1, kept), chirp[:kept], "mul")
+    spectrum = _multiplied(b, unscaled(b, given, size, -1, size), np.fft.fft(filter_) / size, "mul")
+    return _multiplied(b, unscaled(b, spectrum, size, 1, kept), chirp[:kept], "mul")
 
 
 def resized_signal(b: Builder, x: Complex, n: int) -> Complex:

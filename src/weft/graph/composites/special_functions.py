@@ -69,14 +69,73 @@ def erfc(b: Builder, x: Operand) -> Operand:
     """1 - erf(x), whose tail is as precise as the rest."""
     size = b.add("abs", x)
     one, two = b.scalar(1, x.dtype), b.scalar(2, x.dtype)
-    t = b.add("div", two, b.add("add", two, size))
-    total: Operand = b.scalar(_ERFC[-1], x.dtype)
-    for k in reversed(_ERFC[:-1]):
-        total = b.add("add", b.scalar(k, x.dtype), b.add("mul", t, total))
-    tail = b.add("mul", t, b.add("exp", b.add("sub", total, b.add("square", size))))
+    t = _share(b, size)
+    tail = b.add("mul", t, b.add("exp", b.add("sub", _exponent(b, t), b.add("square", size))))
     far = b.add("where", b.add("less", x, b.scalar(0, x.dtype)), b.add("sub", two, tail), tail)
     is_near = b.add("less", size, b.scalar(0.5, x.dtype))
     return b.add("where", is_near, b.add("sub", one, b.add("erf", x)), far)
+
+
+def erfcx(b: Builder, x: Operand) -> Operand:
+    """(1 - erf(x)) exp(x^2)."""
+    size, growth = b.add("abs", x), b.add("exp", b.add("square", x))
+    t = _share(b, size)
+    tail = b.add("mul", t, b.add("exp", _exponent(b, t)))
+    below = b.add("sub", b.add("add", growth, growth), tail)
+    return b.add("where", b.add("less", x, b.scalar(0, x.dtype)), below, tail)
+
+
+def erfinv(b: Builder, x: Operand) -> Operand:
+    """The number whose error function is x: by that of 1 - |x|, and near 0 by Newton's steps."""
+    size = b.add("abs", x)
+    y = b.add("mul", size, b.scalar(math.sqrt(math.pi) / 2, x.dtype))
+    for _ in range(4):
+        slope = b.add("mul", b.add("exp", b.add("neg", b.add("square", y))), b.scalar(2 / math.sqrt(math.pi), x.dtype))
+        y = b.add("sub", y, b.add("div", b.add("sub", b.add("erf", y), size), slope))
+    far = erfcinv(b, b.add("sub", b.scalar(1, x.dtype), size))
+    made = b.add("where", b.add("less", size, b.scalar(0.5, x.dtype)), y, far)
+    return b.add("where", b.add("less", x, b.scalar(0, x.dtype)), b.add("neg", made), made)
+
+
+def ndtri(b: Builder, x: Operand) -> Operand:
+    """The number below which so much of the normal distribution lies."""
+    half = b.scalar(0.5, x.dtype)
+    low = b.add("less", x, half)
+    share = b.add("where", low, x, b.add("sub", b.scalar(1, x.dtype), x))
+    made = erfcinv(b, b.add("add", share, share))
+    made = b.add("mul", made, b.scalar(math.sqrt(2), x.dtype))
+    return b.add("where", low, b.add("neg", made), made)
+
+
+def erfcinv(b: Builder, q: Operand) -> Operand:
+    """The y of which 1 - erf(y) is *q*, between 0 and 1; infinity for 0 and NaN below.
+
+    It begins with the root of the tail's leading term, and takes Newton's steps for the logarithm, which is nearly a parabola.
+    """
+    one = b.scalar(1, q.dtype)
+    log = b.add("log", q)
+    y = b.add("sqrt", b.add("neg", log))
+    for _ in range(5):
+        tail = erfc(b, y)
+        bell = b.add("mul", b.add("exp", b.add("neg", b.add("square", y))), b.scalar(2 / math.sqrt(math.pi), q.dtype))
+        step = b.add("mul", b.add("sub", b.add("log", tail), log), b.add("div", tail, bell))
+        y = b.add("add", y, step)
+    infinite = b.add("equal", q, b.scalar(0, q.dtype))
+    made = b.add("where", infinite, b.scalar(math.inf, q.dtype), y)
+    return b.add("where", b.add("equal", q, one), b.scalar(0, q.dtype), made)
+
+
+def _share(b: Builder, size: Operand) -> Operand:
+    two = b.scalar(2, size.dtype)
+    return b.add("div", two, b.add("add", two, size))
+
+
+def _exponent(b: Builder, t: Operand) -> Operand:
+    """Returns the polynomial in the exponent of the complementary error function."""
+    total: Operand = b.scalar(_ERFC[-1], t.dtype)
+    for k in reversed(_ERFC[:-1]):
+        total = b.add("add", b.scalar(k, t.dtype), b.add("mul", t, total))
+    return total
 
 
 def lgamma(b: Builder, x: Operand) -> Operand:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import math
+from typing import Any, Final
 
-from weft.frontends.torch.call import Call
+import numpy as np
+
+from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.registry import translates
-from weft.graph.builder import Operand, Results, total
+from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
 from weft.graph.composites import selection
 from weft.graph.composites.sequences import stack
 from weft.graph.composites.slicing import slice_axes
-from weft.ir import ONE, Expr
+from weft.ir import ONE
 from weft.support.dtypes import bool_, i64
 
 _REDUCTIONS: Final = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
@@ -72,18 +74,102 @@ def gather(c: Call) -> Results:
 def scatter(c: Call) -> Results:
     """The tensor with single elements at indices along a dimension replaced, or added to."""
     adds = "src" in c.arguments and c.source.startswith("aten.scatter_add")
-    return _scattered(c, c.tensor(), _updates(c), "add" if adds else "none")
+    return _scattered(c, c.tensor(), c.tensor("index"), _updates(c), "add" if adds else "none")
 
 
 @translates("scatter_reduce.two")
 def scatter_reduce(c: Call) -> Results:
     """The tensor with single elements at indices combined with others; without their own values, if asked for."""
-    x, how, updates = c.tensor(), str(c.value("reduce")), _updates(c)
+    return _combined(c, c.tensor("index"), _updates(c))
+
+
+@translates("index_reduce")
+def index_reduce(c: Call) -> Results:
+    """The tensor with slices at indices of a dimension combined with others."""
+    source = _at_least_vector(c, c.tensor("source"))
+    axis = c.axis("dim", source.rank)
+    shape = [source.shape[d] if d == axis else 1 for d in range(source.rank)]
+    return _combined(c, c.add("expand", c.reshape(c.tensor("index"), shape), shape=source.shape), source)
+
+
+def _combined(c: Call, index: Operand, updates: Operand) -> Operand:
+    """Returns the tensor with *updates*, one for each element of *index*, combined with its own, as the arguments say."""
+    x, how, keeps = c.tensor(), str(c.value("reduce")), bool(c.value("include_self", True))
     if how == "mean":
-        c.fail("the mean of scattered elements is not supported", "divide their sum by their number in the module")
-    if not c.value("include_self", True):
-        x = _scattered(c, x, _neutral(c, how, updates), "none")
-    return _scattered(c, x, updates, _REDUCTIONS[how])
+        return _mean(c, x, index, updates, keeps=keeps)
+    if not keeps:
+        x = _scattered(c, x, index, _neutral(c, how, updates), "none")
+    return _scattered(c, x, index, updates, _REDUCTIONS[how])
+
+
+def _mean(c: Call, x: Operand, index: Operand, updates: Operand, *, keeps: bool) -> Operand:
+    zeros, ones = (c.add("full", shape=updates.shape, value=v, dtype=updates.dtype) for v in (0, 1))
+    own = c.add("full", shape=x.shape, value=1, dtype=x.dtype)
+    if not keeps:
+        x, own = (_scattered(c, v, index, zeros, "none") for v in (x, own))
+    total, count = _scattered(c, x, index, updates, "add"), _scattered(c, own, index, ones, "add")
+    if x.dtype.is_float:
+        return c.add("div", total, count)
+    rest = c.add("less", c.add("trunc_mod", total, count), c.scalar(0, x.dtype))
+    return c.add("sub", c.add("div", total, count), c.cast(rest, x.dtype))  # rounded down
+
+
+@translates("as_strided_scatter", "prims.as_strided_scatter.default")
+def as_strided_scatter(c: Call) -> Results:
+    """The tensor with others at places in its memory, that strides tell."""
+    x = c.tensor("input" if "input" in c.arguments else "self")
+    names = ("size", "stride", "storage_offset")
+    sizes, strides, offset = (c.arguments[name] for name in names)
+    places = np.full((), offset or 0, np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        places = places[..., None] + np.arange(size, dtype=np.int64) * stride
+    return _put_at(c, x, places)
+
+
+@translates("diagonal_scatter")
+def diagonal_scatter(c: Call) -> Results:
+    """The tensor with another in the place of a diagonal."""
+    x = c.tensor()
+    sizes = static_sizes(x.shape)
+    if sizes is None:
+        c.fail(f"a diagonal of {x!r}, of symbolic size, is not supported", "give it numbers in `shapes`")
+    numbers = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+    return _put_at(c, x, np.diagonal(numbers, c.integer("offset", 0), c.integer("dim1", 0), c.integer("dim2", 1)))
+
+
+def _put_at(c: Call, x: Operand, places: np.ndarray[Any, np.dtype[np.int64]]) -> Operand:
+    """Returns *x* with the elements of the argument `src` at *places* of its flat form."""
+    flat = c.reshape(x, [total(x.shape)])
+    index = CompileTimeConstant(np.ascontiguousarray(places).reshape(-1))
+    updates = c.cast(c.reshape(c.tensor("src"), [places.size]), x.dtype)
+    return c.reshape(c.add("scatter_elements", flat, index, updates, axis=0, reduction="none"), x.shape)
+
+
+@translates("unique_consecutive")
+def unique_consecutive(c: Call) -> Results:
+    """The elements that differ from the one before, for each element which of these it is, and how often each is there."""
+    if c.arguments.get("dim") is not None:
+        c.fail("unique slices along a dimension are not supported", "call it without `dim`")
+    x = c.tensor()
+    size = total(x.shape)
+    flat = c.reshape(x, [size])
+    if static_sizes(flat.shape) in (None, [0]):
+        c.fail(f"unique elements of {x!r}, of no or of symbolic size, are not supported", "give it numbers in `shapes`")
+    last = c.add("slice", flat, starts=(0,), ends=(-1,), axes=(0,), steps=(1,))
+    rest = c.add("slice", flat, starts=(1,), ends=(2**62,), axes=(0,), steps=(1,))
+    changed = c.add("logical_not", c.add("equal", rest, last))
+    first = c.add("concat", c.add("full", shape=(1,), value=True, dtype=bool_), changed, axis=0)
+    number = c.add("cumsum", c.cast(first, i64), axis=0, exclusive=False, reverse=False)
+    which = c.reshape(c.add("sub", number, c.scalar(1, i64)), x.shape)
+    places = selection.compress(c, c.cast(c.add("range", start=0, size=size, step=1), i64), first, 0)
+    made = c.add("gather", flat, places, axis=0)
+    ends = c.add("slice", places, starts=(1,), ends=(2**62,), axes=(0,), steps=(1,))
+    counts = c.add("sub", c.add("concat", ends, c.vector([size]), axis=0), places)
+    nothing = c.add("full", shape=(0,), value=0, dtype=i64)
+    told = [
+        v if c.value(name, False) else nothing for name, v in (("return_inverse", which), ("return_counts", counts))
+    ]
+    return made, *told
 
 
 @translates("nonzero")
@@ -96,7 +182,7 @@ def nonzero(c: Call) -> Results:
 def masked_select(c: Call) -> Results:
     """The elements where a mask holds, which is broadcast with the tensor, as a vector."""
     x, mask = c.tensor(), c.tensor("mask")
-    shape = _common_shape([x, mask])
+    shape = common_shape([x.shape, mask.shape])
     x, mask = c.add("expand", x, shape=shape), c.add("expand", mask, shape=shape)
     flat = [total(shape)]
     return selection.compress(c, c.reshape(x, flat), c.reshape(mask, flat), 0)
@@ -133,16 +219,9 @@ def _indices(c: Call) -> list[tuple[int, Operand]]:
 
 def _stacked(c: Call, indices: list[Operand]) -> Operand:
     """Returns indices [..., k], of *k* dimensions, broadcast together."""
-    shape = _common_shape(indices)
+    shape = common_shape([i.shape for i in indices])
     parts = [c.add("expand", c.cast(i, i64), shape=shape) for i in indices]
     return stack(c, parts, len(shape))
-
-
-def _common_shape(tensors: Sequence[Operand]) -> tuple[Expr, ...]:
-    """Returns the shape that tensors broadcast to."""
-    rank = max(x.rank for x in tensors)
-    tall = [[ONE] * (rank - x.rank) + list(x.shape) for x in tensors]
-    return tuple([next((s for s in sizes if s is not ONE), ONE) for sizes in zip(*tall, strict=True)])
 
 
 def _flat(c: Call, x: Operand, d: int, mask: Operand) -> tuple[Operand, Operand]:
@@ -189,8 +268,8 @@ def _updates(c: Call) -> Operand:
     return slice_axes(c, source, axes, [0] * source.rank, list(places.shape), [1] * source.rank)
 
 
-def _scattered(c: Call, x: Operand, updates: Operand, reduction: str) -> Operand:
-    places, whole = _at_least_vector(c, c.tensor("index")), _at_least_vector(c, x)
+def _scattered(c: Call, x: Operand, index: Operand, updates: Operand, reduction: str) -> Operand:
+    places, whole = _at_least_vector(c, index), _at_least_vector(c, x)
     axis = c.axis("dim", whole.rank)
     made = c.add("scatter_elements", whole, c.cast(places, i64), updates, axis=axis, reduction=reduction)
     return c.reshape(made, x.shape)

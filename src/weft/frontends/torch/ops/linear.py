@@ -13,7 +13,7 @@ from weft.graph.builder import CompileTimeConstant, Operand, Results, static_siz
 from weft.graph.composites.attention import scaled_scores, weighted_values
 from weft.graph.composites.einsum import einsum as sum_of_products
 from weft.ir import Const
-from weft.support.dtypes import bool_
+from weft.support.dtypes import bool_, i64
 
 
 @translates("linear")
@@ -127,3 +127,37 @@ def _masked(c: Call, scores: Operand, mask: Operand) -> Operand:
     if mask.dtype is bool_:
         return c.add("where", mask, scores, c.scalar(-math.inf, scores.dtype))
     return c.add("add", scores, c.cast(mask, scores.dtype))
+
+
+@translates("_trilinear")
+def trilinear(c: Call) -> Results:
+    """The sum of products of three tensors, each of which is repeated along some dimensions."""
+    letters, terms, given = "abcdefghijklmnop", list[str](), list[Operand]()
+    rank = c.tensor("i1").rank + len(c.arguments["expand1"])
+    for k in (1, 2, 3):
+        given.append(c.tensor(f"i{k}"))
+        terms.append("".join(letters[d] for d in range(rank) if d not in c.arguments[f"expand{k}"]))
+    result = "".join(letters[d] for d in range(rank) if d not in c.arguments["sumdim"])
+    return sum_of_products(c, given, f"{','.join(terms)}->{result}")
+
+
+@translates("transformers.grouped_mm_fallback.default")
+def grouped_mm(c: Call) -> Results:
+    """Groups of rows, each multiplied by a matrix of its own; `offs` tells where each group ends."""
+    return _grouped(c, c.tensor("input"), c.tensor("weight"))
+
+
+@translates("_grouped_mm")
+def grouped_mm_of_aten(c: Call) -> Results:
+    """The same, by the name that it has where strides are multiples of 16 bytes."""
+    x, weight = c.tensor(), c.tensor("mat2")
+    if x.rank != 2 or weight.rank != 3 or c.optional("offs") is None or c.optional("bias") is not None:
+        c.fail(f"groups of {x!r} and {weight!r} are not supported", "give a matrix, and a batch of them with `offs`")
+    return _grouped(c, x, weight)
+
+
+def _grouped(c: Call, x: Operand, weight: Operand) -> Operand:
+    ends = c.cast(c.tensor("offs"), i64)
+    row = c.reshape(c.cast(c.add("range", start=0, size=x.shape[0], step=1), i64), [x.shape[0], 1])
+    behind = c.cast(c.add("less_equal", ends, row), i64)
+    return c.add("matmul_chosen", x, weight, c.add("reduce_sum", behind, axes=(1,), keepdims=False))

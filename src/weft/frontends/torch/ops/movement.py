@@ -210,7 +210,7 @@ def as_strided(c: Call) -> Results:
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 
-@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy")
+@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg")
 def itself(c: Call) -> Results:
     """The tensor itself: a value of a graph has no place in memory that could be shared."""
     return c.tensor()

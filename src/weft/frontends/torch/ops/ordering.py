@@ -65,6 +65,46 @@ def median(c: Call) -> Results:
     return c.add("where", any_nan, c.scalar(float("nan"), x.dtype), middle)
 
 
+@translates("nanmedian.dim", "nanmedian")
+def nanmedian(c: Call) -> Results:
+    """The element in the middle of the order of those that are not NaN, the smaller of two, and where it was."""
+    x, of_all = _vector(c), "dim" not in c.arguments
+    x = c.reshape(x, [total(x.shape)]) if of_all else x
+    axis = 0 if of_all else c.axis("dim", x.rank)
+    order = c.add("argsort", x, axis=axis, descending=False)
+    numbers = c.cast(c.add("logical_not", c.add("is_nan", x)), i64) if x.dtype.is_float else None
+    if numbers is None:
+        numbers = c.add("full", shape=x.shape, value=1, dtype=i64)
+    count = c.add("reduce_sum", numbers, axes=(axis,), keepdims=True)
+    last = c.add("maximum", c.add("sub", count, c.scalar(1, i64)), c.scalar(0, i64))
+    place = c.cast(_taken(c, order, c.add("div", last, c.scalar(2, i64)), axis), i64)
+    value = _taken(c, x, place, axis)
+    if of_all:
+        return c.reshape(value, [])
+    keepdims = bool(c.value("keepdim", False)) and c.tensor().rank > 0
+    shape = [s for d, s in enumerate(value.shape) if d != axis or keepdims]
+    return c.reshape(value, shape), c.reshape(place, shape)
+
+
+@translates("mode")
+def mode(c: Call) -> Results:
+    """The most frequent element along a dimension, the smallest of several, and where it is last."""
+    x = _vector(c)
+    axis = c.axis("dim", x.rank)
+    rows, columns = (c.reshape(x, [*x.shape[:at], 1, *x.shape[at:]]) for at in (axis, axis + 1))
+    same = c.cast(c.add("equal", rows, columns), i64)
+    counts = c.add("reduce_sum", same, axes=(axis + 1,), keepdims=False)
+    most = c.add("reduce_max", counts, axes=(axis,), keepdims=True)
+    order = c.add("argsort", x, axis=axis, descending=False)
+    is_mode = c.cast(_taken(c, c.add("equal", counts, most), order, axis), u8)
+    first = c.add("argmax", is_mode, axis=axis, keepdims=True, last=False)
+    value = _taken(c, x, _taken(c, order, first, axis), axis)
+    place = c.add("argmax", c.cast(c.add("equal", x, value), u8), axis=axis, keepdims=True, last=True)
+    keepdims = bool(c.value("keepdim", False)) and c.tensor().rank > 0
+    shape = [s for d, s in enumerate(value.shape) if d != axis or keepdims]
+    return c.reshape(value, shape), c.reshape(place, shape)
+
+
 @translates("searchsorted.Tensor")
 def searchsorted(c: Call) -> Results:
     """Where elements would stand in sorted rows: before equal ones, or (right) behind them: how many are smaller."""
@@ -95,6 +135,19 @@ def _extreme(op: str, place: str) -> Translation:
     return translate
 
 
+def _running_extreme(*, largest: bool) -> Translation:
+    """The extremes so far along a dimension, and where they are."""
+
+    def translate(c: Call) -> Results:
+        x = _vector(c)
+        values, places = c.add_many("running_extreme", x, axis=c.axis("dim", x.rank), largest=largest)
+        return _shaped(c, values), _shaped(c, places)
+
+    return translate
+
+
+translates("cummax")(_running_extreme(largest=True))
+translates("cummin")(_running_extreme(largest=False))
 translates("max.dim")(_extreme("reduce_max", "argmax"))
 translates("min.dim")(_extreme("reduce_min", "argmin"))
 

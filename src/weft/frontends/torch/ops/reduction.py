@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import Operand, Results, static_sizes, total
-from weft.support.dtypes import bool_, u8
+from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes, total
+from weft.support.dtypes import bool_, f64, i64, u8
 
 
 def _reduction(op: str) -> Translation:
@@ -92,6 +94,26 @@ def prims_var(c: Call) -> Results:
 def var_mean(c: Call) -> Results:
     """The variance, and the mean."""
     return variance(c, c.tensor(), "dim", keepdims=bool(c.value("keepdim", False)))
+
+
+@translates("histc")
+def histc(c: Call) -> Results:
+    """How many elements lie in each of a number of equal intervals, from one bound to another, or over all elements."""
+    bins, bounds = c.integer("bins", 100), (c.value("min", 0), c.value("max", 0))
+    x = c.cast(c.reshape(c.tensor(), [total(c.tensor().shape)]), f64)
+    low: Operand = c.scalar(bounds[0], f64)
+    high: Operand = c.scalar(bounds[1], f64)
+    if bounds[0] == bounds[1]:
+        low, high = (c.add(op, x, axes=(0,), keepdims=False) for op in ("reduce_min", "reduce_max"))
+        same = c.add("equal", low, high)
+        low, high = (c.add("where", same, c.add("add", v, c.scalar(d, f64)), v) for v, d in ((low, -1), (high, 1)))
+    place = c.add("mul", c.add("div", c.add("sub", x, low), c.add("sub", high, low)), c.scalar(bins, f64))
+    inside = c.add("logical_and", c.add("less_equal", low, x), c.add("less_equal", x, high))
+    place = c.add("minimum", c.add("floor", place), c.scalar(bins - 1, f64))
+    place = c.add("where", inside, place, c.scalar(-1, f64))
+    numbers = CompileTimeConstant(np.arange(bins, dtype=np.float64)[:, None])
+    counted = c.cast(c.add("equal", numbers, place), i64)
+    return c.cast(c.add("reduce_sum", counted, axes=(1,), keepdims=False), c.dtype)
 
 
 def variance(c: Call, x: Operand, name: str, *, keepdims: bool) -> tuple[Operand, Operand]:

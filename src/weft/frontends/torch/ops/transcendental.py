@@ -22,6 +22,9 @@ translates("log1p")(_of_one(special_functions.log1p))
 translates("expm1")(_of_one(special_functions.expm1))
 translates("cbrt")(_of_one(special_functions.cbrt))
 translates("erfc", "special_erfc")(_of_one(special_functions.erfc))
+translates("special_erfcx", "prims.erfcx.default")(_of_one(special_functions.erfcx))
+translates("erfinv", "prims.erf_inv.default")(_of_one(special_functions.erfinv))
+translates("special_ndtri", "prims.ndtri.default")(_of_one(special_functions.ndtri))
 translates("lgamma")(_of_one(special_functions.lgamma))
 
 

@@ -1,0 +1,275 @@
+"""Operators on complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft.frontends.torch.call import Call, common_shape
+from weft.frontends.torch.complex_numbers import (
+    COMPLEX,
+    Complex,
+    ComplexTranslation,
+    joined,
+    part_by_part,
+    parts,
+    taken_apart,
+    translates_complex,
+)
+from weft.frontends.torch.ops.division import distance
+from weft.frontends.torch.registry import TABLE, spelled
+from weft.graph.builder import Operand
+from weft.graph.composites import special_functions
+
+PART_BY_PART: Final = frozenset(
+    map(
+        spelled,
+        (
+            *(
+                "view",
+                "reshape",
+                "_unsafe_view",
+                "flatten.using_ints",
+                "unflatten.int",
+                "permute",
+                "transpose.int",
+                "t",
+                "mT",
+            ),
+            *(
+                "unsqueeze",
+                "squeeze",
+                "squeeze.dim",
+                "squeeze.dims",
+                "expand",
+                "repeat",
+                "cat",
+                "stack",
+                "split.Tensor",
+            ),
+            *(
+                "split_with_sizes",
+                "chunk",
+                "slice.Tensor",
+                "select.int",
+                "flip",
+                "clone",
+                "alias",
+                "detach",
+                "contiguous",
+            ),
+            *(
+                "lift_fresh_copy",
+                "as_strided",
+                "index.Tensor",
+                "index_select",
+                "gather",
+                "neg",
+                "sum",
+                "sum.dim_IntList",
+            ),
+            *(
+                "mean",
+                "mean.dim",
+                "cumsum",
+                "where.self",
+                "tril",
+                "triu",
+                "add.Tensor",
+                "add.Scalar",
+                "sub.Tensor",
+                "sub.Scalar",
+            ),
+            *("rsub.Scalar", "rsub.Tensor", "unbind.int", "copy", "zeros_like", "zeros", "empty_like", "new_zeros"),
+            *("empty.memory_format", "_operator.getitem", "index_put"),
+        ),
+    )
+)
+"""Operators that move elements, or are linear in them with real numbers as factors."""
+
+
+def complex_translation(name: str) -> ComplexTranslation | None:
+    """Returns the translation of an operator that is given complex numbers, or makes them; None where there is none."""
+    if name in PART_BY_PART:
+        return lambda c: part_by_part(c, TABLE[name])
+    return COMPLEX.get(name)
+
+
+@translates_complex("view_as_complex")
+def view_as_complex(c: Call) -> Any:
+    """A real tensor [..., 2] as a complex one."""
+    return taken_apart(c, c.tensor())
+
+
+@translates_complex("view_as_real")
+def view_as_real(c: Call) -> Any:
+    """A complex tensor as a real one [..., 2]."""
+    return joined(c, parts(c, "self"))
+
+
+@translates_complex("complex")
+def complex_(c: Call) -> Any:
+    """Complex numbers of two parts, broadcast together."""
+    return _together(c, c.tensor("real"), c.tensor("imag"))
+
+
+@translates_complex("polar")
+def polar(c: Call) -> Any:
+    """Complex numbers of lengths and angles."""
+    length, angle = c.tensor("abs"), c.tensor("angle")
+    return _together(c, c.add("mul", length, c.add("cos", angle)), c.add("mul", length, c.add("sin", angle)))
+
+
+@translates_complex("real")
+def real(c: Call) -> Any:
+    """The real part."""
+    return parts(c, "self").real
+
+
+@translates_complex("imag")
+def imaginary(c: Call) -> Any:
+    """The imaginary part."""
+    return parts(c, "self").imaginary
+
+
+@translates_complex("_conj", "_conj_physical", "conj_physical")
+def conjugate(c: Call) -> Any:
+    """The imaginary part negated."""
+    x = parts(c, "self")
+    return Complex(x.real, c.add("neg", x.imaginary))
+
+
+@translates_complex("resolve_conj", "resolve_neg")
+def resolved(c: Call) -> Any:
+    """The numbers as they are: Weft holds no conjugates as views."""
+    return parts(c, "self")
+
+
+@translates_complex("mul.Tensor", "mul.Scalar")
+def mul(c: Call) -> Any:
+    """The product."""
+    return _product(c, parts(c, "self"), parts(c, "other"), "mul")
+
+
+@translates_complex("mm", "bmm")
+def mm(c: Call) -> Any:
+    """The product of two matrices, or of two batches of them."""
+    return _product(c, parts(c, "self"), parts(c, "mat2"), "matmul")
+
+
+@translates_complex("matmul")
+def matmul(c: Call) -> Any:
+    """The product of matrices, batches of them, or vectors."""
+    return _product(c, parts(c, "self"), parts(c, "other"), "matmul")
+
+
+@translates_complex("div.Tensor", "div.Scalar")
+def div(c: Call) -> Any:
+    """The quotient."""
+    x = parts(c, "self")
+    if not isinstance(c.arguments["other"], Complex | complex):
+        by = parts(c, "other").real
+        return Complex(c.add("div", x.real, by), c.add("div", x.imaginary, by))
+    return _product(c, x, _reciprocal(c, parts(c, "other")), "mul")
+
+
+@translates_complex("reciprocal")
+def reciprocal(c: Call) -> Any:
+    """One divided by each number."""
+    return _reciprocal(c, parts(c, "self"))
+
+
+@translates_complex("abs")
+def absolute(c: Call) -> Any:
+    """The length."""
+    x = parts(c, "self")
+    return distance(c, x.real, x.imaginary)
+
+
+@translates_complex("angle")
+def angle(c: Call) -> Any:
+    """The angle, between -pi and pi."""
+    x = parts(c, "self")
+    return special_functions.atan2(c, x.imaginary, x.real)
+
+
+@translates_complex("exp")
+def exp(c: Call) -> Any:
+    """The exponential."""
+    x = parts(c, "self")
+    length = c.add("exp", x.real)
+    cosine, sine = (c.add(op, x.imaginary) for op in ("cos", "sin"))
+    return Complex(c.add("mul", length, cosine), c.add("mul", length, sine))
+
+
+@translates_complex("ones_like", "ones", "full", "full_like", "new_full", "new_ones")
+def filled(c: Call) -> Any:
+    """One number over and over."""
+    like = c.arguments.get("self")
+    number = complex(c.value("fill_value", 1))
+    shape = like.shape if isinstance(like, Complex) and "size" not in c.arguments else tuple(c.sizes("size"))
+    made = [c.add("full", shape=shape, value=v, dtype=c.dtype) for v in (number.real, number.imag)]
+    return Complex(*made)
+
+
+@translates_complex("constant_pad_nd")
+def padded(c: Call) -> Any:
+    """The tensor with zeros around."""
+    if c.value("value", 0):
+        c.fail("padding complex numbers with others than zero is not supported", "pad with zero")
+    return part_by_part(c, TABLE[spelled("constant_pad_nd")])
+
+
+@translates_complex("eq.Tensor", "eq.Scalar")
+def equal(c: Call) -> Any:
+    """Where both parts are equal."""
+    return _equal(c)
+
+
+@translates_complex("ne.Tensor", "ne.Scalar")
+def not_equal(c: Call) -> Any:
+    """Where one of the parts differs."""
+    return c.add("logical_not", _equal(c))
+
+
+@translates_complex("isnan")
+def is_nan(c: Call) -> Any:
+    """Where one of the parts is NaN."""
+    x = c.arguments["self"]
+    return c.add("logical_or", c.add("is_nan", x.real), c.add("is_nan", x.imaginary))
+
+
+@translates_complex("prims.convert_element_type.default", "_to_copy", "to.dtype")
+def converted(c: Call) -> Any:
+    """Numbers of another type: real ones become complex, and of complex ones the real part is left where real are asked for."""
+    x, wanted = parts(c, "a" if "a" in c.arguments else "self"), c.arguments.get("dtype")
+    return x if wanted is None or wanted.is_complex else x.real
+
+
+def _equal(c: Call) -> Operand:
+    x, y = (c.arguments[name] for name in ("self", "other"))
+    like = next(v for v in (x, y) if isinstance(v, Complex))
+    given = Call(c.evaluator, c.source, c.arguments, like.dtype, like.dtype)
+    a, b = parts(given, "self"), parts(given, "other")
+    return c.add("logical_and", c.add("equal", a.real, b.real), c.add("equal", a.imaginary, b.imaginary))
+
+
+def _together(c: Call, real: Operand, imaginary: Operand) -> Complex:
+    shape = common_shape([real.shape, imaginary.shape])
+    return Complex(c.add("expand", real, shape=shape), c.add("expand", imaginary, shape=shape))
+
+
+def _product(c: Call, x: Complex, y: Complex, op: str) -> Complex:
+    """Returns the product by *op*: element by element, or of matrices."""
+    real = c.add("sub", c.add(op, x.real, y.real), c.add(op, x.imaginary, y.imaginary))
+    return Complex(real, c.add("add", c.add(op, x.real, y.imaginary), c.add(op, x.imaginary, y.real)))
+
+
+def _reciprocal(c: Call, x: Complex) -> Complex:
+    """Returns one divided by each number, scaled so that squares do not overflow (Smith, 1962)."""
+    a, b = x.real, x.imaginary
+    wide = c.add("less", c.add("abs", b), c.add("abs", a))
+    most, least = c.add("where", wide, a, b), c.add("where", wide, b, a)
+    ratio = c.add("div", least, most)
+    scale = c.add("reciprocal", c.add("add", most, c.add("mul", least, ratio)))
+    small = c.add("mul", ratio, scale)
+    return Complex(c.add("where", wide, scale, small), c.add("neg", c.add("where", wide, small, scale)))

@@ -1,0 +1,59 @@
+"""Operators of PyTorch that run graphs: branches, loops and scans, as regions of Weft's graph.
+
+    cond(p, then, other, (x,))            if(p, x, then=Graph, other=Graph)
+    while_loop(go_on, body, (s,), (x,))   loop(go_on(s, x), s, x, body=Graph)
+    scan(combine, (s,), (rows,), (x,))    loop(len(rows), s, rows, x, body=Graph, scans=...)
+
+A graph takes what it uses as arguments, which are given to the operator one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from weft.graph.builder import Builder, Operand
+from weft.graph.composites.branches_and_loops import branch, loop
+from weft.support.dtypes import bool_
+
+Graph: TypeAlias = Callable[[Builder, Sequence[Any]], list[Operand]]
+"""Adds the operators of a graph of PyTorch's, given its arguments, to the region that a builder is of."""
+
+GRAPHS: Final = {"higher_order.cond": (1, 2), "higher_order.while_loop": (0, 1), "higher_order.scan": (0,)}
+"""Which arguments of an operator are graphs."""
+
+
+def cond(b: Builder, condition: Operand, then: Graph, other: Graph, given: Sequence[Any] = ()) -> list[Operand]:
+    """Returns the results of one of two graphs."""
+    return branch(b, condition, lambda r: then(r, given), lambda r: other(r, given))
+
+
+def while_loop(b: Builder, go_on: Graph, body: Graph, first: Sequence[Any], given: Sequence[Any] = ()) -> list[Operand]:
+    """Returns the states of a loop that ends when *go_on* does not hold of them."""
+
+    def step(r: Builder, number: Operand, states: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        made = body(r, [*states, *given])
+        return go_on(r, [*made, *given])[0], made, []
+
+    return loop(b, None, go_on(b, [*first, *given])[0], first, step)[0]
+
+
+def scan(
+    b: Builder, combine: Graph, first: Sequence[Any], rows: Sequence[Operand], given: Sequence[Any] = ()
+) -> list[Operand]:
+    """Returns the states after all rows, and what is made of each row, one after another in a new first dimension."""
+
+    def step(r: Builder, number: Operand, states: Sequence[Operand]) -> tuple[Operand, list[Operand], list[Operand]]:
+        own = [r.add("gather", x, number, axis=0) for x in rows]
+        made = combine(r, [*states, *own, *given])
+        return r.scalar(True, bool_), made[: len(first)], made[len(first) :]
+
+    states, made = loop(b, b.size(rows[0].shape[0]), None, first, step)
+    return [*states, *made]
+
+
+CONTROL_FLOW: Final[dict[str, Callable[..., list[Operand]]]] = {
+    "higher_order.cond": cond,
+    "higher_order.while_loop": while_loop,
+    "higher_order.scan": scan,
+}

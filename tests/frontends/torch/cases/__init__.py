@@ -1,0 +1,50 @@
+"""Functions of tensors that together use every operator of the tables, one file a family, and tensors to try them on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from tests.frontends.torch.cases import choices, complex_numbers, elementwise, matrices, movement, networks, special
+from tests.frontends.torch.cases.tensors import ROWS, Case
+
+FAMILIES: Final = (elementwise, networks, choices, movement, complex_numbers, matrices, special)
+CASES: dict[str, Case] = {name: case for family in FAMILIES for name, case in family.CASES.items()}
+BATCH = {0: torch.export.Dim("batch")}
+DECOMPOSED = {
+    "addmm",
+    "adaptive_avg_pool",
+    "batch_norm",
+    "conv2d",
+    "layer_norm",
+    "linear",
+    "max_pool",
+    "transposed",
+    "softmax",
+    "as it is",
+    "made",
+    "masked attention",
+    "padded",
+    "products",
+    "a size that is an element",
+    "pseudoinverses",
+    "transforms",
+}
+SYMBOLIC: dict[str, Case] = {
+    "sizes": (
+        lambda x: (x.view(x.shape[0] * 3, 6), torch.cat([x, x]).view(x.shape[0] + x.shape[0], 18), x.flatten()),
+        [ROWS],
+    ),
+    "sizes of others": (
+        lambda x: (
+            x[: x.shape[0] - 0],
+            torch.zeros(x.shape[0] * x.shape[0] - x.shape[0] + 1, 3),
+            torch.ones(x.shape[0] // 3 + 2),
+            torch.zeros(x.shape[0] % 2 + 3),
+            torch.arange(x.shape[0]),
+            torch.full((torch.sym_max(x.shape[0], 1), torch.sym_min(x.shape[0], 9)), 2.0),
+            torch.zeros(x.numel()),
+        ),
+        [ROWS],
+    ),
+}

@@ -1,0 +1,103 @@
+"""Complex numbers, which are pairs of real ones outside of a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tests.frontends.torch.cases.tensors import A, Case, X, Y
+from tests.frontends.torch.modules import numbers
+
+PAIRS, OTHERS = numbers(3, 4, 2), numbers(3, 4, 2, seed=1)
+
+
+def arithmetic(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """Sums, products and quotients, of complex numbers and of those with real ones."""
+    z, w, r = A.view_as_complex(x), A.view_as_complex(y), x[..., 0]
+    made = (
+        z + w,
+        z - r,
+        z * w,
+        z * 2,
+        A.mul.Scalar(z, 1 - 2j),
+        z / w,
+        z / 2.5,
+        A.div.Scalar(z, 2j),
+        r * z,
+        A.reciprocal(w),
+    )
+    return tuple([A.view_as_real(v) for v in made])
+
+
+def products(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """Products of matrices."""
+    z, w = torch.view_as_complex(x), torch.view_as_complex(y).t()
+    made = (torch.mm(z, w), torch.bmm(z[None], w[None]), z.matmul(w))
+    return tuple([torch.view_as_real(v) for v in made])
+
+
+def parts(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """What tells about complex numbers, and what makes them."""
+    z, w = torch.view_as_complex(x), torch.view_as_complex(y)
+    told = (
+        A.abs(z),
+        A.angle(z),
+        A.real(z),
+        A.imag(z),
+        z == w,
+        z != 1 + 1j,
+        A.isnan(z),
+        torch.ops.prims.convert_element_type(z, torch.complex128),
+    )
+    made = (
+        A.conj_physical(z),
+        A._conj_physical(z),
+        A._conj(z),
+        A.resolve_conj(z),
+        A.resolve_neg(z),
+        A.exp(z),
+        A.ones_like(z),
+        A.full_like(z, 2j),
+    )
+    return (*told[:-1], *[torch.view_as_real(A.resolve_conj(v)) for v in (*made, told[-1])])
+
+
+def moved(x: torch.Tensor) -> Any:
+    """Elements moved, and sums."""
+    z = torch.view_as_complex(x)
+    made = (
+        z.reshape(2, 6),
+        z.t(),
+        z[1:],
+        torch.cat([z, z]),
+        z.sum(1),
+        z.flip(0),
+        A.constant_pad_nd(z, [1, 2]),
+        -z,
+        z.expand(2, 3, 4),
+    )
+    return tuple([torch.view_as_real(v) for v in made])
+
+
+CASES: dict[str, Case] = {
+    "complex arithmetic": (arithmetic, [PAIRS, OTHERS]),
+    "complex products": (products, [PAIRS, OTHERS]),
+    "complex parts": (parts, [PAIRS, OTHERS]),
+    "complex numbers moved": (moved, [PAIRS]),
+    "complex numbers made": (
+        lambda x, y: tuple(
+            [torch.view_as_real(v) for v in (torch.complex(x, y), torch.polar(x, y), x.to(torch.complex64))]
+        ),
+        [X, Y],
+    ),
+    "transforms": (
+        lambda x, y: (
+            torch.view_as_real(A._fft_r2c(x, [1], 0, True)),
+            torch.view_as_real(torch.fft.rfft2(x, norm="ortho")),
+            torch.view_as_real(A._fft_r2c(x, [0, 1], 2, False)),
+            torch.view_as_real(A._fft_c2c(torch.view_as_complex(y), [0, 1], 2, False)),
+            A._fft_c2r(torch.view_as_complex(y), [0, 1], 2, 6),
+        ),
+        [X, PAIRS],
+    ),
+}

@@ -1,0 +1,83 @@
+"""Factorisations of matrices, and what is solved by them. Vectors of either sign are compared by what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tests.frontends.torch.cases.tensors import A, Case
+from tests.frontends.torch.modules import numbers
+
+SQUARE, RIGHT, TALL = numbers(2, 4, 4), numbers(2, 4, 3, seed=1), numbers(2, 5, 3, seed=2)
+DEFINITE = SQUARE @ SQUARE.mT + torch.eye(4)
+
+
+def eigen(x: torch.Tensor) -> Any:
+    """The eigenvalues, and the matrix made of them and of their vectors."""
+    values, vectors = A._linalg_eigh(x, "U")
+    return values, vectors @ (values[..., None] * vectors.mT), A._linalg_eigh(x)[0]
+
+
+def singular(x: torch.Tensor, *, full: bool) -> Any:
+    """The singular values, the matrix made of them and of the factors, and that these are orthogonal."""
+    u, s, vh = A._linalg_svd(x, full)
+    k = s.shape[-1]
+    return s, u[..., :k] @ (s[..., None] * vh[..., :k, :]), u.mT @ u, vh @ vh.mT, A._linalg_svd(x, False, False)[1]
+
+
+CASES: dict[str, Case] = {
+    "determinants": (
+        lambda x: (A._linalg_det(x)[0], A._linalg_slogdet(x)[:2]),
+        [SQUARE],
+    ),
+    "factors of elimination": (
+        lambda x, y, b: (
+            A.linalg_lu_factor_ex(x),
+            A.linalg_lu(y),
+            A.lu_unpack(*A.linalg_lu_factor_ex(x)[:2]),
+            A.linalg_lu_solve(*A.linalg_lu_factor_ex(x)[:2], b),
+            A.linalg_lu_solve(*A.linalg_lu_factor_ex(x)[:2], b, adjoint=True),
+            A.linalg_lu_solve(*A.linalg_lu_factor_ex(x)[:2], b.mT, left=False),
+        ),
+        [SQUARE, TALL, RIGHT],
+    ),
+    "systems of equations": (
+        lambda x, b: (
+            A._linalg_solve_ex(x, b)[0],
+            A._linalg_solve_ex(x, b[..., 0]),
+            A._linalg_solve_ex(x, b.mT, left=False)[0],
+            A.linalg_inv_ex(x),
+            A.linalg_solve_triangular(x, b, upper=True),
+            A.linalg_solve_triangular(x, b.mT, upper=False, left=False, unitriangular=True),
+            A.triangular_solve(b, x, transpose=True),
+        ),
+        [SQUARE, RIGHT],
+    ),
+    "definite matrices": (
+        lambda x, b: (
+            A.linalg_cholesky_ex(x),
+            A.cholesky(x, True),
+            A.cholesky_solve(b, A.cholesky(x)),
+            A.cholesky_inverse(A.cholesky(x, True), True),
+        ),
+        [DEFINITE, RIGHT],
+    ),
+    "reflections": (
+        lambda x, b: (
+            A.geqrf(x),
+            A.linalg_qr(x, "complete"),
+            A.linalg_qr(x.mT),
+            A.linalg_householder_product(*A.geqrf(x)),
+            A.ormqr(*A.geqrf(x), b),
+            A.ormqr(*A.geqrf(x), b.mT, left=False, transpose=True),
+        ),
+        [TALL, numbers(2, 5, 2, seed=3)],
+    ),
+    "eigenvalues": (eigen, [DEFINITE]),
+    "singular values": (lambda x: (singular(x, full=False), singular(x.mT, full=True)), [TALL]),
+    "pseudoinverses": (
+        lambda x, y: (torch.linalg.pinv(x), torch.linalg.pinv(y, hermitian=True), torch.linalg.pinv(x, rtol=0.5)),
+        [TALL, DEFINITE],
+    ),
+    "exponentials of matrices": (lambda x: A.linalg_matrix_exp(x * torch.tensor([0.1, 2.0])[:, None, None]), [SQUARE]),
+}

@@ -1,0 +1,133 @@
+"""Factorisations of matrices, compared with NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.reference import run_operator
+
+from weft.support.errors import ModelError
+
+Array = np.ndarray[Any, Any]
+SQUARE = np.random.default_rng(0).standard_normal((2, 4, 4))
+TALL = np.random.default_rng(1).standard_normal((2, 5, 4))
+DEFINITE = SQUARE @ SQUARE.swapaxes(1, 2) + np.eye(4)
+
+
+def close(made: Array, wanted: Array) -> None:
+    np.testing.assert_allclose(made, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("x", [SQUARE, TALL, TALL.swapaxes(1, 2).copy()], ids=["square", "tall", "wide"])
+def test_lu(x: Array) -> None:
+    packed, exchanges = run_operator("lu", [x])
+    (order,) = run_operator("exchanged_rows", [exchanges], rows=x.shape[1])
+    k = min(x.shape[1:])
+    for a, p, rows in zip(x, packed, order, strict=True):
+        lower = np.tril(p, -1)[:, :k] + np.eye(len(a), k)
+        close(lower @ np.triu(p)[:k], a[rows])
+        assert np.abs(np.tril(p, -1)).max() <= 1  # the largest element of a column is its pivot
+
+
+def test_a_column_without_a_pivot() -> None:
+    packed, exchanges = run_operator("lu", [np.array([[0.0, 2.0], [0.0, 3.0]])])
+    assert packed.tolist() == [[0.0, 2.0], [0.0, 3.0]]
+    assert exchanges.tolist() == [0, 1]
+
+
+def test_det() -> None:
+    close(run_operator("det", [SQUARE])[0], np.linalg.det(SQUARE))
+
+
+def test_cholesky() -> None:
+    lower, failed = run_operator("cholesky", [DEFINITE])
+    close(lower, np.linalg.cholesky(DEFINITE))
+    assert failed.tolist() == [0, 0]
+
+
+def test_a_matrix_that_is_not_positive_definite() -> None:
+    with np.errstate(invalid="ignore"):
+        lower, failed = run_operator("cholesky", [np.diag([4.0, -1.0, 1.0])])
+    assert failed == 2
+    assert lower[0, 0] == 2
+    assert np.isnan(lower[1, 1])
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+def test_solve_triangular(upper: bool, unit: bool) -> None:
+    triangle = np.triu(SQUARE) if upper else np.tril(SQUARE)
+    if unit:
+        triangle[:, np.arange(4), np.arange(4)] = 1
+    right = TALL[:, :4, :3]
+    (x,) = run_operator("solve_triangular", [SQUARE, right.copy()], upper=upper, unit=unit)
+    close(triangle @ x, right)
+
+
+@pytest.mark.parametrize("x", [TALL, TALL.swapaxes(1, 2).copy()], ids=["tall", "wide"])
+def test_householder(x: Array) -> None:
+    packed, tau = run_operator("householder_qr", [x])
+    one = np.broadcast_to(np.eye(x.shape[1]), (2, x.shape[1], x.shape[1])).copy()
+    (q,) = run_operator("apply_reflectors", [packed, tau, one], transposed=False)
+    (transposed,) = run_operator("apply_reflectors", [packed, tau, one], transposed=True)
+    k = min(x.shape[1:])
+    close(transposed, q.swapaxes(1, 2))
+    close(q @ transposed, one)
+    close(q @ np.triu(packed), x)
+    close(np.triu(packed)[:, :k], np.linalg.qr(x)[1])  # with LAPACK's signs
+
+
+def test_jacobi() -> None:
+    values, vectors = run_operator("jacobi_eigen", [DEFINITE])
+    close(np.sort(values), np.linalg.eigvalsh(DEFINITE))
+    close(DEFINITE @ vectors, vectors * values[:, None])
+    columns, turn = run_operator("jacobi_columns", [TALL])
+    close(TALL @ turn, columns)
+    close(np.sort(np.linalg.norm(columns, axis=1)), np.sort(np.linalg.svd(TALL)[1]))
+
+
+def test_what_is_no_square_matrix() -> None:
+    with pytest.raises(ModelError) as told:
+        run_operator("cholesky", [TALL])
+    assert told.value.message == (
+        "cholesky takes square matrices of floats, not (2, 5, 4) of f64; given constant: f64[2, 5, 4]"
+    )
+
+
+def test_systems_of_other_sizes() -> None:
+    with pytest.raises(ModelError) as told:
+        run_operator("solve_triangular", [SQUARE, TALL], upper=True, unit=False)
+    assert told.value.message == (
+        "solve_triangular takes matrices of as many rows, not (2, 4, 4) and (2, 5, 4); "
+        "given constant: f64[2, 4, 4], constant_1: f64[2, 5, 4]"
+    )
+    with pytest.raises(ModelError) as told:
+        run_operator("apply_reflectors", [SQUARE, SQUARE[:, 0].copy(), TALL], transposed=False)
+    assert told.value.message == (
+        "apply_reflectors takes matrices of as many rows, not (2, 4, 4) and (2, 5, 4); "
+        "given constant: f64[2, 4, 4], constant_1: f64[2, 4], constant_2: f64[2, 5, 4]"
+    )
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_running_extreme(largest: bool) -> None:
+    x = np.array([[1.0, 3.0, 3.0, 2.0, np.nan, 5.0, np.nan], [2.0, 1.0, 1.0, 4.0, 0.0, 0.0, 9.0]])
+    values, places = run_operator("running_extreme", [x], axis=1, largest=largest)
+    accumulate = np.maximum.accumulate if largest else np.minimum.accumulate
+    np.testing.assert_array_equal(values, accumulate(x, axis=1))
+    assert places.tolist()[1] == ([0, 0, 0, 3, 3, 3, 6] if largest else [0, 1, 2, 2, 4, 5, 5])
+    assert places.tolist()[0] == ([0, 1, 2, 2, 4, 4, 6] if largest else [0, 0, 0, 0, 4, 4, 6])
+
+
+def test_matmul_chosen() -> None:
+    x, weight = SQUARE[0], np.random.default_rng(2).standard_normal((3, 4, 5))
+    (made,) = run_operator("matmul_chosen", [x, weight, np.array([2, 0, 2, 7])])
+    close(made, np.einsum("sk,skn->sn", x, weight[[2, 0, 2, 2]]))
+    with pytest.raises(ModelError) as told:
+        run_operator("matmul_chosen", [x, weight[:, 1:].copy(), np.array([2, 0, 2, 1])])
+    assert told.value.message == (
+        "matmul_chosen takes rows [S, K], matrices [E, K, N] and numbers [S], not (4, 4), (3, 3, 5), (4); "
+        "given constant: f64[4, 4], constant_1: f64[3, 3, 5], constant_2: i64[4]"
+    )
