@@ -63,9 +63,9 @@ def check_written(path: Path, model: Path, *, is_folder: bool) -> None:
         check_saved_name(path)
 
 
-def tell_kind(path: Path) -> None:
-    """Says on the error stream which kind of file was written, where its name does not say."""
-    if path.suffix not in (ENDING, LIBRARY, C_SOURCE):
+def tell_kind(path: Path, *, quiet: bool) -> None:
+    """Says on the error stream which kind of file was written, where its name does not say, and it is not to be *quiet*."""
+    if not quiet and path.suffix not in (ENDING, LIBRARY, C_SOURCE):
         told = f"{path} is a saved model, as {path}{ENDING} would be; a folder to link with C is {path}{os.sep}"
         err.print(f"[yellow]warning:[/] {escape(told)}")
 
@@ -121,8 +121,7 @@ def compile_command(
     verified = options.verify and check_model(package, str(model), machine, options, sizes)
     size = write_compiled(package, path, machine, is_folder=output.endswith(os.sep))
     found = _accuracies(package, model, asked) if accuracy else []
-    if not asked.quiet and not output.endswith(os.sep):
-        tell_kind(path)
+    tell_kind(path, quiet=asked.quiet or output.endswith(os.sep))
     seconds = perf_counter() - start
     figures: dict[str, object] = {
         "model": str(model),

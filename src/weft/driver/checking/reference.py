@@ -117,10 +117,15 @@ def _controlled(n: Node, given: Sequence[Array | None], sizes: Mapping[Var, Expr
         now[:], step, goes = made[:states], step + 1, bool(go_on.item())
         for column, row in zip(rows, made[states:], strict=True):
             column.append(row)
+    return [*[a for a in now if a is not None], *_scans(n, rows), np.array([step], np.int64)]
+
+
+def _scans(n: Node, rows: Sequence[list[Array]]) -> list[Array]:
+    """Returns the scans of a loop from their rows; of no rows, those sizes that only a run tells are zero."""
+    states = n.attribute("states")
     empty = [[0 if isinstance(s, Var) else int(s.value) for s in shape] for shape in n.attribute("shapes")[states:]]
     types = [v.dtype.numpy for v in n.outputs[states:-1]]
-    scans = [np.stack(c) if c else np.zeros(e, t) for c, e, t in zip(rows, empty, types, strict=True)]
-    return [*[a for a in now if a is not None], *scans, np.array([step], np.int64)]
+    return [np.stack(c) if c else np.zeros(e, t) for c, e, t in zip(rows, empty, types, strict=True)]
 
 
 def run_operator(op: str, inputs: Sequence[Array | None], **attributes: Any) -> list[Array]:
