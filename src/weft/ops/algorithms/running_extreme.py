@@ -13,7 +13,7 @@ from weft.support.dtypes import i64
 from weft.te import Tensor, extern
 
 
-@operator("running_extreme", along="axis", reads_bits=True)
+@operator("running_extreme", reads_bits=True)
 def running_extreme(x: Tensor, *, axis: int, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The *largest* (or smallest) of the elements up to each along *axis*, and its index, as int64; of equal ones the last.
 
