@@ -13,8 +13,8 @@ from weft.support.dtypes import i64
 from weft.te import Tensor, extern
 
 
-@operator("running_extreme", along="axis", reads_bits=True)
-def running_extreme(x: Tensor, *, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
+@operator("running_extreme", reads_bits=True)
+def running_extreme(x: Tensor, *, axis: int, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The *largest* (or smallest) of the elements up to each along *axis*, and its index, as int64; of equal ones the last.
 
     The largest, and the smallest, of numbers and NaN is NaN.
