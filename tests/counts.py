@@ -27,8 +27,9 @@ ONE_IDEA: Final[dict[str, str]] = {
     ),
     "backends translate the same nodes": "backend entry_wrapper expressions facts scalars statements",
     "frontends read the same operators, of which composites and formulas are made": (
-        "activations attention call claims complex_numbers control convolution creation elementwise fourier frontend importer "
-        "indexing linear linear_algebra movement normalization ordering pooling quantization recurrent reduction resize weights"
+        "activations attention call claims complex_numbers control convolution creation elementwise fourier frontend images "
+        "importer indexing linear linear_algebra movement normalization ordering pooling quantization recurrent reduction resize "
+        "weights"
     ),
     "what a rule, a layout or a primitive does, and what it costs": (
         "channel_blocks contraction dot_product gemv inlining k_blocking parallel prefetch sketch window winograd"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.reference import run_operator
 
+from weft.driver.checking.reference import run_operator
 from weft.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]

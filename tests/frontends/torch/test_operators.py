@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 
 from tests.frontends.torch.cases import BATCH, CASES, DECOMPOSED, SYMBOLIC  # noqa: E402
 from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
-from tests.support.reference import run_graph  # noqa: E402
 
 import weft  # noqa: E402
+from weft.driver.checking.reference import run_graph  # noqa: E402
 from weft.frontends.torch.call import Call  # noqa: E402
 from weft.frontends.torch.complex_numbers import COMPLEX  # noqa: E402
 from weft.frontends.torch.decompose import name_of  # noqa: E402

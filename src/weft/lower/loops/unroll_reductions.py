@@ -15,8 +15,7 @@ from collections.abc import Iterator
 
 from weft.cost import unrolled_steps
 from weft.ir import Const, Var, index, substitute
-from weft.loop import PREFETCH, Call, For, Let, LoopKind, Prefetch, Program, Seq, Stmt, Store, sub_statements
-from weft.loop.notes import Note
+from weft.loop import PREFETCH, Call, For, Let, LoopKind, Note, Prefetch, Program, Seq, Stmt, Store, sub_statements
 from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
 from weft.targets import Target
 

@@ -15,7 +15,7 @@ def _function(c: Call, name: str, default: str) -> Function:
     found = c.text(name, default)
     if found not in _ACTIVATIONS:
         c.fail(f"its activation {found!r} is not supported", f"use one of {', '.join(_ACTIVATIONS)}")
-    return lambda x: c.add(_ACTIVATIONS[found], x)
+    return lambda b, x: b.add(_ACTIVATIONS[found], x)
 
 
 def _ordered(b: Builder, x: Operand, order: tuple[int, ...]) -> Operand:

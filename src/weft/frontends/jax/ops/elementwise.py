@@ -7,7 +7,7 @@ from typing import Final
 from weft.frontends.jax.call import Call
 from weft.frontends.jax.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
-from weft.graph.composites import special_functions
+from weft.graph.composites.numerics import special_functions
 from weft.support.dtypes import SCALARS, DType, bool_, u8
 
 DIRECTIONS: Final = ("EQ", "NE", "GE", "GT", "LE", "LT")

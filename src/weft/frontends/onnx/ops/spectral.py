@@ -11,7 +11,7 @@ from weft.frontends.onnx.file.tensors import MOST_DENSE, element_type
 from weft.frontends.onnx.registry import translates
 from weft.graph import UNFIT
 from weft.graph.builder import CompileTimeConstant, static_sizes
-from weft.graph.composites.fourier import Complex, fourier, inverse_to_real, resized_signal
+from weft.graph.composites.numerics.fourier import Complex, fourier, inverse_to_real, resized_signal
 from weft.graph.composites.sequences import element, stack
 from weft.ir import Expr
 from weft.support.dtypes import f32, i64

@@ -18,7 +18,7 @@ from weft.frontends.torch.complex_numbers import (
 from weft.frontends.torch.ops.division import distance
 from weft.frontends.torch.registry import TABLE, spelled
 from weft.graph.builder import Operand
-from weft.graph.composites import special_functions
+from weft.graph.composites.numerics import special_functions
 
 PART_BY_PART: Final = frozenset(
     map(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
-from weft.graph.composites import special_functions
+from weft.graph.composites.numerics import special_functions
 
 
 @translates("div.Tensor_mode", "div.Scalar_mode")

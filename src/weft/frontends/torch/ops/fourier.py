@@ -9,7 +9,7 @@ from typing import Any
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.complex_numbers import Complex, parts, translates_complex
 from weft.graph.builder import Operand
-from weft.graph.composites import fourier
+from weft.graph.composites.numerics import fourier
 from weft.ir import Const
 
 

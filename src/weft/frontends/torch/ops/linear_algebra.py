@@ -10,7 +10,7 @@ import ml_dtypes
 from weft.frontends.torch.call import Call, common_shape
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import Operand, Results
-from weft.graph.composites import linear_algebra as matrices
+from weft.graph.composites.numerics import linear_algebra as matrices
 from weft.ir import Const, Expr
 from weft.support.dtypes import bool_, i32, i64
 

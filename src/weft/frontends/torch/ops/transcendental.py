@@ -9,7 +9,7 @@ from typing import TypeAlias
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Builder, Operand, Results
-from weft.graph.composites import special_functions
+from weft.graph.composites.numerics import special_functions
 
 Function: TypeAlias = Callable[[Builder, Operand], Operand]
 

@@ -7,7 +7,7 @@ from typing import Final
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
 from weft.graph.builder import Operand, Results
-from weft.graph.composites.special_functions import is_negative
+from weft.graph.composites.numerics.special_functions import is_negative
 from weft.support.dtypes import bool_
 
 _OF_TRUTH: Final = {"and": "logical_and", "or": "logical_or", "xor": "logical_xor"}
