@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from tests.frontends.coreml.messages import array, image, layer, message, network
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

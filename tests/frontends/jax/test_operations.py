@@ -9,8 +9,8 @@ pytest.importorskip("jax")
 
 import jax
 from tests.frontends.jax.functions import CASES, Array
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 

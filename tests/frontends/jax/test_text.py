@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.damaged_files import damaged
-from tests.support.reference import run_graph
 
 import weft
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import frontend_of, to_graph
 
 FOLDER = Path(__file__).parent / "texts"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.mxnet.saved import Array, chain, save
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 X = np.random.default_rng(0).standard_normal((2, 4, 3, 5)).astype(np.float32)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.reference import run_graph
 
+from weft.driver.checking.reference import run_graph
 from weft.frontends.dispatch import to_graph
 
 FOLDER = Path(__file__).parent / "cases"
