@@ -189,6 +189,11 @@ def test_many_damaged_saved_models(block: int, tmp_path: Path) -> None:
     check_damaged_folders(range(1000 + 500 * block, 1500 + 500 * block), tmp_path / "small")
 
 
+def test_an_attribute_that_is_left_out_has_its_default() -> None:
+    axis = node("axis", "Const", value=tensor([1], []))
+    assert [repr(v.dtype) for v in to_graph(graph(X, axis, node("y", "ArgMax", "x", "axis"))).outputs] == ["i64"]
+
+
 def test_a_variable_of_an_open_shape_is_damaged() -> None:
     found = Checkpoint(FOLDER / "small")
     found.entries["w"] = memoryview(field(1, 1) + field(2, shape([-1, -1])) + field(5, 4))
