@@ -51,6 +51,12 @@ def said(model: object) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("begin", [b" " * 4000, b"\n" * 4000, b"// a\n \t" * 600])
+def test_blanks_at_the_beginning_are_passed_over_once(begin: bytes) -> None:
+    assert not any(resolve(f"{p}.claims:claims")(begin + b"x", begin + b"x") for p in FRONTENDS.values())
+    assert resolve(f"{FRONTENDS['jax']}.claims:claims")(begin + b"module {", begin + b"module {")
+
+
 def test_refused(tmp_path: Path) -> None:
     assert said(3) == f"an object of type int is not a model that Weft can read\n  hint: {READS}"
     text = "the model given as bytes is not a model that Weft can read; it begins with 'PK??'"

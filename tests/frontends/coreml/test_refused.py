@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.frontends.coreml.messages import array, layer, message, model, network, operation, program
+from tests.frontends.coreml.messages import array, layer, message, model, network, number, operation, program
 from tests.support.damaged_files import damaged
 
 import weft
@@ -49,6 +49,14 @@ def test_messages() -> None:
     )
     assert said(model(402, b"", array("x", 3))) == (
         "a tree classifier of Core ML is not supported\n  hint: give an mlprogram or a neuralnetwork"
+    )
+    assert said(network(array("x", 3, 4, 4), layer(975, message((1, 1), (2, 1 << 30))))) == (
+        "splitND l: it makes 1073741824 pieces, and has 1 results\n  hint: convert the model again with coremltools"
+    )
+    upsampled = layer(210, message((1, number(1 << 30) * 2)))
+    assert said(network(array("x", 3, 4, 4), upsampled)) == (
+        "upsample l: resampling dimension 2 of reshape: f32[1, 3, 4, 4], along 4294967296 elements, is not supported; "
+        "4194304 are the most"
     )
     convolution = layer(100, message((1, 2), (2, 3), (90, message((1, bytes(8))))))
     assert said(network(array("x", 3, 4, 4), convolution)) == (

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.frontends.tensorflow.test_operators import ARRAYS, CASES, FOLDER
-from tests.frontends.tensorflow.written import function, graph, node, tensor
+from tests.frontends.tensorflow.written import field, function, graph, node, shape, tensor
 from tests.support.damaged_files import damaged
 
 import weft
 from weft.frontends.dispatch import files_of, frontend_of, to_graph
+from weft.frontends.tensorflow.file.checkpoint import Checkpoint
 from weft.frontends.tensorflow_operators.registry import TABLE
 
 X = node("x", "Placeholder", dtype="type:float", shape=(-1, 4))
@@ -63,6 +64,11 @@ def test_all_unsupported_operators_are_told_at_once() -> None:
         (
             [node("y", "LeakyRelu", "x", alpha="a")],
             "LeakyRelu y: its attribute 'alpha' is 'a'\n  hint: save the model again",
+        ),
+        (
+            [node("z", "Const", value=tensor([0], [])), node("y", "Split", "z", "x", num_split=1 << 40)],
+            "Split y: it splits x: f32[batch, 4] into 1099511627776 pieces; 1 to 65536 are supported\n"
+            "  hint: save the model again",
         ),
         ([node("y", "Relu", "z")], "Relu y: there is no node 'z'\n  hint: save the model again"),
         ([node("y", "Relu", "x:3")], "Relu y: the node 'x' has no result 3\n  hint: build the model without it"),
@@ -181,6 +187,21 @@ def test_many_damaged_graphs(block: int) -> None:
 @pytest.mark.parametrize("block", range(10))
 def test_many_damaged_saved_models(block: int, tmp_path: Path) -> None:
     check_damaged_folders(range(1000 + 500 * block, 1500 + 500 * block), tmp_path / "small")
+
+
+def test_an_attribute_that_is_left_out_has_its_default() -> None:
+    axis = node("axis", "Const", value=tensor([1], []))
+    assert [repr(v.dtype) for v in to_graph(graph(X, axis, node("y", "ArgMax", "x", "axis"))).outputs] == ["i64"]
+
+
+def test_a_variable_of_an_open_shape_is_damaged() -> None:
+    found = Checkpoint(FOLDER / "small")
+    found.entries["w"] = memoryview(field(1, 1) + field(2, shape([-1, -1])) + field(5, 4))
+    with pytest.raises(weft.ModelError) as told:
+        found.array("w")
+    assert str(told.value) == (
+        "the variable w is stored in slices, cut short or damaged\n  hint: copy or save the model again"
+    )
 
 
 def test_few_bytes_do_not_ask_for_much_memory() -> None:

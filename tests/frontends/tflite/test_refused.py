@@ -41,6 +41,17 @@ def test_all_unsupported_operators_are_told_at_once() -> None:
     assert lines[3] == "  hint: convert the model without these operators"
 
 
+def test_the_sign_bit_after_an_operator_is_refused() -> None:
+    file = root(memoryview(QUANTISED))
+    codes = [int(code.number(0, "i8")) for code in file.tables(1)]
+    operators = next(file.tables(2)).tables(3)
+    given = [o.table(4) for o in operators if codes[o.number(0, "u32")] == BUILTINS.index("CONV_2D")]
+    places = [at for options in given if options is not None and (at := options._field(3)) is not None]
+    model = bytearray(QUANTISED)
+    model[places[0]] = 5
+    assert said(bytes(model)).endswith("there is no activation function 5\n  hint: convert the model again")
+
+
 def test_damaged_files() -> None:
     assert said(QUANTISED[:2000]) == (
         "the model given as bytes is damaged or cut short\n  hint: download or convert the model again"

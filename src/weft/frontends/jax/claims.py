@@ -15,7 +15,7 @@ EXPORTED: Final = "jax._src.export._export.Exported"
 OURS: Final = "weft.frontends.jax.lowered_function.LoweredFunction"
 JITTED: Final = "jaxlib._jax.PjitFunction"
 
-_TEXT: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s+|//[^\n]*\n|#\w[\w.]* = [^\n]*\n)*(?:module\b|func\.func\b)")
+_TEXT: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s|//[^\n]*\n|#\w[\w.]* = [^\n]*\n)*(?:module\b|func\.func\b)")
 
 
 def claims(model: object, head: bytes) -> bool:

@@ -181,7 +181,7 @@ class _Importer:
         self.graph.is_extended |= TABLE.is_foreign(key)
         try:
             made = TABLE[key](Call(evaluator, o, source, scope, self))
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ModelError(
                 f"its attributes and operands do not fit together ({type(error).__name__}: {error})",
                 where=source,

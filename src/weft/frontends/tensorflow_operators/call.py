@@ -185,9 +185,9 @@ class Call(ChannelsLastBuilder):
             self.fail(f"its attribute {name!r} is {found!r}, not integers", SAVE_AGAIN)
         return list(found)
 
-    def dtype(self, name: str) -> DType:
-        """Returns an element type; raises `ModelError` for one that Weft lacks."""
-        found = self.attributes.get(name)
+    def dtype(self, name: str, default: DType | None = None) -> DType:
+        """Returns an element type, *default* where it is absent; raises `ModelError` for one that Weft lacks."""
+        found = self.attributes.get(name, default)
         if not isinstance(found, DType):
             self.fail(f"its elements of type {found} are not supported", "build the model with numbers or bools")
         return found

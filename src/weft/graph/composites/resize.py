@@ -104,6 +104,8 @@ def _repeats(old: Expr, new: Expr, how: Filter) -> int | None:
     if how.mode != "nearest" or not isinstance(times, Const) or not same_size(old * times, new):
         return None
     k = int(times.value)
+    if 4 * k > LARGEST_SAMPLED_DIMENSION:
+        return None
     probe = Axis(
         4, 4 * k, float(k)
     )  # coordinates are linear, so a repetition that holds for four elements holds for any number

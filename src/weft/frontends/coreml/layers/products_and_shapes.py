@@ -105,7 +105,7 @@ def stack(c: NetworkCall) -> Operand:
 def split(c: NetworkCall) -> tuple[Operand, ...]:
     """Images in equal parts of their channels."""
     axis = max(c.input().rank - 3, 0)
-    return split_axis(c, c.input(), axis, equal_sizes(c.input().shape[axis], c.integer(1)))
+    return split_axis(c, c.input(), axis, equal_sizes(c.input().shape[axis], _pieces(c, 1)))
 
 
 @layer(975, "splitND")
@@ -113,7 +113,15 @@ def split_nd(c: NetworkCall) -> tuple[Operand, ...]:
     """Parts along an axis."""
     axis = c.axis_of(c.integer(1), c.input().rank)
     sizes = c.ints(3)
-    return split_axis(c, c.input(), axis, sizes or equal_sizes(c.input().shape[axis], c.integer(2)))
+    return split_axis(c, c.input(), axis, sizes or equal_sizes(c.input().shape[axis], _pieces(c, 2)))
+
+
+def _pieces(c: NetworkCall, number: int) -> int:
+    """Returns how many pieces a parameter asks for, one for each result; so a damaged one does not make millions of them."""
+    count = c.integer(number)
+    if count != c.outputs:
+        c.fail(f"it makes {count} pieces, and has {c.outputs} results", AGAIN)
+    return count
 
 
 @layer(985, "transpose")

@@ -80,7 +80,10 @@ def split(c: Call) -> tuple[Operand, ...]:
     axis = c.axis_of(c.integer("axis"), x.rank)
     if c.has("split_sizes"):
         return split_axis(c, x, axis, c.ints("split_sizes"))
-    return split_axis(c, x, axis, equal_sizes(x.shape[axis], c.integer("num_splits")))
+    count = c.integer("num_splits")
+    if count != len(c.types):
+        c.fail(f"it makes {count} pieces, and has {len(c.types)} results", AGAIN)
+    return split_axis(c, x, axis, equal_sizes(x.shape[axis], count))
 
 
 @translates("slice_by_index")

@@ -61,7 +61,7 @@ class Checkpoint:
             if isinstance(dtype, str):
                 return None
             shard, offset, size = self._shard(entry.integer(3)), entry.integer(4), entry.integer(5)
-            if shape is None or entry.has(7) or offset < 0 or size < 0 or offset + size > len(shard):
+            if shape is None or min(shape, default=0) < 0 or entry.has(7) or offset < 0 or size < 0 or offset + size > len(shard):
                 raise Malformed
             return array_of(shard[offset : offset + size], dtype, shape)
         except Malformed as error:

@@ -73,7 +73,7 @@ def where(c: Call) -> Operand:
 def unique(c: Call) -> Results:
     """The distinct elements in the order in which they first stand, which of them each is, and how often they are there."""
     found = selection.unique(c, c.tensor(0, 1), None, in_order=False)
-    dtype = c.dtype("out_idx")
+    dtype = c.dtype("out_idx", i32)
     return found.values, c.cast(found.which, dtype), c.cast(found.counts, dtype)
 
 
@@ -134,4 +134,4 @@ def bounds(c: Call) -> Operand:
     rows, values = c.tensor(0, 2), c.tensor(1, 2)
     a, b = c.reshape(rows, [rows.shape[0], 1, rows.shape[1]]), c.reshape(values, [*values.shape, 1])
     below = c.add("less_equal" if c.op == "UpperBound" else "less", a, b)
-    return c.cast(c.add("reduce_sum", c.cast(below, i32), axes=(2,), keepdims=False), c.dtype("out_type"))
+    return c.cast(c.add("reduce_sum", c.cast(below, i32), axes=(2,), keepdims=False), c.dtype("out_type", i32))

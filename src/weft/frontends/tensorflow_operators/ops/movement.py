@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from weft.graph.composites.sequences import element, stack
 from weft.graph.composites.slicing import reshape_open, split_axis
 from weft.ir import ONE
 from weft.ops import simplify_size
+
+MOST_PIECES: Final = 1 << 16
+"""Pieces that a tensor is split into at most: a damaged number of them would take all memory."""
 
 
 @translates("Reshape")
@@ -104,8 +107,8 @@ def split(c: Call) -> Results:
     """Equal pieces along a dimension."""
     x, count = c.tensor(1), c.integer("num_split")
     axis = c.axis_at(0, x.rank)
-    if count < 1:
-        c.fail(f"it splits {x!r} into {count} pieces", SAVE_AGAIN)
+    if not 1 <= count <= MOST_PIECES:
+        c.fail(f"it splits {x!r} into {count} pieces; 1 to {MOST_PIECES} are supported", SAVE_AGAIN)
     return _pieces(c, x, axis, [simplify_size(x.shape[axis] // count)] * count)
 
 

@@ -9,7 +9,7 @@ from weft.frontends.tensorflow_operators.registry import Translation, translates
 from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import ordering
 from weft.ir import Expr
-from weft.support.dtypes import bool_, i32, u8
+from weft.support.dtypes import bool_, i32, i64, u8
 
 
 def reduced(c: Call, op: str, x: Operand, axes: list[int], keeps: bool) -> Operand:
@@ -51,7 +51,7 @@ for _name, _op in {
 @translates("ArgMax", "ArgMin")
 def arg_extreme(c: Call) -> Operand:
     """Where the first largest, or smallest, element stands along a dimension."""
-    x, dtype = c.tensor(0), c.dtype("output_type")
+    x, dtype = c.tensor(0), c.dtype("output_type", i64)
     axis = c.axis_at(1, x.rank)
     return c.cast(c.add("argmax" if c.op == "ArgMax" else "argmin", x, axis=axis, keepdims=False), dtype)
 
