@@ -9,9 +9,9 @@ from weft.frontends.content import manifest_of
 from weft.frontends.coreml.blob_file import BlobFile, mapped
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.importer import from_coreml
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.packages import Package, package_at
 from weft.frontends.frontend import Frontend, Shapes
+from weft.frontends.protobuf_message import Message
 from weft.frontends.wire_format import Malformed
 from weft.graph import Graph
 from weft.support.errors import ModelError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from weft.frontends.coreml.blob_file import BlobFile
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.network_importer import import_network
 from weft.frontends.coreml.program_importer import import_program
 from weft.frontends.frontend import Shapes
+from weft.frontends.protobuf_message import Message
 from weft.graph import Graph
 from weft.runtime.metadata import ModelMetadata
 from weft.support.errors import ModelError

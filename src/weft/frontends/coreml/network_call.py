@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 import numpy as np
 
 from weft.frontends.coreml.call import AGAIN
-from weft.frontends.coreml.message import Message
+from weft.frontends.protobuf_message import Message
 from weft.graph import Array
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
 from weft.support.errors import ModelError

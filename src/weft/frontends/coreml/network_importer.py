@@ -13,10 +13,10 @@ import numpy as np
 from weft.frontends.coreml import layers
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import LAYERS, NAMES
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.network_call import NetworkCall
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
+from weft.frontends.protobuf_message import Message
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes

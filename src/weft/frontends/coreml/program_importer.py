@@ -15,11 +15,11 @@ from typing import Any, Final
 from weft.frontends.coreml import ops
 from weft.frontends.coreml.blob_file import BlobFile
 from weft.frontends.coreml.call import AGAIN, Block, Call
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.registry import TABLE
 from weft.frontends.coreml.values import read_literal, type_of
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
+from weft.frontends.protobuf_message import Message
 from weft.frontends.unsupported import unsupported_operators
 from weft.frontends.wire_format import Malformed
 from weft.graph import Graph

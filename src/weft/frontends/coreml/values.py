@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from weft.frontends.coreml.blob_file import BlobFile
-from weft.frontends.coreml.message import Message
+from weft.frontends.protobuf_message import Message
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
 from weft.graph.builder import CompileTimeConstant

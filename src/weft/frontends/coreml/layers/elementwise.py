@@ -7,8 +7,8 @@ from typing import Final
 
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import Layer, layer
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.protobuf_message import Message
 from weft.graph.builder import Operand
 from weft.graph.composites.activations import silu
 from weft.graph.composites.normalization import per_channel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import layer
-from weft.frontends.coreml.message import Message
 from weft.frontends.coreml.network_call import NetworkCall
 from weft.frontends.coreml.ops.resize import resampled
+from weft.frontends.protobuf_message import Message
 from weft.graph.builder import Operand, static_sizes
 from weft.graph.composites.normalization import inverse_deviation, mean_and_variance
 from weft.graph.composites.pooling import lp_pool

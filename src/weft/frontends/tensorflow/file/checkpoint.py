@@ -6,7 +6,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Final
 
-from weft.frontends.tensorflow.file.message import Message
+from weft.frontends.protobuf_message import Message
 from weft.frontends.tensorflow.file.sorted_table import table_entries
 from weft.frontends.tensorflow.file.tensor_proto import array_of, shape_of, type_named
 from weft.frontends.wire_format import Malformed
@@ -57,11 +57,18 @@ class Checkpoint:
             return None
         try:
             entry = Message(self.entries[name])
-            dtype, shape = type_named(entry.integer(1)), shape_of(entry.message(2))
+            dtype, shape = type_named(entry.integer(1)), shape_of(entry.inner(2))
             if isinstance(dtype, str):
                 return None
             shard, offset, size = self._shard(entry.integer(3)), entry.integer(4), entry.integer(5)
-            if shape is None or min(shape, default=0) < 0 or entry.has(7) or offset < 0 or size < 0 or offset + size > len(shard):
+            if (
+                shape is None
+                or min(shape, default=0) < 0
+                or entry.has(7)
+                or offset < 0
+                or size < 0
+                or offset + size > len(shard)
+            ):
                 raise Malformed
             return array_of(shard[offset : offset + size], dtype, shape)
         except Malformed as error:

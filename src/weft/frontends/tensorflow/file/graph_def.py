@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weft.frontends.tensorflow.file.message import Message
+from weft.frontends.protobuf_message import Message
 from weft.frontends.tensorflow.file.tensor_proto import shape_of, tensor_array, type_named
 
 
@@ -32,19 +32,19 @@ class NodeDef:
         """Returns the texts of an attribute that is a tensor of them; none for any other."""
         for key, value in self._message.entries(5):
             if key == name:
-                return value.message(8).texts(8)
+                return value.inner(8).texts(8)
         return []
 
     def functions(self) -> list[str]:
         """Returns the names of the functions that the node calls."""
         found = [v for _, v in self._message.entries(5)]
-        return [v.message(10).text(1) for v in found if v.has(10)]
+        return [v.inner(10).text(1) for v in found if v.has(10)]
 
 
 def attribute(message: Message) -> Any:
     """Returns the value of an attribute."""
     if message.has(1):
-        return _listed(message.message(1))
+        return _listed(message.inner(1))
     if message.has(2):
         return message.text(2)
     if message.has(3):
@@ -61,10 +61,10 @@ def _of_tensors(message: Message) -> Any:
     if message.has(6):
         return type_named(message.integer(6))
     if message.has(7):
-        return shape_of(message.message(7))
+        return shape_of(message.inner(7))
     if message.has(8):
-        return tensor_array(message.message(8))
-    return message.message(10).text(1) if message.has(10) else None
+        return tensor_array(message.inner(8))
+    return message.inner(10).text(1) if message.has(10) else None
 
 
 def _listed(message: Message) -> list[Any]:
@@ -101,12 +101,12 @@ class GraphDef:
 
 def graph_def(message: Message) -> GraphDef:
     """Returns a graph; raises `Malformed` where the message is none."""
-    functions = [_function(f) for f in message.message(2).messages(1)]
+    functions = [_function(f) for f in message.inner(2).messages(1)]
     return GraphDef([NodeDef(n) for n in message.messages(1)], {f.name: f for f in functions})
 
 
 def _function(message: Message) -> FunctionDef:
-    signature = message.message(1)
+    signature = message.inner(1)
     made_by = {entry.text(1): entry.text(2) for entry in message.messages(4)}
     results = [made_by.get(a.text(1), "") for a in signature.messages(3)]
     arguments = [a.text(1) for a in signature.messages(2)]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from weft.frontends.content import HEAD, existing, name_of
+from weft.frontends.protobuf_message import Message
 from weft.frontends.tensorflow.claims import SAVED_MODEL, is_saved_model
 from weft.frontends.tensorflow.file.checkpoint import Checkpoint, mapped
 from weft.frontends.tensorflow.file.graph_def import GraphDef, NodeDef, graph_def
-from weft.frontends.tensorflow.file.message import Message
 from weft.frontends.tensorflow.file.tensor_proto import shape_of, type_named
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
@@ -110,8 +110,8 @@ def _saved(message: Message, folder: Path | None) -> SourceModel:
     graphs = list(message.messages(2))
     if not graphs:
         raise Malformed
-    chosen = next((g for g in graphs if "serve" in g.message(1).texts(4)), graphs[0])
-    graph = graph_def(chosen.message(2))
+    chosen = next((g for g in graphs if "serve" in g.inner(1).texts(4)), graphs[0])
+    graph = graph_def(chosen.inner(2))
     signatures = dict(chosen.entries(5))
     served = {
         name: s for name, s in signatures.items() if any(True for _ in s.entries(2)) and name != "__saved_model_init_op"
@@ -128,7 +128,7 @@ def _saved(message: Message, folder: Path | None) -> SourceModel:
 
 
 def _port(message: Message) -> Port:
-    return Port(message.text(1), type_named(message.integer(2)), shape_of(message.message(3)))
+    return Port(message.text(1), type_named(message.integer(2)), shape_of(message.inner(3)))
 
 
 def _variables(graph: GraphDef, folder: Path | None) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from weft.frontends.tensorflow.file.message import Message
+from weft.frontends.protobuf_message import Message
 from weft.frontends.wire_format import Malformed
 from weft.graph import Array
 from weft.ops import MOST_DIMENSIONS
@@ -68,7 +68,7 @@ def shape_of(message: Message) -> list[int] | None:
 def tensor_array(message: Message) -> Array | str:
     """Returns a constant's elements, or the name of a type that Weft lacks."""
     dtype = type_named(message.integer(1))
-    shape = shape_of(message.message(2))
+    shape = shape_of(message.inner(2))
     if shape is None or any(n < 0 for n in shape):
         raise Malformed
     if isinstance(dtype, str):

@@ -1,7 +1,8 @@
-"""Messages of protobuf, read field by field by their numbers, as Core ML's published schema has them; nothing is copied."""
+"""Messages of protobuf, whose fields are found by their numbers in a published schema; nothing is copied."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from weft.frontends.wire_format import BYTES, FIXED32, FIXED64, VARINT, Field, M
 from weft.graph import Array
 
 _SIGN: Final = 1 << 63
+_WORD: Final = (1 << 64) - 1
 _MOST: Final = 1 << 24
 """Numbers of a list of varints that are read at most."""
 
@@ -42,11 +44,28 @@ class Message:
 
     def texts(self, number: int) -> list[str]:
         """Returns the texts of a field."""
-        return [bytes(self.data[f.content : f.end]).decode("utf-8", "replace") for f in self._of(number, BYTES)]
+        return [str(self.data[f.content : f.end], "utf-8", "replace") for f in self._of(number, BYTES)]
 
     def text(self, number: int) -> str:
         """Returns the text of a field; "" for none."""
         return (self.texts(number) or [""])[-1]
+
+    def bytes(self, number: int) -> memoryview:
+        """Returns the bytes of a field; none for none."""
+        found = self.raw(number)
+        return memoryview(b"") if found is None else found
+
+    def blobs(self, number: int) -> Iterator[memoryview]:
+        """Yields the bytes of a field, one after another."""
+        for f in self._of(number, BYTES):
+            yield self.data[f.content : f.end]
+
+    def fixed(self, number: int) -> bytearray:
+        """Returns the bytes of the numbers of a fixed width of a field, one after another or packed."""
+        found = self.fields.get(number, [])
+        if any(f.kind == VARINT for f in found):
+            raise Malformed
+        return bytearray().join([self.data[f.content : f.end] for f in found])
 
     def raw(self, number: int) -> memoryview | None:
         """Returns the bytes of a field; None for none."""
@@ -62,7 +81,7 @@ class Message:
                 raise Malformed
             while at < f.end:
                 value, at = varint(self.data, at, f.end)
-                made.append((value ^ _SIGN) - _SIGN if value < 2 * _SIGN else 0)
+                made.append(((value & _WORD) ^ _SIGN) - _SIGN)
                 if len(made) > _MOST:
                     raise Malformed
         return made
