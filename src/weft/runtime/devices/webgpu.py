@@ -15,6 +15,7 @@ from weft.runtime.devices.block_pool import BlockPool
 from weft.runtime.devices.device import Argument
 from weft.runtime.devices.webgpu_library import adapter_name, calling, find_adapters, open_adapter
 from weft.support.errors import DeviceError, ToolchainError
+from weft.support.lazy_import import resolve
 
 WORD: Final = 4
 """Copies begin and end at a multiple of so many bytes."""
@@ -70,8 +71,6 @@ class WebGPUDevice:
 
     def _pipeline(self, name: str, head: str, buffers: int, text: str) -> tuple[Any, Any]:
         """Returns the pipeline of a kernel, and the layout of its bindings."""
-        import wgpu
-
         most = self._limits["max-storage-buffers-per-shader-stage"]
         if buffers > most:
             raise ToolchainError(
@@ -80,7 +79,7 @@ class WebGPUDevice:
             )
         kinds = ["uniform", *["storage"] * buffers]
         entries = [
-            {"binding": n, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}
+            {"binding": n, "visibility": resolve("wgpu:ShaderStage").COMPUTE, "buffer": {"type": kind}}
             for n, kind in enumerate(kinds)
         ]
         try:
@@ -90,7 +89,7 @@ class WebGPUDevice:
                 layout=self._device.create_pipeline_layout(bind_group_layouts=[layout]),
                 compute={"module": module, "entry_point": name},
             )
-        except wgpu.GPUError as error:
+        except resolve("wgpu:GPUError") as error:
             raise ToolchainError(
                 f"the compiler of {self.name} refused the kernel {name}: {error}",
                 hint="this is a bug in Weft, or in the driver",
@@ -103,15 +102,14 @@ class WebGPUDevice:
             return self._blocks.take(nbytes)
 
     def _buffer(self, size: int) -> int:
-        import wgpu
-
         most = self._limits["max-buffer-size"]
         if size > most:
             raise DeviceError(
                 f"{size} bytes are more than the {most} that a buffer of {self.name} may have",
                 hint="give it less at a time, or compile this model for a cpu target",
             )
-        usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+        usage = resolve("wgpu:BufferUsage")
+        usage = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         with calling(f"the allocation of {size} bytes"):
             made = self._device.create_buffer(size=size, usage=usage)
         block = next(self._numbers)
@@ -204,8 +202,6 @@ class WebGPUDevice:
         return found
 
     def _new_bindings(self, kernel: int, arguments: tuple[Argument, ...]) -> Any:
-        import wgpu
-
         grain, most = (
             self._limits["min-storage-buffer-offset-alignment"],
             self._limits["max-storage-buffer-binding-size"],
@@ -222,7 +218,7 @@ class WebGPUDevice:
             resources.append({"buffer": self._buffers[a.block], "offset": begin, "size": size})
         data = np.zeros((len(words) // 4 + 1) * 4, np.uint32)
         data[: len(words)] = words
-        given = self._device.create_buffer_with_data(data=data, usage=wgpu.BufferUsage.UNIFORM)
+        given = self._device.create_buffer_with_data(data=data, usage=resolve("wgpu:BufferUsage").UNIFORM)
         resources.insert(0, {"buffer": given, "offset": 0, "size": data.nbytes})
         entries = [{"binding": n, "resource": r} for n, r in enumerate(resources)]
         return self._device.create_bind_group(layout=self._kernels[kernel][1], entries=entries)

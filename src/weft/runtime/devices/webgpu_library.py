@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from weft.support.errors import DeviceError, ToolchainError
+from weft.support.lazy_import import resolve
 
 INSTALL: Final = (
     "pip install 'weft[webgpu]', and the driver of a device; without any, apt install mesa-vulkan-drivers libvulkan1 "
@@ -64,12 +65,11 @@ def find_adapters() -> tuple[Any, ...]:
     """Returns the devices of all drivers, GPUs first; none where the package is missing, or there is no driver."""
     if find_spec("wgpu") is None:
         return ()
-    import wgpu
-
+    gpu, refusal = resolve("wgpu:gpu"), resolve("wgpu:GPUError")
     with _with_runtime_directory():
         try:
-            found = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] in _NATIVE]
-        except (OSError, RuntimeError, wgpu.GPUError):  # its library does not load here, or finds no driver
+            found = [a for a in gpu.enumerate_adapters_sync() if a.info["backend_type"] in _NATIVE]
+        except (OSError, RuntimeError, refusal):  # its library does not load here, or finds no driver
             return ()
     return tuple(sorted(found, key=_rank))
 
