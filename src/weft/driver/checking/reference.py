@@ -74,7 +74,8 @@ def _outputs(graph: Graph, known: dict[Value, Array], sizes: dict[Var, Expr], st
         for r in [r for r in waiting if unknown.isdisjoint(v for e in (r.condition, *r.values) for v in free_vars(e))]:
             waiting.remove(r)
             if simplify(substitute(r.condition, sizes)) is not TRUE:
-                raise InputError(r.message.format(*[_int(simplify(substitute(v, sizes))) for v in r.values]))
+                told = r.message.format(*[_int(simplify(substitute(v, sizes))) for v in r.values])
+                raise InputError(told, hint="give inputs whose sizes agree")
 
     settle()
     for n in graph.nodes:

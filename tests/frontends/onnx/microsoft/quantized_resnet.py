@@ -56,9 +56,12 @@ def quantized(
     activations: QuantType = QuantType.QUInt8,
     form: QuantFormat = QuantFormat.QOperator,
 ) -> ModelProto:
-    """Returns *model* quantised by ONNX Runtime, its channels each by a scale; *folder* holds the files."""
+    """Returns *model* quantised by ONNX Runtime, its channels each by a scale; *folder* holds the files.
+
+    Weights have 7 bits: see `contrib_nodes.seven_bits`.
+    """
     path, made = folder / "plain.onnx", folder / "quantised.onnx"
     onnx.save(model, path)
     types = {"activation_type": activations, "weight_type": QuantType.QInt8}
-    quantize_static(path, made, _Images(), quant_format=form, per_channel=True, **types)
+    quantize_static(path, made, _Images(), quant_format=form, per_channel=True, reduce_range=True, **types)
     return onnx.load(made)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 from onnxruntime.quantization import QuantFormat, QuantType
-from tests.frontends.onnx.microsoft.contrib_nodes import check_equal, contrib_model, integers
+from tests.frontends.onnx.microsoft.contrib_nodes import check_equal, contrib_model, integers, seven_bits
 from tests.frontends.onnx.microsoft.quantized_resnet import images, quantized, small_resnet
 from tests.frontends.onnx.nodes import Array, by_runtime, floats
 
@@ -29,7 +29,7 @@ def steps(count: int) -> Array:
 @pytest.mark.parametrize("inputs", ["a s z b t u c v w", "a s z b t u - v w", "a s z b t u c", "a s z b t u"])
 def test_gemm(inputs: str, transposed: int) -> None:
     feeds = {"a": integers(np.uint8, (5, 7), 1)}
-    b = integers(np.int8, (7, 4), 2)
+    b = seven_bits((7, 4), 2)
     weights: Weights = {"s": STEP, "z": ZERO, "b": b.T if transposed else b, "t": steps(4), "u": np.zeros(4, np.int8)}
     weights |= {"c": integers(np.int32, (4,), 3, -1000, 1000), "v": np.float32(0.03), "w": np.uint8(99)}
     check_equal(contrib_model("QGemm", inputs, feeds, weights, transB=transposed, alpha=0.5), feeds)
@@ -38,7 +38,7 @@ def test_gemm(inputs: str, transposed: int) -> None:
 @pytest.mark.parametrize("by_column", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_products_as_floats(by_column: bool, bias: bool) -> None:
-    weights: Weights = {"b": integers(np.int8, (7, 4), 2), "t": steps(4) if by_column else STEP}
+    weights: Weights = {"b": seven_bits((7, 4), 2), "t": steps(4) if by_column else STEP}
     weights |= {
         "u": integers(np.int8, (4,), 3, -5, 5) if by_column else np.int8(3),
         "s": STEP,
@@ -61,7 +61,7 @@ def test_dynamic_range_of_zeros() -> None:
 @pytest.mark.parametrize("last", [0, 1])
 def test_convolution(last: int) -> None:
     feeds = {"x": integers(np.uint8, (1, 6, 5, 4) if last else (1, 4, 6, 5), 1)}
-    weights: Weights = {"s": STEP, "z": ZERO, "w": integers(np.int8, (3, 4, 3, 3), 2), "t": STEP, "u": np.int8(0)}
+    weights: Weights = {"s": STEP, "z": ZERO, "w": seven_bits((3, 4, 3, 3), 2), "t": STEP, "u": np.int8(0)}
     weights |= {"v": np.float32(0.3), "o": np.uint8(99)}
     attributes: dict[str, Any] = {"pads": [1, 1, 1, 1], "channels_last": last}
     check_equal(contrib_model("QLinearConv", "x s z w t u v o", feeds, weights, **attributes), feeds)
