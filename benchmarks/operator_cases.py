@@ -350,9 +350,11 @@ def _qlinear_conv(s: int) -> dict[str, Any]:
     }
 
 
-def microsoft(names: str, make: Callable[[int], list[Array]], constants: str = "", **attributes: Any) -> None:
+def microsoft(
+    names: str, make: Callable[[int], list[Array]], constants: str = "", outputs: int = 1, **attributes: Any
+) -> None:
     """Register operators of ONNX Runtime's own domain."""
-    plain(names, make, constants, domain=MICROSOFT, **attributes)
+    plain(names, make, constants, outputs, domain=MICROSOFT, **attributes)
 
 
 def heads(s: int) -> list[Array]:
@@ -401,6 +403,32 @@ def _four_bits(s: int) -> dict[str, Any]:
     }
 
 
+DECODED: Final = ((1, 4, 2, 8, 7), (1, 32, 8, 64, 1023), (3, 7, 1, 16, 60))
+"""The batch, heads of queries and of keys, their size, and the tokens before, of a token that is decoded."""
+
+
+def decoded(s: int) -> list[Array]:
+    """Return a token's query, key and value, those before it, and how many these are."""
+    batch, heads, shared, size, past = DECODED[s]
+    token = [f(batch, 1, heads * size), f(batch, 1, shared * size), f(batch, 1, shared * size)]
+    before = [f(batch, shared, past, size), f(batch, shared, past, size)]
+    return [*token, *before, np.full(batch, past, np.int32), np.asarray(past + 1, np.int32)]
+
+
+microsoft(
+    "GroupQueryAttention",
+    decoded,
+    outputs=3,
+    num_heads=(lambda s: DECODED[s][1]),
+    kv_num_heads=(lambda s: DECODED[s][2]),
+)
+ATTENDED: Final = ((1, 8, 32), (1, 128, 768), (3, 61, 56))
+microsoft(
+    "QAttention",
+    lambda s: [bytes_(*ATTENDED[s]), bytes_(ATTENDED[s][2], 3 * ATTENDED[s][2]), f(3 * ATTENDED[s][2]), STEP, STEP],
+    "bcde",
+    num_heads=(lambda s: (4, 12, 7)[s]),
+)
 TABLES: Final = ((64, 32), (4096, 1024), (97, 96))
 microsoft(
     "GatherBlockQuantized",

@@ -68,7 +68,7 @@ def test_what_is_missing_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
         (
             "webgpu",
             "webgpu_library.find_adapters",
-            "there is no device: pip install 'weft[webgpu]', and the driver of a device",
+            "there is no device: install Weft with its extra 'webgpu', pip install '.[webgpu]'",
         ),
     ],
 )

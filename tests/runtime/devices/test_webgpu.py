@@ -96,7 +96,7 @@ def test_a_machine_without_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         open_device("wgsl", SCALE, ["scale"])
     assert error.value.message == "this machine has no device with WebGPU"
     assert error.value.hint is not None
-    assert error.value.hint.startswith("pip install 'weft[webgpu]', and the driver of a device")
+    assert error.value.hint.startswith("install Weft with its extra 'webgpu', pip install '.[webgpu]'")
 
 
 def test_a_machine_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

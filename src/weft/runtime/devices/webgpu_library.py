@@ -17,8 +17,8 @@ from weft.support.errors import DeviceError, ToolchainError
 from weft.support.lazy_import import resolve
 
 INSTALL: Final = (
-    "pip install 'weft[webgpu]', and the driver of a device; without any, apt install mesa-vulkan-drivers libvulkan1 "
-    "runs Vulkan on the processor"
+    "install Weft with its extra 'webgpu', pip install '.[webgpu]' in the folder of the checkout, and the driver of a device; "
+    "without any, apt install mesa-vulkan-drivers libvulkan1 runs Vulkan on the processor"
 )
 
 _LIMITS: Final = (
