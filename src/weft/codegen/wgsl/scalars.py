@@ -6,9 +6,9 @@ from typing import Final
 
 from weft import ir
 from weft.codegen.c_family.c_types import is_half
-from weft.codegen.c_family.scalars import SYMBOLS
+from weft.codegen.c_family.scalars import SYMBOLS, narrow, widen, widened
 from weft.codegen.c_family.writer import Writer
-from weft.codegen.wgsl.type_conversions import convert, narrow, reinterpret, widen, widened, wrapped
+from weft.codegen.wgsl.type_conversions import convert, reinterpret, wrapped
 from weft.codegen.wgsl.wgsl_types import WIDE, is_wide, value_type
 from weft.ir import Apply, Binary, Expr
 from weft.support.dtypes import DType

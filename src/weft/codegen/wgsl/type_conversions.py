@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from weft.codegen.c_family.c_types import is_half
+from weft.codegen.c_family.scalars import narrow, widen
 from weft.codegen.c_family.writer import Writer
 from weft.codegen.wgsl.wgsl_types import WIDE, is_wide, value_type
 from weft.support.dtypes import DType, f32
-
-
-def widen(f: Writer, x: str, dtype: DType) -> str:
-    """Returns a 16-bit float as an f32; other values as they are."""
-    if not is_half(dtype):
-        return x
-    return f"{f.helper('from_bf16' if dtype.kind == 'bfloat' else 'from_f16')}({x})"
-
-
-def narrow(f: Writer, x: str, dtype: DType) -> str:
-    """Rounds an f32 to a 16-bit float; other values stay as they are."""
-    if not is_half(dtype):
-        return x
-    return f"{f.helper('to_bf16' if dtype.kind == 'bfloat' else 'to_f16')}({x})"
-
-
-def widened(dtype: DType) -> DType:
-    """Returns the type of a lane of *dtype* in arithmetic."""
-    return f32 if is_half(dtype) else dtype.element
 
 
 def wrapped(x: str, dtype: DType) -> str:

@@ -14,6 +14,7 @@ from weft.frontends.coreml import layers
 from weft.frontends.coreml.call import AGAIN
 from weft.frontends.coreml.layer_table import LAYERS, NAMES
 from weft.frontends.coreml.network_call import NetworkCall
+from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.protobuf_message import Message
@@ -21,7 +22,7 @@ from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Graph
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes
 from weft.support.dtypes import f32, i32
-from weft.support.errors import ModelError, WeftError
+from weft.support.errors import ModelError
 from weft.support.lazy_import import import_all
 
 import_all(layers.__path__, layers.__name__)
@@ -113,16 +114,8 @@ class _Importer:
         given = [self.values[n] for n in m.texts(2)]
         c = NetworkCall(self.evaluator, source, given, m.inner(number), len(outputs), self.is_old)
         self.graph.is_extended |= LAYERS.is_foreign(kind)
-        try:
+        with fitting(source, "parameters and inputs", AGAIN):
             made = LAYERS[kind](c)
-        except WeftError:
-            raise
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
-            raise ModelError(
-                f"its parameters and inputs do not fit together ({type(error).__name__}: {error})",
-                where=source,
-                hint=AGAIN,
-            ) from error
         results = made if isinstance(made, tuple) else (made,)
         if len(results) != len(outputs):
             raise ModelError(f"it has {len(outputs)} results, and should have {len(results)}", where=source, hint=AGAIN)

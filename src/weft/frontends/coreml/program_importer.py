@@ -17,6 +17,7 @@ from weft.frontends.coreml.blob_file import BlobFile
 from weft.frontends.coreml.call import AGAIN, Block, Call
 from weft.frontends.coreml.registry import TABLE
 from weft.frontends.coreml.values import read_literal, type_of
+from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.protobuf_message import Message
@@ -25,7 +26,7 @@ from weft.frontends.wire_format import Malformed
 from weft.graph import Graph
 from weft.graph.builder import Builder, Operand, PartialEvaluator
 from weft.support.dtypes import DType
-from weft.support.errors import ModelError, WeftError
+from weft.support.errors import ModelError
 from weft.support.lazy_import import import_all
 
 import_all(ops.__path__, ops.__name__)
@@ -118,14 +119,8 @@ class _Importer:
         scope.update(zip((r.text(1) for r in results), made, strict=True))
 
     def _translated(self, kind: str, c: Call, source: str) -> tuple[Operand, ...]:
-        try:
+        with fitting(source, "inputs", AGAIN):
             made = TABLE[kind](c)
-        except WeftError:
-            raise
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
-            raise ModelError(
-                f"its inputs do not fit together ({type(error).__name__}: {error})", where=source, hint=AGAIN
-            ) from error
         return made if isinstance(made, tuple) else (made,)
 
     def _as_block(self, block: Message, scope: ChainMap[str, Any]) -> Block:

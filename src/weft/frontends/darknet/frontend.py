@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from weft.frontends.content import existing, head_of
 from weft.frontends.darknet.claims import WEIGHTS_VERSIONS
 from weft.frontends.darknet.importer import from_darknet
-from weft.frontends.frontend import Frontend, Shapes
+from weft.frontends.frontend import Frontend
+from weft.frontends.two_files import TwoFilesFrontend
 from weft.frontends.weights_beside import weights_beside
-from weft.graph import Graph
-from weft.support.errors import ModelError
-
-SUFFIX: Final = ".weights"
 
 
-class DarknetFrontend:
-    """Networks of two files: a path of the text, or a pair of paths."""
-
-    def files(self, path: Path) -> list[Path]:
-        """Returns the text and the weights beside it."""
-        return [path, weights_beside(path, SUFFIX)]
-
-    def to_graph(self, model: Any, shapes: Shapes | None = None) -> Graph:
-        """Imports a network; raises `ModelError` for one of its files alone, if the other isn't beside it."""
-        if isinstance(model, bytes):
-            raise ModelError(
-                "a Darknet network is two files, of which bytes are one",
-                hint="give the path of its .cfg, or a pair of paths",
-            )
-        pair = model if isinstance(model, tuple) else (model,)
-        text = existing(pair[0])
-        if head_of(text)[:8] in WEIGHTS_VERSIONS:
-            raise ModelError(f"{text} has a network's weights alone", hint="give its .cfg, and these beside it")
-        return from_darknet(text, existing(pair[1]) if len(pair) > 1 else weights_beside(text, SUFFIX), shapes)
+def _is_weights(head: bytes) -> bool:
+    return head[:8] in WEIGHTS_VERSIONS
 
 
-FRONTEND: Final[Frontend] = DarknetFrontend()
+FRONTEND: Final[Frontend] = TwoFilesFrontend(
+    "a Darknet network", ".cfg", _is_weights, partial(weights_beside, suffix=".weights"), from_darknet
+)

@@ -6,6 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.jax import ops
@@ -179,14 +180,8 @@ class _Importer:
             self._read(name, o, scope)
         key = key_of(o)
         self.graph.is_extended |= TABLE.is_foreign(key)
-        try:
+        with fitting(source, "attributes and operands", AGAIN):
             made = TABLE[key](Call(evaluator, o, source, scope, self))
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise ModelError(
-                f"its attributes and operands do not fit together ({type(error).__name__}: {error})",
-                where=source,
-                hint=AGAIN,
-            ) from error
         results = made if isinstance(made, tuple) else (made,)
         if len(results) != len(o.results) and o.results:
             raise ModelError(f"it has {len(results)} results, and {len(o.results)} names", where=source, hint=AGAIN)

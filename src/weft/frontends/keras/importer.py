@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
+from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import InputShapes
 from weft.frontends.keras import ops
@@ -172,17 +173,12 @@ class _Importer:
         call = Call(self.evaluator, layer, weights, args, kwargs, self.images, inner)
         before = len(self.graph.nodes)
         try:
-            results = TABLE[layer.kind](call)
+            with fitting(layer.source, "settings and inputs", AGAIN):
+                results = TABLE[layer.kind](call)
         except WeftError as error:
             if isinstance(error, ModelError) and error.hint:
                 raise
             raise ModelError(error.message, where=layer.source, hint=error.hint or AGAIN) from error
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"its settings and inputs do not fit together ({type(error).__name__}: {error})",
-                where=layer.source,
-                hint=AGAIN,
-            ) from error
         made = list(results) if isinstance(results, tuple) else [results]
         for v in {v for n in self.graph.nodes[before:] for v in n.outputs} & {v for v in made if isinstance(v, Value)}:
             v.name = layer.name

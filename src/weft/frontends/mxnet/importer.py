@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from weft.frontends.fitting import fitting
 from weft.frontends.frontend import Shapes
 from weft.frontends.input_shapes import Declared, InputShapes
 from weft.frontends.mxnet import ops
@@ -17,7 +18,7 @@ from weft.graph import Array, Graph
 from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator
 from weft.runtime.metadata import ModelMetadata
 from weft.support.dtypes import f32
-from weft.support.errors import ModelError, WeftError
+from weft.support.errors import ModelError
 from weft.support.lazy_import import import_all
 
 import_all(ops.__path__, ops.__name__)
@@ -112,16 +113,8 @@ def _translated(
 ) -> tuple[Operand, ...]:
     c = Call(evaluator, node, [_read(made, e, node.source) for e in _inputs_of(node)])
     graph.is_extended |= TABLE.is_foreign(node.op)
-    try:
+    with fitting(node.source, "attributes and inputs", AGAIN):
         results = TABLE[node.op](c)
-    except WeftError:
-        raise
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
-        raise ModelError(
-            f"its attributes and inputs do not fit together ({type(error).__name__}: {error})",
-            where=node.source,
-            hint=AGAIN,
-        ) from error
     return results if isinstance(results, tuple) else (results,)
 
 

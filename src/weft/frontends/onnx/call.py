@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
+from weft.frontends.known_inputs import KnownInputs
 from weft.frontends.onnx.held import Held, NoTensor, TensorSequence
 from weft.frontends.onnx.model_node import attributes_of
 from weft.frontends.onnx.string_pool import StringPool
 from weft.graph import UNFIT, Array
-from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
-from weft.ir import Expr
+from weft.graph.builder import CompileTimeConstant, Operand, PartialEvaluator, Results, static_sizes
 from weft.support.errors import UnknownValues
 
 __all__ = ["Call", "Held", "HeldResults", "Operand", "Results", "Subgraph"]
@@ -32,7 +32,7 @@ class Subgraph(Protocol):
         """Returns its outputs."""
 
 
-class Call(Builder):
+class Call(KnownInputs):
     """One ONNX node with its inputs; a translation asks it for inputs and attributes and adds Weft operators through it."""
 
     def __init__(
@@ -108,28 +108,6 @@ class Call(Builder):
             "Weft needs it to compile the model; export the model with it as a constant, or fix the shapes it depends on",
             UnknownValues,
         )
-
-    def numbers(self, i: int, what: str) -> Array:
-        """Returns the elements of input *i*, none of them symbolic."""
-        array = self.known(i, what)
-        if array.dtype == object:
-            self.fail(f"{what} depends on the symbolic sizes of the inputs", 'give them numbers: shapes={"batch": 1}')
-        return array
-
-    def sizes(self, i: int, what: str) -> list[Any]:
-        """Returns the elements of the vector or scalar input *i*: integers and index expressions."""
-        return [e if isinstance(e, Expr) else int(e) for e in self.known(i, what).flat]
-
-    def number_at(self, i: int, what: str) -> float | int:
-        """Returns the one number that input *i* holds."""
-        array = self.numbers(i, what)
-        if array.size != 1:
-            self.fail(f"{what} should be one number, not {array.size}", UNFIT)
-        return array.item()  # type: ignore[no-any-return]
-
-    def ints_at(self, i: int, what: str) -> list[int]:
-        """Returns the integers of the vector or scalar input *i*."""
-        return [int(e) for e in self.numbers(i, what).flat]
 
     def sequence(self, i: int) -> TensorSequence:
         """Returns input *i*, a sequence; raises `ModelError` where it is none."""

@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from weft.frontends.channels_last import ChannelsLastBuilder
+from weft.frontends.known_inputs import KnownInputs
 from weft.graph import Array, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
-from weft.ir import Expr, ExprLike
+from weft.ir import ExprLike
 from weft.support.dtypes import DType
 from weft.support.errors import UnknownValues
 
@@ -62,8 +63,10 @@ class Library(Protocol):
         """Returns, for each result of a function, the number of the argument that it always is; None for one computed."""
 
 
-class Call(ChannelsLastBuilder):
+class Call(ChannelsLastBuilder, KnownInputs):
     """A call of an operator: a translation asks it for inputs and attributes, and adds Weft operators through it."""
+
+    unfit = SAVE_AGAIN
 
     def __init__(
         self,
@@ -122,28 +125,6 @@ class Call(ChannelsLastBuilder):
                 UnknownValues,
             )
         return found.array
-
-    def numbers(self, i: int, what: str) -> Array:
-        """Returns the elements of input *i*, none of them symbolic."""
-        array = self.known(i, what)
-        if array.dtype == object:
-            self.fail(f"{what} depends on the symbolic sizes of the inputs", 'give them numbers: shapes={"batch": 1}')
-        return array
-
-    def sizes(self, i: int, what: str) -> list[Any]:
-        """Returns the elements of the vector or scalar input *i*: integers and index expressions."""
-        return [e if isinstance(e, Expr) else int(e) for e in self.known(i, what).flat]
-
-    def ints_at(self, i: int, what: str) -> list[int]:
-        """Returns the integers of the vector or scalar input *i*."""
-        return [int(e) for e in self.numbers(i, what).flat]
-
-    def number_at(self, i: int, what: str) -> Any:
-        """Returns the one number that input *i* holds."""
-        array = self.numbers(i, what)
-        if array.size != 1:
-            self.fail(f"{what} should be one number, not {array.size}", SAVE_AGAIN)
-        return array.item()
 
     def axis_at(self, i: int, rank: int) -> int:
         """Returns the dimension that input *i* names, counted from the front of a tensor of *rank*."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from weft.frontends.fitting import fitting
 from weft.frontends.tensorflow_operators.call import SAVE_AGAIN, Call, Held
 from weft.graph import Graph, Value
 from weft.support.errors import ModelError, UnknownValues, WeftError
@@ -12,19 +13,14 @@ from weft.support.errors import ModelError, UnknownValues, WeftError
 def translated(c: Call, translate: Callable[[], Sequence[Held]], count: int) -> Sequence[Held]:
     """Returns *count* or more results of a translation; raises `ModelError` naming the node, with a hint, for any failure."""
     try:
-        results = translate()
+        with fitting(c.source, "attributes and inputs", SAVE_AGAIN):
+            results = translate()
     except UnknownValues:
         raise
     except WeftError as error:
         if isinstance(error, ModelError) and error.hint and error.where:
             raise
         raise ModelError(error.message, where=c.source, hint=error.hint or SAVE_AGAIN) from error
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"its attributes and inputs do not fit together ({type(error).__name__}: {error})",
-            where=c.source,
-            hint=SAVE_AGAIN,
-        ) from error
     if len(results) < count:
         c.fail(f"it has {count} results, and {len(results)} are supported", "build the model without the others")
     return results
