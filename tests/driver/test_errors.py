@@ -81,7 +81,8 @@ MODELS: dict[str, tuple[Callable[[Path], Path], type[weft.WeftError], str]] = {
     "a folder": (
         lambda folder: folder,
         weft.ModelError,
-        "DIR is a folder, not a model\n  hint: give the path of the .onnx file in it",
+        "DIR is a folder, not a model\n"
+        "  hint: give the path of a file in it; folders that are models have a Manifest.json or a saved_model.pb",
     ),
     "an empty file": (saved(b""), weft.ModelError, "DIR/model.onnx is empty\n  hint: download or export it again"),
     "another kind of file": (

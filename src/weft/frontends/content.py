@@ -47,7 +47,10 @@ def existing(model: str | os.PathLike[str]) -> Path:
     if not path.exists():
         raise MissingFile(f"there is no file {path}", hint=f"the current folder is {Path.cwd()}")
     if path.is_dir():
-        raise ModelError(f"{path} is a folder, not a model", hint="give the path of the .onnx file in it")
+        raise ModelError(
+            f"{path} is a folder, not a model",
+            hint="give the path of a file in it; folders that are models have a Manifest.json or a saved_model.pb",
+        )
     return path
 
 

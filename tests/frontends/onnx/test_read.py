@@ -52,7 +52,8 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     assert message(str(tmp_path)) == (
-        f"{tmp_path} is a folder, not a model\n  hint: give the path of the .onnx file in it"
+        f"{tmp_path} is a folder, not a model\n"
+        "  hint: give the path of a file in it; folders that are models have a Manifest.json or a saved_model.pb"
     )
 
 
