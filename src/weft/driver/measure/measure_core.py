@@ -59,6 +59,12 @@ SELDOM_USED, OFTEN_USED = 1, 4
 SATURATED_SLOWDOWN: Final = 1.5
 """`Core.broadcast_slowdown` where multiply-adds take all loads of a cycle (Emerald Rapids, docs/design/0021)."""
 
+LEAST_OF_L3_SPEED: Final = 2 / 3
+"""The part of the third level's speed at which a buffer is read that a program's share of it holds.
+
+Half of the cache is read at a quarter to a half of it where neighbours fill the rest (Zen 3, docs/design/0026).
+"""
+
 STEP: Final = 1.45
 """The ratio beyond which a speed is another than that measured before."""
 
@@ -173,13 +179,19 @@ class _Measuring:
 
     @cached_property
     def l3_share(self) -> int:
-        """The largest buffer that is read nearer to the third level's speed than to memory's, as a power of two."""
+        """The largest buffer that is read at most of the third level's speed, as a power of two."""
         whole = cache_sizes().get(3, self.widest.caches.l3)
-        least = math.sqrt(self.l3_speed * self.memory_speed)
+        before = self.before.get("l3_share")
         size = 1 << (whole.bit_length() - 1)
-        while size > 4 * self.widest.caches.l2 and self._rate(size // 2) < least:
+        while size > 4 * self.widest.caches.l2 and self._rate(size // 2) < self._least_l3_rate(size // 2, before):
             size //= 2
         return size // 2 if size * 2 <= whole else NO_LIMIT
+
+    def _least_l3_rate(self, nbytes: int, before: int | None) -> float:
+        """Returns the bytes a cycle at which a buffer counts as held in the third level: fewer for one that did *before*."""
+        if before is None:
+            return LEAST_OF_L3_SPEED * self.l3_speed
+        return LEAST_OF_L3_SPEED * self.l3_speed * (0.8 if nbytes <= before else 1.2)
 
     @cached_property
     def read_ahead_uses(self) -> int:
