@@ -2,8 +2,7 @@
 
     OPERATORS["C6"]()          the ONNX model of one of them
 
-C1 to C12 and D1 to D9 are those of Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for Deep Learning" (OSDI 2018),
-table 2.
+C1 to C12 and D1 to D9 are the TVM paper's, padded so that stride 1 keeps the size.
 """
 
 from __future__ import annotations
@@ -15,38 +14,10 @@ from typing import Final
 
 import numpy as np
 import onnx
+from benchmarks.convolutions import CONVOLUTIONS, DEPTHWISE
 from onnx import TensorProto
 
 from weft.cli.onnx_builder import Attribute, Dim, GraphBuilder
-
-CONVOLUTIONS: Final = {
-    "C1": (224, 3, 64, 7, 2),
-    "C2": (56, 64, 64, 3, 1),
-    "C3": (56, 64, 64, 1, 1),
-    "C4": (56, 64, 128, 3, 2),
-    "C5": (56, 64, 128, 1, 2),
-    "C6": (28, 128, 128, 3, 1),
-    "C7": (28, 128, 256, 3, 2),
-    "C8": (28, 128, 256, 1, 2),
-    "C9": (14, 256, 256, 3, 1),
-    "C10": (14, 256, 512, 3, 2),
-    "C11": (14, 256, 512, 1, 2),
-    "C12": (7, 512, 512, 3, 1),
-}
-"""Height and width, channels in and out, kernel, stride; padded so that stride 1 keeps the size."""
-
-DEPTHWISE: Final = {
-    "D1": (112, 32, 1),
-    "D2": (112, 64, 2),
-    "D3": (56, 128, 1),
-    "D4": (56, 128, 2),
-    "D5": (28, 256, 1),
-    "D6": (28, 256, 2),
-    "D7": (14, 512, 1),
-    "D8": (14, 512, 2),
-    "D9": (7, 1024, 1),
-}
-"""Height and width, channels, stride; all 3x3."""
 
 Shape = tuple[Dim, ...]
 

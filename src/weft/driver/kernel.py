@@ -27,7 +27,7 @@ from weft.lower import ProgramReport, expand_math, lift_scratch_buffers, lower, 
 from weft.records import KERNEL, Record, workload_digest
 from weft.schedule import Schedule, Trace, apply_plan, schedule_program
 from weft.support.digest import digest
-from weft.support.errors import LoweringError, WeftError
+from weft.support.errors import InputError, LoweringError, WeftError
 from weft.support.knobs import Switches
 from weft.support.passes import EVERYTHING, Pass
 from weft.targets import Target
@@ -329,6 +329,8 @@ def naming(request: KernelRequest) -> Iterator[None]:
         yield
     except MemoryError:  # no fault of the compiler's
         raise
+    except InputError as error:  # the target lacks something
+        raise InputError(error.message, where=request.source or request.name, hint=error.hint) from error
     except Exception as error:
         raise LoweringError(
             f"no code could be made for it: {_told(error)}",

@@ -16,7 +16,7 @@ from weft.codegen import Module, SourceCode, backend_of, compile_program, link
 from weft.loop import parse_program
 from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
-from weft.support.errors import LoweringError, ToolchainError
+from weft.support.errors import InputError, LoweringError, ToolchainError
 from weft.targets.grid_machines import WEBGPU
 
 HEAD = """
@@ -43,14 +43,14 @@ def test_a_warp_has_no_barrier_of_its_own() -> None:
 
 
 def test_a_type_that_the_language_lacks() -> None:
-    with pytest.raises(LoweringError) as error:
+    with pytest.raises(InputError) as error:
         kernel("x: f64[64]", "x[t] = f64(0.0)")
     assert str(error.value) == "f: WGSL has no f64\n  hint: compile this model for a cpu target"
 
 
 def test_a_kernel_with_too_many_buffers() -> None:
     names = [f"x{i}" for i in range(31)]
-    with pytest.raises(LoweringError) as error:
+    with pytest.raises(InputError) as error:
         kernel(", ".join([f"{n}: f32[64]" for n in names]), *[f"{n}[t] = 0.0" for n in names])
     assert str(error.value) == (
         "f: it takes 31 buffers, and a kernel of webgpu takes 30\n"

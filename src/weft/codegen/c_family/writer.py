@@ -30,7 +30,7 @@ from weft.ir import (
 )
 from weft.loop import Buffer, Function, Load
 from weft.support.dtypes import DType
-from weft.support.errors import LoweringError
+from weft.support.errors import InputError, LoweringError
 from weft.targets import Target
 
 
@@ -95,6 +95,10 @@ class Writer:
     def error(self, message: str, hint: str = "lower the program for this target first") -> LoweringError:
         """Returns an error about this function."""
         return LoweringError(message, where=self.function, hint=hint)
+
+    def refusal(self, message: str, hint: str = "compile this model for a cpu target") -> InputError:
+        """Returns an error about what a model asks of the target and it has not."""
+        return InputError(message, where=self.function, hint=hint)
 
     def line(self, text: str) -> None:
         """Adds a line at the current depth."""

@@ -30,7 +30,7 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     bindings, words = _parameters(f, fn)
     most = None if f.target.grid is None else f.target.grid.buffers
     if most is not None and len(bindings) > most:
-        raise f.error(
+        raise f.refusal(
             f"it takes {len(bindings)} buffers, and a kernel of {f.target.name} takes {most}",
             hint="split the operator, or compile this model for a cpu target",
         )

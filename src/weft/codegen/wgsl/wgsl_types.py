@@ -49,7 +49,7 @@ def value_type(f: Writer, dtype: DType) -> str:
         return "f32"
     if dtype.is_int:
         return "i32" if dtype.kind == "int" else "u32"
-    raise f.error(f"{f.dialect.name} has no {dtype.element}", hint="compile this model for a cpu target")
+    raise f.refusal(f"{f.dialect.name} has no {dtype.element}")
 
 
 def literal(f: Writer, value: Value, dtype: DType) -> str:
