@@ -18,7 +18,7 @@ def test_the_list(cli: Cli) -> None:
     done = cli("targets")
     lines = [line.split() for line in done.out.splitlines()]
     assert done.code == 0
-    names = ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", "webgpu", *["cuda"] * 4]
+    names = ["cpu", *["cpu"] * len(LEVELS), "aarch64", "c", "c-vector", "opencl", "webgpu", "metal", *["cuda"] * 4]
     assert [line[0] for line in lines[2:]] == names
     assert lines[2][1:5] == [host().isa.cpu, str(host().isa.vector_bits), "bits", "yes"]
 
@@ -33,6 +33,7 @@ def test_json(cli: Cli) -> None:
         "c-vector",
         "opencl",
         "webgpu",
+        "metal",
         "cuda",
         *[f"cuda -arch={arch}" for arch in LISTED],
     ]
@@ -46,6 +47,7 @@ def test_json(cli: Cli) -> None:
         has_compiler,
         bool(device_names("opencl")),
         bool(device_names("wgsl")),
+        False,
         *[bool(device_names("cuda"))] * 4,
     ]
 
@@ -79,3 +81,11 @@ def test_a_missing_device_is_named(
     line = next(line for line in cli("targets").out.splitlines() if line.startswith(target))
     assert " no " in line
     assert told in line
+
+
+def test_metal_says_what_to_do(cli: Cli) -> None:
+    line = next(line for line in cli("targets").out.splitlines() if line.startswith("metal"))
+    assert " no " in line
+    assert "Weft has no runtime for Metal: use the target webgpu, which runs on a Mac's GPU by way of Metal" in line
+    row = next(r for r in json.loads(cli("targets", "--json").out) if r["target"] == "metal")
+    assert (row["runs_here"], row["missing"]) == (False, ["device"])

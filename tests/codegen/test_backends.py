@@ -41,7 +41,7 @@ def test_a_target_without_a_backend() -> None:
     with pytest.raises(ToolchainError) as error:
         compile_program(program, GENERIC_THREADS)
     assert str(error.value) == (
-        "the target threads has no backend: there are c, cuda, llvm, null, opencl, wgsl\n"
+        "the target threads has no backend: there are c, cuda, llvm, metal, null, opencl, wgsl\n"
         "  hint: schedule, lower and interpret its programs; no code can be made of them"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -24,3 +25,8 @@ needs_nvrtc = pytest.mark.skipif(
     library_path() is None and not os.environ.get(EXPECTED), reason="NVRTC is not installed: pip install '.[cuda]'"
 )
 """The compiler of CUDA C++, which needs no device."""
+
+needs_clang = pytest.mark.skipif(
+    shutil.which("clang++") is None and not os.environ.get(EXPECTED), reason="Clang is not installed: apt install clang"
+)
+"""It checks kernels for Metal, whose compiler is a Clang."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.cli.console import Json, print_json, print_table
-from weft.runtime.devices import APIS, device_names, install_hint
+from weft.runtime.devices import APIS, device_names, install_hint, why_missing
 from weft.support.text import printable_line
 from weft.targets import PRESETS, Target, can_run, machine_name, missing_flags
 
@@ -49,7 +49,7 @@ def _device(target: Target) -> str:
 
 def _missing(target: Target) -> str:
     if target.isa.language in APIS:
-        return f"there is no device: {install_hint(target.isa.language)}"
+        return f"{why_missing(target.isa.language)}: {install_hint(target.isa.language)}"
     if target.isa.language:
         return "" if can_run(target) else "there is no C compiler, cc"
     if target.isa.machine != machine_name():

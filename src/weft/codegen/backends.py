@@ -12,6 +12,7 @@ BACKENDS: Final[dict[str, str]] = {
     "c": "weft.codegen.c",
     "cuda": "weft.codegen.cuda",
     "llvm": "weft.codegen.llvm",
+    "metal": "weft.codegen.metal",
     "null": "weft.codegen.null",
     "opencl": "weft.codegen.opencl",
     "wgsl": "weft.codegen.wgsl",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.runtime.devices import APIS, install_hint
+from weft.runtime.devices import APIS, install_hint, why_missing
 from weft.support.errors import InputError, ToolchainError
 from weft.targets import Target, can_run
 
@@ -13,7 +13,7 @@ def check_runs_here(target: Target, text: str, hint: str) -> None:
         return
     if target.isa.language in APIS:
         raise ToolchainError(
-            f"code for {text!r} runs here only where there is a device, and there is none",
+            f"code for {text!r} does not run here: {why_missing(target.isa.language)}",
             hint=install_hint(target.isa.language),
         )
     if target.isa.language:

@@ -52,3 +52,11 @@ WEBGPU: Final = OPENCL.having(
 
 But for the buffers of a kernel, of which the standard's eight are too few for fused operators: GPUs have Metal's 31, less one.
 """
+
+METAL: Final = OPENCL.having(
+    name="metal",
+    backend="metal",
+    isa=replace(OPENCL.isa, language="metal", missing_types=frozenset({"f64"})),
+    grid=Grid(block=1024, index_bits=32, buffers=30),
+)
+"""Apple's GPUs with Metal 2.4, by its "Metal Feature Set Tables": 32 threads a simdgroup, 31 buffers, one of them for numbers."""

@@ -19,7 +19,7 @@ from weft.support.arguments import check_text
 from weft.support.errors import InputError
 from weft.targets.cores import MEASURED, KnownCore, processor_key
 from weft.targets.cuda_machines import LISTED, cuda
-from weft.targets.grid_machines import OPENCL, WEBGPU
+from weft.targets.grid_machines import METAL, OPENCL, WEBGPU
 from weft.targets.plain import ARM_FLAGS, BASELINE, PLAIN
 from weft.targets.source_targets import C_VECTOR, C
 from weft.targets.target import Target
@@ -66,6 +66,7 @@ PRESETS: Final[dict[str, Callable[[], Target]]] = {
     "c-vector": lambda: C_VECTOR,
     "opencl": lambda: OPENCL,
     "webgpu": lambda: WEBGPU,
+    "metal": lambda: METAL,
     "cuda": cuda,
     **{f"cuda -arch={arch}": partial(cuda, arch) for arch in LISTED},
 }

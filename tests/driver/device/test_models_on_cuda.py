@@ -116,6 +116,6 @@ def test_a_machine_without_a_gpu(driver: FakeDriver) -> None:
     with pytest.raises(ToolchainError) as error:
         weft.compile(NETWORKS["mlp"](), target="cuda")
     assert str(error.value) == (
-        "code for 'cuda' runs here only where there is a device, and there is none\n"
+        "code for 'cuda' does not run here: there is no device\n"
         "  hint: install NVIDIA's driver; code for CUDA can be compiled without one, and needs a GPU to run"
     )

@@ -1,38 +1,28 @@
 /* A driver of CUDA whose device is the processor: it checks and records calls, and runs kernels that were compiled for the host.
 
    A "cubin" is the path of a shared object, in which the kernel `f` is the function `launch_f`, which takes the array of pointers
-   to arguments. Each thread of a block has a fibre, so that a barrier is a switch to the next thread. */
+   to arguments. */
 #define _GNU_SOURCE
+#include "grid.h"
+
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, NO_BINARY = 209, INVALID_CONTEXT = 201,
        INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
-enum { MOST_BLOCKS = 4096, MOST_THREADS = 1024, STACK = 128 << 10, LOG = 1 << 20 };
+enum { MOST_BLOCKS = 4096, LOG = 1 << 20 };
 
 typedef struct { uint8_t *data; size_t size; } Block;
-typedef struct { unsigned x, y, z; } Dim;
-typedef void (*Kernel)(void **);
 
 static Block blocks[MOST_BLOCKS];
 static int devices = 1, ready, contexts, streams, modules, lost, failing_status, failing_after;
 static size_t memory = (size_t)1 << 30, used;
 static char failing[64], *recorded;
 static __thread void *current;
-
-/* What kernels see of the machine. */
-Dim threadIdx, blockIdx;
-static Dim block_shape;
-static ucontext_t scheduler, fibres[MOST_THREADS];
-static char *stacks[MOST_THREADS];
-static int is_done[MOST_THREADS], running;
-static Kernel entry;
-static void **entry_arguments;
 
 void fake_reset(int count, size_t bytes) {
   devices = count, memory = bytes, used = 0, ready = contexts = streams = modules = lost = failing_status = 0;
@@ -179,37 +169,6 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream) 
   return memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size), 0;
 }
 
-/* Lets the other threads of the block run up to the same place. */
-void fake_barrier(void) { swapcontext(&fibres[running], &scheduler); }
-
-static void thread_begins(void) {
-  entry(entry_arguments);
-  is_done[running] = 1;
-  for (;;) fake_barrier();
-}
-static void run_block(int threads) {
-  for (int t = 0; t < threads; t++) {
-    is_done[t] = 0;
-    if (stacks[t] == NULL) stacks[t] = malloc(STACK);
-    getcontext(&fibres[t]);
-    fibres[t].uc_stack.ss_sp = stacks[t], fibres[t].uc_stack.ss_size = STACK, fibres[t].uc_link = &scheduler;
-    makecontext(&fibres[t], thread_begins, 0);
-  }
-  for (int done = 0; done < threads;) {
-    done = 0;
-    for (running = 0; running < threads; running++) {
-      if (!is_done[running]) {
-        threadIdx = (Dim){(unsigned)running % block_shape.x, (unsigned)running / block_shape.x % block_shape.y,
-                          (unsigned)running / block_shape.x / block_shape.y};
-        swapcontext(&scheduler, &fibres[running]);
-      }
-      done += is_done[running];
-    }
-    if (done != 0 && done != threads) abort(); /* some threads wait at a barrier that others never reach */
-  }
-}
-int fake_thread(void) { return running; }
-
 /* The product of a warp, from the tables of fragments in NVIDIA's "Parallel Thread Execution ISA": each thread leaves what it has,
    waits for the others, and computes its own four sums of 16 terms. */
 static uint32_t left[MOST_THREADS][4], right[MOST_THREADS][2];
@@ -237,14 +196,14 @@ static float right_element(int warp, int k, int column, int is_bf16) {
   return widened(right[warp * 32 + lane][k / 8], k % 2, is_bf16);
 }
 void fake_warp_product(int is_bf16, float *c, const uint32_t *a, const uint32_t *b) {
-  int warp = running / 32, lane = running % 32;
-  memcpy(left[running], a, sizeof left[0]);
-  memcpy(right[running], b, sizeof right[0]);
-  fake_barrier();
+  int thread = grid_thread(), warp = thread / 32, lane = thread % 32;
+  memcpy(left[thread], a, sizeof left[0]);
+  memcpy(right[thread], b, sizeof right[0]);
+  grid_barrier();
   for (int n = 0; n < 4; n++)
     for (int k = 0; k < 16; k++)
       c[n] += left_element(warp, lane / 4 + n / 2 * 8, k, is_bf16) * right_element(warp, k, lane % 4 * 2 + n % 2, is_bf16);
-  fake_barrier();
+  grid_barrier();
 }
 
 /* Graphs and events: a graph counts its launches, and a millisecond passes between any two events. */
@@ -281,12 +240,6 @@ int cuLaunchKernel(Kernel function, unsigned gx, unsigned gy, unsigned gz, unsig
   IN_CONTEXT(" %u %u %u %u %u %u", gx, gy, gz, bx, by, bz);
   if (gy > 65535 || gz > 65535 || bx * by * bz > MOST_THREADS || shared || extra || stream != &streams) return INVALID_VALUE;
   if (is_capturing) return captured++, 0;
-  entry = function, entry_arguments = arguments, block_shape = (Dim){bx, by, bz};
-  for (unsigned z = 0; z < gz; z++)
-    for (unsigned y = 0; y < gy; y++)
-      for (unsigned x = 0; x < gx; x++) {
-        blockIdx = (Dim){x, y, z};
-        run_block((int)(bx * by * bz));
-      }
+  grid_run(function, arguments, (const unsigned[]){gx, gy, gz, bx, by, bz});
   return 0;
 }

@@ -7,15 +7,12 @@ instructions of a GPU are replaced by those in C.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import re
-import subprocess
-from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from tests.support.grid.host_kernels import compiled, entry, grid_library
 
 from weft.codegen.c_family.helpers import helpers
 from weft.codegen.c_family.kernel_facts import read_facts
@@ -32,8 +29,8 @@ WORDS = """
 #define __launch_bounds__(n)
 #define __align__(n) __attribute__((aligned(n)))
 struct weft_dim { unsigned x, y, z; };
-extern "C" { extern weft_dim threadIdx, blockIdx; void fake_barrier(void); int fake_thread(void); }
-#define __syncthreads() fake_barrier()
+extern "C" { extern weft_dim threadIdx, blockIdx; void grid_barrier(void); }
+#define __syncthreads() grid_barrier()
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 """
@@ -48,30 +45,14 @@ extern "C" void fake_warp_product(int is_bf16, float *c, const uint32_t *a, cons
 _KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(fn_\w+)\((.*)\) \{')
 
 
-@cache
-def folder() -> Path:
-    """Where the driver and the kernels are built."""
-    return Path(mkdtemp(prefix="weft-fake-cuda-"))
-
-
-@cache
 def driver_file() -> Path:
     """The driver as a shared object."""
-    made = folder() / "libfakecuda.so"
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(SOURCE), "-o", str(made), "-ldl"], check=True)
-    return made
+    return grid_library(SOURCE)
 
 
-@cache
-def compiled(text: str) -> bytes:
+def pretended_cubin(text: str) -> bytes:
     """The path of kernels in CUDA C++, compiled for the processor, as the driver takes it for a cubin."""
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    source, made = folder() / f"{name}.cpp", folder() / f"{name}.so"
-    source.write_text(text, encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off"]
-    subprocess.run(["g++", *flags, str(source), str(driver_file()), "-o", str(made)], check=True)
-    return str(made).encode() + b"\0"
+    return str(compiled(text, driver_file())).encode() + b"\0"
 
 
 def host_text(text: str) -> str:
@@ -84,8 +65,7 @@ def host_text(text: str) -> str:
 
 def _entry(name: str, params: str) -> str:
     types = [re.sub(r"__restrict__ |\w+$", "", p) for p in params.split(", ")]
-    given = ", ".join([f"*({t} *)p[{n}]" for n, t in enumerate(types)])
-    return f'extern "C" void launch_{name}(void **p) {{ {name}({given}); }}'
+    return entry(name, [f"*({t} *)p[{n}]" for n, t in enumerate(types)])
 
 
 class FakeDriver:
@@ -132,4 +112,4 @@ def use_fake_driver(patch: pytest.MonkeyPatch) -> FakeDriver:
 def use_host_compiler(patch: pytest.MonkeyPatch) -> None:
     """Has kernels compiled for the processor."""
     patch.setattr(backend, "whole_source", lambda source: host_text(source.text))
-    patch.setattr(backend, "compile_cubin", lambda text, arch: Cubin(compiled(text), {}))
+    patch.setattr(backend, "compile_cubin", lambda text, arch: Cubin(pretended_cubin(text), {}))

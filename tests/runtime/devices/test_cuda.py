@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.runtime.devices.fake_driver import FakeDriver, compiled, forget_driver, host_text, use_fake_driver
+from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, host_text, pretended_cubin, use_fake_driver
 
 from weft.runtime.devices import Argument, Device, compute_capability, device_names, open_device
 from weft.support.errors import DeviceError, ToolchainError
@@ -28,7 +28,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
 
 
 def opened() -> Device:
-    return open_device("cuda", "", ["fn_scale", "fn_scale"], [compiled(host_text(SCALE))] * 2)
+    return open_device("cuda", "", ["fn_scale", "fn_scale"], [pretended_cubin(host_text(SCALE))] * 2)
 
 
 def test_copies_and_a_launch(driver: FakeDriver) -> None:
@@ -149,7 +149,7 @@ def test_code_for_another_architecture(driver: FakeDriver) -> None:
 
 def test_a_missing_kernel(driver: FakeDriver) -> None:
     with pytest.raises(DeviceError, match="cuModuleGetFunction of CUDA failed: status 500"):
-        open_device("cuda", "", ["fn_other"], [compiled(host_text(SCALE))])
+        open_device("cuda", "", ["fn_other"], [pretended_cubin(host_text(SCALE))])
 
 
 @pytest.mark.parametrize(("devices", "told"), [(0, "device with CUDA"), (-1, "driver for CUDA")])

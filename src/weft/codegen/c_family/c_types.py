@@ -45,12 +45,15 @@ def unsigned_type(dtype: DType) -> str:
     return f"uint{max(32, dtype.bits)}_t"
 
 
-def literal(value: Value, dtype: DType) -> str:
-    """Returns a scalar constant; floats in hexadecimal, so that they are exact, and infinities and NaN by their bits."""
+def literal(value: Value, dtype: DType, wide: str = "ll") -> str:
+    """Returns a scalar constant; floats in hexadecimal, so that they are exact, and infinities and NaN by their bits.
+
+    *wide* is the suffix of integers of 64 bits.
+    """
     if dtype.is_bool:
         return "true" if value else "false"
     if dtype.is_int or dtype.is_storage:
-        return _integer(int(value), dtype)
+        return _integer(int(value), dtype, wide)
     if is_half(dtype):
         return f"0x{int(np.asarray(value).astype(dtype.numpy).view(np.uint16)):04x}"
     number = float(value)
@@ -62,12 +65,18 @@ def literal(value: Value, dtype: DType) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _integer(value: int, dtype: DType) -> str:
+def decimal_f32(value: float) -> str:
+    """Returns a finite f32 in the fewest decimal digits that stand for no other, for languages without hexadecimal floats."""
+    text = f"{float(str(np.float32(value)))!r}f"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _integer(value: int, dtype: DType, wide: str) -> str:
     if dtype.kind == "uint":
-        return f"{value}{'u' if dtype.bits <= 32 else 'ull'}"
+        return f"{value}{'u' if dtype.bits <= 32 else f'u{wide}'}"
     if value == -(1 << 63):
         return "INT64_MIN"
-    text = f"{value}ll" if abs(value) >= 1 << 31 else str(value)
+    text = f"{value}{wide}" if abs(value) >= 1 << 31 else str(value)
     return f"({text})" if value < 0 else text
 
 

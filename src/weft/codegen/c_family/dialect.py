@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from weft.ir import Expr
+from weft.codegen.c_family.c_types import literal
+from weft.ir import Expr, Value
 from weft.loop import Stmt
+from weft.support.dtypes import DType
 
 StatementWriter: TypeAlias = Callable[[Any, Any], None]
 """Writes a statement, the second argument, with the `Writer` that is the first."""
@@ -19,6 +21,12 @@ C_KEYWORDS: Final = """
 asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
 """
+
+CXX_KEYWORDS: Final = """
+alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
+operator or private protected public template this throw try typeid typename using virtual xor
+"""
+"""Those of C++ beside C's."""
 
 
 def c_constant(kind: str, name: str, value: str) -> str:
@@ -34,7 +42,7 @@ class Dialect:
     of a scope, with a space after them. `square_roots` are the names of that function by the bits of its argument, and `header`
     is what has to be included for it. `watched_argument` is the first argument of the helper that watches a range; without one,
     values are clamped to the range, and nobody is told. `expressions` are the writers of expressions, by type, where they are
-    not those of C; `constant` declares a name for a value, and `keywords` can't be names.
+    not those of C; `constant` declares a name for a value, `literal` writes a number, and `keywords` can't be names.
     """
 
     name: str
@@ -45,4 +53,5 @@ class Dialect:
     watched_argument: str | None = None
     expressions: Mapping[type[Expr], ExpressionWriter] | None = None
     constant: Callable[[str, str, str], str] = c_constant
+    literal: Callable[[Value, DType], str] = literal
     keywords: frozenset[str] = frozenset(C_KEYWORDS.split())

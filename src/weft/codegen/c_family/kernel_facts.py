@@ -10,9 +10,9 @@ from typing import Final
 
 from weft.codegen.backend import Module, Source
 from weft.codegen.c_family.c_types import identifier
-from weft.codegen.c_family.writer import Needs
+from weft.codegen.c_family.writer import Needs, Writer
 from weft.ir import Const
-from weft.loop import For, Function, Kernel, Program, Thread, find_note, statements
+from weft.loop import Buffer, For, Function, Kernel, Program, Thread, find_note, statements
 from weft.support.errors import ToolchainError
 
 _NAME: Final = re.compile(r"\bfn_(\w+)\b")
@@ -68,7 +68,18 @@ def join_kernels(modules: Sequence[Module]) -> JoinedKernels:
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    return _NAME.sub(lambda m: names[m[1]], text)
+    return _NAME.sub(lambda m: names.get(m[1], m[0]), text)
+
+
+def check_buffers(f: Writer, fn: Function) -> None:
+    """Raises `InputError` for a kernel that takes more buffers than the target lets one take."""
+    most = None if f.target.grid is None else f.target.grid.buffers
+    count = sum(isinstance(p, Buffer) for p in fn.params)
+    if most is not None and count > most:
+        raise f.refusal(
+            f"it takes {count} buffers, and a kernel of {f.target.name} takes {most}",
+            hint="split the operator, or compile this model for a cpu target",
+        )
 
 
 def threads_of(fn: Function) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft import ir
-from weft.codegen.c_family.c_types import is_half, literal, scalar_type, unsigned_type
+from weft.codegen.c_family.c_types import is_half, scalar_type, unsigned_type
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Apply, Binary, Expr
 from weft.support.dtypes import DType, f32
@@ -153,7 +153,7 @@ def apply(f: Writer, e: Apply, args: list[str]) -> str:
 
 def constant(f: Writer, value: ir.Value, dtype: DType) -> str:
     """Returns a constant, with the helper that infinities and NaN take."""
-    text = literal(value, dtype)
+    text = f.dialect.literal(value, dtype)
     if text.startswith("weft_"):
         f.helper("of", dtype)
     return text

@@ -136,8 +136,14 @@ class Writer:
         self.taken.add(name)
         return name
 
+    def check_type(self, dtype: DType) -> None:
+        """Raises `InputError` for a type that the target does not compute with."""
+        if dtype.element.name in self.target.isa.missing_types:
+            raise self.refusal(f"{self.dialect.name} has no {dtype.element}")
+
     def declare(self, thing: Var | Buffer) -> str:
         """Returns the new name of a variable or a buffer."""
+        self.check_type(thing.dtype)
         made = self.names[thing] = self.fresh(thing.name)
         return made
 
@@ -200,6 +206,7 @@ class Writer:
         return found
 
     def _written(self, e: Expr) -> Value:
+        self.check_type(e.dtype)
         writers = WRITERS if self.dialect.expressions is None else self.dialect.expressions
         writer = writers.get(type(e))
         if writer is None:

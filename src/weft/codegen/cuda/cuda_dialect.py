@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from weft.codegen.c_family.dialect import C_KEYWORDS, Dialect
+from weft.codegen.c_family.dialect import C_KEYWORDS, CXX_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.codegen.cuda.fragments import FRAGMENT_HELPERS, PRODUCTS
 from weft.loop import BARRIER
@@ -19,16 +19,12 @@ WORDS: Final = ThreadWords(
     barriers={BARRIER: "__syncthreads()"},
     calls=PRODUCTS,
 )
-_MORE_KEYWORDS: Final = """
-alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
-operator or private protected public template this throw try typeid typename using virtual xor
-"""
 CUDA: Final = Dialect(
     name="CUDA C++",
     statements=thread_statements(WORDS),
     address_space=lambda scope: "",
     square_roots={32: "sqrtf", 64: "sqrt"},
-    keywords=frozenset((C_KEYWORDS + _MORE_KEYWORDS).split()),
+    keywords=frozenset((C_KEYWORDS + CXX_KEYWORDS).split()),
 )
 
 

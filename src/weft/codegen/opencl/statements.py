@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
+from weft.codegen.c_family.c_types import literal
 from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.loop import BARRIER
@@ -28,5 +30,6 @@ OPENCL: Final = Dialect(
     statements=thread_statements(WORDS),
     address_space=address_space,
     square_roots={32: "sqrt", 64: "sqrt"},
+    literal=partial(literal, wide="l"),
 )
 """OpenCL C 1.2."""

@@ -75,7 +75,7 @@ def _select(f: KernelWriter, e: ir.Select) -> str:
     if not (f.may_trap(e.then) or f.may_trap(e.other)):
         return f"select({f.scalar(e.other)}, {f.scalar(e.then)}, {cond})"
     name = f.fresh("s")
-    f.line(f"var {name}: {value_type(f, e.dtype)};")
+    f.line(f"var {name}: {value_type(e.dtype)};")
     for head, side in ((f"if ({cond})", e.then), ("else", e.other)):
         with f.suite(head):
             f.line(f"{name} = {f.scalar(side)};")

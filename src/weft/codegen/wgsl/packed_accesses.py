@@ -27,11 +27,11 @@ def is_bound(buffer: Buffer) -> bool:
     return sight_of(buffer.scope) is Sight.GRID
 
 
-def element_type(f: KernelWriter, dtype: DType, *, is_written: bool) -> str:
+def element_type(dtype: DType, *, is_written: bool) -> str:
     """Returns the type of the elements of a binding: words, which are atomic where several elements of one are written."""
     if is_packed(dtype):
         return "atomic<u32>" if is_written else "u32"
-    return WIDE if is_wide(dtype) else value_type(f, dtype)
+    return WIDE if is_wide(dtype) else value_type(dtype)
 
 
 @dataclass(frozen=True)

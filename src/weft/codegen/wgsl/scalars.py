@@ -9,7 +9,7 @@ from weft.codegen.c_family.c_types import is_half
 from weft.codegen.c_family.scalars import SYMBOLS, narrow, widen, widened
 from weft.codegen.c_family.writer import Writer
 from weft.codegen.wgsl.type_conversions import convert, reinterpret, wrapped
-from weft.codegen.wgsl.wgsl_types import WIDE, is_wide, value_type
+from weft.codegen.wgsl.wgsl_types import WIDE, is_wide
 from weft.ir import Apply, Binary, Expr
 from weft.support.dtypes import DType
 
@@ -37,7 +37,6 @@ _SIGNLESS: Final = (ir.Add, ir.Sub, ir.Mul, ir.ShiftLeft)
 def binary(f: Writer, e: Binary, a: str, b: str) -> str:
     """Returns a binary operator."""
     kind, dtype = type(e), e.a.dtype.element
-    value_type(f, dtype)
     if is_wide(dtype):
         return _wide(f, e, a, b)
     if dtype.is_bool:
@@ -129,7 +128,6 @@ def apply(f: Writer, e: Apply, args: list[str]) -> str:
     if not dtype.is_float:
         return args[0] if dtype.kind == "uint" else wrapped(f"{_word(f, 'abs', dtype)}({args[0]})", dtype)
     given = ", ".join([widen(f, a, dtype) for a in args])
-    value_type(f, dtype)
     if e.fn == "rounded":
         return narrow(f, f"{f.helper('rounded_f32')}({given}, given.zero)", dtype)
     if e.fn in ("is_nan", "is_inf"):
@@ -155,7 +153,7 @@ def lane_of(f: Writer, e: Expr, given: list[str]) -> str:
         case ir.Cast():
             return convert(f, given[0], e.a.dtype, e.dtype)
         case ir.Reinterpret():
-            return reinterpret(f, given[0], e.a.dtype, e.dtype)
+            return reinterpret(given[0], e.a.dtype, e.dtype)
         case Apply():
             return apply(f, e, given)
     raise f.error(f"{type(e).__name__} has no translation to {f.dialect.name}")

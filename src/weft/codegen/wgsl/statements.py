@@ -105,7 +105,7 @@ def _alloc(f: KernelWriter, s: Alloc) -> None:
         )
     if b.dtype.lanes > 1:
         raise f.error(f"{b.name} has vectors of {b.dtype.lanes} elements", hint="do not vectorize loops")
-    kind = f"array<{value_type(f, b.dtype)}, {max(1, int(size.value))}>"
+    kind = f"array<{value_type(b.dtype)}, {max(1, int(size.value))}>"
     name = f.declare(b)
     if sight_of(b.scope) is Sight.THREAD:
         f.local(name, f"var {name}: {kind};")

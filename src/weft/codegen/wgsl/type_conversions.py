@@ -18,8 +18,6 @@ def wrapped(x: str, dtype: DType) -> str:
 def convert(f: Writer, x: str, source: DType, to: DType) -> str:
     """Returns one lane *x* of type *source* as a value of type *to*."""
     source, to = source.element, to.element
-    value_type(f, source)
-    value_type(f, to)
     if source is to:
         return x
     if source.is_float:
@@ -73,10 +71,10 @@ def _between_integers(f: Writer, x: str, source: DType, to: DType) -> str:
     return made if fits and (source.kind == "uint" or to.kind == "int") else wrapped(made, to)
 
 
-def reinterpret(f: Writer, x: str, source: DType, to: DType) -> str:
+def reinterpret(x: str, source: DType, to: DType) -> str:
     """Returns the bits of one lane as another type of its size."""
     source, to = source.element, to.element
-    kinds = value_type(f, source), value_type(f, to)
+    kinds = value_type(source), value_type(to)
     if kinds[0] == kinds[1]:
         return x
     made = f"bitcast<{kinds[1]}>({x})"

@@ -11,7 +11,7 @@ from math import prod
 from typing import Final
 
 from weft.codegen.c_family.c_types import identifier
-from weft.codegen.c_family.kernel_facts import bound_loops, threads_of
+from weft.codegen.c_family.kernel_facts import bound_loops, check_buffers, threads_of
 from weft.codegen.c_family.statements import write
 from weft.codegen.wgsl.expressions import low_word
 from weft.codegen.wgsl.kernel_writer import KernelWriter
@@ -26,14 +26,9 @@ ROW: Final = 65535
 
 def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
+    check_buffers(f, fn)
     f.written.update(s.buffer for s in stores(fn.body))
     bindings, words = _parameters(f, fn)
-    most = None if f.target.grid is None else f.target.grid.buffers
-    if most is not None and len(bindings) > most:
-        raise f.refusal(
-            f"it takes {len(bindings)} buffers, and a kernel of {f.target.name} takes {most}",
-            hint="split the operator, or compile this model for a cpu target",
-        )
     _number_blocks(f, fn)
     write(f, fn.body)
     name = f"fn_{identifier(fn.name)}"
@@ -56,7 +51,7 @@ def _parameters(f: KernelWriter, fn: Function) -> tuple[list[str], list[str]]:
     for p in fn.params:
         name = f.declare(p)
         if isinstance(p, Buffer):
-            kind = element_type(f, p.dtype, is_written=p in f.written)
+            kind = element_type(p.dtype, is_written=p in f.written)
             bindings.append(f"@group(0) @binding({len(bindings) + 1}) var<storage, read_write> {name}: array<{kind}>;")
             words.append(f"{name}_at")
             f.begins[p] = f.fresh(f"{name}_begin")

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.codegen.c_family.c_types import is_half
+from weft.codegen.c_family.c_types import decimal_f32, is_half
 from weft.codegen.c_family.writer import Writer
 from weft.ir import Value
 from weft.support.dtypes import DType
@@ -37,7 +37,7 @@ def packed_bits(dtype: DType) -> int:
     return max(8, dtype.bits)
 
 
-def value_type(f: Writer, dtype: DType) -> str:
+def value_type(dtype: DType) -> str:
     """Returns the type of one lane of *dtype* in expressions, and in memory that one thread or one block sees."""
     if dtype.is_bool:
         return "bool"
@@ -45,11 +45,9 @@ def value_type(f: Writer, dtype: DType) -> str:
         return WIDE
     if is_half(dtype) or dtype.is_storage:
         return "u32"
-    if dtype.is_float and dtype.bits == 32:
+    if dtype.is_float:
         return "f32"
-    if dtype.is_int:
-        return "i32" if dtype.kind == "int" else "u32"
-    raise f.refusal(f"{f.dialect.name} has no {dtype.element}")
+    return "i32" if dtype.kind == "int" else "u32"
 
 
 def literal(f: Writer, value: Value, dtype: DType) -> str:
@@ -62,12 +60,9 @@ def literal(f: Writer, value: Value, dtype: DType) -> str:
         return f"{int(value)}u"
     if dtype.is_int:
         return _integer(int(value), dtype)
-    value_type(f, dtype)
-    number = np.float32(value)
-    if not math.isfinite(number):
-        return f"{f.helper('of_f32')}({int(number.view(np.uint32))}u)"
-    text = f"{float(str(number))!r}f"
-    return f"({text})" if text.startswith("-") else text
+    if math.isfinite(float(value)):
+        return decimal_f32(float(value))
+    return f"{f.helper('of_f32')}({int(np.float32(value).view(np.uint32))}u)"
 
 
 def _integer(value: int, dtype: DType) -> str:

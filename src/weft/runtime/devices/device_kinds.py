@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from weft.runtime.devices import cuda_library, opencl_library, webgpu_library
+from weft.runtime.devices import cuda_library, metal, opencl_library, webgpu_library
 from weft.runtime.devices.cuda import CudaDevice
 from weft.runtime.devices.device import Device
 from weft.runtime.devices.opencl import OpenCLDevice
@@ -16,11 +16,15 @@ from weft.support.errors import ToolchainError
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """How a device is opened with a source, kernels and their machine code, the names of those there are, and how to get one."""
+    """How a device is opened with a source, kernels and their machine code, and the names of those that there are.
+
+    Where there are none, `missing` is why, and `install` what to do.
+    """
 
     open: Callable[[str, Sequence[str], Sequence[bytes]], Device]
     names: Callable[[], list[str]]
     install: str
+    missing: str = "there is no device"
 
 
 APIS: Final[Mapping[str, DeviceKind]] = {
@@ -30,6 +34,7 @@ APIS: Final[Mapping[str, DeviceKind]] = {
     "wgsl": DeviceKind(
         lambda source, kernels, _: WebGPUDevice(source, kernels), webgpu_library.names, webgpu_library.INSTALL
     ),
+    "metal": DeviceKind(metal.refuse, metal.names, metal.INSTALL, metal.MISSING),
     "cuda": DeviceKind(lambda _, kernels, code: CudaDevice(code, kernels), cuda_library.names, cuda_library.INSTALL),
 }
 """The kinds of devices that there are, by the language of their kernels."""
@@ -49,6 +54,11 @@ def open_device(api: str, source: str, kernels: Sequence[str], binaries: Sequenc
 def device_names(api: str) -> list[str]:
     """Returns the names of the devices of this kind that this machine has, the preferred one first."""
     return APIS[api].names() if api in APIS else []
+
+
+def why_missing(api: str) -> str:
+    """Returns why nothing of this kind runs here."""
+    return APIS[api].missing
 
 
 def install_hint(api: str) -> str:

@@ -1,0 +1,34 @@
+"""The helpers for which Metal Shading Language has functions of its own: roundings, bits of numbers, 16-bit floats.
+
+The language has no hexadecimal floats, which those of C use, and GPUs take f32 that are too small for a normal one for 0, so
+that conversions of f16 are its own. It has `bfloat` from version 3.1 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_ROUNDINGS: Final = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_even": "rint"}
+
+OWN_HELPERS: Final[Mapping[str, str]] = {
+    "of_f32": "static inline float weft_of_f32(uint32_t x) { return as_type<float>(x); }",
+    "bits_f32": "static inline uint32_t weft_bits_f32(float x) { return as_type<uint32_t>(x); }",
+    **{
+        f"{k}_f32": f"static inline float weft_{k}_f32(float x) {{ return precise::{v}(x); }}"
+        for k, v in _ROUNDINGS.items()
+    },
+    "from_f16": "static inline float weft_from_f16(uint16_t x) { return float(as_type<half>(x)); }",
+    "to_f16": "static inline uint16_t weft_to_f16(float x) { return as_type<uint16_t>(half(x)); }",
+    "from_bf16": "static inline float weft_from_bf16(uint16_t x) { return as_type<float>(uint32_t(x) << 16); }",
+    "to_bf16": """#ifdef __HAVE_BFLOAT__
+static inline uint16_t weft_to_bf16(float x) { return as_type<uint16_t>(bfloat(x)); }
+#else
+static inline uint16_t weft_to_bf16(float x) {
+  uint32_t bits = as_type<uint32_t>(x);
+  if (x != x) return uint16_t(bits >> 16 | 0x40);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+#endif""",
+}
+"""By name, see `c_family.helpers`."""
