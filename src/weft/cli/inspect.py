@@ -281,7 +281,7 @@ def _constant_bytes(made: Compilation) -> int:
 def _show_summary(path: Path, made: Compilation) -> None:
     _show_signature(f"{path.name} for {made.package.target}", made.package)
     calls, kernels = len(made.fused.calls), len(made.kernels)
-    code = f"{human_bytes(len(made.package.image))} of code, {human_bytes(_constant_bytes(made))} of constants"
+    code = f"{human_bytes(made.package.code_bytes)} of code, {human_bytes(_constant_bytes(made))} of constants"
     stages = ", ".join(f"{stage} {human_seconds(seconds)}" for stage, seconds in made.seconds.items())
     total = human_seconds(sum(made.seconds.values()))
     lines = [f"  work     {len(made.source.nodes)} nodes became {calls} calls of {kernels} kernels"]
@@ -354,14 +354,15 @@ def _show_artifact(path: Path, as_json: bool, *, wants_more: bool) -> None:
                 "features": list(package.features),
                 "inputs": list(map(str, package.inputs)),
                 "outputs": list(map(str, package.outputs)),
-                "code_bytes": len(package.image),
+                "code_bytes": package.code_bytes,
                 "arena_bytes": package.arena,
                 "notes": dict(package.notes),
             }
         )
         return
-    _show_signature(f"{path.name}, compiled for {package.target} ({package.machine})", package)
-    print_text(f"  memory   {human_bytes(len(package.image))} of code, {human_bytes(path.stat().st_size)} in all")
+    machine = f" ({package.machine})" if package.machine else ""
+    _show_signature(f"{path.name}, compiled for {package.target}{machine}", package)
+    print_text(f"  memory   {human_bytes(package.code_bytes)} of code, {human_bytes(path.stat().st_size)} in all")
     _show_provenance(package)
 
 

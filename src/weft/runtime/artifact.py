@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from weft.native import _rt
+from weft.runtime.device_image import read_device_image, write_device_image
 from weft.runtime.package import Package, StateSpec, TensorSpec
 from weft.support.dim import Dim, parse_dim
 from weft.support.dtypes import SCALARS
@@ -39,6 +40,7 @@ _START: Final = struct.Struct("<4sIQQ")
 _STATES: Final = "states"
 """The note that tells the states."""
 _NEEDS_STATES: Final = "weft.state"
+_NEEDS_DEVICE: Final = "weft.device"
 _TYPES: Final = list(SCALARS.values())
 _HINTS: Final = {
     _rt.UNREADABLE: "check the path",
@@ -53,24 +55,20 @@ def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
 
 
 def check_saved(package: Package) -> None:
-    """Raises `ArtifactError` for a model whose host program is replayed: files have no place for one yet."""
-    if package.replay is None:
-        return
-    if package.replay.device is not None:
-        raise ArtifactError(
-            f"models for {package.target} can't be saved yet", hint="compile it where it is to run, with weft.compile"
-        )
-    raise ArtifactError("a model whose host program is replayed can't be saved", hint="save its compiled form")
+    """Raises `ArtifactError` for a model whose host program is replayed over code of the processor."""
+    if package.replay is not None and package.replay.device is None:
+        raise ArtifactError("a model whose host program is replayed can't be saved", hint="save its compiled form")
 
 
 def artifact_parts(package: Package) -> list[bytes | memoryview]:
     """Returns the bytes of an artifact: header, image, what fills its last page, and constants.
 
-    Raises `ArtifactError` for a model whose host program is replayed: the format has no place for one yet.
+    That of a model for a device has a host program and kernels in the place of code. Raises `ArtifactError` for what
+    `check_saved` refuses.
     """
     check_saved(package)
     constants = memoryview(_rt.pack(package.constants))
-    image = memoryview(package.image)
+    image = memoryview(package.image if package.replay is None else write_device_image(package.replay))
     header = artifact_header(package, image, constants)
     return [header, image, bytes(-len(image) % PAGE), constants]
 
@@ -108,8 +106,9 @@ def _notes(package: Package) -> Mapping[str, str]:
 
 
 def _features(package: Package) -> tuple[str, ...]:
-    """Returns what a package needs of the processor, and of Weft: one that has no states refuses the file by that name."""
-    return (*package.features, *([_NEEDS_STATES] if package.states else []))
+    """Returns what a package needs of the processor, and of Weft: one without states or devices refuses it by that name."""
+    own = {_NEEDS_STATES: bool(package.states), _NEEDS_DEVICE: package.replay is not None}
+    return (*package.features, *[name for name, is_needed in own.items() if is_needed])
 
 
 def _states_of(note: str) -> tuple[StateSpec, ...]:
@@ -169,18 +168,20 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
     notes = dict(found.notes)
     ranges = {key.removeprefix(_RANGE): parse_dim(notes.pop(key)) for key in found.notes if key.startswith(_RANGE)}
     states = _states_of(notes.pop(_STATES, ""))
+    is_on_device = _NEEDS_DEVICE in found.features
     return Package(
-        image=found.image,
+        image=b"" if is_on_device else found.image,
+        replay=read_device_image(memoryview(found.image), where) if is_on_device else None,
         plan=found.plan,
         main=found.main,
         constants=found.constants,
         inputs=tuple([_with_ranges(s, ranges) for s in _specs(found.inputs)]),
         outputs=_specs(found.outputs),
         asserts=found.checks,
-        readonly=found.readonly,
+        readonly=None if is_on_device else found.readonly,
         target=notes.pop("target", ""),
         machine=notes.pop("machine", ""),
-        features=tuple([f for f in found.features if f != _NEEDS_STATES]),
+        features=tuple([f for f in found.features if f not in (_NEEDS_STATES, _NEEDS_DEVICE)]),
         arena=None if found.arena_bytes < 0 else found.arena_bytes,
         denormals="flush" if found.flush else "keep",
         notes=notes,

@@ -16,7 +16,7 @@ from weft.runtime.file_names import check_saved_name
 from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
-from weft.support.errors import DeviceError, InputError, RuntimeFailure, WeftError
+from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
 
 LESS = "give it less at a time, such as a smaller batch, or stop what else runs"
 
@@ -225,9 +225,12 @@ def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | 
     if package.replay is not None:
         program, callees = package.replay.program, package.replay.callees
         devices = [] if device is None else [device.address]
-        made = _rt.Model(
-            program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning, devices=devices
-        )
+        try:
+            made = _rt.Model(
+                program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning, devices=devices
+            )
+        except ValueError as refused:  # the native runtime has checked the program
+            raise ArtifactError(str(refused), hint="compile the model again") from None
         return _with_states(made, package)
     image = package.image if isinstance(package.image, _rt.Image) else _rt.Image(package.image, package.readonly)
     made = _rt.Model(image, package.plan, package.main, constants, ins, outs, threads, flush, spinning)

@@ -70,6 +70,11 @@ class DeviceCode:
     kernels: tuple[str, ...]
     binaries: tuple[bytes, ...] = ()
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the kernels: of their source, or of the machine code."""
+        return len(self.source.encode()) + sum(map(len, set(self.binaries)))
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -115,6 +120,12 @@ class Package:
     source: str = ""
     replay: Replay | None = None
     states: tuple[StateSpec, ...] = ()
+
+    @property
+    def code_bytes(self) -> int:
+        """The bytes of the code, or of the kernels of a device."""
+        device = None if self.replay is None else self.replay.device
+        return len(self.image) if device is None else device.nbytes
 
     @property
     def called_inputs(self) -> tuple[TensorSpec, ...]:

@@ -14,7 +14,7 @@ from tests.support.devices import needs_opencl, needs_webgpu
 import weft
 from weft.driver.build import build
 from weft.loop import Kernel, external_module, find_note, verify_host
-from weft.support.errors import ArtifactError, InputError, WeftError
+from weft.support.errors import InputError, WeftError
 
 MODELS = {**NETWORKS, **OTHERS}
 each_target = pytest.mark.parametrize(
@@ -91,12 +91,6 @@ def check_sizes(target: str) -> None:
 def test_what_devices_do_not_have_yet(target: str) -> None:
     with pytest.raises(InputError, match=f"models for {target} have no states yet"):
         weft.compile(OTHERS["lstm"](), target=target, state={"h": "h1"})
-
-
-@each_target
-def test_saving_says_what_to_do(target: str) -> None:
-    with pytest.raises(ArtifactError, match=f"models for {target} can't be saved yet"):
-        weft.compile(NETWORKS["mlp"](), target=target).save("model.weft")
 
 
 def doubled(dtype: int, shape: list[int | str]) -> onnx.ModelProto:

@@ -43,4 +43,4 @@ def device_package(made: Package, host: Program, kernels: Mapping[str, Kernel], 
     binaries = tuple([code.binaries[name] for _, name in program.callees if code.binaries])
     device = DeviceCode(code.language, code.text, names, binaries)
     replay = Replay(program.data, tuple([(None, 0) for _ in names]), device)
-    return replace(made, source=code.text, asserts=dict(program.messages), replay=replay)
+    return replace(made, asserts=dict(program.messages), replay=replay)

@@ -15,7 +15,7 @@ from weft.driver.export.c_header import c_name, header_text
 from weft.native import _rt, header_files, include_folders, source_files
 from weft.runtime.artifact import artifact_header, check_saved
 from weft.runtime.package import Package
-from weft.support.errors import ToolchainError
+from weft.support.errors import ArtifactError, ToolchainError
 from weft.support.files import check_folder, write_pieces
 
 MOST_EMBEDDED: Final = 16 << 20
@@ -73,6 +73,11 @@ def export_folder(package: Package, folder: Path, *, embed: bool | None = None) 
 def object_parts(package: Package, name: str) -> tuple[list[Part], list[Symbol]]:
     """Returns the parts of a model as sections, and the symbols `NAME_header`, `NAME_image` and `NAME_weights` of them."""
     check_saved(package)
+    if package.replay is not None:
+        raise ArtifactError(
+            f"a model for {package.target} has no code that a program in C could link",
+            hint="save it as a .weft file, which weft.load runs, or compile it for a cpu target",
+        )
     image, weights = memoryview(package.image), memoryview(_rt.pack(package.constants))
     parts = [
         Part(f".rodata.{name}_header", artifact_header(package, image, weights)),

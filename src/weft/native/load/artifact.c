@@ -7,6 +7,7 @@
 #define PAGE 4096
 #define TENSOR_ROW 12
 #define DIM_ROW 12
+#define DEVICE "weft.device" /* the feature of a model whose kernels run on one, which a Weft without devices lacks */
 
 static int32_t inconsistent(weft_error *error) {
   return weft_fail(error, WEFT_DAMAGED, "the file was altered: what it says of itself is impossible", NULL, NULL);
@@ -92,6 +93,14 @@ static int32_t check_machine(const weft_model *m, weft_error *error) {
   return WEFT_OTHER_MACHINE;
 }
 
+/* Whether the kernels are a device's: those who load such a model launch them, as Python does. */
+static int32_t check_device(weft_model *m, int32_t flags, weft_error *error) {
+  for (int32_t i = 0; i < m->features; i++) m->on_device |= weft_same(weft_feature_at(m, i), DEVICE);
+  if (!m->on_device || flags & WEFT_LAUNCHES) return WEFT_OK;
+  return weft_fail(error, WEFT_OTHER_MACHINE, "its kernels are for {s}, and only Python launches those of devices",
+                   weft_note(m, "target") == NULL ? "a device" : weft_note(m, "target"), NULL);
+}
+
 static int32_t check_features(const weft_model *m, weft_error *error) {
   int32_t status = WEFT_OK;
   weft_processor processor;
@@ -99,6 +108,7 @@ static int32_t check_features(const weft_model *m, weft_error *error) {
   weft_processor_read(&processor);
   for (int32_t i = 0; i < m->features; i++) {
     if (weft_same(weft_feature_at(m, i), "weft.state")) continue; /* which a Weft without states lacks */
+    if (m->on_device && weft_same(weft_feature_at(m, i), DEVICE)) continue;
 #ifndef WEFT_FREESTANDING
     if (weft_same(weft_feature_at(m, i), "weft.strings")) continue; /* likewise */
 #endif
@@ -131,7 +141,7 @@ static int32_t read_states(weft_model *m, weft_error *error) {
   return WEFT_OK;
 }
 
-int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, weft_error *error) {
+int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, int32_t flags, weft_error *error) {
   uint64_t tensors = (uint64_t)p->inputs + p->outputs;
   int32_t status;
   if (weft_checksum(header + 24, (int64_t)p->image_at - 24) != p->header_sum) return weft_damaged(error);
@@ -157,7 +167,9 @@ int32_t weft_header_read(weft_model *m, const prefix *p, const uint8_t *header, 
   if (m->specs == NULL) return weft_no_memory(error);
   if (!describe(m, p) || !texts_are_inside(m, p)) return inconsistent(error);
   status = read_states(m, error);
+  if (status == WEFT_OK) status = check_device(m, flags, error);
   if (status != WEFT_OK) return status;
+  if (m->on_device) m->readonly = 0; /* nothing of it is ever executable */
   status = check_machine(m, error);
   return status != WEFT_OK ? status : check_features(m, error);
 }

@@ -157,7 +157,7 @@ static int32_t take_all(weft_model *m, const source *whole, int64_t bytes, const
   }
   image = part(whole, p.image_at);
   constants = part(whole, p.constants_at);
-  if ((status = weft_header_read(m, &p, header, error)) != WEFT_OK) return status;
+  if ((status = weft_header_read(m, &p, header, options->flags, error)) != WEFT_OK) return status;
   if ((status = take_image(m, &p, &image, error)) != WEFT_OK) return status;
   return take_constants(m, &p, &constants, options, error);
 }
@@ -185,8 +185,8 @@ static int32_t finish(int32_t status, const weft_options *options, weft_model **
   if (status == WEFT_OK) {
     m->spin = (options->flags & WEFT_PARK) == 0;
     m->flush = options->flags & WEFT_FLUSH ? 1 : options->flags & WEFT_KEEP ? 0 : m->flush;
-    m->plan = entry_at(m, m->plan_at);
-    m->main = entry_at(m, m->main_at);
+    m->plan = m->on_device ? NULL : entry_at(m, m->plan_at);
+    m->main = m->on_device ? NULL : entry_at(m, m->main_at);
   } else {
     weft_model_free(m);
     *model = NULL;
@@ -255,7 +255,7 @@ int32_t weft_link(const weft_linked *parts, const char *weights, const weft_opti
   int32_t status = begin(model, &options, error);
   if (status != WEFT_OK) return status;
   status = weft_prefix_read(&p, (const uint8_t *)parts->header, error);
-  if (status == WEFT_OK) status = weft_header_read(*model, &p, (const uint8_t *)parts->header, error);
+  if (status == WEFT_OK) status = weft_header_read(*model, &p, (const uint8_t *)parts->header, 0, error);
   (*model)->image.base = (uint8_t *)(uintptr_t)parts->image; /* the cast drops const: code is only ever run */
   (*model)->constants = (const uint8_t *)parts->weights;
   (*model)->constant_bytes = status == WEFT_OK ? (int64_t)p.constant_bytes : 0;

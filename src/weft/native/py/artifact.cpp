@@ -16,7 +16,7 @@ struct Artifact {
     weft_model *model = nullptr;
 
     Artifact(nb::handle source, int32_t threads, bool copy, bool verify) {
-        weft_options options = {threads, (copy ? WEFT_COPY : 0) | (verify ? 0 : WEFT_TRUST)};
+        weft_options options = {threads, (copy ? WEFT_COPY : 0) | (verify ? 0 : WEFT_TRUST) | WEFT_LAUNCHES};
         weft_error error{};
         int32_t status;
         if (PyUnicode_Check(source.ptr()) != 0) {

@@ -28,7 +28,7 @@ enum { WEFT_MISFIT = -2, WEFT_NO_DATA = -3, WEFT_MISALIGNED = -4, WEFT_NO_STATE 
 
 /* Reads a prefix and checks it by itself; then, once the whole header (image_at bytes) is there, all that it says. */
 int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error);
-int32_t weft_header_read(weft_model *model, const prefix *p, const uint8_t *header, weft_error *error);
+int32_t weft_header_read(weft_model *model, const prefix *p, const uint8_t *header, int32_t flags, weft_error *error);
 
 /* The checksum of data of at most WEFT_PIECE bytes; and that of more, piece by piece in order, from the number of bytes on. */
 #define WEFT_PIECE ((int64_t)1 << 20)

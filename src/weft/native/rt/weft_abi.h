@@ -16,6 +16,7 @@
 
 #define WEFT_ABI 3    /* counts incompatible changes of what generated code sees */
 #define WEFT_FORMAT 5 /* counts incompatible changes of saved files */
+#define WEFT_LAUNCHES 1024 /* of weft_options: the caller launches the kernels of a model for a device, whose image is no code */
 
 typedef int32_t (*weft_task)(weft_ctx *ctx, void *args, int64_t begin, int64_t end);
 typedef int32_t (*weft_entry)(weft_ctx *ctx, const weft_tensor *in, weft_tensor *out);
@@ -116,6 +117,7 @@ struct weft_model {
   int32_t threads, inputs, outputs, checks, features, notes;
   int32_t flush;           /* denormals are taken for zero in calls */
   int32_t spin;            /* threads wait for a while before they park */
+  int32_t on_device;       /* its image is a host program and kernels of a device, not code */
   const struct weft_launch *launch; /* the host program, where plan and main replay one (launch/launch.h); else NULL */
   int64_t constant_bytes, arena_bytes, readonly, plan_at, main_at; /* entries: offsets in the image */
   const uint8_t *header, *tables; /* tables: the rows of checks, and what follows them */

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_int64, c_uint8, c_void_p
 from typing import Any, Final
 
+import numpy as np
+
 from weft.native import _rt
 from weft.runtime.devices.device import Argument, Device
 
@@ -43,10 +45,9 @@ class DeviceTable:
         self.device = device
         self.error: BaseException | None = None
         weakref.finalize(self, device.close)
-        data = (ctypes.c_char * constants.nbytes).from_buffer(constants) if constants.nbytes else None
         block = device.alloc(constants.nbytes)
-        if data is not None:
-            device.write(block, 0, ctypes.addressof(data), constants.nbytes)
+        if constants.nbytes:
+            device.write(block, 0, np.asarray(memoryview(constants)).ctypes.data, constants.nbytes)
         calls = _Calls(weakref.proxy(self), device)
         self._table = _Table(
             None, _ALLOC(calls.alloc), _FREE(calls.free), _COPY(calls.copy), _LAUNCH(calls.launch), block

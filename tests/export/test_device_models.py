@@ -1,0 +1,20 @@
+"""A saved model for a device is refused by programs in C, in words."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.export.conftest import EXAMPLE, RT, STRICT, Library, build
+from tests.models import mlp
+
+from weft.driver.build import build as compile_model
+from weft.runtime.artifact import write_artifact
+
+
+def test_a_model_for_a_device_is_refused_in_c(library: Library, tmp_path: Path) -> None:
+    write_artifact(compile_model(mlp(), "opencl", cache=None).package, tmp_path / "m.weft")
+    program = build("gcc", tmp_path / "run", "-std=c99", *STRICT, f"-I{RT}", EXAMPLE, library("gcc", "-std=c99"))
+    done = subprocess.run([program, tmp_path / "m.weft", "1"], input=b"", capture_output=True, check=False)
+    assert done.returncode != 0
+    assert b"its kernels are for opencl, and only Python launches those of devices" in done.stderr
