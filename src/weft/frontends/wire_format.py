@@ -6,7 +6,7 @@ A message is a series of fields; each begins with a number that holds the field'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -26,7 +26,7 @@ class Truncated(Malformed):
         self.missing = missing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field of a message: the whole of it is `start:end`, its content `content:end`."""
 
@@ -39,23 +39,39 @@ class Field:
 
 def fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
     """Yields the fields of the message in `data[start:end]`; raises `Malformed` where that is none."""
-    at = start
-    while at < end:
-        tag, content = varint(data, at, end)
-        kind = tag & 7
-        if tag >> 3 == 0 or kind not in (VARINT, BYTES, *_WIDTHS):
-            raise Malformed
-        if kind == BYTES:
-            size, content = varint(data, content, end)
-            stop = content + size
-        elif kind == VARINT:
-            _, stop = varint(data, content, end)
-        else:
-            stop = content + _WIDTHS[kind]
-        if stop > end:
-            raise Truncated(stop - end)
-        yield Field(tag >> 3, kind, at, content, stop)
-        at = stop
+    while start < end:
+        found = field_at(data, start, end)
+        if found.end > end:
+            raise Truncated(found.end - end)
+        yield found
+        start = found.end
+
+
+def first_fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
+    """Yields the fields whose content begins in `data[start:end]`, the beginning of a message; the last may end there early."""
+    try:
+        while start < end:
+            found = field_at(data, start, end)
+            yield replace(found, end=min(found.end, end))
+            start = found.end
+    except Truncated:
+        return
+
+
+def field_at(data: memoryview, start: int, end: int) -> Field:
+    """Returns the field that begins at *start*, which may end after *end*; raises `Malformed` where there is none."""
+    tag, content = varint(data, start, end)
+    kind = tag & 7
+    if tag >> 3 == 0 or kind not in (VARINT, BYTES, *_WIDTHS):
+        raise Malformed
+    if kind == BYTES:
+        size, content = varint(data, content, end)
+        stop = content + size
+    elif kind == VARINT:
+        _, stop = varint(data, content, end)
+    else:
+        stop = content + _WIDTHS[kind]
+    return Field(tag >> 3, kind, start, content, stop)
 
 
 def varint(data: memoryview, at: int, end: int) -> tuple[int, int]:

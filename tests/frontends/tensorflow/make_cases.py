@@ -162,6 +162,16 @@ case(
 case("Conv2DBackpropInput", lambda x: tf.nn.conv2d_transpose(x, W4, [1, 8, 10, 4], 2, "SAME"), f(1, 4, 5, 6))
 case("Conv2DBackpropInput.odd", lambda x: tf.nn.conv2d_transpose(x, W4, [1, 7, 9, 4], 2, "SAME"), f(1, 4, 5, 6))
 case("Conv2DBackpropInput.valid", lambda x: tf.nn.conv2d_transpose(x, W4, [1, 10, 12, 4], 2, "VALID"), f(1, 4, 5, 6))
+case(
+    "Conv2DBackpropInput.explicit",
+    lambda x: tf.nn.conv2d_transpose(x, W4, [1, 8, 9, 4], 2, [[0, 0], [1, 0], [0, 2], [0, 0]]),
+    f(1, 4, 5, 6),
+)
+case(
+    "Conv2DBackpropInput.explicit rest",
+    lambda x: tf.nn.conv2d_transpose(x, W4, [1, 7, 10, 4], 3, [[0, 0], [0, 2], [2, 1], [0, 0]]),
+    f(1, 3, 4, 6),
+)
 case("MaxPool", lambda x: tf.nn.max_pool2d(x, 3, 2, "SAME"), f(1, 6, 7, 4))
 case("AvgPool", lambda x: tf.nn.avg_pool2d(x, 3, 2, "SAME"), f(1, 6, 7, 4))
 case("AvgPool.valid", lambda x: tf.nn.avg_pool2d(x, 2, 1, "VALID"), f(1, 6, 7, 4))

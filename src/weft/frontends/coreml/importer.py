@@ -46,5 +46,7 @@ def from_coreml(model: Message, blobs: BlobFile, shapes: Shapes | None = None) -
         if model.has(number):
             import_network(model.inner(number), description, graph, shapes)
             return graph
-    kind = next((_OTHERS[n] for n in model.fields if n in _OTHERS), "model without a program and a neural network")
+    kind = next(
+        (_OTHERS[n] for n in model.field_numbers if n in _OTHERS), "model without a program and a neural network"
+    )
     raise ModelError(f"a {kind} of Core ML is not supported", hint="give an mlprogram or a neuralnetwork")

@@ -53,7 +53,7 @@ class NetworkCall(Builder):
 
     def ints(self, number: int, default: Sequence[int] = ()) -> list[int]:
         """Returns a list of integers; *default* where it is empty."""
-        found = self.params.integers(number) or list(default)
+        found = [*(self.params.integers(number) or default)]
         if any(abs(v) > LARGEST for v in found):
             self.fail(f"its parameter {number} is {found}", AGAIN)
         return found

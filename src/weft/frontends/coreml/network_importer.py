@@ -54,7 +54,7 @@ def _check_layers(network: Message) -> None:
 
 
 def _kind_of(m: Message) -> int:
-    return next((n for n in m.fields if n >= _PARAMS), 0)
+    return next((n for n in m.field_numbers if n >= _PARAMS), 0)
 
 
 class _Importer:
@@ -135,7 +135,7 @@ def _shape_of(name: str, m: Message) -> list[int]:
     image = m.message(4)
     if image is not None:
         return [1, 1 if image.integer(3) == _GRAY else 3, image.integer(2), image.integer(1)]
-    shape = m.inner(5).integers(1)
+    shape = [*m.inner(5).integers(1)]
     if not shape or any(not 0 < s < 1 << 31 for s in shape) or len(shape) > 8:
         raise ModelError("it is neither an array of a known shape nor an image", where=f"input {name}", hint=AGAIN)
     return shape

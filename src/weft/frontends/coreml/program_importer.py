@@ -71,8 +71,8 @@ def _operations(block: Message) -> Iterator[Message]:
 
 def _name_of(o: Message) -> str:
     """Names an operation by its first result."""
-    results = o.messages(3)
-    return results[0].text(1) if results else ""
+    first = next(o.messages(3), None)
+    return "" if first is None else first.text(1)
 
 
 class _Importer:
@@ -99,7 +99,7 @@ class _Importer:
 
     def _operation(self, o: Message, evaluator: PartialEvaluator, scope: ChainMap[str, Any]) -> None:
         """Imports an operation, and adds its results to those that others may use."""
-        kind, results = o.text(1), o.messages(3)
+        kind, results = o.text(1), [*o.messages(3)]
         source = f"{kind} {_name_of(o)}"
         self.imported += 1
         if self.imported > MOST_OPERATIONS:

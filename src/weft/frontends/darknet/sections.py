@@ -13,13 +13,13 @@ from typing import Final
 from weft.support.errors import ModelError
 from weft.support.text import printable_line
 
-LONGEST_TEXT: Final = 1 << 24
+LONGEST_TEXT: Final = 1 << 22
 """Bytes of a network's text; the longest known are some 50,000."""
 
 _SHOWN: Final = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """A value as it is written, and the number of its line."""
 

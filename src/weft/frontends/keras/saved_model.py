@@ -23,11 +23,11 @@ from weft.support.errors import ModelError
 
 CONFIG: Final = "config.json"
 WEIGHTS: Final = "model.weights.h5"
-LARGEST_CONFIG: Final = 1 << 28
-"""Bytes of a configuration; those of the largest published models have some megabytes."""
+LARGEST_CONFIG: Final = 1 << 24
+"""Bytes of a configuration; those of the largest published models have some megabytes. As objects they take 20 times as many."""
 
 LARGEST_RATIO: Final = 64
-"""How many times larger than the archive its weights may be; Keras stores them uncompressed."""
+"""How many times larger than the archive its members may be; Keras stores them uncompressed."""
 
 AGAIN: Final = 'save the model again with model.save("model.keras")'
 
@@ -68,8 +68,9 @@ def _archive(source: Any, name: str) -> tuple[Mapping[str, Any], io.BytesIO]:
             if wanted not in members:
                 raise ModelError(f"{name} is an archive without {wanted}, so not one that Keras saved", hint=AGAIN)
         size = source.seek(0, os.SEEK_END)
-        if members[CONFIG].file_size > LARGEST_CONFIG or members[WEIGHTS].file_size > LARGEST_RATIO * size:
+        if any(members[wanted].file_size > LARGEST_RATIO * size for wanted in (CONFIG, WEIGHTS)):
             raise ModelError(f"{name} is an archive of {size} bytes with members far larger than that", hint=AGAIN)
+        _check_length(members[CONFIG].file_size, name)
         return _parsed(archive.read(CONFIG), name), io.BytesIO(archive.read(WEIGHTS))
 
 
@@ -81,7 +82,15 @@ def _legacy(file: h5py.File, name: str) -> tuple[Mapping[str, Any], Weights]:
             f"{name} is an HDF5 file without a model's configuration and weights",
             hint="give a file that model.save wrote; one of weights alone does not say what they belong to",
         )
+    _check_length(len(text), name)
     return _parsed(text, name), LegacyWeights.of_model(group)
+
+
+def _check_length(size: int, name: str) -> None:
+    if size > LARGEST_CONFIG:
+        raise ModelError(
+            f"the configuration in {name} has {size} bytes; {LARGEST_CONFIG} are the most", hint="save a smaller model"
+        )
 
 
 def _parsed(text: str | bytes, name: str) -> Mapping[str, Any]:

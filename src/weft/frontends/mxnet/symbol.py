@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 from weft.frontends.content import read_text
 from weft.support.errors import ModelError
 
-LONGEST: Final = 1 << 26
-"""Bytes of a symbol; those of networks of a thousand nodes have some 500,000."""
+LONGEST: Final = 1 << 24
+"""Bytes of a symbol; those of networks of a thousand nodes have some 500,000. As objects they take 20 times as many."""
 
 AGAIN: Final = "save the network again: net.export(path), or symbol.save(path)"
 VARIABLE: Final = "null"

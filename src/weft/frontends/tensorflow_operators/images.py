@@ -85,15 +85,31 @@ def transposed(c: Call, x: Operand, weight: Operand, bias: Operand | None, wante
     strides, dilations = spatial(c, "strides", n), spatial(c, "dilations", n, 1)
     window = Window(kernel, strides, dilations, [0] * (2 * n))
     numbers, own = [s for s in wanted if isinstance(s, int)], static_sizes(first.shape[2:])
-    if len(numbers) == n and own is not None:
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
+    if c.text("padding") == "EXPLICIT":
+        window, extra = _cut(c, window, reach, own, numbers)
+    elif len(numbers) == n and own is not None:
         window, extra = transposed_pads(window, own, [0] * n, numbers, lower=False)
     else:
-        reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
         excess = [r - s if c.text("padding") == "SAME" else min(r - s, 0) for r, s in zip(reach, strides, strict=True)]
         window = Window(kernel, strides, dilations, halved([max(e, 0) for e in excess], lower=False))
         extra = [max(-e, 0) for e in excess]
     attributes: dict[str, Any] = {"strides": strides, "pads": window.pads, "dilations": dilations, "group": 1}
     return c.last(c.add("conv_transpose2d", first, weight, bias, output_padding=extra, **attributes), last=last)
+
+
+def _cut(
+    c: Call, window: Window, reach: Sequence[int], own: Sequence[int] | None, wanted: Sequence[int]
+) -> tuple[Window, list[int]]:
+    """Returns a transposed convolution's *window* with the node's own pads, and what is added behind them for sizes *wanted*."""
+    n = len(reach)
+    pads = pads_of(c, window.kernel, window.strides, window.dilations, ())
+    if own is None or len(wanted) != n:
+        c.fail("the sizes of its result are symbolic, and its padding is explicit", "give its input a shape of numbers")
+    whole = [(size - 1) * s + r - p for size, s, r, p in zip(own, window.strides, reach, pads[:n], strict=True)]
+    behind = [w - to for w, to in zip(whole, wanted, strict=True)]
+    made = Window(window.kernel, window.strides, window.dilations, [*pads[:n], *[max(b, 0) for b in behind]])
+    return made, [max(-b, 0) for b in behind]
 
 
 def pooled(c: Call, op: str, x: Operand, n: int) -> Operand:

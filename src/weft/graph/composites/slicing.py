@@ -12,6 +12,8 @@ from weft.ir import ZERO, Expr, as_expr
 from weft.ops import is_certain, same_size, simplify_size
 
 Sizes = Sequence[Any]
+MOST_PIECES: Final = 1 << 16
+
 FAR: Final = 1 << 31
 """A bound from which on a slice goes to the end, whatever the size."""
 
@@ -85,6 +87,13 @@ def equal_sizes(size: Expr, count: int) -> list[Expr]:
     if same_size(chunk * count, size):
         return [chunk] * count
     return [chunk] * (count - 1) + [simplify_size(size - chunk * (count - 1))]
+
+
+def split_equally(b: Builder, x: Operand, axis: int, count: int) -> tuple[Operand, ...]:
+    """Returns *count* equal pieces along *axis*, of which the last may be smaller; raises `ModelError` for none, or too many."""
+    if not 1 <= count <= MOST_PIECES:
+        b.fail(f"it splits {x!r} into {count} pieces; 1 to {MOST_PIECES} are supported")
+    return split_axis(b, x, axis, equal_sizes(x.shape[axis], count))
 
 
 def split_axis(b: Builder, x: Operand, axis: int, sizes: Sizes) -> tuple[Operand, ...]:

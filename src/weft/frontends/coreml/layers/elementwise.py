@@ -21,7 +21,7 @@ _OF_ALPHA: Final = {15: "leaky_relu", 50: "elu"}
 def activation(c: NetworkCall) -> Operand:
     """A function, whose parameters' field says which."""
     x = c.input()
-    kind = next(iter(c.params.fields), 0)
+    kind = next(iter(c.params.field_numbers), 0)
     m = c.params.inner(kind)
     if kind in _PLAIN:
         return c.add(_PLAIN[kind], x)

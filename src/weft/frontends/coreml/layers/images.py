@@ -17,7 +17,7 @@ from weft.graph.composites.windows import Window, same_pads, transposed_pads
 
 def _border(c: NetworkCall, m: Message) -> list[int]:
     """Returns the pads of a message `BorderAmounts`: those before, then those after; none where it is empty."""
-    sides = m.messages(10)
+    sides = [*m.messages(10)]
     if not sides:
         return [0, 0, 0, 0]
     if len(sides) != 2:
@@ -78,7 +78,7 @@ def pooling(c: NetworkCall) -> Operand:
     how = _window(c, x, c.ints(10, (3, 3)), c.ints(20, (1, 1)), [1, 1], 30, 31)
     complete = c.params.message(32)
     if complete is not None:
-        how = Window(how.kernel, how.strides, how.dilations, complete.integers(10) * 2 or [0] * 4)
+        how = Window(how.kernel, how.strides, how.dilations, [*complete.integers(10)] * 2 or [0] * 4)
     if kind == 2:
         return lp_pool(c, x, 2, how, ceil_mode=complete is not None)
     if kind == 0:

@@ -8,7 +8,7 @@ from weft.frontends.coreml.network_call import NetworkCall
 from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
-from weft.graph.composites.slicing import FAR, equal_sizes, reshape_open, slice_axes, split_axis
+from weft.graph.composites.slicing import FAR, reshape_open, slice_axes, split_axis, split_equally
 
 
 @layer(140, "innerProduct")
@@ -105,7 +105,7 @@ def stack(c: NetworkCall) -> Operand:
 def split(c: NetworkCall) -> tuple[Operand, ...]:
     """Images in equal parts of their channels."""
     axis = max(c.input().rank - 3, 0)
-    return split_axis(c, c.input(), axis, equal_sizes(c.input().shape[axis], _pieces(c, 1)))
+    return split_equally(c, c.input(), axis, _pieces(c, 1))
 
 
 @layer(975, "splitND")
@@ -113,7 +113,7 @@ def split_nd(c: NetworkCall) -> tuple[Operand, ...]:
     """Parts along an axis."""
     axis = c.axis_of(c.integer(1), c.input().rank)
     sizes = c.ints(3)
-    return split_axis(c, c.input(), axis, sizes or equal_sizes(c.input().shape[axis], _pieces(c, 2)))
+    return split_axis(c, c.input(), axis, sizes) if sizes else split_equally(c, c.input(), axis, _pieces(c, 2))
 
 
 def _pieces(c: NetworkCall, number: int) -> int:

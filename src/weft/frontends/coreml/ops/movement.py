@@ -10,7 +10,7 @@ from weft.graph.builder import Operand, total
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
-from weft.graph.composites.slicing import FAR, equal_sizes, reshape_open, slice_axes, split_axis
+from weft.graph.composites.slicing import FAR, reshape_open, slice_axes, split_axis, split_equally
 from weft.support.dtypes import i32, i64
 
 
@@ -83,7 +83,7 @@ def split(c: Call) -> tuple[Operand, ...]:
     count = c.integer("num_splits")
     if count != len(c.types):
         c.fail(f"it makes {count} pieces, and has {len(c.types)} results", AGAIN)
-    return split_axis(c, x, axis, equal_sizes(x.shape[axis], count))
+    return split_equally(c, x, axis, count)
 
 
 @translates("slice_by_index")

@@ -7,7 +7,7 @@ from weft.frontends.mxnet.registry import Translation, translates
 from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat as concat_of
 from weft.graph.composites.sequences import stack as stack_of
-from weft.graph.composites.slicing import FAR, equal_sizes, reshape_open, slice_axes, split_axis
+from weft.graph.composites.slicing import FAR, reshape_open, slice_axes, split_equally
 from weft.ir import ExprLike
 from weft.support.dtypes import i64
 
@@ -102,7 +102,7 @@ def split(c: Call) -> tuple[Operand, ...]:
     """Equal parts along an axis, which may be dropped."""
     x = c.input()
     axis = c.axis_of(c.integer("axis", 1), x.rank)
-    parts = split_axis(c, x, axis, equal_sizes(x.shape[axis], c.integer("num_outputs")))
+    parts = split_equally(c, x, axis, c.integer("num_outputs"))
     if not c.flag("squeeze_axis"):
         return parts
     return tuple([c.reshape(p, [*p.shape[:axis], *p.shape[axis + 1 :]]) for p in parts])

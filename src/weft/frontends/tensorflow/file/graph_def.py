@@ -69,7 +69,7 @@ def _of_tensors(message: Message) -> Any:
 
 def _listed(message: Message) -> list[Any]:
     if message.has(2):
-        return list(message.texts(2))
+        return message.texts(2)
     if message.has(6):
         return [type_named(n) for n in message.integers(6)]
     if message.has(7):
@@ -78,7 +78,7 @@ def _listed(message: Message) -> list[Any]:
         return [m.text(1) for m in message.messages(9)]
     if message.has(5):
         return [bool(n) for n in message.integers(5)]
-    return message.integers(3)
+    return [*message.integers(3)]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import ml_dtypes
@@ -98,7 +99,7 @@ def _listed(message: Message, dtype: DType) -> Array:
         if len(data) % dtype.numpy.itemsize:
             raise Malformed
         return np.frombuffer(data, dtype.numpy)
-    numbers = message.integers(field)
+    numbers: Sequence[int] = message.integers(field)
     if dtype.name == "u64":
         numbers = [v & ((1 << 64) - 1) for v in numbers]
     try:

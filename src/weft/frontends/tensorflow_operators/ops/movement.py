@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from weft.graph.builder import CompileTimeConstant, Operand
 from weft.graph.composites import run_time_shapes
 from weft.graph.composites.pixel_shuffle import depth_to_space, space_to_depth
 from weft.graph.composites.sequences import element, stack
-from weft.graph.composites.slicing import reshape_open, split_axis
+from weft.graph.composites.slicing import MOST_PIECES, reshape_open, split_axis
 from weft.ir import ONE
 from weft.ops import simplify_size
 
-MOST_PIECES: Final = 1 << 16
 """Pieces that a tensor is split into at most: a damaged number of them would take all memory."""
 
 

@@ -10,7 +10,7 @@ from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
 from weft.graph.builder import CompileTimeConstant, Operand, Results, total
 from weft.graph.composites.sequences import stack as stacked
-from weft.graph.composites.slicing import equal_sizes, reshape_open, slice_axes, split_axis
+from weft.graph.composites.slicing import reshape_open, slice_axes, split_axis, split_equally
 from weft.ir import ONE, Const
 
 
@@ -144,7 +144,7 @@ def chunk(c: Call) -> Results:
     """A number of equal pieces along a dimension; the last may be smaller."""
     x = c.tensor()
     d = c.axis("dim", x.rank)
-    return split_axis(c, x, d, equal_sizes(x.shape[d], c.integer("chunks")))
+    return split_equally(c, x, d, c.integer("chunks"))
 
 
 @translates("slice.Tensor")
