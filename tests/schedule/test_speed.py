@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.schedule.programs import conv2d
-from tests.support.yardstick import slowness, timed
+from tests.support.yardstick import share
 
 from weft.loop import Program
 from weft.lower import lower
@@ -61,9 +61,6 @@ def tiled(program: Program) -> Schedule:
 
 def compare(what: str, run: Callable[[], object], limit: float) -> None:
     """Fails if the quickest of some rounds takes longer than *limit*, in seconds of processor time."""
-    unit = slowness()
-    taken: list[float] = []
-    while len(taken) < ROUNDS and (not taken or min(taken) >= limit / 2):
-        taken.append(timed(run))
-    print(f"{what}: {min(taken) * 1e3:.1f} ms, limit {limit * 1e3:.0f} ms x {unit:.2f}")
-    assert min(taken) < limit * unit
+    taken = share(limit, run, ROUNDS)
+    print(f"{what}: {taken:.0%} of {limit * 1e3:.0f} ms")
+    assert taken < 1

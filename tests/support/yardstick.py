@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from math import inf
 from time import process_time
 from typing import Final
 
@@ -14,6 +15,22 @@ YARDSTICK_S: Final = 0.0125
 def slowness() -> float:
     """Returns how many times longer than on that machine the same takes here; 1 on a faster one."""
     return max(1.0, min(timed(_work) for _ in range(3)) / YARDSTICK_S)
+
+
+def share(limit: float, run: Callable[[], object], turns: int = 8) -> float:
+    """Returns the part of *limit*, seconds on that machine, that *run* takes: the least of some turns, up to the first below 1.
+
+    In each turn the yardstick is read before and after, and the faster reading counts: neither what disturbs one turn, nor
+    what slows the machine down for a while, is taken for the time that *run* needs.
+    """
+    least = inf
+    for _ in range(turns):
+        before = slowness()
+        taken = timed(run)
+        least = min(least, taken / (limit * min(before, slowness())))
+        if least < 1:
+            break
+    return least
 
 
 def timed(run: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from tests.replay.machines import MACHINES
-from tests.support.yardstick import slowness, timed
+from tests.support.yardstick import share
 
 from weft.cli.onnx_builder import GraphBuilder, conv
 from weft.codegen import backend_of
@@ -19,7 +19,6 @@ from weft.driver.options import CompileOptions
 from weft.frontends import to_graph
 from weft.targets import Target
 
-ATTEMPTS = 3
 SERVER = MACHINES["avx512"]
 SMALL_L2 = SERVER.having(tune="znver4", fma_per_cycle=1, half_rate_wide=True, l1=32 << 10, l2=1 << 20)
 
@@ -62,5 +61,4 @@ def test_a_kernel(model: onnx.ModelProto, target: Target, limit: float, most_tex
         assert len(source.text) <= most_text
         backend_of(target).compile(source, target)
 
-    seconds = min([timed(build) for _ in range(ATTEMPTS)])
-    assert seconds <= limit * slowness()
+    assert share(limit, build) < 1

@@ -18,6 +18,9 @@ from weft.native import _rt
 SPIN_US = 50
 """How long a thread without work spins."""
 
+CLOCK_OF_THREAD = 6
+"""The lowest bits of Linux's number of the clock that counts a thread's processor time; those above are its own, inverted."""
+
 
 def expected(n: int, times: int = 1) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return (np.arange(n, dtype=np.int64) ** 2 + 1) * times
@@ -90,33 +93,42 @@ def test_many_jobs_with_and_without_spinning(flat: FlatImage, spin: bool) -> Non
 
 
 def spent(flat: FlatImage, *, spin: bool) -> float:
-    """Returns the microseconds of processor time that all threads but this take in a call of two, and in a pause after it."""
+    """Returns the microseconds of processor time that all threads but this take in a pause after a call of two.
+
+    In the call itself a worker may wait for this thread for long, where others run in its place.
+    """
     plan, main = flat.symbols["halves_plan"], flat.symbols["halves_main"]
     image, f32 = _rt.Image(flat.blob, flat.readonly), _rt.DTYPES["f32"]
     model = _rt.Model(image, plan, main, b"", [(f32, 1)], [(f32, 1)], 2, spin=spin)
-    others = [p for p in Path("/proc/self/task").iterdir() if int(p.name) != threading.get_native_id()]
+    threads = [int(p.name) for p in Path("/proc/self/task").iterdir()]
+    clocks = [~t << 3 | CLOCK_OF_THREAD for t in threads if t != threading.get_native_id()]
 
-    def read() -> int:
-        return sum(int((p / "schedstat").read_text().split()[0]) for p in others)
+    def read() -> float:
+        return sum(time.clock_gettime(clock) for clock in clocks)
 
     taken = []
     for _ in range(30):
-        begin = read()
         (y,) = model.run([np.ones(2, np.float32)])
+        begin = read()
         assert y[2] == 2, "the call waits until both threads take part"
         time.sleep(0.002)
         taken.append(read() - begin)
-    return median(taken) / 1000
+    return median(taken) * 1e6
 
 
 @pytest.mark.timed
 def test_without_spinning_workers_park_at_once(flat: FlatImage) -> None:
-    """The least of several turns: a worker that the system wakes on the caller's own core waits there for a tick of its clock."""
-    if _rt.cpus() < 2 or not Path("/proc/self/schedstat").exists():
+    """Beside turns in which one that may spin does: where the system has it run on the caller's own core, it is too late to."""
+    if _rt.cpus() < 2 or not Path("/proc/self/task").exists():
         pytest.skip("there are no workers, or no times of theirs")
     work(flat, 1, spin=True)
-    spinning, parking = zip(*[(spent(flat, spin=True), spent(flat, spin=False)) for _ in range(7)], strict=True)
-    assert min(parking) < median(spinning) - SPIN_US / 4, (spinning, parking)
+    spinning, parking, deadline = list[float](), list[float](), time.perf_counter() + 20
+    while len([s for s in spinning if s > SPIN_US / 2]) < 3 and time.perf_counter() < deadline:
+        spinning.append(spent(flat, spin=True))
+        parking.append(spent(flat, spin=False))
+    if max(spinning) < SPIN_US / 2:
+        pytest.skip("the machine is too busy to run two threads at once")
+    assert max(parking) < max(spinning) - SPIN_US / 4, (spinning, parking)
 
 
 def test_idle_workers_take_no_processor_time(flat: FlatImage) -> None:

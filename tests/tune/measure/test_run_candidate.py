@@ -147,6 +147,8 @@ def test_what_is_no_weight_is_read_again_after_that() -> None:
 def test_weights_are_cold_and_activations_warm() -> None:
     """Half of the second-level cache is read from there, or from memory: where eviction evicts nothing, both take the same.
 
+    They are timed in turns, each beside the other: what disturbs one turn does not decide.
+
     More is evicted than most third levels hold, since that of Zen 3 is nearly as fast as its second.
     """
     l2 = host().caches.l2
@@ -154,11 +156,8 @@ def test_weights_are_cold_and_activations_warm() -> None:
     text = f"def total(x: f32[{rows}, 256], y: f32[256]):\n    for i in range(0, {rows}):\n"
     made = kernel(text + "        for j in vectorized(0, 256):\n            y[j] = y[j] + x[i, j]\n")
     call = (_rt.Image(made.code), made.offset, [np.ones(l2 // 2, np.uint8), np.zeros(1024, np.uint8)])
-    cold, warm = (
-        np.median(Timer([], 1, Limits(evict=64 << 20, weights=weights), host()).times([call], 40))
-        for weights in ((0,), ())
-    )
-    assert cold > 1.3 * warm
+    cold, warm = (Timer([], 1, Limits(evict=64 << 20, weights=weights), host()) for weights in ((0,), ()))
+    assert np.median([np.median(cold.times([call], 8)) / np.median(warm.times([call], 8)) for _ in range(5)]) > 1.3
 
 
 def test_without_an_incumbent_times_are_compared_with_their_median() -> None:

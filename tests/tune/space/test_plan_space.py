@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import numpy as np
 import pytest
 from tests.replay.machines import MACHINES
+from tests.support.yardstick import share
 
 from weft.cost import RegisterTile, Rule, Step, addressed, parse_plan
 from weft.loop import Program
@@ -111,10 +110,8 @@ def test_loops_of_sketches_are_those_of_the_scheduled_programs(name: str) -> Non
 def test_features_of_a_thousand_points_take_half_a_second() -> None:
     space = PlanSpace(layer(64, 28, 64), SERVER, [Step("conv2d", Rule("sketch"))])
     points = space.sample(np.random.default_rng(2), 1000)
-    _ = space.features(points[:2])
-    start = process_time()
     assert len(space.features(points)) == 1000
-    assert process_time() - start < 0.5
+    assert share(0.5, lambda: space.features(points)) < 1
 
 
 def test_a_space_without_knobs_has_one_plan() -> None:
