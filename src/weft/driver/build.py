@@ -19,7 +19,7 @@ from weft.driver.cache.cache_key import Shapes
 from weft.driver.cache.code_cache import Cache
 from weft.driver.calibrate import target_here
 from weft.driver.device.check_values import check_values
-from weft.driver.device.device_package import check_for_device, device_host
+from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
 from weft.driver.host.entry import place_constants, write_constants
@@ -38,7 +38,7 @@ from weft.driver.recorded_plans import (
     used_records,
     with_recorded_plan,
 )
-from weft.driver.states import with_states
+from weft.driver.states import state_tensors, with_states
 from weft.frontends import files_of, to_graph
 from weft.graph import (
     GRAPH_PASSES,
@@ -124,8 +124,6 @@ def build(
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
     check_passes(chosen, machine)
-    if machine.kind == "grid":
-        check_for_device(chosen, machine)
     clock = Clock(progress)
     with (
         BestRecords(chosen, machine, pretuned=choose is cheapest) as records,
@@ -155,7 +153,7 @@ def build(
             dict.fromkeys(kernels, machine.name),
         )
         if machine.kind == "grid":
-            host = device_host(host, kernels, machine)
+            host = device_host(host, kernels, machine, state_tensors(fused.graph))
         if chosen.verify:
             verify_host(host)
         package = make_package(fused, weights.result(), host, kernels, machine)

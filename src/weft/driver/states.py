@@ -14,6 +14,12 @@ def with_states(graph: Graph, options: CompileOptions) -> Graph:
     return declare_states(graph, dict(options.states), dict(options.capacity))
 
 
+def state_tensors(graph: Graph) -> frozenset[str]:
+    """Returns the names in a host program of the inputs and outputs that are states: `in2`, `out1`."""
+    ends = (("in", len(graph.inputs)), ("out", len(graph.outputs)))
+    return frozenset([f"{word}{count - 1 - k}" for word, count in ends for k in range(len(graph.states))])
+
+
 def state_specs(fused: FusedGraph) -> tuple[StateSpec, ...]:
     """Returns the states as the runtime takes them."""
     in_place = {p.state for p in states_in_place(fused)}

@@ -1,7 +1,7 @@
 """The native runtime: loader, thread pool, arenas, and calls of compiled models and kernels."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, Protocol, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import Buffer as _Buffer
@@ -35,6 +35,12 @@ class Failed(Exception):
 
 class LoadError(Exception):
     """A file was refused; `args` are (status, text)."""
+
+class Device(Protocol):
+    """A device as the table of functions at `address`."""
+
+    @property
+    def address(self) -> int: ...
 
 class Artifact:
     """A saved model, from a file (by its path) or from memory, checked by the runtime's loader; raises `LoadError`.
@@ -97,7 +103,7 @@ class Model:
     there are processors. With `flush`, denormals are taken for zero; without `spin`, threads that wait sleep at once.
 
     The host program is part of an image, or bytes that are replayed; it then calls kernels at offsets in images, and
-    launches those without an image on `devices`: the addresses of tables `weft_device`, which the caller keeps alive.
+    launches those without an image on `devices`, objects with the `address` of a table `weft_device`, which it keeps alive.
     Raises ValueError for bytes that are not well-formed, or of other inputs, outputs or callees.
     """
 
@@ -126,7 +132,7 @@ class Model:
         threads: int = 0,
         flush: bool = False,
         spin: bool = True,
-        devices: Sequence[int] = (),
+        devices: Sequence[Device] = (),
     ) -> None: ...
     def set_states(self, states: Sequence[tuple[int, bool]]) -> None:
         """Makes the last inputs and outputs states: the axis along which each grows, or -1, and whether it is in place."""

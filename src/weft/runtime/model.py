@@ -183,7 +183,7 @@ class Model:
 
         Raises `InputError` for a model without state, and where a size is missing.
         """
-        return new_state(self._native, self.package, sizes)
+        return new_state(self._native, self.package, sizes, self._device)
 
     def load_state(self, path: str | os.PathLike[str], **sizes: int) -> State:
         """Returns the state in a file that `State.save` wrote; raises `ArtifactError` for any other file."""
@@ -224,7 +224,7 @@ def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | 
     flush = package.denormals == "flush"
     if package.replay is not None:
         program, callees = package.replay.program, package.replay.callees
-        devices = [] if device is None else [device.address]
+        devices = [] if device is None else [device]
         try:
             made = _rt.Model(
                 program, callees, constants, ins, outs, threads=threads, flush=flush, spin=spinning, devices=devices

@@ -14,6 +14,7 @@ import numpy as np
 
 from weft.native import _rt
 from weft.runtime.arrays import Array, bits
+from weft.runtime.devices import DeviceTable
 from weft.runtime.package import Package, StateSpec, TensorSpec
 from weft.support.errors import ArtifactError, DeviceError, InputError, RuntimeFailure, WeftError
 from weft.support.files import write_pieces
@@ -36,15 +37,21 @@ class State(Mapping[str, Array]):
     does a call after one that failed while it wrote a value in its place.
     """
 
-    def __init__(self, native: _rt.State, specs: Mapping[str, tuple[TensorSpec, StateSpec]]) -> None:
-        """Wraps a native state; *specs* are in its order."""
+    def __init__(
+        self,
+        native: _rt.State,
+        specs: Mapping[str, tuple[TensorSpec, StateSpec]],
+        device: DeviceTable | None = None,
+    ) -> None:
+        """Wraps a native state, whose values are in the memory of *device* if there is one; *specs* are in its order."""
         self.native = native
+        self._device = device
         self._specs = dict(specs)
         self._numbers = {name: k for k, name in enumerate(self._specs)}
 
     def __getitem__(self, name: str) -> Array:
         k = self._numbers[name]
-        with _explained():
+        with _explained(self._device):
             return self.native.read(k)
 
     def __setitem__(self, name: str, value: object) -> None:
@@ -63,7 +70,7 @@ class State(Mapping[str, Array]):
                 f", of at most {most} rows" if kind.axis is not None else ""
             )
             raise InputError(f"the state {name} can't be an array of {array.dtype}{list(array.shape)}", hint=hint)
-        with _explained():
+        with _explained(self._device):
             self.native.write(self._numbers[name], bits(array), rows)
 
     def __iter__(self) -> Iterator[str]:
@@ -81,13 +88,13 @@ class State(Mapping[str, Array]):
 
     def reset(self) -> None:
         """Makes all values zero again, and takes all rows from those that grow."""
-        with _explained():
+        with _explained(self._device):
             self.native.reset()
 
     def copy(self) -> State:
         """Returns a state with the same values, which goes on by itself."""
-        with _explained():
-            return State(self.native.copy(), self._specs)
+        with _explained(self._device):
+            return State(self.native.copy(), self._specs, self._device)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the values to a file, for `Model.load_state`; raises `ArtifactError` where it can't be written."""
@@ -124,8 +131,13 @@ class State(Mapping[str, Array]):
         return f"<weft.State ({shown})>"
 
 
-def new_state(native: _rt.Model, package: Package, sizes: Mapping[str, int]) -> State:
-    """Returns a state of a model; *sizes* gives the symbolic sizes of its states. Raises `InputError` where one is missing."""
+def new_state(
+    native: _rt.Model, package: Package, sizes: Mapping[str, int], device: DeviceTable | None = None
+) -> State:
+    """Returns a state of a model, on the *device* that runs it; *sizes* gives the symbolic sizes of its states.
+
+    Raises `InputError` where one is missing.
+    """
     specs = package.state_inputs
     if not specs:
         raise InputError("the model has no state", hint='name it when you compile: state={"past_*": "present_*"}')
@@ -133,8 +145,10 @@ def new_state(native: _rt.Model, package: Package, sizes: Mapping[str, int]) -> 
     try:
         made = native.new_state(whole)
     except MemoryError:
-        raise DeviceError("there is no memory left for a state", hint="compile the model with less capacity") from None
-    return State(made, {spec.name: (spec, s) for spec, s in zip(specs, package.states, strict=True)})
+        told = None if device is None else device.take_error()
+        hint = "compile the model with less capacity"
+        raise told or DeviceError("there is no memory left for a state", hint=hint) from None
+    return State(made, {spec.name: (spec, s) for spec, s in zip(specs, package.states, strict=True)}, device)
 
 
 def _size(spec: TensorSpec, size: int | str, sizes: Mapping[str, int]) -> int:
@@ -145,11 +159,18 @@ def _size(spec: TensorSpec, size: int | str, sizes: Mapping[str, int]) -> int:
 
 
 class _explained:  # noqa: N801 (a function for with statements, which costs less as a class)
-    """Raises what the native state refuses as Weft's errors."""
+    """Raises what the native state, or the device that it is on, refuses as Weft's errors."""
+
+    def __init__(self, device: DeviceTable | None) -> None:
+        self.device = device
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, _rt.Failed | MemoryError) and self.device is not None:
+            told = self.device.take_error()
+            if told is not None:
+                raise told from None
         if isinstance(error, _rt.Failed):
             raise state_error(error.args[0]) from None
         if isinstance(error, MemoryError):

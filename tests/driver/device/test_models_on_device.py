@@ -87,12 +87,6 @@ def check_sizes(target: str) -> None:
         np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
 
 
-@each_target
-def test_what_devices_do_not_have_yet(target: str) -> None:
-    with pytest.raises(InputError, match=f"models for {target} have no states yet"):
-        weft.compile(OTHERS["lstm"](), target=target, state={"h": "h1"})
-
-
 def doubled(dtype: int, shape: list[int | str]) -> onnx.ModelProto:
     """Returns a model of one node, `y = x + x`."""
     x = onnx.helper.make_tensor_value_info("x", dtype, shape)

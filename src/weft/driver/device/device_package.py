@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from weft.codegen import SourceCode, link
@@ -10,25 +10,20 @@ from weft.codegen.launch import write_launch
 from weft.driver.device.inline_kernels import inline_kernels, kernel_names
 from weft.driver.device.place_on_device import place_on_device
 from weft.driver.kernel import Kernel
-from weft.driver.options import CompileOptions
 from weft.loop import Program, parse_program
 from weft.runtime import DeviceCode, Package, Replay
-from weft.support.errors import InputError
 from weft.targets import Target
 
 
-def check_for_device(options: CompileOptions, target: Target) -> None:
-    """Raises `InputError` for options that models on a device do not have yet."""
-    if options.states:
-        raise InputError(
-            f"models for {target.name} have no states yet", hint="leave out state=, and give the values in each call"
-        )
+def device_host(
+    host: Program, kernels: Mapping[str, Kernel], target: Target, states: Set[str] = frozenset()
+) -> Program:
+    """Returns the host program that launches the grids of *kernels*, by key, on the device of *target*.
 
-
-def device_host(host: Program, kernels: Mapping[str, Kernel], target: Target) -> Program:
-    """Returns the host program that launches the grids of *kernels*, by key, on the device of *target*."""
+    Of the tensors named *states*, such as `in2`, the memory is the device's.
+    """
     flat = {k.name: parse_program(k.flat) for k in kernels.values()}
-    return place_on_device(inline_kernels(host, flat), target)
+    return place_on_device(inline_kernels(host, flat), target, states)
 
 
 def device_package(made: Package, host: Program, kernels: Mapping[str, Kernel], target: Target) -> Package:

@@ -15,7 +15,7 @@ of its limits are made in each call: kernels of a device take the nearest index,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from weft.driver.host.host_body import OUTSIDE
@@ -58,14 +58,16 @@ DEVICE = "global@1"
 TOO_LARGE: Final = "a tensor has more bytes than a kernel of this device takes in a buffer"
 
 
-def place_on_device(host: Program, target: Target) -> Program:
+def place_on_device(host: Program, target: Target, states: Set[str] = frozenset()) -> Program:
     """Returns *host*, which launches kernels, with all data in the memory of device 1, and the kernels declared for *target*.
 
+    The tensors named *states* are there before a call, and stay there after it: they are not copied.
     Where a kernel takes no more than so many bytes in a buffer, those whose sizes a call tells are checked in the call.
     """
     most = None if target.grid is None else target.grid.buffer_bytes
     made = [
-        _declared(f, target.name) if find_note(f.notes, Kernel) is not None else _entry(f, most) for f in host.functions
+        _declared(f, target.name) if find_note(f.notes, Kernel) is not None else _entry(f, most, states)
+        for f in host.functions
     ]
     return Program(tuple(made))
 
@@ -90,10 +92,10 @@ def _twin(b: Buffer, name: str | None = None) -> Buffer:
     return Buffer(b.name if name is None else name, b.shape, b.dtype, DEVICE)
 
 
-def _entry(f: Function, most: int | None) -> Function:
+def _entry(f: Function, most: int | None, states: Set[str]) -> Function:
     note = find_note(f.notes, Entry)
     assert note is not None
-    return _planned(f) if note.kind == "plan" else _main(f, note, most)
+    return _planned(f) if note.kind == "plan" else _main(f, note, most, states)
 
 
 def _planned(f: Function) -> Function:
@@ -109,8 +111,8 @@ def _planned(f: Function) -> Function:
     return f.with_body(map_nodes(f.body, change))
 
 
-def _main(f: Function, note: Entry, most: int | None) -> Function:
-    """Returns `main` over buffers of the device: inputs are copied there first, outputs back last."""
+def _main(f: Function, note: Entry, most: int | None, states: Set[str]) -> Function:
+    """Returns `main` over buffers of the device: inputs but for *states* are copied there first, outputs back last."""
     twins: dict[Buffer, Buffer] = {}
     params, words = list[Param](), list[str]()
     checks, before, after = list[Stmt](), list[Stmt](), list[Stmt]()
@@ -123,6 +125,11 @@ def _main(f: Function, note: Entry, most: int | None) -> Function:
             twins[p] = _twin(p)
             params.append(twins[p])
             words.append(f"{word}@1")
+        elif word in states:
+            twins[p] = _twin(p)
+            params.append(twins[p])
+            words.append(word)
+            checks += check_bytes(p, most)
         elif word != "outside":
             twins[p] = _twin(p, f"{p.name}_device")
             own.append(twins[p])

@@ -8,9 +8,9 @@
         ...
 
 The box of a dimension begins at the smallest index as the loops inside the allocation run, in terms of the loops around it; its
-width is a constant or an expression of symbolic sizes. A dimension that can't be bounded so stays whole, and dimensions of one
-element are dropped. Boxes are computed from blocks, whose regions and predicates are the most exact, which are then dissolved by
-`lower_blocks`, since the new indices use the loops around a block.
+width is a constant or, for memory of any size, an expression of symbolic sizes. A dimension that can't be bounded so stays whole,
+and dimensions of one element are dropped. Boxes are computed from blocks, whose regions and predicates are the most exact, which
+are then dissolved by `lower_blocks`, since the new indices use the loops around a block.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from weft.lower.analysis.buffer_accesses import Place, Use, Uses, find_uses, var
 from weft.lower.buffers.lower_blocks import dissolve
 from weft.lower.buffers.place_allocations import relaxed
 from weft.lower.stmt_rewriter import Steps, map_functions, size_bounds
+from weft.targets import Sight, sight_of
 
 
 def compact_buffers(program: Program) -> Program:
@@ -102,12 +103,15 @@ def _ranges(uses: list[Use], alloc: Place, buffer: Buffer, outer: set[Var]) -> l
             found = one if k == 0 else hull(found, one, alloc.bounds)
             if found is None:
                 break
-        result.append(_range(found, size, alloc.bounds, outer))
+        result.append(_range(found, size, alloc.bounds, outer, is_fixed=sight_of(buffer.scope) is not Sight.GRID))
     return result
 
 
-def _range(ends: Ends | None, size: Expr, bounds: Bounds, outer: set[Var]) -> tuple[Expr, Expr]:
-    """Returns the base and the width between *ends*; the whole dimension where that is no less, or varies with a loop."""
+def _range(ends: Ends | None, size: Expr, bounds: Bounds, outer: set[Var], *, is_fixed: bool) -> tuple[Expr, Expr]:
+    """Returns the base and the width between *ends*; the whole dimension where that is no less, or varies with a loop.
+
+    So it is where the width depends on symbolic sizes and the dimension does not, of memory whose size *is_fixed*.
+    """
     whole = (ZERO, size)
     if ends is None:
         return whole
@@ -118,7 +122,11 @@ def _range(ends: Ends | None, size: Expr, bounds: Bounds, outer: set[Var]) -> tu
         if most is None:
             return whole
         width = index(most)
-    if width is size or (isinstance(width, Const) and isinstance(size, Const) and int(width.value) >= int(size.value)):
+    if not isinstance(width, Const):
+        is_whole = width is size or (is_fixed and isinstance(size, Const))
+    else:
+        is_whole = isinstance(size, Const) and int(width.value) >= int(size.value)
+    if is_whole:
         return whole
     return base, width
 

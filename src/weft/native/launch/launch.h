@@ -7,6 +7,7 @@
 #define WEFT_LAUNCH_H
 
 #include "weft_call.h"
+#include "weft_device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,25 +51,6 @@ enum weft_op {
 };
 
 enum weft_word { WEFT_IN, WEFT_OUT, WEFT_IN_SHAPE, WEFT_OUT_SHAPE, WEFT_ARENA, WEFT_CONSTANTS, WEFT_OUTSIDE, WEFT_ARENA_NEEDED };
-
-typedef struct weft_argument { /* letter b: a place in a buffer of a space; v: a scalar, whose value is `at` */
-  uint8_t *base;
-  int64_t at;
-  int32_t space;
-  uint8_t letter;
-} weft_argument;
-
-/* A memory space that is not the host's, and the modules that work in it; calls return a weft_status. Blocks that `alloc` returns
- * are handles that only the device looks into. A copy may be to or from the host's memory, space 0, or another device's.
- * `constants` is the block that has the model's constants in this memory. */
-typedef struct weft_device {
-  void *state;
-  void *(*alloc)(void *state, int64_t bytes);
-  void (*free)(void *state, void *block);
-  int32_t (*copy)(void *state, weft_argument to, weft_argument from, int64_t bytes);
-  int32_t (*launch)(void *state, int32_t callee, const int64_t grid[6], const weft_argument *arguments, int32_t count);
-  void *constants;
-} weft_device;
 
 typedef struct weft_callee { /* letters: b a buffer, v a value */
   const uint8_t *letters;

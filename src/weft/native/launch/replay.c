@@ -102,10 +102,11 @@ static int64_t combined(uint8_t op, int64_t a, int64_t b) {
 
 static const slot unbound;
 
-/* The bytes of a tensor's memory, which is more than the tensor where that is a state that grows. */
-static int64_t room(const machine *m, const weft_tensor *t, uint32_t word, uint32_t number) {
+/* Makes a slot the memory of a tensor, which is more than the tensor where that is a state that grows, and in the states' space. */
+static void bind_tensor(const machine *m, slot *s, const weft_tensor *t, uint32_t word, uint32_t number) {
   int64_t bytes = m->ctx->state == NULL ? -1 : weft_state_room(m->ctx->state, number, word == WEFT_OUT);
-  return bytes < 0 ? weft_tensor_bytes(t) : bytes;
+  s->base = (uint8_t *)t->data, s->bytes = bytes < 0 ? weft_tensor_bytes(t) : bytes;
+  if (bytes >= 0) s->space = m->ctx->model->state_space;
 }
 
 /* Makes a slot the memory of an argument of the entry: 0 where a tensor's sizes make no sense. `plan` sees no data, which need not
@@ -119,7 +120,7 @@ static int bind(machine *m, slot *s, uint32_t word, uint32_t number) {
   if (m->is_plan && is_data) return 1;
   switch (word) {
   case WEFT_IN:
-  case WEFT_OUT: s->base = (uint8_t *)t->data, s->bytes = room(m, t, word, number); break;
+  case WEFT_OUT: bind_tensor(m, s, t, word, number); break;
   case WEFT_IN_SHAPE:
   case WEFT_OUT_SHAPE: s->base = (uint8_t *)t->shape, s->bytes = 8 * (int64_t)t->ndim; break;
   case WEFT_ARENA: s->base = m->ctx->arena, s->bytes = m->ctx->arena_bytes; break;

@@ -44,16 +44,19 @@ class Model {
     }
 
     // A model whose host program is replayed: its bytes, the image and the offset of each callee (no image for those that a device
-    // runs), and the addresses of the devices' tables, which the caller keeps alive.
+    // runs), and the devices, objects with the `address` of a table, which live as long as the model and its states.
     Model(nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees, nb::object constants,
           std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush, bool spin,
-          const std::vector<uint64_t> &devices)
+          const nb::sequence &devices)
         : Model(program, std::move(constants), std::move(inputs), std::move(outputs)) {
         for (const auto &[image, offset] : callees) {
             modules_.append(image);
             entries_.push_back(image.is_none() ? nullptr : nb::cast<const Image &>(image).entry<weft_kernel>(offset));
         }
-        for (uint64_t address : devices) devices_.push_back(*reinterpret_cast<const weft_device *>(address));
+        for (nb::handle device : devices) {
+            modules_.append(device);
+            devices_.push_back(*reinterpret_cast<const weft_device *>(nb::cast<uint64_t>(device.attr("address"))));
+        }
         launch_.entries = entries_.data();
         launch_.devices = devices_.data();
         launch_.device_count = static_cast<int32_t>(devices_.size());
@@ -88,6 +91,7 @@ class Model {
             inputs_.pop_back(), outputs_.pop_back(), dtypes_.pop_back();
         }
         model_->states = static_cast<int32_t>(rows_.size());
+        if (!devices_.empty()) model_->state_device = devices_.data(), model_->state_space = 1;
     }
 
     weft_state *new_state(const std::vector<int64_t> &sizes) const {
@@ -371,13 +375,13 @@ void bind_model(nb::module_ &m) {
         .def("__init__",
              [](Model *self, nb::bytes program, const std::vector<std::pair<nb::object, int64_t>> &callees,
                 nb::object constants, std::vector<Spec> inputs, std::vector<Spec> outputs, int32_t threads, bool flush,
-                bool spin, const std::vector<uint64_t> &devices) {
+                bool spin, const nb::sequence &devices) {
                  new (self) Model(program, callees, pack(constants), std::move(inputs), std::move(outputs), threads,
                                   flush, spin, devices);
              },
              nb::arg("program"), nb::arg("callees"), nb::arg("constants"), nb::arg("input_specs"),
              nb::arg("output_specs"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("flush") = false,
-             nb::arg("spin") = true, nb::arg("devices") = std::vector<uint64_t>{})
+             nb::arg("spin") = true, nb::arg("devices") = nb::make_tuple())
         .def("new_state", [](nb::object self, const std::vector<int64_t> &sizes) {
                  return new State(self, nb::cast<const Model &>(self).new_state(sizes));
              }, nb::arg("sizes"), nb::rv_policy::take_ownership)

@@ -124,7 +124,8 @@ struct weft_model {
   weft_image image;
   weft_spec *specs;        /* of the inputs, then of the outputs */
   weft_state_row *state_rows; /* of the last inputs and outputs */
-  int32_t states;
+  int32_t states, state_space;
+  const struct weft_device *state_device; /* in whose memory, that of this space, states are; NULL: in the host's, space 0 */
   void *owned[2];          /* the header and the constants, where they are copies */
   weft_image maps[2];      /* the image and the constants, where they are mapped */
 };

@@ -3,6 +3,9 @@
 #include <stddef.h>
 
 #include "internal.h"
+#include "weft_device.h"
+
+#define ZEROS ((int64_t)1 << 20) /* bytes that are copied to a device at once */
 
 /* One state: `taken` and `left` are the tensors of a call. Those that grow have room for the whole shape. */
 typedef struct slot {
@@ -15,7 +18,8 @@ typedef struct slot {
 
 struct weft_state {
   weft_model *model;
-  int32_t busy, spoilt, inputs, outputs, count, padding;
+  const weft_device *device; /* in whose memory the values are, of this space; NULL: in the host's */
+  int32_t busy, spoilt, inputs, outputs, count, space;
   weft_tensor *in, *out; /* of all inputs and outputs */
   slot *slots;
 };
@@ -28,14 +32,53 @@ static void move(uint8_t *to, const uint8_t *from, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
 }
 
+/* Copies between values, and between a value and the host's memory (space 0). */
+static int32_t copy_bytes(const weft_state *state, weft_argument to, weft_argument from, int64_t bytes) {
+  if (state->device != NULL) return state->device->copy(state->device->state, to, from, bytes);
+  move(to.base + to.at, from.base + from.at, bytes);
+  return WEFT_OK;
+}
+
+static weft_argument at_value(const weft_state *state, uint8_t *memory, int64_t at) {
+  return (weft_argument){memory, at, state->space, 'b'};
+}
+
+static weft_argument at_host(uint8_t *memory, int64_t at) { return (weft_argument){memory, at, 0, 'b'}; }
+
+static uint8_t *take_memory(const weft_state *state, int64_t bytes) {
+  if (bytes < 0) return NULL;
+  return (uint8_t *)(state->device == NULL ? weft_alloc(bytes + 1) : state->device->alloc(state->device->state, bytes));
+}
+
+static void give_memory(const weft_state *state, uint8_t *memory) {
+  if (state->device == NULL) weft_free(memory);
+  else state->device->free(state->device->state, memory);
+}
+
+/* Makes a value zero; on a device by copies of zeros. */
+static int32_t clear_value(const weft_state *state, uint8_t *memory, int64_t bytes) {
+  int64_t piece = bytes < ZEROS ? bytes : ZEROS;
+  int32_t status = WEFT_OK;
+  uint8_t *zeros;
+  if (state->device == NULL) return clear(memory, bytes), WEFT_OK;
+  if ((zeros = (uint8_t *)weft_alloc(piece)) == NULL) return WEFT_NO_MEMORY;
+  clear(zeros, piece);
+  for (int64_t at = 0; at < bytes && status == WEFT_OK; at += piece)
+    status = copy_bytes(state, at_value(state, memory, at), at_host(zeros, 0), bytes - at < piece ? bytes - at : piece);
+  weft_free(zeros);
+  return status;
+}
+
 /* Makes it as a new one is: zero, or without rows. */
-static void empty(weft_state *state) {
-  for (int32_t k = 0; k < state->count; k++) {
+static int32_t empty(weft_state *state) {
+  int32_t status = WEFT_OK;
+  for (int32_t k = 0; k < state->count && status == WEFT_OK; k++) {
     slot *s = &state->slots[k];
     if (s->axis >= 0) s->taken[s->axis] = 0;
-    else clear(s->memory[s->now], s->bytes);
+    else status = clear_value(state, s->memory[s->now], s->bytes);
   }
-  state->spoilt = 0;
+  state->spoilt = status != WEFT_OK;
+  return status;
 }
 
 weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, const weft_state_row *rows, int32_t count,
@@ -50,6 +93,8 @@ weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, 
   if (state == NULL) return NULL;
   clear((uint8_t *)state, bytes);
   state->model = model;
+  state->device = model->state_device;
+  state->space = model->state_space;
   state->inputs = inputs;
   state->outputs = outputs;
   state->count = count;
@@ -70,7 +115,7 @@ weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, 
     s->axis = rows[k].axis;
     s->bytes = weft_tensor_bytes(&whole);
     for (int32_t m = 0; m < (rows[k].in_place ? 1 : 2); m++) {
-      s->memory[m] = s->bytes < 0 ? NULL : (uint8_t *)weft_alloc(s->bytes + 1);
+      s->memory[m] = take_memory(state, s->bytes);
       if (s->memory[m] != NULL) continue;
       weft_state_free(state);
       return NULL;
@@ -78,8 +123,9 @@ weft_state *weft_state_make(weft_model *model, int32_t inputs, int32_t outputs, 
     shapes += 3 * rows[k].ndim;
     sizes += rows[k].ndim;
   }
-  empty(state);
-  return state;
+  if (empty(state) == WEFT_OK) return state;
+  weft_state_free(state);
+  return NULL;
 }
 
 /* The size of a dimension of a state: a number, or that of its name; -1 where it is not given. */
@@ -114,7 +160,7 @@ void weft_state_free(weft_state *state) {
   if (state == NULL) return;
   for (int32_t k = 0; k < state->count; k++)
     for (int m = 0; m < 2; m++)
-      if (state->slots[k].memory[m] != NULL) weft_free(state->slots[k].memory[m]);
+      if (state->slots[k].memory[m] != NULL) give_memory(state, state->slots[k].memory[m]);
   weft_free(state);
 }
 
@@ -145,10 +191,11 @@ int32_t weft_use(weft_ctx *ctx, weft_state *state) {
 }
 
 int32_t weft_state_reset(weft_state *state) {
+  int32_t status;
   if (!take(state)) return WEFT_BUSY;
-  empty(state);
+  status = empty(state);
   give_back(state);
-  return WEFT_OK;
+  return status;
 }
 
 int32_t weft_state_tensor(const weft_state *state, int32_t number, weft_tensor *tensor) {
@@ -166,39 +213,42 @@ int32_t weft_state_axis(const weft_state *state, int32_t number) {
   return number < 0 || number >= state->count ? -1 : state->slots[number].axis;
 }
 
-/* Copies the rows of a state to contiguous memory, or from there. */
-static void copy_rows(const slot *s, uint8_t *memory, uint8_t *dense, int is_read) {
+/* Copies the rows of a value to contiguous memory of the host's, or from there. */
+static int32_t copy_rows(const weft_state *state, const slot *s, uint8_t *dense, int is_read) {
+  int32_t status = WEFT_OK;
   int64_t blocks = 1, row = weft_dtype_bytes(s->dtype), rows = s->axis < 0 ? 1 : s->taken[s->axis];
   int64_t room = s->axis < 0 ? 1 : s->whole[s->axis];
   for (int32_t d = 0; d < s->ndim; d++) {
     if (d > s->axis) row *= s->whole[d];
     else if (d < s->axis) blocks *= s->whole[d];
   }
-  for (int64_t b = 0; b < blocks; b++) {
-    uint8_t *strided = memory + b * room * row, *packed = dense + b * rows * row;
-    if (is_read) move(packed, strided, rows * row);
-    else move(strided, packed, rows * row);
+  for (int64_t b = 0; b < blocks && status == WEFT_OK; b++) {
+    weft_argument strided = at_value(state, s->memory[s->now], b * room * row), packed = at_host(dense, b * rows * row);
+    status = copy_bytes(state, is_read ? packed : strided, is_read ? strided : packed, rows * row);
   }
+  return status;
 }
 
 int32_t weft_state_read(weft_state *state, int32_t number, void *data) {
+  int32_t status;
   if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
   if (!take(state)) return WEFT_BUSY;
-  copy_rows(&state->slots[number], state->slots[number].memory[state->slots[number].now], (uint8_t *)data, 1);
+  status = copy_rows(state, &state->slots[number], (uint8_t *)data, 1);
   give_back(state);
-  return WEFT_OK;
+  return status;
 }
 
 int32_t weft_state_write(weft_state *state, int32_t number, const void *data, int64_t rows) {
+  int32_t status;
   slot *s;
   if (number < 0 || number >= state->count) return WEFT_BAD_INPUT;
   s = &state->slots[number];
   if (s->axis >= 0 && (rows < 0 || rows > s->whole[s->axis])) return WEFT_BAD_INPUT;
   if (!take(state)) return WEFT_BUSY;
   if (s->axis >= 0) s->taken[s->axis] = rows;
-  copy_rows(s, s->memory[s->now], (uint8_t *)(uintptr_t)data, 0); /* the cast drops const: it is only read */
+  status = copy_rows(state, s, (uint8_t *)(uintptr_t)data, 0); /* the cast drops const: it is only read */
   give_back(state);
-  return WEFT_OK;
+  return status;
 }
 
 /* Makes a state of the same shapes and capacities, as a new one is. */
@@ -222,18 +272,22 @@ static weft_state *make_like(const weft_state *state) {
 }
 
 int32_t weft_state_copy(weft_state *state, weft_state **copy) {
+  int32_t status = WEFT_OK;
   *copy = NULL;
   if (!take(state)) return WEFT_BUSY;
   if (state->spoilt) return give_back(state), WEFT_SPOILT;
   *copy = make_like(state);
-  for (int32_t k = 0; *copy != NULL && k < state->count; k++) {
+  for (int32_t k = 0; *copy != NULL && k < state->count && status == WEFT_OK; k++) {
     const slot *from = &state->slots[k];
     slot *to = &(*copy)->slots[k];
     if (from->axis >= 0) to->taken[from->axis] = from->taken[from->axis];
-    move(to->memory[to->now], from->memory[from->now], from->bytes);
+    status = copy_bytes(state, at_value(state, to->memory[to->now], 0), at_value(state, from->memory[from->now], 0), from->bytes);
   }
   give_back(state);
-  return *copy == NULL ? WEFT_NO_MEMORY : WEFT_OK;
+  if (status == WEFT_OK) return *copy == NULL ? WEFT_NO_MEMORY : WEFT_OK;
+  weft_state_free(*copy);
+  *copy = NULL;
+  return status;
 }
 
 int32_t weft_state_begin(weft_state *state, const weft_tensor **in, weft_tensor **out) {

@@ -1,0 +1,26 @@
+/* A memory that is not the host's, and the modules that work in it. */
+#ifndef WEFT_DEVICE_H
+#define WEFT_DEVICE_H
+
+#include "weft_abi.h"
+
+typedef struct weft_argument { /* letter b: a place in a buffer of a space; v: a scalar, whose value is `at` */
+  uint8_t *base;
+  int64_t at;
+  int32_t space;
+  uint8_t letter;
+} weft_argument;
+
+/* A memory space, and the modules that work in it; calls return a weft_status. Blocks that `alloc` returns are handles that only the
+ * device looks into. A copy may be to or from the host's memory, space 0, or another device's. `constants` is the block that has the
+ * model's constants in this memory. */
+typedef struct weft_device {
+  void *state;
+  void *(*alloc)(void *state, int64_t bytes);
+  void (*free)(void *state, void *block);
+  int32_t (*copy)(void *state, weft_argument to, weft_argument from, int64_t bytes);
+  int32_t (*launch)(void *state, int32_t callee, const int64_t grid[6], const weft_argument *arguments, int32_t count);
+  void *constants;
+} weft_device;
+
+#endif
