@@ -59,6 +59,19 @@ class Attention(gluon.HybridBlock):  # type: ignore[misc]
         return x + f.tanh(self.out(mixed))
 
 
+class Fused(gluon.HybridBlock):  # type: ignore[misc]
+    """Recurrent layers whose weights are one vector, and whose first states the symbol makes of a batch of size zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(20, 6)
+        self.both = gluon.rnn.LSTM(5, num_layers=2, bidirectional=True, layout="NTC")
+        self.one, self.last = gluon.rnn.GRU(4, layout="NTC"), nn.Dense(3, flatten=False)
+
+    def hybrid_forward(self, f: Any, x: Any) -> Any:
+        return self.last(self.one(self.both(self.words(x) * 9.0)))
+
+
 def classic() -> tuple[Any, dict[str, Any]]:
     """A symbol with an output for training, as Module saves it."""
     x = mx.sym.Variable("data")
@@ -72,21 +85,27 @@ def classic() -> tuple[Any, dict[str, Any]]:
     return symbol, {n: mx.nd.random.normal(0, 0.5, known[n]) for n in names}
 
 
+def _save(name: str, net: Any, x: Any) -> None:
+    """Initialises a network, and saves it with an input and its output."""
+    net.initialize(mx.init.Normal(0.3))
+    net.hybridize()
+    net(mx.nd.array(x))
+    for key, p in net.collect_params().items():
+        if "running" in key:
+            p.set_data(mx.nd.random.uniform(0.5, 1.5, p.shape))
+    wanted = net(mx.nd.array(x)).asnumpy()
+    net.export(str(FOLDER / name), 0)
+    np.savez_compressed(FOLDER / f"{name}.npz", x=x, y=wanted)
+
+
 def main() -> None:
     mx.random.seed(3)
     rng = np.random.default_rng(0)
     image = rng.standard_normal((2, 3, 14, 12)).astype(np.float32)
     tokens = rng.integers(0, 20, (2, 7)).astype(np.float32)
     for name, net, x in (("cnn", cnn(), image), ("decoder", Decoder(), image), ("attention", Attention(), tokens)):
-        net.initialize(mx.init.Normal(0.3))
-        net.hybridize()
-        net(mx.nd.array(x))
-        for key, p in net.collect_params().items():
-            if "running" in key:
-                p.set_data(mx.nd.random.uniform(0.5, 1.5, p.shape))
-        wanted = net(mx.nd.array(x)).asnumpy()
-        net.export(str(FOLDER / name), 0)
-        np.savez_compressed(FOLDER / f"{name}.npz", x=x, y=wanted)
+        _save(name, net, x)
+    _save("fused", Fused(), tokens)
     symbol, weights = classic()
     x = rng.standard_normal((3, 7)).astype(np.float32)
     bound = symbol.bind(mx.cpu(), {"data": mx.nd.array(x), "softmax_label": mx.nd.zeros(3), **weights})

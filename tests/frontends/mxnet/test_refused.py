@@ -24,11 +24,11 @@ def said(given: Any, kind: type[weft.ModelError] = weft.ModelError) -> str:
 
 
 def test_all_unknown_operators_are_named(tmp_path: Path) -> None:
-    symbol = chain(("Mine", {}, ()), ("Flatten", {}, ()), ("RNN", {}, ()), ("Mine", {}, ()))
+    symbol = chain(("Mine", {}, ()), ("Flatten", {}, ()), ("Yours", {}, ()), ("Mine", {}, ()))
     assert said(save(tmp_path, symbol, {}), weft.UnsupportedOperators) == (
         "the model uses 2 operators that Weft does not have:\n"
         "  Mine, 2 nodes: n1, n4\n"
-        "  RNN, 1 node: n3\n"
+        "  Yours, 1 node: n3\n"
         "  hint: build the network from other operators"
     )
 

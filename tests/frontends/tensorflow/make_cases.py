@@ -321,7 +321,57 @@ case("l2_normalize", lambda x: tf.nn.l2_normalize(x, -1), f(3, 4))
 case("dense", lambda x: tf.nn.relu(tf.matmul(x, f(4, 5)) + 1.0), f(3, 4))
 
 
-PADDED = ("NonMaxSuppressionV3",)
+INDICES = np.array([[0, 1], [2, 0], [2, 3]], np.int64)
+case(
+    "SparseToDense",
+    lambda v: R.SparseToDense(sparse_indices=INDICES, output_shape=[3, 4], sparse_values=v, default_value=0.5),
+    f(3),
+)
+case(
+    "SparseToDense.row",
+    lambda v: R.SparseToDense(sparse_indices=[1, 3], output_shape=[5], sparse_values=v, default_value=0.0),
+    f(2),
+)
+case(
+    "SparseTensorDenseAdd",
+    lambda v, x: R.SparseTensorDenseAdd(a_indices=INDICES, a_values=v, a_shape=[3, 4], b=x),
+    f(3),
+    f(3, 4),
+)
+for _turned in (False, True):
+    case(
+        f"SparseTensorDenseMatMul.{_turned}",
+        lambda v, x, t=_turned: R.SparseTensorDenseMatMul(
+            a_indices=INDICES, a_values=v, a_shape=[3, 4], b=x, adjoint_a=t, adjoint_b=t
+        ),
+        f(3),
+        f(2, 3) if _turned else f(4, 2),
+    )
+for _how in ("Sum", "Mean", "SqrtN"):
+    case(f"SparseSegment{_how}", op(f"SparseSegment{_how}", indices=[0, 2, 1, 1], segment_ids=[0, 0, 2, 2]), f(3, 4))
+    _counted = {"indices": [0, 2, 1], "segment_ids": [0, 0, 1], "num_segments": 4}
+    case(f"SparseSegment{_how}WithNumSegments", op(f"SparseSegment{_how}WithNumSegments", **_counted), f(3, 4))
+case("UnsortedSegmentSum.negative", op("UnsortedSegmentSum", segment_ids=[1, -1, 0, 1], num_segments=3), f(4, 2))
+case("UnsortedSegmentMax.negative", op("UnsortedSegmentMax", segment_ids=[-1, -1, 0, 1], num_segments=2), f(4, 2))
+for _padded in (False, True):
+    case(
+        f"NonMaxSuppressionV5.{_padded}",
+        lambda s, p=_padded: tuple(
+            R.NonMaxSuppressionV5(
+                boxes=BOXES,
+                scores=s,
+                max_output_size=4,
+                iou_threshold=0.5,
+                score_threshold=0.2,
+                soft_nms_sigma=0.0,
+                pad_to_max_output_size=p,
+            )
+        ),
+        u(4),
+    )
+
+
+PADDED = ("NonMaxSuppressionV3", "NonMaxSuppressionV5.False")
 """Cases of which TensorFlow Lite fills the results up with zeros."""
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 from weft.frontends.mxnet.symbol import Node
 from weft.graph.builder import Builder, Operand, PartialEvaluator
+from weft.support.dtypes import SCALARS, DType
 
 LONGEST: Final = 1000
 LARGEST: Final = 1 << 31
@@ -75,6 +76,23 @@ class Call(Builder):
         if not isinstance(made, tuple | list) or not all(isinstance(v, int) and abs(v) <= LARGEST for v in made):
             self.wrong(name, "a list of integers")
         return [int(v) for v in made]
+
+    def numbers(self, name: str, default: Sequence[float]) -> list[float]:
+        """Returns a list of numbers, which may be given as one."""
+        found = self.value(name, default)
+        made = [found] if isinstance(found, int | float) else found
+        if not isinstance(made, tuple | list) or not made or not all(isinstance(v, int | float) for v in made):
+            self.wrong(name, "a list of numbers")
+        return [float(v) for v in made]
+
+    def dtype(self, default: str | None = None) -> DType:
+        """Returns the type of elements that the attribute `dtype` names; raises `ModelError` for one that Weft lacks."""
+        name = self.text("dtype", default or "")
+        name = default if name == "None" and default else name
+        short = name.replace("uint", "u").replace("int", "i").replace("bfloat", "bf").replace("float", "f")
+        if short not in SCALARS:
+            self.fail(f"elements of type {name!r} are not supported", "use float32")
+        return SCALARS[short]
 
     def axes(self, rank: int) -> tuple[int, ...]:
         """Returns the axes of a reduction, counted from the front; all of them where none are given."""

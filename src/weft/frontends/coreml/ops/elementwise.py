@@ -54,14 +54,18 @@ for _name, _op in {
     translates(_name)(_unary(_op))
 
 
-def _epsilon(op: str) -> Translation:
+def _epsilon(op: str, default: float) -> Translation:
     """A function of the element and a small number that is added to it."""
-    return lambda c: c.add(op, c.add("add", c.operand(), c.scalar(c.number("epsilon", 0.0), c.operand().dtype)))
+
+    def translate(c: Call) -> Operand:
+        return c.add(op, c.add("add", c.operand(), c.scalar(c.number("epsilon", default), c.operand().dtype)))
+
+    return translate
 
 
-translates("rsqrt")(_epsilon("rsqrt"))
-translates("inverse")(_epsilon("reciprocal"))
-translates("log")(_epsilon("log"))
+translates("rsqrt")(_epsilon("rsqrt", 1e-12))
+translates("inverse")(_epsilon("reciprocal", 1e-4))
+translates("log")(_epsilon("log", 1e-45))
 
 
 def operands(c: Call) -> tuple[Operand, Operand]:

@@ -42,7 +42,11 @@ def upsample_bilinear(c: Call) -> Operand:
     """Pixels between four others."""
     x = c.operand()
     aligned = c.flag("align_corners", True)
-    return resampled(c, x, _scaled(c, x), _linear("ALIGN_CORNERS" if aligned else "UNALIGN_CORNERS", c))
+    centered = c.flag("half_pixel_centers", not aligned)
+    if aligned and centered:
+        c.fail("align_corners and half_pixel_centers are both set", "convert it with one of them")
+    mode = "ALIGN_CORNERS" if aligned else "UNALIGN_CORNERS" if centered else "DEFAULT"
+    return resampled(c, x, _scaled(c, x), _linear(mode, c))
 
 
 @translates("resize_bilinear")

@@ -1,4 +1,4 @@
-"""Operators on each element, of one tensor, of two, and of a tensor and a number."""
+"""Operators on each element, of one tensor, of two, and of a tensor and a number; `_npi_add` are those of `mxnet.np`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.registry import Translation, translates
 from weft.graph.builder import Operand
-from weft.support.dtypes import SCALARS
+from weft.support.dtypes import bool_
 
 
 def _unary(op: str) -> Translation:
@@ -20,7 +20,7 @@ for _name, _op in {
         n: n
         for n in ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "reciprocal", "relu", "rsqrt", "sigmoid")
     },
-    **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh")},
+    **{n: n for n in ("sign", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh", "_npi_tanh")},
     "arccos": "acos",
     "arccosh": "acosh",
     "arcsin": "asin",
@@ -28,7 +28,6 @@ for _name, _op in {
     "arctan": "atan",
     "arctanh": "atanh",
     "negative": "neg",
-    "rint": "round",
     "LogisticRegressionOutput": "sigmoid",
 }.items():
     translates(_name)(_unary(_op))
@@ -66,6 +65,11 @@ def _two(how: str) -> Translation:
     return lambda c: combined(c, how, c.input(0), c.input(1))
 
 
+def _compared(how: str) -> Translation:
+    """A comparison that gives truth values, as NumPy's do."""
+    return lambda c: c.cast(combined(c, how, c.input(0), c.input(1)), bool_)
+
+
 def _with_number(how: str, *, first: bool) -> Translation:
     """Combines a tensor with the attribute `scalar`, which is *first* or second."""
 
@@ -84,6 +88,11 @@ for _how in ("add", "sub", "mul", "div"):
     translates(f"elemwise_{_how}")(_two(_how))
 for _how in ("minus", "div", "power", "mod"):
     translates(f"_r{_how}_scalar")(_with_number(_how, first=True))
+for _name, _how in {"add": "add", "subtract": "sub", "multiply": "mul", "true_divide": "div", "power": "power"}.items():
+    translates(f"_npi_{_name}")(_two(_how))
+    translates(f"_npi_{_name}_scalar")(_with_number(_how, first=False))
+for _name, _how in {"less": "lesser", "less_equal": "lesser_equal", "greater": "greater", "equal": "equal"}.items():
+    translates(f"_npi_{_name}")(_compared(_how))
 for _name, _how in {"PlusScalar": "add", "MinusScalar": "sub", "MulScalar": "mul", "DivScalar": "div"}.items():
     translates(f"_{_name}")(_with_number(_how, first=False))
 
@@ -104,13 +113,10 @@ def clip(c: Call) -> Operand:
 @translates("where")
 def where(c: Call) -> Operand:
     """Chooses between two tensors."""
-    return c.add("where", c.cast(c.input(0), SCALARS["bool"]), c.input(1), c.input(2))
+    return c.add("where", c.cast(c.input(0), bool_), c.input(1), c.input(2))
 
 
 @translates("Cast", "cast")
 def cast(c: Call) -> Operand:
     """Elements as another type."""
-    name = c.text("dtype").replace("uint", "u").replace("int", "i").replace("bfloat", "bf").replace("float", "f")
-    if name not in SCALARS:
-        c.fail(f"elements of type {c.text('dtype')!r} are not supported", "use float32")
-    return c.cast(c.input(), SCALARS[name])
+    return c.cast(c.input(), c.dtype())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.frontends.mxnet.call import Call
 from weft.frontends.mxnet.registry import translates
 from weft.graph.builder import Operand, static_sizes, total
@@ -9,6 +11,9 @@ from weft.graph.composites.normalization import inverse_deviation, mean_and_vari
 from weft.graph.composites.pooling import spatial_axes
 from weft.graph.composites.windows import Window
 from weft.support.dtypes import i32
+
+_MOST_TIMES: Final = 1 << 10
+"""How often a pixel is repeated at most where it is interpolated."""
 
 
 def _window(c: Call) -> Window:
@@ -31,7 +36,7 @@ def _bias(c: Call) -> Operand | None:
     return None if c.flag("no_bias") else c.input(2)
 
 
-@translates("Convolution")
+@translates("Convolution", "Convolution_v1")
 def convolution(c: Call) -> Operand:
     """A convolution."""
     _channels_first(c)
@@ -53,7 +58,7 @@ def deconvolution(c: Call) -> Operand:
     return c.add("conv_transpose2d", c.input(0), c.input(1), bias, **attributes, group=c.integer("num_group", 1))
 
 
-@translates("Pooling")
+@translates("Pooling", "Pooling_v1")
 def pooling(c: Call) -> Operand:
     """The largest element, or the mean or the sum, of windows, or of whole images."""
     _channels_first(c)
@@ -81,7 +86,7 @@ def fully_connected(c: Call) -> Operand:
     return made if bias is None else c.add("add", made, bias)
 
 
-@translates("BatchNorm", "BatchNorm_v1")
+@translates("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm")
 def batch_norm(c: Call) -> Operand:
     """Channels normalised by their mean and variance in training; the scale is 1 unless it is not fixed."""
     x, scale, bias, mean, variance = (c.input(i) for i in range(5))
@@ -104,12 +109,12 @@ def instance_norm(c: Call) -> Operand:
 
 @translates("LayerNorm")
 def layer_norm(c: Call) -> Operand:
-    """Normalised over the last dimension."""
+    """Normalised along one dimension, the last by default."""
     x = c.input()
-    axis = c.axis_of(c.integer("axis", -1), x.rank)
-    if axis != x.rank - 1:
-        c.fail("another axis than the last is not supported", "transpose before and after it")
-    return c.add("layer_norm", x, c.input(1), c.input(2), axis=axis, epsilon=c.number("eps", 1e-5))
+    axis, last = c.axis_of(c.integer("axis", -1), x.rank), x.rank - 1
+    order = [*range(axis), *range(axis + 1, x.rank), axis]
+    made = c.add("layer_norm", c.transpose(x, order), c.input(1), c.input(2), axis=last, epsilon=c.number("eps", 1e-5))
+    return c.transpose(made, [*range(axis), last, *range(axis, last)])
 
 
 @translates("L2Normalization")
@@ -175,7 +180,8 @@ def softmax_output(c: Call) -> Operand:
     return c.reshape(c.add("softmax", rows, axis=1), x.shape)
 
 
-@translates("LinearRegressionOutput", "MAERegressionOutput", "Dropout", "identity", "_copy", "BlockGrad", "make_loss")
+@translates("LinearRegressionOutput", "MAERegressionOutput", "Dropout", "BlockGrad", "make_loss")
+@translates("identity", "_copy", "_np_copy", "_npi_copy")
 def unchanged(c: Call) -> Operand:
     """Returns the input: what the operator does is for training."""
     return c.input()
@@ -190,10 +196,20 @@ def embedding(c: Call) -> Operand:
 
 @translates("UpSampling")
 def upsampling(c: Call) -> Operand:
-    """Each pixel several times."""
-    if c.text("sample_type") != "nearest" or len(c.inputs) != 1:
-        c.fail("it interpolates by weights, or joins several images", "use sample_type nearest of one image")
-    x = c.input()
+    """Each pixel several times, or a transposed convolution of each channel whose weight interpolates."""
+    x, times, kind = c.input(0), c.integer("scale"), c.text("sample_type")
+    if kind == "bilinear" and len(c.inputs) == 2 and 1 <= times <= _MOST_TIMES:
+        side = 2 * times - times % 2
+        attributes = {"strides": [times] * 2, "pads": [times // 2] * 4, "dilations": [1, 1], "output_padding": [0, 0]}
+        weight = c.input(1)
+        if static_sizes(weight.shape[2:]) != [side, side]:
+            c.fail(f"its weight should be {side} pixels wide: {weight!r}", "save the network again")
+        return c.add("conv_transpose2d", x, weight, None, **attributes, group=c.integer("num_filter"))
+    if kind != "nearest" or len(c.inputs) != 1:
+        c.fail(
+            f"its sample_type {kind!r} of {len(c.inputs)} inputs is not supported",
+            "use nearest or bilinear of one image",
+        )
     for d in spatial_axes(x):
-        x = c.add("repeat", x, axis=d, times=c.integer("scale"))
+        x = c.add("repeat", x, axis=d, times=times)
     return x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.frontends.mxnet.call import Call
+from weft.frontends.mxnet.ops.ordering import inside
 from weft.frontends.mxnet.registry import Translation, translates
 from weft.graph.builder import Operand, total
 from weft.graph.composites.sequences import concat as concat_of
@@ -23,10 +24,17 @@ def flatten(c: Call) -> Operand:
 def reshape(c: Call) -> Operand:
     """Another shape: 0 keeps a size, -1 is inferred, -2 keeps all that are left, -3 joins two, -4 splits one."""
     x, codes = c.input(), c.ints("shape")
+    if c.flag("reverse") and -4 in codes:
+        c.fail("-4 in a shape that is read from the back is not supported", "write the shape from the front")
     if c.flag("reverse"):
-        c.fail("reverse=True is not supported", "write the shape from the front")
+        return reshape_open(c, x, [*reversed(_decoded(codes[::-1], [*reversed(x.shape)]))])
+    return reshape_open(c, x, _decoded(codes, list(x.shape)))
+
+
+def _decoded(codes: list[int], left: list[ExprLike]) -> list[ExprLike]:
+    """Returns the sizes that *codes* stand for; *left* are those that they read."""
     made: list[ExprLike] = []
-    left, k = list(x.shape), 0
+    k = 0
     while k < len(codes):
         code = codes[k]
         k += 1
@@ -41,7 +49,7 @@ def reshape(c: Call) -> Operand:
         else:
             size = left.pop(0) if left else 1
             made.append(size if code == 0 else code)
-    return reshape_open(c, x, made)
+    return made
 
 
 def _split_size(size: ExprLike, first: int, second: int) -> list[ExprLike]:
@@ -51,7 +59,7 @@ def _split_size(size: ExprLike, first: int, second: int) -> list[ExprLike]:
     return [first, size // first if second == -1 else second]
 
 
-@translates("transpose")
+@translates("transpose", "_np_transpose", "_npi_transpose")
 def transpose(c: Call) -> Operand:
     """The dimensions in another order, the opposite one by default."""
     x = c.input()
@@ -85,7 +93,7 @@ def squeeze(c: Call) -> Operand:
     return c.reshape(x, [s for d, s in enumerate(x.shape) if d not in axes])
 
 
-@translates("Concat", "concat")
+@translates("Concat", "concat", "_rnn_param_concat")
 def concat(c: Call) -> Operand:
     """Tensors one after another."""
     return concat_of(c, c.all_inputs(), c.axis_of(c.integer("dim", 1), c.input().rank))
@@ -149,9 +157,11 @@ def repeat(c: Call) -> Operand:
 
 @translates("take")
 def take(c: Call) -> Operand:
-    """The slices at indices along an axis."""
+    """The slices at indices along an axis; by default, those outside are moved to the ends."""
     x = c.input()
-    return c.add("gather", x, c.cast(c.input(1), i64), axis=c.axis_of(c.integer("axis", 0), x.rank))
+    axis = c.axis_of(c.integer("axis", 0), x.rank)
+    at = c.cast(c.input(1), i64) if c.text("mode", "clip") == "raise" else inside(c, c.input(1), x, axis)
+    return c.add("gather", x, at, axis=axis)
 
 
 @translates("dot")

@@ -113,6 +113,10 @@ def _selected(c: Call) -> Operand:
 @translates("NonMaxSuppressionV4", outputs=("selected_indices", "valid_outputs"))
 def non_max_suppression_padded(c: Call) -> Results:
     """The boxes that are left, filled up with zeros to the most that there may be if they are to be, and their number."""
+    return _padded(c)
+
+
+def _padded(c: Call) -> tuple[Operand, Operand]:
     found = _selected(c)
     count = c.cast(c.size(found.shape[0]), i32)
     if not c.flag("pad_to_max_output_size"):
@@ -120,6 +124,20 @@ def non_max_suppression_padded(c: Call) -> Results:
     most = int(c.number_at(2, "the number of boxes"))
     zeros = c.add("full", shape=(simplify(most - found.shape[0]),), value=0, dtype=i32)
     return c.add("concat", found, zeros, axis=0), count
+
+
+@translates("NonMaxSuppressionV5", outputs=("selected_indices", "selected_scores", "valid_outputs"))
+def non_max_suppression_scores(c: Call) -> Results:
+    """The boxes that are left, their scores, and their number."""
+    if c.has(5) and float(c.number_at(5, "the sigma of soft suppression")) != 0:
+        c.fail("boxes whose scores are lowered by those beside them are not supported", "set soft_nms_sigma to 0")
+    found, count = _padded(c)
+    scores = c.add("gather", c.tensor(1, 1), found, axis=0)
+    if c.flag("pad_to_max_output_size"):
+        places = c.add("range", start=0, size=found.shape[0], step=1)
+        is_box = c.add("less", c.cast(places, i32), count)
+        scores = c.add("where", is_box, scores, c.scalar(0, scores.dtype))
+    return found, scores, count
 
 
 @translates("EmbeddingLookup")

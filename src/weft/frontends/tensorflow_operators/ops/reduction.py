@@ -86,15 +86,22 @@ def in_top_k(c: Call) -> Operand:
 
 @translates("SegmentSum", "UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
 def segments(c: Call) -> Operand:
-    """The sums (products, extremes) of the rows of each segment; without rows, 0 (1, the least or the greatest number)."""
+    """The sums (products, extremes) of the rows of each segment; without rows, 0 (1, the least or the greatest number).
+
+    Rows of negative segments, which only unsorted ones have, are left out: they go to one more segment, which is cut off.
+    """
     x, ids = c.tensor(0), c.tensor(1, 1)
     if c.op == "SegmentSum":
         count = int(c.numbers(1, "the number of segments").max(initial=-1)) + 1
     else:
         count = int(c.number_at(2, "the number of segments"))
     reduction = {"Sum": "add", "Max": "max", "Min": "min", "rod": "mul"}[c.op[-3:]]
-    begin = c.add("full", shape=(count, *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
-    return c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), x, reduction=reduction)
+    is_sorted = c.op == "SegmentSum"
+    if not is_sorted:
+        ids = c.add("where", c.add("less", ids, c.scalar(0, ids.dtype)), c.scalar(count, ids.dtype), ids)
+    begin = c.add("full", shape=(count + (not is_sorted), *x.shape[1:]), value=_neutral(x, reduction), dtype=x.dtype)
+    made = c.add("scatter_nd", begin, c.reshape(ids, [*ids.shape, 1]), x, reduction=reduction)
+    return made if is_sorted else c.add("slice", made, starts=(0,), ends=(count,), axes=(0,), steps=(1,))
 
 
 def _neutral(x: Operand, reduction: str) -> float | int:

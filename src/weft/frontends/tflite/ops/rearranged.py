@@ -85,6 +85,12 @@ def while_(c: LiteCall) -> Results:
     return c.of_tensorflow("While", c.inputs)
 
 
+@translates("NON_MAX_SUPPRESSION_V5")
+def non_max_suppression_scores(c: LiteCall) -> Results:
+    """The boxes that are left, filled up with zeros, their scores, and their number."""
+    return c.of_tensorflow("NonMaxSuppressionV5", pad_to_max_output_size=True)
+
+
 @translates("NON_MAX_SUPPRESSION_V4")
 def non_max_suppression(c: LiteCall) -> Results:
     """The boxes that are left, filled up with zeros to the most that there may be, and their number."""

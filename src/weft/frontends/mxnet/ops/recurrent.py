@@ -1,0 +1,181 @@
+"""The fused recurrent layers, whose weights are one vector, and operators on sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from weft.frontends.mxnet.call import Call
+from weft.frontends.mxnet.registry import translates
+from weft.graph.builder import Operand, static_sizes
+from weft.graph.composites.recurrent import Cell, Direction, Function, elman_cell, gru_cell, lstm_cell, recurrent_layer
+from weft.graph.composites.sequences import concat, element
+from weft.graph.composites.sequences import reverse as reverse_of
+from weft.graph.composites.slicing import FAR, slice_axes
+from weft.support.dtypes import i64
+
+
+def _function(op: str) -> Function:
+    return lambda b, x: b.add(op, x)
+
+
+_MODES: Final[dict[str, tuple[tuple[str, ...], tuple[int, ...], Callable[[], Cell]]]] = {
+    "rnn_relu": (("relu",), (0,), lambda: elman_cell),
+    "rnn_tanh": (("tanh",), (0,), lambda: elman_cell),
+    "lstm": (("sigmoid", "tanh", "tanh"), (0, 3, 1, 2), lstm_cell),
+    "gru": (("sigmoid", "tanh"), (1, 0, 2), lambda: gru_cell(reset_after_product=True)),
+}
+"""The activation functions, the place of each of Weft's gates among MXNet's, and a step. Weft's gates are input, output, forget
+and candidate, or update, reset and candidate; MXNet's input, forget, candidate and output, or reset, update and candidate."""
+
+_HINT: Final = "build the network without it"
+
+
+@translates("RNN")
+def rnn(c: Call) -> Operand | tuple[Operand, ...]:
+    """Layers of a recurrent network one after another, in one direction or both: [time, batch, features]."""
+    mode = c.text("mode")
+    if mode not in _MODES:
+        c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(_MODES)}")
+    if c.value("projection_size") is not None or c.value("lstm_state_clip_min") is not None:
+        c.fail("projections and clipped states are not supported", _HINT)
+    if c.flag("use_sequence_length"):
+        c.fail("sequences of several lengths are not supported", _HINT)
+    functions, order, cell = _MODES[mode]
+    x, both, size = c.input(0, rank=3), c.flag("bidirectional"), c.integer("state_size")
+    weights = _weights(c, x, size, 2 if both else 1, order)
+    ends: list[list[Operand]] = []
+    for n in range(c.integer("num_layers")):
+        directions = []
+        for k in range(2 if both else 1):
+            states = [
+                _first(c, i, len(ends) * (2 if both else 1) + k, x, size) for i in range(2, 4 if mode == "lstm" else 3)
+            ]
+            inputs, recurrence, of_inputs, of_states = weights[n][k]
+            chosen = [_function(f) for f in functions]
+            directions.append(Direction(not k, inputs, recurrence, chosen, tuple(states), of_inputs, of_states))
+        y, finals = recurrent_layer(c, x, directions, cell())
+        x = concat(c, [element(c, y, 1, k) for k in range(len(directions))], 2)
+        ends.append(finals)
+    if not c.flag("state_outputs"):
+        return x
+    return x, *[concat(c, [e[k] for e in ends], 0) for k in range(len(ends[0]))]
+
+
+def _weights(
+    c: Call, x: Operand, size: int, directions: int, order: tuple[int, ...]
+) -> list[list[tuple[Operand, Operand, Operand, Operand]]]:
+    """Returns both matrices and both biases of each layer's directions; the vector has the matrices of all, then the biases."""
+    features = static_sizes(x.shape[2:])
+    layers, gates = c.integer("num_layers"), len(order)
+    if features is None or not 1 <= size <= 1 << 20 or not 1 <= layers <= 1 << 10:
+        c.fail(f"it has {layers} layers of {size} states, over {x!r}", "save the network again")
+    widths = [features[0] if n == 0 else directions * size for n in range(layers)]
+    shapes = [(gates * size, w) for width in widths for _ in range(directions) for w in (width, size)]
+    pieces = _pieces(c, shapes, [gates * size] * len(shapes))
+    matrices = [c.transpose(_ordered(c, next(pieces), order), [1, 0]) for _ in shapes]
+    biases = [_ordered(c, next(pieces), order) for _ in shapes]
+    each = [(*matrices[k : k + 2], *biases[k : k + 2]) for k in range(0, len(shapes), 2)]
+    return [each[k : k + directions] for k in range(0, len(each), directions)]  # type: ignore[misc]
+
+
+def _pieces(c: Call, matrices: list[tuple[int, int]], vectors: list[int]) -> Iterator[Operand]:
+    """Yields the pieces of the vector of weights; raises `ModelError` where it has not as many."""
+    flat = c.input(1, rank=1)
+    sizes = [m * n for m, n in matrices] + vectors
+    if static_sizes(flat.shape) != [sum(sizes)]:
+        c.fail(f"its weights are {flat!r}, and should be {sum(sizes)} numbers", "save the network again")
+    parts = c.add_many("split", flat, axis=0, sizes=tuple(sizes))
+    shapes = [*matrices, *[(n,) for n in vectors]]
+    yield from (c.reshape(p, shape) for p, shape in zip(parts, shapes, strict=True))
+
+
+def _ordered(c: Call, x: Operand, order: tuple[int, ...]) -> Operand:
+    """Returns a matrix or vector whose gates are in Weft's order."""
+    if order == tuple(range(len(order))):
+        return x
+    size = x.shape[0] // len(order)
+    parts = c.add_many("split", x, axis=0, sizes=(size,) * len(order))
+    return concat(c, [parts[k] for k in order], 0)
+
+
+def _first(c: Call, i: int, k: int, x: Operand, size: int) -> Operand:
+    """Returns a state before the first step: one that is given, or zeros where the network leaves the batch's size open."""
+    given = c.input(i, rank=3)
+    if static_sizes(given.shape[1:2]) == [0]:
+        return c.add("full", shape=(x.shape[1], size), value=0, dtype=x.dtype)
+    return element(c, given, 0, k)
+
+
+def _lengths(c: Call) -> Operand | None:
+    return c.cast(c.input(1), i64) if c.flag("use_sequence_length") else None
+
+
+@translates("SequenceReverse")
+def sequence_reverse(c: Call) -> Operand:
+    """Sequences [time, batch, ...] backwards, each up to its length."""
+    _time_first(c)
+    return reverse_of(c, c.input(0), _lengths(c))
+
+
+@translates("SequenceMask")
+def sequence_mask(c: Call) -> Operand:
+    """Sequences with a number behind their ends, where lengths are given."""
+    x, axis, lengths = c.input(0), c.integer("axis", 0), _lengths(c)
+    if lengths is None:
+        return x
+    if axis not in (0, 1):
+        c.fail(f"its axis {axis} is not supported", "use 0 or 1")
+    steps = c.cast(c.add("range", start=0, size=x.shape[axis], step=1), i64)
+    is_inside = c.add("less", c.reshape(steps, [1, x.shape[axis]]), c.reshape(lengths, [x.shape[1 - axis], 1]))
+    turned = is_inside if axis == 1 else c.transpose(is_inside, [1, 0])
+    mask = c.reshape(turned, [*x.shape[:2], *[1] * (x.rank - 2)])
+    return c.add("where", mask, x, c.scalar(c.number("value", 0.0), x.dtype))
+
+
+@translates("SequenceLast")
+def sequence_last(c: Call) -> Operand:
+    """The last element of each sequence [time, batch, ...]."""
+    _time_first(c)
+    x, lengths = c.input(0), _lengths(c)
+    if lengths is None:
+        return c.reshape(slice_axes(c, x, [0], [-1], [FAR], [1]), x.shape[1:])
+    last = c.add("sub", lengths, c.scalar(1, i64))
+    places = c.reshape(last, [1, x.shape[1], *[1] * (x.rank - 2)])
+    found = c.add("gather_elements", x, c.add("expand", places, shape=(1, *x.shape[1:])), axis=0)
+    return c.reshape(found, x.shape[1:])
+
+
+def _time_first(c: Call) -> None:
+    if c.integer("axis", 0):
+        c.fail("sequences along another axis than the first are not supported", "transpose before and after it")
+
+
+@translates("_contrib_interleaved_matmul_selfatt_qk")
+def attention_scores(c: Call) -> Operand:
+    """Products of queries and keys [batch * heads, time, time], scaled; the input is [time, batch, 3 * width]."""
+    q, k, _ = _heads(c)
+    scaled = c.add("mul", q, c.add("rsqrt", c.cast(c.size(q.shape[-1]), q.dtype)))
+    return c.add("matmul", scaled, c.transpose(k, [0, 2, 1]))
+
+
+@translates("_contrib_interleaved_matmul_selfatt_valatt")
+def attention_values(c: Call) -> Operand:
+    """Products of the second input's weights and the values [time, batch, width]."""
+    x = c.input(0, rank=3)
+    _, _, v = _heads(c)
+    made = c.add("matmul", c.input(1, rank=3), v)
+    heads, depth = c.integer("heads"), v.shape[-1]
+    apart = c.transpose(c.reshape(made, [x.shape[1], heads, x.shape[0], depth]), [2, 0, 1, 3])
+    return c.reshape(apart, [x.shape[0], x.shape[1], depth * heads])
+
+
+def _heads(c: Call) -> tuple[Operand, ...]:
+    """Returns queries, keys and values [batch * heads, time, depth]; in the input they stand head by head."""
+    x, heads = c.input(0, rank=3), c.integer("heads")
+    time, batch, width = x.shape
+    if heads < 1:
+        c.fail(f"it has {heads} heads", "save the network again")
+    depth = width // (3 * heads)
+    apart = c.transpose(c.reshape(x, [time, batch, heads, 3, depth]), [3, 1, 2, 0, 4])
+    return tuple([c.reshape(element(c, apart, 0, k), [batch * heads, time, depth]) for k in range(3)])
