@@ -26,6 +26,7 @@ from weft.lower.loops.outline_tasks import outline_tasks
 from weft.lower.loops.partition_loops import partition_loops
 from weft.lower.loops.shuffle_repeated_loads import shuffle_repeated_loads
 from weft.lower.loops.specialize_remainders import specialize_remainders
+from weft.lower.loops.specialize_tail_vectors import specialize_tail_vectors
 from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
@@ -64,6 +65,8 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("partition_loops", partition_loops, optional=True),
     # the tiles left by cuts: a body for each number of rows
     Pass("specialize_remainders", specialize_remainders, optional=True),
+    # of whole rows by now: and one for each number of vectors
+    Pass("specialize_tail_vectors", specialize_tail_vectors, optional=True),
     # guards that the cuts have decided go, which bares those
     Pass("simplify_program", alone(simplify_program), optional=True),
     # around whole bodies, which end a loop, and those

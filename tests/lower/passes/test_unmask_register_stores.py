@@ -106,3 +106,57 @@ def test_vectors_of_rows_whose_ends_are_left_out(given: dict[str, int], kept: bo
     check_same(program, made)
     stores = [s for s in statements(made.entry.body) if isinstance(s, Store) and s.buffer.name == "S"]
     assert [s.mask is not None for s in stores] == [kept] * 2
+
+
+BESIDE = """
+def f(A: f32[48], B: f32[48]):
+    S = alloc("register", f32[40])
+    for i in unrolled(0, 2):
+        S[ramp(i * 16, 1, {whole})] = broadcast(0.0, {whole})
+        S.store(ramp(i * 16 + 8, 1, 8), value=broadcast(0.0, 8), mask=ramp(8, 1, 8) < broadcast(11, 8))
+    for k in range(0, 3):
+        for i in unrolled(0, 2):
+            S[ramp(i * 16, 1, 8)] = S[ramp(i * {step} + {first}, 1, 8)] + A[ramp(i * 8, 1, 8)]
+            S.store(
+                ramp(i * 16 + 8, 1, 8),
+                value=S[ramp(i * 16 + 8, 1, 8)] + A[ramp(i * 8 + 8, 1, 8)],
+                mask=ramp(8, 1, 8) < broadcast(11, 8),
+            )
+    for i in unrolled(0, 2):
+        B[ramp(i * 16, 1, 8)] = S[ramp(i * 16, 1, 8)]
+        B.store(ramp(i * 16 + 8, 1, 8), value=S[ramp(i * 16 + 8, 1, 8)], mask=ramp(8, 1, 8) < broadcast(11, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, False),
+        ({"whole": 16}, True),  # also the lanes that the masks leave out
+        ({"step": 8}, True),  # of the next row's masked vector
+        ({"first": 4}, True),
+    ],
+)
+def test_vectors_beside_whole_ones_of_the_same_rows(given: dict[str, int], kept: bool) -> None:
+    program = parse_program(BESIDE.format(**{"whole": 8, "step": 16, "first": 0} | given))
+    made = unmask_register_stores(program)
+    check_same(program, made)
+    stores = [s for s in statements(made.entry.body) if isinstance(s, Store) and s.buffer.name == "S"]
+    assert [s.mask is not None for s in stores] == [False, kept] * 2
+
+
+def test_vectors_at_fixed_places_beside_a_whole_one() -> None:
+    text = """
+def f(A: f32[16], B: f32[16]):
+    S = alloc("register", f32[16])
+    S[ramp(0, 1, 8)] = A[ramp(0, 1, 8)]
+    S.store(ramp({first}, 1, 8), value=A[ramp(8, 1, 8)], mask=ramp(8, 1, 8) < broadcast(11, 8))
+    B[ramp(0, 1, 8)] = S[ramp(0, 1, 8)]
+    B.store(ramp(8, 1, 8), value=S[ramp({first}, 1, 8)], mask=ramp(8, 1, 8) < broadcast(11, 8))
+"""
+    for first, kept in ((8, False), (4, True)):
+        program = parse_program(text.format(first=first))
+        made = unmask_register_stores(program)
+        check_same(program, made)
+        stores = [s for s in statements(made.entry.body) if isinstance(s, Store) and s.buffer.name == "S"]
+        assert [s.mask is not None for s in stores] == [False, kept]

@@ -207,6 +207,13 @@ def test_vectors_are_as_many_as_hide_latency_without_idle_lanes(extent: int, vec
     assert found.decision == Accumulators(vectors)
 
 
+def test_rows_of_unknown_length_have_few_accumulators() -> None:
+    """A row that is shorter than all of them would combine those that it does not use."""
+    found = cheapest(list(accumulator_plans(64, 8, cpu("avx2"), is_open=True)))
+    assert found.decision == Accumulators(4)
+    assert cheapest(list(accumulator_plans(64, 8, cpu("avx2")))).decision == Accumulators(8)
+
+
 def test_the_axis_that_vectors_run_along_is_no_row() -> None:
     """Two reductions of columns share all of their axes with the result."""
     x = te.placeholder((61, 1337), f32, "x")

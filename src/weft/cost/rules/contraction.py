@@ -8,7 +8,7 @@ The cycles of the *whole* grid of tiles are minimised, the smaller last ones of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from weft.cost.demand import LOAD_PRESSURE, Demand, fma_cycles, l2_cycles, l3_cycles, load_cycles, memory_cycles
@@ -114,8 +114,15 @@ def tile_plans(problem: TileProblem, target: Target) -> Iterator[Candidate[Tile]
 
 
 def tile_cycles(problem: TileProblem, tile: Tile, target: Target) -> float:
-    """Returns the cycles of the whole contraction in tiles, the wait for the B operand's first use included."""
-    return _grid_cost(problem, tile, target) + _first_touch(problem, tile, target)
+    """Returns the cycles of the whole contraction in tiles, the wait for the B operand's first use included.
+
+    Where the length of the last axis is a guess, this is the mean over lengths that leave each number of vectors for the last
+    tile: it is written out for each of them, but few sums leave the pipelines idle.
+    """
+    lanes = target.lanes(problem.element_bytes * 8)
+    lengths = range(problem.last, max(problem.last - PANEL_VECTORS * lanes, 0), -lanes)
+    sizes = [replace(problem, last=n) for n in lengths] if problem.open_last else [problem]
+    return sum(_grid_cost(p, tile, target) + _first_touch(p, tile, target) for p in sizes) / len(sizes)
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,7 @@ def _widths(p: TileProblem, target: Target) -> list[int]:
     widths = list(dict.fromkeys([min(p.last, lanes * v) for v in range(most, 0, -1)]))
     even = [w for w in widths if p.last % w == 0]
     if p.open_last:
-        return even[:1] or [lanes]
+        return widths
     return even if even and even[0] > lanes else widths
 
 

@@ -5,8 +5,9 @@
     if l < 3: S[l] = S[l] + A[l]       ->       S[l] = S[l] + (A[l] if l < 3 else 0.0)
     if l < 3: B[l] = S[l]                       if l < 3: B[l] = S[l]
 
-All reads and writes of the buffer are under one and the same mask, so that no other lane is observable; or under masks that
-exclude the same elements at the end of each row. A masked sum would be two instructions, or one that depends on the mask.
+All reads and writes of these elements are under one and the same mask, so that no other lane is observable; or under masks that
+exclude the same elements at the end of each row. A masked sum would be two instructions, or one that depends on the mask. Vectors
+without a mask may be beside them in each row.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class _Use:
 
 
 def _never_leave(body: Stmt, buffer: Buffer) -> bool:
-    """Tells whether *buffer* is used by masked stores only, which exclude the same elements everywhere in *body*."""
+    """Tells whether the masked stores that use *buffer* exclude the same elements everywhere in *body*, which no others use."""
     bounds, bound = Bounds(), set[Var]()
     uses: list[_Use] = []
     for s in statements(body):
@@ -92,7 +93,20 @@ def _never_leave(body: Stmt, buffer: Buffer) -> bool:
             if len(i) != 1 or not isinstance(i[0], Ramp) or i[0].stride is not ONE:
                 return False
             uses.append(_Use(i[0].base, i[0].lanes, s.mask))
-    return _has_one_mask(uses, bound) or _are_same_ends(uses, bound, bounds)
+    masked, plain = ([u for u in uses if (u.mask is not None) is m] for m in (True, False))
+    if not all(_are_apart(a, b) for a in set(masked) for b in set(plain)):
+        return False
+    return _has_one_mask(masked, bound) or _are_same_ends(masked, bound, bounds)
+
+
+def _are_apart(a: _Use, b: _Use) -> bool:
+    """Tells whether two vectors never overlap, whatever rows they are in: the variables in their indices count rows."""
+    terms = [dict(poly_of(u.begin)) for u in (a, b)]
+    first, second = (t.pop((), 0) for t in terms)
+    row = gcd(*[k for t in terms for k in t.values()])
+    if row == 0:
+        return first + a.lanes <= second or second + b.lanes <= first
+    return a.lanes <= (second - first) % row <= row - b.lanes
 
 
 def _has_one_mask(uses: Sequence[_Use], bound: Set[Var]) -> bool:

@@ -40,8 +40,8 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
     lanes = p.lanes(block_of(s, ref).writes[0].buffer.dtype.bits)
     for start in range(first, last + 1):
         run = slice(start, last + 1)
-        known = all(s.extent(f) is not None for f in loops[run])
-        width = _width(ref, prod(sizes[run]) if known else FALLBACK_SIZE, lanes, p)
+        is_open = any(s.extent(f) is None for f in loops[run])
+        width = _width(ref, FALLBACK_SIZE if is_open else prod(sizes[run]), lanes, p, is_open)
         try:
             if start < last:  # fused axes may not come apart by pieces of vectors
                 _reduce_in_lanes(Schedule(s.program), ref, loops, run, width)
@@ -51,12 +51,17 @@ def reduce_horizontally(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef], p:
         return
 
 
-def _width(ref: BlockRef, extent: int, lanes: int, p: Planner) -> tuple[int, int] | None:
-    """Returns how many partial results there are of *extent* elements, and how many of them are one vector; None for too few."""
+def _width(ref: BlockRef, extent: int, lanes: int, p: Planner, is_open: bool) -> tuple[int, int] | None:
+    """Returns how many partial results there are of *extent* elements, and how many of them are one vector; None for too few.
+
+    The extent is a guess where it *is_open*.
+    """
     if extent < SHORTEST_REDUCTION:
         return None
     lanes = min(lanes, 1 << (extent - 1).bit_length())
-    return lanes * p.decide(ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m)).vectors, lanes
+    return lanes * p.decide(
+        ref.name, Accumulators, lambda m: accumulator_plans(extent, lanes, m, is_open)
+    ).vectors, lanes
 
 
 def _contiguous(s: Schedule, ref: BlockRef, loops: Sequence[LoopRef]) -> tuple[int, int]:
