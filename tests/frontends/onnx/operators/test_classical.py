@@ -15,7 +15,7 @@ from tests.frontends.onnx.nodes import Array, by_runtime, check_like_runtime, fl
 
 import weft
 from weft.frontends.onnx.importer import from_onnx
-from weft.support.errors import ModelError
+from weft.support.errors import ModelError, RuntimeFailure
 
 X: Final = {"x": floats(9, 4)}
 
@@ -47,6 +47,7 @@ FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
     ("ArrayFeatureExtractor", {**X, "at": np.array([[2, 0, 3]])}, {}),
     ("FeatureVectorizer", {**X, "z": floats(9, 2, seed=1)}, {"inputdimensions": [4, 2]}),
     ("OneHotEncoder", {"x": np.array([3, 1, 7, 3])}, {"cats_int64s": [1, 3, 5]}),
+    ("OneHotEncoder", {"x": np.array([[3, 1], [5, 3]])}, {"cats_int64s": [5, 1, 3], "zeros": 0}),
     (
         "LabelEncoder",
         {"x": np.array([[4, 2], [9, 4]])},
@@ -85,6 +86,18 @@ FEATURES: Final[list[tuple[str, Mapping[str, Array], dict[str, Any]]]] = [
 @pytest.mark.parametrize(("op", "feeds", "attributes"), FEATURES)
 def test_features(op: str, feeds: Mapping[str, Array], attributes: dict[str, Any]) -> None:
     check_like_runtime(classical(op, feeds, **attributes), feeds)
+
+
+@pytest.mark.parametrize(
+    ("elements", "given"),
+    [([5, 4, 1], {"cats_int64s": [5, 1, 3]}), (["b", "d", "a"], {"cats_strings": ["b", "a", "c"]})],
+)
+def test_an_element_of_no_category_is_an_error(elements: list[object], given: dict[str, Any]) -> None:
+    x = np.array(elements, object if isinstance(elements[0], str) else None)
+    compiled = weft.compile(classical("OneHotEncoder", {"x": x}, zeros=0, **given))
+    np.testing.assert_array_equal(compiled(x[[0, 2]].repeat(2)[:3]), [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    with pytest.raises(RuntimeFailure, match="OneHotEncoder /y: index 3 is outside"):
+        compiled(x)
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 0.5, np.inf])

@@ -96,13 +96,20 @@ def feature_vectorizer(c: Call) -> Results:
     return concat(c, cut or rows, 1)
 
 
-@translates("OneHotEncoder", domain=DOMAIN, limits="zeros=0")
+@translates("OneHotEncoder", domain=DOMAIN)
 def one_hot_encoder(c: Call) -> Results:
-    """A new last dimension with one at the category of each element, and zeros elsewhere."""
-    if not c.flag("zeros", True):
-        c.fail("its attribute 'zeros' is 0: elements of no category would be errors", "export the model with zeros=1")
-    x, categories = c.input(0), vector(c, "cats_int64s", i64)
-    return c.cast(c.add("equal", c.reshape(c.cast(x, i64), (*x.shape, 1)), categories), f32)
+    """A new last dimension with one at the category of each element, and zeros elsewhere.
+
+    Elements of no category have zeros, or are errors: they choose from behind the end of a table, which a call reports.
+    """
+    x, categories = c.cast(c.input(0), i64), vector(c, "cats_int64s", i64)
+    if c.flag("zeros", True):
+        return c.cast(c.add("equal", c.reshape(x, (*x.shape, 1)), categories), f32)
+    order = np.argsort(categories.array, kind="stable")
+    found = c.add("find_sorted", x, CompileTimeConstant(categories.array[order]))
+    place = c.add("gather", CompileTimeConstant(order.astype(np.int64)), found, axis=0)
+    every = CompileTimeConstant(np.arange(len(order)))
+    return c.cast(c.add("equal", c.reshape(place, (*x.shape, 1)), every), f32)
 
 
 @translates("LabelEncoder", domain=DOMAIN)
