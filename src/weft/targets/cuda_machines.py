@@ -12,7 +12,7 @@ from typing import Final
 from weft.runtime.devices import compute_capability
 from weft.support.errors import InputError
 from weft.targets.grid_machines import WITHOUT_SHUFFLES
-from weft.targets.records import Caches, Grid, Isa
+from weft.targets.records import Caches, Isa
 from weft.targets.scopes import GLOBAL, LOCAL, REGISTER, SHARED
 from weft.targets.target import PORTABLE, ROUNDING, Target
 
@@ -64,7 +64,6 @@ def cuda(arch: str | None = None) -> Target:
             native=PORTABLE | ROUNDING,
             language="cuda",
         ),
-        grid=Grid(index_bits=32),
         caches=Caches(l1=found.l1, l2=found.l2, l3=found.l2, line=128),
         scopes=(
             GLOBAL,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from weft.codegen.cuda.wide_indices import widened
 from weft.ir import ZERO, Const, Expr, Var, free_vars, index, reads_memory, simplify, substitute
 from weft.loop import (
     Address,
@@ -47,7 +46,7 @@ class Around:
 
     def value(self, e: Expr) -> Expr:
         """Returns *e* without variables that have a value."""
-        return widened(substitute(e, self.values) if self.values else e)
+        return substitute(e, self.values) if self.values else e
 
     def parts(self, e: Expr) -> bool:
         """Tells whether *e* may differ among the threads of a warp."""
