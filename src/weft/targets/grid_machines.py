@@ -36,7 +36,7 @@ OPENCL: Final = WITHOUT_SHUFFLES.having(
     backend="opencl",
     isa=Isa(vector_bits=32, vector_registers=255, fma=True, native=PORTABLE | ROUNDING, language="opencl"),
     scopes=(GLOBAL, replace(SHARED, bytes=32 << 10), replace(LOCAL, bytes=512 << 10), replace(REGISTER, bytes=1020)),
-    grid=Grid(block=256),
+    grid=Grid(block=256, index_bits=32),
 )
 """Any device with OpenCL 1.2: what the least of them have, so 256 threads a block and 32 KiB of shared memory."""
 

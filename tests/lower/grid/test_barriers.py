@@ -214,7 +214,7 @@ def test_programs_without_bound_loops_run_in_one_thread(golden: Golden) -> None:
 
 def refused(body: str, shared: str = "f32[64]") -> str:
     with pytest.raises(LoweringError) as caught:
-        lower(parse_program(program_of(body, shared)), GENERIC_THREADS)
+        lower(parse_program(program_of(body, shared)), GENERIC_THREADS, verify=True)
     return f"{caught.value}\n"
 
 

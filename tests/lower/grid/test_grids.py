@@ -14,7 +14,7 @@ from tests.lower.threaded import (
     tiled_matmul,
     without_barrier,
 )
-from tests.schedule.programs import Case, case, matmul
+from tests.schedule.programs import Case, argmax, case, matmul
 
 from weft import te
 from weft.codegen.interp.races import RaceError
@@ -169,3 +169,20 @@ def test_transposition_without_and_with_padded_rows() -> None:
         assert counters.ways == ways
         assert counters.loads == counters.stores == 64 * 96 * 4 // 32
         assert counters.barriers == 2 * 3
+
+
+def test_a_loop_that_reads_all_before_it_writes_any() -> None:
+    """What a reducer of two values reads is bound around its stores, so that a barrier between these is no help."""
+    shape = argmax(5, 7)
+    s = Schedule(shape.program)
+    (i,) = s.loops(s.block("out"))
+    block, thread = s.split(i, [None, 8])
+    s.bind(thread, "threadIdx.x")
+    s.bind(block, "blockIdx.x")
+    s.compute_at(s.block("top"), block)
+    s.set_scope(s.block("top"), "shared")
+    flat = lower(s.program, GENERIC_THREADS, verify=True)
+    run_case(shape, flat)
+    for number in range(len(barriers(flat))):
+        with pytest.raises(RaceError):
+            run_case(shape, without_barrier(flat, number))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from weft.loop import parse_program
 from weft.lower.grid.narrow_indices import narrow_indices
-from weft.targets.grid_machines import OPENCL, WEBGPU
+from weft.targets.cuda_machines import cuda
+from weft.targets.grid_machines import GENERIC_THREADS, METAL, OPENCL, WEBGPU
 
 HEAD = "@function(kernel=1)\ndef f({params}):\n"
 GRID = '    for b in bound(0, {blocks}, thread="blockIdx.x"):\n        for t in bound(0, 256, thread="threadIdx.x"):\n'
@@ -58,7 +57,7 @@ def test_targets_with_fast_indices_of_64_bits() -> None:
     program = parse_program(
         HEAD.format(params="x: f32[256]") + GRID.format(blocks="1") + "            x[b + t] = 0.0\n"
     )
-    assert narrow_indices(program, OPENCL) is program
-    assert OPENCL.grid is not None
-    fast = replace(OPENCL, grid=replace(OPENCL.grid, index_bits=32))
-    assert narrow_indices(program, fast) is not program
+    for target in (GENERIC_THREADS, cuda("sm_90")):
+        assert narrow_indices(program, target) is program
+    for target in (OPENCL, METAL):
+        assert narrow_indices(program, target) is not program

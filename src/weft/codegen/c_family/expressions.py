@@ -49,7 +49,7 @@ def vector(f: Writer, e: Expr) -> str:
 
 @writes(ir.Var)
 def _variable(f: Writer, e: ir.Var) -> Value:
-    return f.name(e)
+    return f"({scalar_type(e.dtype)}){f.name(e)}" if e in f.narrow else f.name(e)
 
 
 @writes(ir.Const)
@@ -80,7 +80,7 @@ def _ramp(f: Writer, e: ir.Ramp) -> Value:
 
 @writes(ir.Add, ir.Sub, ir.Mul, ir.Div, ir.FloorDiv, ir.FloorMod, ir.TruncDiv, ir.TruncMod, ir.Min, ir.Max)
 @writes(ir.BitAnd, ir.BitOr, ir.BitXor, ir.ShiftLeft, ir.ShiftRight, ir.Lt, ir.Le, ir.Eq, ir.Ne, ir.Neg, ir.Not)
-@writes(ir.Cast, ir.Apply)
+@writes(ir.Apply)
 def _operator(f: Writer, e: Expr) -> Value:
     operands = [k for k in e.children() if isinstance(k, Expr)]
     if e.dtype.lanes == 1:
@@ -94,6 +94,11 @@ def _operator(f: Writer, e: Expr) -> Value:
     if isinstance(e, ir.Not) and masks:
         return Mask(f"(~{masks[0].text})", masks[0].bits)
     return _lane_by_lane(f, e, operands)
+
+
+@writes(ir.Cast)
+def _cast(f: Writer, e: ir.Cast) -> Value:
+    return f.name(e.a) if e.dtype is i32 and isinstance(e.a, ir.Var) and e.a in f.narrow else _operator(f, e)
 
 
 def _lane_by_lane(f: Writer, e: Expr, operands: list[Expr]) -> Value:

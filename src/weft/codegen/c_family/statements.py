@@ -8,6 +8,7 @@ from weft.codegen.c_family.accesses import store
 from weft.codegen.c_family.c_types import memory_type, scalar_type
 from weft.codegen.c_family.dialect import StatementWriter
 from weft.codegen.c_family.expressions import lanes
+from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loop, narrow_form
 from weft.codegen.c_family.writer import Writer
 from weft.ir import INDEX, Const, mentions, post_order
 from weft.loop import Buffer, Eval, For, If, Let, Load, LoopKind, Seq, Stmt, Store, View, While
@@ -68,14 +69,15 @@ def _let(f: Writer, s: Let) -> None:
 def _for(f: Writer, s: For) -> None:
     if s.kind not in (LoopKind.SERIAL, LoopKind.UNROLLED):
         raise f.error(f"the loop over {s.var.name} is still {s.kind}", hint="lower it first")
+    is_narrow = is_narrow_loop(f, s)
     with f.scope():
-        begin, extent = f.scalar(s.begin), f.scalar(s.extent)
+        begin, extent = f.scalar(s.begin), f.scalar((narrow_form(s.extent) if is_narrow else None) or s.extent)
         end = extent if begin == "0" else f.temporary(INDEX, f"{begin} + {extent}")
     if isinstance(s.extent, Const) and 1 < int(s.extent.value) <= MOST_UNROLLED and _is_unrolled(s):
         f.line(f"WEFT_UNROLL({s.extent.value})")
-    name = f.declare(s.var)
+    type_, name = declare_counter(f, s.var, narrow=is_narrow)
     f.note_index(s.var, s.begin)
-    with f.suite(f"for (int64_t {name} = {begin}; {name} < {end}; {name}++)"):
+    with f.suite(f"for ({type_} {name} = {begin}; {name} < {end}; {name}++)"):
         write(f, s.body)
 
 

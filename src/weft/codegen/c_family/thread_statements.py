@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from weft.codegen.c_family.c_types import memory_type
 from weft.codegen.c_family.dialect import StatementWriter
+from weft.codegen.c_family.narrow_counters import declare_counter, is_narrow_loop
 from weft.codegen.c_family.statements import COMMON, write
 from weft.codegen.c_family.writer import Writer
 from weft.ir import ZERO, Const
@@ -55,9 +56,9 @@ def _for(f: Writer, s: For, words: ThreadWords) -> None:
     kind, _, axis = thread.axis.partition(".")
     if kind not in ("blockIdx", "threadIdx") or s.begin is not ZERO:
         raise f.error(f"the loop {s.var.name} over {thread.axis} is not one over a grid from zero on")
-    name = f.declare(s.var)
+    type_, name = declare_counter(f, s.var, narrow=is_narrow_loop(f, s))
     f.note_index(s.var, s.begin)
-    f.local(name, f"const int64_t {name} = (int64_t){words.number(kind, axis)};")
+    f.local(name, f"const {type_} {name} = ({type_}){words.number(kind, axis)};")
     write(f, s.body)
 
 

@@ -29,7 +29,7 @@ from weft.ir import (
     post_order,
 )
 from weft.loop import Buffer, Function, Load
-from weft.support.dtypes import DType
+from weft.support.dtypes import DType, i32
 from weft.support.errors import InputError, LoweringError
 from weft.targets import Target
 
@@ -68,7 +68,11 @@ class Needs:
 
 
 class Writer:
-    """Writes the body of one function; expressions used twice, and long ones, get names."""
+    """Writes the body of one function; expressions used twice, and long ones, get names.
+
+    `narrows` tells that indices are computed in 32 bits where they fit (`lower.grid.narrow_indices`); `narrow` are the variables
+    of 64 bits that are of 32 in the text.
+    """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
         self.target = target
@@ -89,6 +93,8 @@ class Writer:
         self.calls: set[str] = set()
         self.frame_bytes = 0
         self.has_puns = False
+        self.narrows = target.grid is not None and target.grid.index_bits == i32.bits
+        self.narrow: set[Var] = set()
         self._traps: dict[Expr, bool] = {}
         self._indices: dict[Expr, bool] = {}
 
@@ -257,13 +263,17 @@ class Writer:
         return made
 
     def is_index(self, e: Expr) -> bool:
-        """Tells whether *e* counts elements, so that it does not overflow: it is made of sizes and loops' variables."""
-        if e.dtype is not INDEX:
+        """Tells whether *e* counts elements, so that it does not overflow: it is made of sizes and loops' variables.
+
+        So are integers of 32 bits that are made of such alone, where indices are narrowed.
+        """
+        if e.dtype is not INDEX and not (self.narrows and e.dtype is i32):
             return False
         known = self._indices.get(e)
         if known is None:
             parts = [k for k in e.children() if isinstance(k, Expr)]
-            known = self._indices[e] = not _is_data(e) and all(map(self.is_index, parts))
+            is_data = _is_data(e) and not (self.narrows and isinstance(e, Cast))
+            known = self._indices[e] = not is_data and all(map(self.is_index, parts))
         return known
 
     def note_index(self, var: Var, value: Expr) -> None:

@@ -10,7 +10,7 @@ threads of a warp have consecutive numbers, x being fastest. Functions that are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -53,17 +53,21 @@ from weft.targets import Sight, Target, sight_of
 
 _LINES: Final = 3
 
+Launch: TypeAlias = Callable[[Function, Mapping[Buffer, Array], Mapping[Var, int]], None]
+"""Runs a kernel on the flat memories of its buffers, which it changes, and the values of its numbers."""
+
 
 def run_threads(
     program: Program,
     inputs: Mapping[str, Value] | Sequence[Value],
     target: Target,
     function: str | None = None,
+    launch: Launch | None = None,
 ) -> Counters:
     """Runs a function of *program*, by default the entry, with its kernels; arrays are changed in place.
 
-    *inputs* are those of `run`. Raises `RaceError` and `DivergenceError` for programs that are wrong whatever they compute, and
-    the errors of `run`.
+    *inputs* are those of `run`. With *launch*, a device runs the kernels. Raises `RaceError` and `DivergenceError` for programs
+    that are wrong whatever they compute, and the errors of `run`.
     """
     f = program.entry if function is None else program[function]
     bound = bind_inputs(f, inputs)
@@ -72,7 +76,7 @@ def run_threads(
     memories = {p: Memory(p, x[0], Sight.GRID) for p, x in given if isinstance(p, Buffer)}
     values: dict[Var, Any] = {v: np.int64(n) for v, n in bound.sizes.items()}
     values |= {p: p.dtype.numpy.type(x) for p, x in given if isinstance(p, Var)}
-    run = _Run(program, target.grid or GridFacts(), counters)
+    run = _Run(program, target.grid or GridFacts(), counters, launch)
     with np.errstate(all="ignore"):
         run.function(f, memories, values)
     bound.copy_back()
@@ -82,10 +86,11 @@ def run_threads(
 class _Run:
     """Runs statements for all threads of a grid."""
 
-    def __init__(self, program: Program, facts: GridFacts, counters: Counters) -> None:
+    def __init__(self, program: Program, facts: GridFacts, counters: Counters, launch: Launch | None) -> None:
         self.program = program
         self.facts = facts
         self.counters = counters
+        self.launch = launch
         self.memories: dict[Buffer, Memory] = {}
         self.grid = Grid(1, 1, facts)
         self.lanes = Lanes(1, self.read)
@@ -349,7 +354,10 @@ def _launch(r: _Run, s: Call) -> None:
         elif isinstance(a, Address):
             given, _, first = r.where(a.buffer, a.indices, None, {})
             memories[p] = Memory(p, given.flat[int(first[0]) :], Sight.GRID)
-    r.function(callee, memories, values)
+    if r.launch is None:
+        r.function(callee, memories, values)
+    else:
+        r.launch(callee, {p: m.flat for p, m in memories.items()}, {v: int(n) for v, n in values.items()})
 
 
 def _assert(r: _Run, s: Assert, mask: Mask) -> None:

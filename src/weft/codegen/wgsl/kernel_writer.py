@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.codegen.c_family.dialect import Dialect
 from weft.codegen.c_family.writer import Needs, Writer
-from weft.ir import Var
 from weft.loop import Buffer
 from weft.targets import Target
 
@@ -12,14 +11,12 @@ from weft.targets import Target
 class KernelWriter(Writer):
     """Writes one kernel.
 
-    `narrow` are the variables of 64 bits that are i32 in the text; `written` the buffers that the kernel stores to, `begins` the
-    names of the elements at which the bound ones begin; `outside` are declarations that stand before the kernel, and
-    `block_numbers` the numbers of a block by the axes of its grid.
+    `written` are the buffers that the kernel stores to, `begins` the names of the elements at which the bound ones begin;
+    `outside` are declarations that stand before the kernel, and `block_numbers` the numbers of a block by the axes of its grid.
     """
 
     def __init__(self, target: Target, function: str, needs: Needs, dialect: Dialect) -> None:
         super().__init__(target, function, needs, dialect)
-        self.narrow: set[Var] = set()
         self.written: set[Buffer] = set()
         self.begins: dict[Buffer, str] = {}
         self.outside: list[str] = []

@@ -279,7 +279,7 @@ def _arc(d: Dependence, level: ThreadSpot) -> list[int]:
     parts = _parts(level)
     first, last = _part_of(d.source.spot, level), _part_of(d.sink.spot, level)
     i = -1 if first is None else parts.index(first)
-    j = len(parts) - 1 if last is None else parts.index(last)
+    j = 0 if last is None else parts.index(last)  # what is bound around the parts is computed before the first one
     if d.carrier is None:
         return list(range(i + 1, j + 1))
     # Behind the last part is as good as before the first one.

@@ -36,7 +36,7 @@ class _Share(StmtRewriter):
         self.target = target
         self.bound: list[For] = []
         self.loops: list[For] = []
-        self.of_block: list[Buffer] = []
+        self.of_block: dict[For, list[Buffer]] = {}
         self.of_grid: list[Buffer] = []
 
     def visit_alloc(self, s: Alloc) -> Steps:
@@ -56,7 +56,9 @@ class _Share(StmtRewriter):
         self._check_size(s.buffer)
         rows = [f for f in self.bound if sight is Sight.GRID or (sight is Sight.BLOCK and not is_over_blocks(f))]
         new = _with_rows(s.buffer, rows)
-        (self.of_grid if sight is Sight.GRID else self.of_block).append(new)
+        (
+            self.of_grid if sight is Sight.GRID else self.of_block[next(filter(is_over_blocks, reversed(self.bound)))]
+        ).append(new)
         return (yield _redirected(s.body, s.buffer, new, tuple([f.var - f.begin for f in rows])))
 
     def _check_scope(self, b: Buffer) -> None:
@@ -75,6 +77,8 @@ class _Share(StmtRewriter):
         is_bound, outer = axis_of(s) is not None, len(self.loops)
         if is_bound:
             self.bound.append(s)
+        if is_over_blocks(s):
+            self.of_block[s] = []
         if self.bound:
             self.loops.append(s)
         body = yield s.body
@@ -83,7 +87,7 @@ class _Share(StmtRewriter):
             return For(s.var, s.begin, s.extent, s.kind, body, s.notes)
         self.bound.pop()
         if is_over_blocks(s):
-            body = _allocated(self.of_block, body)
+            body = _allocated(self.of_block.pop(s), body)
         made: Stmt = For(s.var, s.begin, s.extent, s.kind, body, s.notes)
         if not self.bound:
             made = _allocated(self.of_grid, made)
@@ -92,9 +96,8 @@ class _Share(StmtRewriter):
 
 def _allocated(buffers: list[Buffer], body: Stmt) -> Stmt:
     """Allocates *buffers*, and forgets them."""
-    for b in reversed(buffers):
-        body = Alloc(b, body)
-    buffers.clear()
+    while buffers:
+        body = Alloc(buffers.pop(), body)
     return body
 
 
