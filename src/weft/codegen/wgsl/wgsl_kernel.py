@@ -28,7 +28,7 @@ def define_kernel(f: KernelWriter, fn: Function) -> str:
     """Returns the definition of a kernel."""
     f.written.update(s.buffer for s in stores(fn.body))
     bindings, words = _parameters(f, fn)
-    most = None if f.target.grid is None else f.target.grid.buffers
+    most = f.target.most_buffers
     if most is not None and len(bindings) > most:
         raise f.refusal(
             f"it takes {len(bindings)} buffers, and a kernel of {f.target.name} takes {most}",
