@@ -82,7 +82,9 @@ class Builder:
         if isinstance(x, CompileTimeConstant):
             return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
         if not x.dtype.is_int:
-            return self.late_sizes(self.cast(x, i64), name, what)  # a kernel converts it: a host program has integers alone
+            return self.late_sizes(
+                self.cast(x, i64), name, what
+            )  # a kernel converts it: a host program has integers alone
         if x.rank > 1 or x.static_shape is None:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
         count = math.prod(x.static_shape)
