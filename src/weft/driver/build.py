@@ -212,7 +212,7 @@ class GraphStages:
         self.clock.begin("optimize")
         optimized = optimize_graph(self.source, self.target, self.options, self.cache, self.pool, planner)
         self.clock.begin("plan")
-        fused = fuse_graph(optimized, self.options, planner)
+        fused = fuse_graph(optimized, self.target, self.options, planner)
         planner.finish()
         return fused, planner
 
@@ -267,11 +267,11 @@ def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Fu
     return pool.submit(packed)
 
 
-def fuse_graph(graph: Graph, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
-    """Returns an optimized graph cut into kernels, in the order in which they run."""
-    fused = fuse(graph, planner, merge=options.uses(FUSION))
+def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:
+    """Returns an optimized graph cut into kernels for *target*, in the order in which they run."""
+    fused = fuse(graph, planner, merge=options.uses(FUSION), most_buffers=target.most_buffers)
     made = put_checks_last(order_groups(place_concats(fused)) if options.shares_memory else fused)
-    return fuse_regions(made, lambda region: fuse_graph(region, options, planner))
+    return fuse_regions(made, lambda region: fuse_graph(region, target, options, planner))
 
 
 def values_in_place(fused: FusedGraph, options: CompileOptions) -> dict[Value, Value]:

@@ -52,6 +52,11 @@ class Target:
         """Tells whether LLVM's *feature* is switched on."""
         return f"+{feature}" in self.isa.features
 
+    @property
+    def most_buffers(self) -> int | None:
+        """The most buffers that a kernel takes; None where that is no limit."""
+        return None if self.grid is None else self.grid.buffers
+
     def having(self, **facts: Any) -> Target:
         """Returns the target with other *facts*, each by its name in `Isa`, `Core`, `Caches` or the target itself.
 

@@ -78,6 +78,11 @@ def tune(
     begin, cache = perf_counter(), default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")
+    if machine.kind == "grid":
+        raise InputError(
+            f"kernels for {machine.name} run on a device, and candidates are timed on the processor",
+            hint="compile the model without records: the rules choose its schedules",
+        )
     with Store(records) as store:
         followed = CompileOptions(records=os.fspath(records))
         before = build(model, machine, followed, shapes, cache)

@@ -87,6 +87,33 @@ def check_sizes(target: str) -> None:
         np.testing.assert_allclose(there.run(given)[0], here.run(given)[0], rtol=2e-5, atol=2e-5)
 
 
+@each_target
+def test_a_size_that_is_a_float_of_the_model(target: str) -> None:
+    """The host program, which computes with integers alone, is given it converted by a kernel."""
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    given = [("at", onnx.TensorProto.INT64, [3]), ("depth", float32, [1]), ("values", float32, [2])]
+    y = helper.make_tensor_value_info("y", float32, None)
+    node = helper.make_node("OneHot", [name for name, _, _ in given], ["y"])
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info(*g) for g in given], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    at, depth, values = np.array([1, 0, 2]), np.array([4.7], np.float32), np.array([2, 5], np.float32)
+    made = weft.compile(model, target=target).run([at, depth, values])[0]
+    np.testing.assert_array_equal(made, np.where(np.eye(4)[at] > 0, 5, 2))
+
+
+@needs_webgpu
+def test_more_tensors_than_a_kernel_takes_buffers() -> None:
+    helper = onnx.helper
+    names = [f"x{k}" for k in range(40)]
+    given = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, 3]) for n in names]
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 120])
+    graph = helper.make_graph([helper.make_node("Concat", names, ["y"], axis=1)], "g", given, [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    there, values = weft.compile(model, target="webgpu"), np.random.default_rng(0).standard_normal((40, 2, 3))
+    xs = list(values.astype(np.float32))
+    np.testing.assert_array_equal(there.run(xs)[0], np.concatenate(xs, axis=1))
+
+
 def doubled(dtype: int, shape: list[int | str]) -> onnx.ModelProto:
     """Returns a model of one node, `y = x + x`."""
     x = onnx.helper.make_tensor_value_info("x", dtype, shape)

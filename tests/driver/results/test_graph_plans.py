@@ -26,7 +26,7 @@ OPTIONS: Final = CompileOptions()
 def text(model: onnx.ModelProto, target: Target, planner: Planner, options: CompileOptions = OPTIONS) -> str:
     """The graph of a model, and how it is fused."""
     graph = optimize_graph(to_graph(model), target, options, cache=None, planner=planner)
-    fused = fuse_graph(graph, options, planner)
+    fused = fuse_graph(graph, target, options, planner)
     planner.finish()
     return f"{print_graph(graph)}{fused}"
 

@@ -43,7 +43,7 @@ class RandomTimes(CostSource):
 
 def check(name: str, seed: int) -> None:
     model, options, planner = NETWORKS[name](), CompileOptions(), Choosing(host(), costs=RandomTimes(seed))
-    fuse_graph(optimize_graph(to_graph(model), host(), options, None, planner=planner), options, planner)
+    fuse_graph(optimize_graph(to_graph(model), host(), options, None, planner=planner), host(), options, planner)
     made = Model(weft.build(model, "cpu", graph_plan=planner.plan).package)
     found = made(**random_inputs(made.inputs))
     for a, b in zip(found if isinstance(found, tuple) else (found,), expected(name), strict=True):

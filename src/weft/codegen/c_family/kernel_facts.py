@@ -73,7 +73,7 @@ def _renamed(text: str, names: dict[str, str]) -> str:
 
 def check_buffers(f: Writer, fn: Function) -> None:
     """Raises `InputError` for a kernel that takes more buffers than the target lets one take."""
-    most = None if f.target.grid is None else f.target.grid.buffers
+    most = f.target.most_buffers
     count = sum(isinstance(p, Buffer) for p in fn.params)
     if most is not None and count > most:
         raise f.refusal(

@@ -14,7 +14,7 @@ from weft.graph.builder.partial_evaluator import Operand, PartialEvaluator
 from weft.graph.core.graph import Value
 from weft.ir import Expr, ExprLike
 from weft.ops import MOST_DIMENSIONS, NotFoldable, normalize_axis
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, f32, i64
 from weft.support.errors import ModelError, UnknownValues, WeftError
 
 
@@ -81,6 +81,10 @@ class Builder:
         """
         if isinstance(x, CompileTimeConstant):
             return [e if isinstance(e, Expr) else int(e) for e in x.array.flat]
+        if not x.dtype.is_int:
+            return self.late_sizes(
+                self.cast(x, i64), name, what
+            )  # a kernel converts it: a host program has integers alone
         if x.rank > 1 or x.static_shape is None:
             self.fail(f"{what} should be a vector, of a size that is known: {x!r}")
         count = math.prod(x.static_shape)

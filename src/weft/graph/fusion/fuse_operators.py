@@ -3,13 +3,15 @@
 The rules are those of Chen et al., "TVM" (OSDI 2018), section 3: injective operators fuse with one another; a reduction
 takes in the injective operators before it; a contraction (and a reduction) takes the element-wise operators after it. A value
 with several users fuses into its post-dominator, where all its uses join again, with all nodes on the paths to it. Beyond these
-rules, a contraction takes in producers that only rearrange elements of its A operand, of which it reads single elements.
+rules, a contraction takes in producers that only rearrange elements of its A operand, of which it reads single elements. No group
+takes more buffers than the machine lets a kernel have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf, prod
+from typing import Final
 
 from weft.cost import LARGEST_GROUP, Planner, Recompute, recomputation_plans, subject_of
 from weft.graph.core.graph import Constant, Graph, Node, Value
@@ -21,14 +23,19 @@ from weft.ir import ONE
 from weft.ops import OPERATORS
 from weft.te import OpClass
 
+SPARE_BUFFERS: Final = 2
+"""Buffers that are left to a kernel for what it keeps between its steps."""
 
-def fuse(graph: Graph, planner: Planner | None = None, *, merge: bool = True) -> FusedGraph:
+
+def fuse(
+    graph: Graph, planner: Planner | None = None, *, merge: bool = True, most_buffers: int | None = None
+) -> FusedGraph:
     """Returns the groups of *graph*, each equal workload with an equal key, and the views between them as aliases.
 
     Without *merge*, each node is a group of its own. *planner* decides what is computed several times; without one, what is
-    cheapest.
+    cheapest. A kernel may take *most_buffers*, if that is a limit.
     """
-    fusion = _Fusion(_with_copied_outputs(graph), planner)
+    fusion = _Fusion(_with_copied_outputs(graph), planner, most_buffers)
     for node in fusion.graph.nodes if merge else ():
         if fusion.is_anchor(node):
             fusion.extend_forward(node)
@@ -41,9 +48,10 @@ def fuse(graph: Graph, planner: Planner | None = None, *, merge: bool = True) ->
 class _Fusion:
     """Union-find over nodes while groups grow; `anchor` is the reduction or contraction of a set, if it has one."""
 
-    def __init__(self, graph: Graph, planner: Planner | None) -> None:
+    def __init__(self, graph: Graph, planner: Planner | None, most_buffers: int | None) -> None:
         self.graph = graph
         self.planner = planner
+        self.most_buffers = most_buffers
         self.users = graph.users()
         self.above = post_dominators(graph, self.users)
         offsets = {n: view_offset(n) for n in graph.nodes}
@@ -128,7 +136,15 @@ class _Fusion:
         """Tells whether the sets of *into* and *nodes* merged would make too large a kernel."""
         if len(self.set_of[into]) + len(nodes) > 2 * LARGEST_GROUP:
             return True
-        return len(self.set_of[into].union(*[self.set_of[n] for n in nodes])) > LARGEST_GROUP
+        merged = self.set_of[into].union(*[self.set_of[n] for n in nodes])
+        return len(merged) > LARGEST_GROUP or self._takes_too_many(merged)
+
+    def _takes_too_many(self, nodes: set[Node]) -> bool:
+        """Tells whether a kernel of *nodes* would take more buffers than the machine lets it have."""
+        if self.most_buffers is None:
+            return False
+        read = {v for n in nodes for v in n.inputs if v is not None and v.producer not in nodes}
+        return len(read) + 1 + SPARE_BUFFERS > self.most_buffers
 
     def _merge(self, into: Node, nodes: Iterable[Node]) -> None:
         """Merges the sets of *nodes* into that of *into*."""

@@ -11,6 +11,7 @@ from typing import Final
 from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
+from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
 from weft.graph.passes.convolutions.choose_winograd import choose_winograd
@@ -65,6 +66,10 @@ def _narrow_convolutions(graph: Graph, context: GraphContext) -> Graph:
 
 def _pack_matrices(graph: Graph, context: GraphContext) -> Graph:
     return pack_matrices(graph, context.planner, narrow=context.switches.narrow)
+
+
+def _bound_buffers(graph: Graph, context: GraphContext) -> Graph:
+    return bound_buffers(graph, context.target.most_buffers)
 
 
 def _fold_packed_constants(graph: Graph, context: GraphContext) -> Graph:
@@ -125,6 +130,8 @@ GRAPH_PASSES: Final[tuple[GraphPass, ...]] = (
     Pass("pack_low_bits", with_planner(pack_low_bits), 2),
     # reshapes of the passes before that have met
     Pass("simplify_packed", _simplify_calls, 1),
+    # when no pass joins calls any more; on any level, since some machines can't have a kernel otherwise
+    Pass("bound_buffers", _bound_buffers),
     # packed weights, whose elements no later pass reads: computed when they are written
     Pass("fold_packed_constants", _fold_packed_constants, 1, (PREPACKING,)),
 )

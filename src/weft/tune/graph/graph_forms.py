@@ -29,7 +29,7 @@ class GraphForms:
         """Returns the kernels that the decisions of *planner* give; raises `ScheduleError` where they are of another graph."""
         with ThreadPoolExecutor(max_workers=max(1, self.target.cores)) as pool:
             graph = optimize_graph(self.source, self.target, self.options, self.cache, pool, planner)
-        fused = fuse_graph(graph, self.options, planner)
+        fused = fuse_graph(graph, self.target, self.options, planner)
         planner.finish()
         return fused
 
