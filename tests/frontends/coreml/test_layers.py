@@ -64,6 +64,12 @@ CASES: dict[str, tuple[bytes, Wanted]] = {
         ),
         lambda x: np.pad(x, ((0, 0), (1, 2), (0, 1)), constant_values=7),
     ),
+    "mvn": (
+        layer(165, message((2, 1), (3, 0.5))),
+        lambda x: (x - x.mean((1, 2), keepdims=True)) / np.sqrt(x.var((1, 2), keepdims=True) + 0.5),
+    ),
+    "mvn of all": (layer(165, message((1, 1))), lambda x: x - x.mean()),
+    "l2 normalize": (layer(170, message((1, 0.5))), lambda x: x / np.sqrt((x * x).sum() + 0.5)),
     "reduce": (layer(280, message((1, 1), (3, 1))), lambda x: x.mean((1, 2), keepdims=True)),
 }
 

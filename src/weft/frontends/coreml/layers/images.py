@@ -102,6 +102,26 @@ def batchnorm(c: NetworkCall) -> Operand:
     return c.add("batch_norm", x, scale, bias, c.weight(17, (channels,)), c.weight(18, (channels,)), epsilon=epsilon)
 
 
+@layer(165, "mvn")
+def mean_variance(c: NetworkCall) -> Operand:
+    """Images less their mean, and divided by their deviation if wanted, each channel by itself or all together."""
+    x, p = c.input(), c.params
+    axes = tuple(range(max(x.rank - (3 if p.flag(1) else 2), 0), x.rank))
+    mean, variance = mean_and_variance(c, x, axes)
+    made = c.add("sub", x, mean)
+    return (
+        c.add("div", made, c.add("sqrt", c.add("add", variance, c.scalar(p.number(3), x.dtype)))) if p.flag(2) else made
+    )
+
+
+@layer(170, "l2normalize")
+def l2_normalize(c: NetworkCall) -> Operand:
+    """Images divided by the root of the sum of squares of their elements."""
+    x = c.input()
+    squares = c.add("reduce_sum", c.add("square", x), axes=tuple(range(max(x.rank - 3, 0), x.rank)), keepdims=True)
+    return c.add("div", x, c.add("sqrt", c.add("add", squares, c.scalar(c.params.number(1), x.dtype))))
+
+
 @layer(180, "lrn")
 def lrn(c: NetworkCall) -> Operand:
     """Divided by a power of the sum of squares of channels around each."""

@@ -97,6 +97,13 @@ for _name, _how in {"PlusScalar": "add", "MinusScalar": "sub", "MulScalar": "mul
     translates(f"_{_name}")(_with_number(_how, first=False))
 
 
+for _name in ("add", "sub", "mul", "div"):
+    translates(f"__{_name}_scalar__")(_with_number(_name, first=False))
+translates("__pow_scalar__")(_with_number("power", first=False))
+for _name, _how in {"sub": "minus", "div": "div", "pow": "power"}.items():
+    translates(f"__r{_name}_scalar__")(_with_number(_how, first=True))
+
+
 @translates("add_n", "ElementWiseSum")
 def add_n(c: Call) -> Operand:
     """The sum of all inputs."""

@@ -34,6 +34,38 @@ _HINT: Final = "build the network without it"
 @translates("RNN")
 def rnn(c: Call) -> Operand | tuple[Operand, ...]:
     """Layers of a recurrent network one after another, in one direction or both: [time, batch, features]."""
+    mode = _mode(c)
+    functions, order, cell = _MODES[mode]
+    x, size, sides, states = (
+        c.input(0, rank=3),
+        c.integer("state_size"),
+        1 + c.flag("bidirectional"),
+        1 + (mode == "lstm"),
+    )
+    ends: list[list[Operand]] = []
+    for weights in _weights(c, x, size, sides, order):
+        directions = [
+            Direction(
+                forward=k == 0,
+                inputs=inputs,
+                recurrence=recurrence,
+                functions=[_function(f) for f in functions],
+                initial=tuple([_first(c, 2 + i, len(ends) * sides + k, x, size) for i in range(states)]),
+                input_bias=of_inputs,
+                state_bias=of_states,
+            )
+            for k, (inputs, recurrence, of_inputs, of_states) in enumerate(weights)
+        ]
+        y, finals = recurrent_layer(c, x, directions, cell())
+        x = concat(c, [element(c, y, 1, k) for k in range(sides)], 2)
+        ends.append(finals)
+    if not c.flag("state_outputs"):
+        return x
+    return x, *[concat(c, [e[k] for e in ends], 0) for k in range(states)]
+
+
+def _mode(c: Call) -> str:
+    """Returns the kind of layer; raises `ModelError` for what is not supported of it."""
     mode = c.text("mode")
     if mode not in _MODES:
         c.fail(f"its mode {mode!r} is not supported", f"use one of {', '.join(_MODES)}")
@@ -41,25 +73,7 @@ def rnn(c: Call) -> Operand | tuple[Operand, ...]:
         c.fail("projections and clipped states are not supported", _HINT)
     if c.flag("use_sequence_length"):
         c.fail("sequences of several lengths are not supported", _HINT)
-    functions, order, cell = _MODES[mode]
-    x, both, size = c.input(0, rank=3), c.flag("bidirectional"), c.integer("state_size")
-    weights = _weights(c, x, size, 2 if both else 1, order)
-    ends: list[list[Operand]] = []
-    for n in range(c.integer("num_layers")):
-        directions = []
-        for k in range(2 if both else 1):
-            states = [
-                _first(c, i, len(ends) * (2 if both else 1) + k, x, size) for i in range(2, 4 if mode == "lstm" else 3)
-            ]
-            inputs, recurrence, of_inputs, of_states = weights[n][k]
-            chosen = [_function(f) for f in functions]
-            directions.append(Direction(not k, inputs, recurrence, chosen, tuple(states), of_inputs, of_states))
-        y, finals = recurrent_layer(c, x, directions, cell())
-        x = concat(c, [element(c, y, 1, k) for k in range(len(directions))], 2)
-        ends.append(finals)
-    if not c.flag("state_outputs"):
-        return x
-    return x, *[concat(c, [e[k] for e in ends], 0) for k in range(len(ends[0]))]
+    return mode
 
 
 def _weights(

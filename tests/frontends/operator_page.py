@@ -1,0 +1,196 @@
+"""The tables of all formats but ONNX and PyTorch as the page `docs/operators_of_formats.md`.
+
+python -m tests.frontends.operator_page > docs/operators_of_formats.md
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its title, its packages of translations, where its table is, what its entries are, and what is not read."""
+
+    title: str
+    packages: tuple[str, ...]
+    table: str
+    entries: str
+    not_read: Mapping[str, str]
+
+    def names(self) -> dict[str, list[str]]:
+        """Returns the names of the table's entries, by the module that translates them."""
+        for package in self.packages:
+            found = importlib.import_module(f"weft.frontends.{package}")
+            for module in pkgutil.iter_modules(found.__path__):
+                importlib.import_module(f"{found.__name__}.{module.name}")
+        place, _, attribute = self.table.partition(":")
+        table = getattr(importlib.import_module(f"weft.frontends.{place}"), attribute)
+        made: dict[str, list[str]] = defaultdict(list)
+        for name in table:
+            module = table[name].__module__.rpartition(".")[2]
+            made[
+                module if ".ops." in table[name].__module__ or ".layers." in table[name].__module__ else "others"
+            ].append(name)
+        return made
+
+
+FORMATS: Final = (
+    Format(
+        "TensorFlow",
+        ("tensorflow_operators.ops",),
+        "tensorflow_operators.registry:TABLE",
+        "operators",
+        {
+            "Switch, Merge, Enter, Exit, NextIteration, LoopCond": "control flow of TensorFlow 1: freeze the model with "
+            "`lower_control_flow=False`, which leaves it in functions",
+            "TensorArray*": "they belong to that control flow; lists of tensors (`TensorList...`) are read",
+            "RaggedTensorToTensor, SparseReshape, SparseFillEmptyRows": "sparse tensors whose indices a run computes anew",
+            "CombinedNonMaxSuppression, NonMaxSuppressionV5 with soft suppression": "no operator of Weft's has them",
+            "LSTMBlockCell, BlockLSTM, CudnnRNN": "save the model with layers that are written out, as Keras does by default",
+            "DecodeJpeg and other readers, strings, hash tables": "prepare inputs before the call",
+            "RandomUniform and other random numbers": "save the model for inference",
+            "complex numbers, FFT, Cholesky and other factors of matrices": "not read from this format",
+            "NoOp, Assert": "not needed: results do not depend on them",
+        },
+    ),
+    Format(
+        "TensorFlow Lite",
+        ("tensorflow_operators.ops", "tflite.ops"),
+        "tflite.registry:TABLE",
+        "operators",
+        {
+            "VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE": "variables that calls change",
+            "SVDF": "its state is such a variable",
+            "DENSIFY": "sparse weights",
+            "custom operators, TFLite_Detection_PostProcess and operators of TensorFlow among them": "only the converter knows "
+            "what they are: convert the model without them, up to the boxes",
+            "FAKE_QUANT, HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
+        },
+    ),
+    Format(
+        "Keras",
+        ("keras.ops",),
+        "keras.registry:TABLE",
+        "layers, and operators on tensors",
+        {
+            "Lambda, subclassed layers and models": "Python code, which is not run",
+            "Masking, `mask_zero`, stateful recurrences": "not supported",
+            "RandomFlip and other layers of random numbers": "not supported",
+            "ThresholdedReLU, and others that Keras 3 no longer has": "load the model in Keras 3, and save it again",
+        },
+    ),
+    Format(
+        "Core ML: programs",
+        ("coreml.ops",),
+        "coreml.registry:TABLE",
+        "operations",
+        {
+            "read_state, coreml_update_state": "convert the model without states",
+            "make_list, list_read, list_write and other lists": "not supported",
+            "classify, non_maximum_suppression": "read the scores, or the boxes",
+            "quantize, dequantize": "quantised activations; quantised weights (`constexpr_...`) are read",
+            "constexpr_blockwise_shift_scale, constexpr_sparse_to_dense": "scales of blocks, and sparse weights",
+            "affine, crop, crop_resize, resample, resize": "regions and grids of images",
+            "batch_to_space, space_to_batch, pixel_unshuffle, reverse_sequence, slice_update, sliding_windows, non_zero, "
+            "fill_like, reshape_like": "not supported",
+            "random_bernoulli, random_categorical, random_normal, random_uniform": "random numbers",
+        },
+    ),
+    Format(
+        "Core ML: neural networks",
+        ("coreml.layers",),
+        "coreml.layer_table:LAYERS",
+        "layers",
+        {
+            "simpleRecurrent, gru, uniDirectionalLSTM, biDirectionalLSTM, loop, branch": "convert the model to an mlprogram",
+            "custom layers, quantised weights": "the same",
+            "dot, reorganizeData, cropResize, slice, sequenceRepeat, embedding": "the same",
+        },
+    ),
+    Format(
+        "MXNet",
+        ("mxnet.ops",),
+        "mxnet.registry:TABLE",
+        "operators",
+        {
+            "_foreach, _while_loop, _cond": "control flow",
+            "_contrib_quantize_v2, _contrib_dequantize, _contrib_quantized_*, _sg_mkldnn_*": "networks quantised for one library",
+            "_contrib_MultiBoxDetection, _contrib_box_nms, _contrib_box_decode, _contrib_Proposal, _contrib_MultiProposal, "
+            "ROIPooling": "the last steps of detectors: take the boxes and scores before them",
+            "_contrib_DeformableConvolution, Correlation": "no operator of Weft's has their borders",
+            "_npi_concatenate, _npi_stack, _npi_pad, _npx_reshape, _npi_where_rscalar, _unravel_index": "build the network from "
+            "`mxnet.nd`'s operators",
+            "ring_buffer, `RNN` with lengths, projections or clipped states, sparse arrays, channels last": "not supported",
+        },
+    ),
+    Format(
+        "Darknet",
+        ("darknet.ops",),
+        "darknet.registry:TABLE",
+        "sections",
+        {
+            "rnn, gru, lstm, crnn, conv_lstm": "recurrent layers",
+            "local, xnor, Gaussian_yolo, implicit_weights": "not supported",
+        },
+    ),
+    Format(
+        "Caffe",
+        ("caffe.ops",),
+        "caffe.registry:TABLE",
+        "layers",
+        {
+            "PriorBox, DetectionOutput, ROIPooling, Proposal": "the last steps of detectors",
+            "RNN, LSTM, Recurrent, Embed, Interp, SPP, Python": "not supported",
+        },
+    ),
+    Format(
+        "StableHLO (JAX)",
+        ("jax.ops",),
+        "jax.registry:TABLE",
+        "operations",
+        {
+            "fft, cholesky, triangular_solve, custom_call": "transforms and factors of matrices",
+            "complex, real, imag": "complex numbers",
+            "rng, rng_bit_generator": "random bits; `jax.random` itself is arithmetic, and works",
+            "all_reduce, all_gather and other collectives, infeed, outfeed": "one device computes a model",
+        },
+    ),
+)
+
+
+def page() -> str:
+    """Returns the page."""
+    lines = [
+        "# Operators of the other formats",
+        "",
+        "This page is made from the tables that import models: "
+        "`python -m tests.frontends.operator_page > docs/operators_of_formats.md`. [ONNX's](operators.md) have one of "
+        "their own. A model that uses others is refused with the names of all of them, and of the nodes that use them.",
+    ]
+    for f in FORMATS:
+        names = f.names()
+        lines += [
+            "",
+            f"## {f.title}",
+            "",
+            f"{sum(map(len, names.values()))} {f.entries} are read.",
+            "",
+            "| | |",
+            "|---|---|",
+        ]
+        for family in sorted(names):
+            lines.append(f"| {family.replace('_', ' ')} | {', '.join(sorted(names[family]))} |".replace("*", "\\*"))
+        lines += ["", "| not read | why, and what to do |", "|---|---|"]
+        lines += [f"| {name} | {why} |".replace("*", "\\*") for name, why in f.not_read.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
