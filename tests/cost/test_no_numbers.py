@@ -29,6 +29,7 @@ ALLOWED: Final[dict[str, int]] = {
     "graph/composites/sampling.py": 1,  # the default coefficient of cubic interpolation
     "graph/composites/slicing.py": 1,  # an index that means the end
     "graph/composites/numerics/special_functions.py": 3,  # coefficients of approximations
+    "graph/composites/numerics/random_numbers.py": 1,  # the bits of a uniform number
     "graph/core/printer.py": 1,  # elements printed
     "graph/fusion/groups.py": 1,  # letters of a name
     "graph/layout/assign_layouts.py": 1,  # an enumeration

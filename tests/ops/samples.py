@@ -179,6 +179,7 @@ def _movements() -> dict[str, list[Sample]]:
         "full": ([], {"shape": (3,), "value": 2.5, "dtype": f32}),
         "one_hot": ([at, numbers(2)], {"depth": 4}),
         "range": ([], {"start": 2, "size": 4, "step": 3}),
+        "random_bits": ([np.array(7)], {"shape": (2, 3), "stream": 5, "word": 1}),
         "sizes": ([], {"sizes": (2, 3), "shape": (2,)}),
         "size_of": ([x], {"axes": (1,)}),
         "trilu": ([x], {}),

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
 from weft.driver.compile import compile as compile_model
@@ -74,7 +75,8 @@ def _built(
 ) -> Compiled:
     """Compiles a graph, or returns what lets PyTorch run it; the arguments *static* are weights."""
     try:
-        captured = from_graph_module(module, weights)
+        with unset_fake_temporarily():  # constants of the graph have elements, and there they would be refused
+            captured = from_graph_module(module, weights)
         threads = options["threads"] or torch.get_num_threads()
         known = {"precision": options["precision"], "opt_level": options["opt_level"]}
         model = compile_model(captured.graph, threads=threads, **known) if captured.results else None
@@ -115,11 +117,13 @@ class _Run:
         self.held: dict[int, tuple[int, Any]] = dict.fromkeys(static, (0, None))
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         self.made: list[Any] = [None] * len(output)
-        self.passed = captured.passed
+        self.passed, self.draws = captured.passed, captured.draws
         self.results = [_result(k, output[k]) for k in captured.results]
 
     def __call__(self, args: list[Any]) -> list[Any]:
         given = [self._held(k, args[k]) if k in self.held else _array(args[k]) for k in self.arguments]
+        if self.draws:
+            given.append(_seed())
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
@@ -137,6 +141,11 @@ class _Run:
                 return _array(tensor)
             self.held[k] = (place, _array(tensor))
         return self.held[k][1]
+
+
+def _seed() -> Any:
+    """Returns the seed of a call, which PyTorch's own generator draws: `torch.manual_seed` makes calls the same again."""
+    return torch.randint(torch.iinfo(torch.int64).max, (), dtype=torch.int64).numpy()
 
 
 class _Frozen:

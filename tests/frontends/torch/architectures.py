@@ -239,7 +239,7 @@ def _judged(worst: float) -> str:
 
 
 HOW: Final = {"export": through_export, "compile": through_compile, "generate": through_generate}
-DECODERS: Final = ("gpt2", "llama", "mistral", "qwen2", "gemma")
+DECODERS: Final = ("gpt2", "llama", "mistral", "qwen2", "gemma", "mixtral")
 
 
 def main() -> None:

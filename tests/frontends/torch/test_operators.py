@@ -11,13 +11,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.frontends.torch.cases import BATCH, CASES, DECOMPOSED, SYMBOLIC  # noqa: E402
+from tests.frontends.torch.cases.random_draws import MOMENTS  # noqa: E402
 from tests.frontends.torch.modules import Module, check, exported, numbers  # noqa: E402
 
 import weft  # noqa: E402
 from weft.driver.checking.reference import run_graph  # noqa: E402
 from weft.frontends.torch.call import Call  # noqa: E402
 from weft.frontends.torch.complex_numbers import COMPLEX  # noqa: E402
-from weft.frontends.torch.decompose import name_of  # noqa: E402
+from weft.frontends.torch.decompose import decomposed, name_of  # noqa: E402
 from weft.frontends.torch.importer import from_exported_program  # noqa: E402
 from weft.frontends.torch.registry import TABLE  # noqa: E402
 from weft.graph import Graph, Value  # noqa: E402
@@ -35,6 +36,7 @@ def note(program: Any) -> Any:
 
 @pytest.mark.sampled(18)
 @pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
+@pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter:UserWarning")
 @pytest.mark.parametrize("name", [*CASES, *SYMBOLIC])
 def test_like_pytorch(name: str) -> None:
     function, inputs = CASES[name] if name in CASES else SYMBOLIC[name]
@@ -132,5 +134,8 @@ def test_every_operator_is_tried() -> None:
                 program = note(exported(Module(function), inputs, None if name in CASES else ((BATCH,),)))
                 if name in DECOMPOSED:
                     note(program.run_decompositions())
+        for function, x, *_ in MOMENTS.values():
+            program = note(exported(Module(function), [x]))
+            note(decomposed(program))
     unseen = " ".join(sorted({*TABLE, *COMPLEX} - SEEN))
     assert unseen == ""

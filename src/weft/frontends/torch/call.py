@@ -8,7 +8,8 @@ from typing import Any, Final
 import torch
 
 from weft.graph import Value
-from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes
+from weft.graph.composites.numerics.random_numbers import RandomStream
 from weft.ir import ONE, Expr
 from weft.ops import settled
 from weft.support.dtypes import SCALARS, DType
@@ -26,6 +27,9 @@ DTYPES: Final[dict[torch.dtype, DType]] = {
     torch.int64: SCALARS["i64"],
     torch.uint8: SCALARS["u8"],
 }
+
+RANDOM_STREAM: Final = "a stream of random numbers"
+"""The argument, beside those of a schema, that is a function which returns such a stream."""
 
 
 def element_type(dtype: torch.dtype, where: str) -> DType:
@@ -75,6 +79,11 @@ class Call(Builder):
         """The element type to which both operands of a comparison are promoted."""
         assert self._operand_dtype is not None
         return self._operand_dtype
+
+    def random_stream(self) -> RandomStream:
+        """Returns a stream of random numbers of its own."""
+        drawn: RandomStream = self.arguments[RANDOM_STREAM]()
+        return drawn
 
     def optional(self, name: str) -> Operand | None:
         """Returns a tensor argument, or None where it is absent."""
@@ -126,6 +135,13 @@ class Call(Builder):
         return self.fail(
             "one of its arguments is computed when the model runs", "export it with static shapes", UnknownValues
         )
+
+    def sizes_of(self, x: Operand) -> tuple[int, ...]:
+        """Returns the shape of a tensor; raises `UnknownValues` for one of symbolic sizes."""
+        found = static_sizes(x.shape)
+        if found is None:
+            self.fail(f"{x!r} of symbolic size is not supported", "give it numbers in `shapes`", UnknownValues)
+        return tuple(found)
 
     def ints(self, name: str, count: int, default: int = 0) -> list[int]:
         """Returns *count* integers, which the program may give as one, or (*default* for all) leave out."""

@@ -84,7 +84,9 @@ def is_mutable(target: object) -> bool:
 
 
 def is_effect(node: Node) -> bool:
-    """Tells whether a call is a check, which a program keeps in order with others by tokens."""
+    """Tells whether a call is a check, which a program keeps in order with others by tokens, or takes the token of one."""
+    if node.target is operator.getitem and isinstance(node.args[0], Node):
+        return is_effect(node.args[0])
     return name_of(node.target) == "higher_order.with_effects" and name_of(node.args[1]) in _CHECKS
 
 

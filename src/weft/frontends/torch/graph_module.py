@@ -20,13 +20,15 @@ class Captured(NamedTuple):
     """A graph, the numbers of the arguments that its inputs are, and the numbers of the results that its outputs are.
 
     Other arguments are weights, or sizes that the shapes of tensors tell. *passed* are the results that are arguments as they
-    are given, with the arguments' numbers; results that are neither are None.
+    are given, with the arguments' numbers; results that are neither are None. A graph that *draws* random numbers has a seed for
+    its last input, which is no argument.
     """
 
     graph: Graph
     arguments: list[int]
     results: list[int]
     passed: dict[int, int]
+    draws: bool
 
 
 def from_graph_module(module: GraphModule, weights: Mapping[int, torch.Tensor] | None = None) -> Captured:
@@ -62,7 +64,7 @@ class _Importer(NodeImporter):
             elif made is not None:
                 self.output(made, str(node), node)
                 results.append(k)
-        return Captured(self.graph, arguments, results, passed)
+        return Captured(self.graph, arguments, results, passed, self.seed is not None)
 
     def _number(self, node: Node, scope: Scope) -> bool:
         """Gives a size its value, which the shape of a tensor tells; returns true if it had to become an input."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from itertools import count
+from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from weft.frontends.torch import ops
-from weft.frontends.torch.call import Call, element_type
+from weft.frontends.torch.call import RANDOM_STREAM, Call, element_type
 from weft.frontends.torch.complex_numbers import (
     COMPLEX,
     Complex,
@@ -30,8 +31,9 @@ from weft.frontends.torch.source_lines import with_line
 from weft.frontends.unsupported import unsupported_operators
 from weft.graph import Array, Graph, Value
 from weft.graph.builder import Builder, CompileTimeConstant, Inputs, Operand, PartialEvaluator, Results, round_once
+from weft.graph.composites.numerics.random_numbers import RandomStream
 from weft.runtime.metadata import ModelMetadata
-from weft.support.dtypes import DType, f32
+from weft.support.dtypes import DType, f32, i64
 from weft.support.errors import ModelError, WeftError
 from weft.support.lazy_import import import_all
 from weft.te import is_narrow
@@ -44,14 +46,20 @@ Scope: TypeAlias = dict[Node, Any]
 """Operands by the nodes that stand for them; tuples of them for nodes of several outputs."""
 
 
+SEED: Final = "seed"
+"""The input that a model which draws random numbers has behind its own: an int64, for each value of which it draws others."""
+
+
 class NodeImporter:
     """Imports the nodes of graphs of PyTorch's into `graph`; who makes it declares the inputs."""
 
     def __init__(self) -> None:
-        self.graph = Graph("main")
+        self.graph = self.main = Graph("main")
         self.graph.metadata = ModelMetadata(producer_name="pytorch", graph_name="main")
         self.evaluator = PartialEvaluator(self.graph)
         self.weights: dict[int, tuple[torch.Tensor, CompileTimeConstant]] = {}
+        self.seed: Value | None = None
+        self.streams = 0
 
     def body(self, module: GraphModule, scope: Scope) -> list[tuple[Any, Any]]:
         """Imports the nodes of a graph; returns its outputs, each with what stands for it."""
@@ -59,7 +67,7 @@ class NodeImporter:
             if n.op == "get_attr":
                 scope[n] = self._attribute(module, n)
             elif n.op == "call_function" and is_effect(n):
-                scope[n] = (None, None)
+                scope[n] = None
             elif (
                 n.op == "call_function" and n.users
             ):  # what nobody reads need not be supported: a second result, a check
@@ -133,6 +141,18 @@ class NodeImporter:
             self.weights[id(tensor)] = (tensor, CompileTimeConstant(_array(tensor, name), name))
         return self.weights[id(tensor)][1]
 
+    def _random_stream(self, source: str) -> RandomStream:
+        """Returns a stream of random numbers that no other node has, of the seed, which is made an input."""
+        if self.graph is not self.main:
+            hint = "draw them before it in the module"
+            raise ModelError("random numbers in a branch or a loop are not supported", where=source, hint=hint)
+        if self.seed is None:
+            taken = {v.name for v in self.graph.inputs}
+            name = SEED if SEED not in taken else next(n for k in count(1) if (n := f"{SEED}_{k}") not in taken)
+            self.seed = self.graph.input(name, (), i64)
+        self.streams += 1
+        return RandomStream(self.seed, self.streams)
+
     def _node(self, node: Node, scope: Scope) -> Any:
         if name_of(node.target) in WRAPPERS:
             return self._inlined(node, scope)
@@ -140,7 +160,7 @@ class NodeImporter:
             return self._controlled(node, scope)
         source = f"{name_of(node.target)} {node.name}"
         _check_strided(node, source)
-        arguments = _arguments(node, scope)
+        arguments = _arguments(node, scope) | {RANDOM_STREAM: partial(self._random_stream, source)}
         operands = list(_operands(arguments))
         dtype, operand_dtype = _result_type(node, source), _operand_type(node, source)
         translate = _translation(node, arguments)

@@ -9,11 +9,25 @@ from typing import Final
 from torch.fx import Node
 
 _FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d+), in ')
+_FAR: Final = 4
+"""How many nodes without a line may follow one another."""
 _OF_PYTORCH: Final = re.compile(r"[\\/]site-packages[\\/]torch[\\/]")
 
 
 def source_line(node: Node) -> str | None:
-    """Returns the innermost line outside of PyTorch that *node* was traced from, as `model.py:12`; None where it is not known."""
+    """Returns the innermost line outside of PyTorch that *node* was traced from, as `model.py:12`; None where it is not known.
+
+    PyTorch's passes put nodes between others without saying where from: those have the line of what reads them.
+    """
+    for _ in range(_FAR):
+        found = _own_line(node)
+        if found is not None or not node.users:
+            return found
+        node = next(iter(node.users))
+    return None
+
+
+def _own_line(node: Node) -> str | None:
     trace = node.meta.get("stack_trace")
     frames = _FRAME.findall(trace) if isinstance(trace, str) else []
     own = [(file, line) for file, line in frames if not _OF_PYTORCH.search(file)]

@@ -26,6 +26,8 @@ DECOMPOSED = {
     "masked attention",
     "padded",
     "products",
+    "parts of floats",
+    "histograms",
     "a size that is an element",
     "pseudoinverses",
     "transforms",
@@ -33,6 +35,12 @@ DECOMPOSED = {
 SYMBOLIC: dict[str, Case] = {
     "sizes": (
         lambda x: (x.view(x.shape[0] * 3, 6), torch.cat([x, x]).view(x.shape[0] + x.shape[0], 18), x.flatten()),
+        [ROWS],
+    ),
+    "heads of symbolic size": (
+        lambda x: torch.nn.functional.scaled_dot_product_attention(
+            x.permute(1, 2, 0), x.permute(1, 2, 0), x.permute(1, 2, 0)
+        ),
         [ROWS],
     ),
     "sizes of others": (

@@ -89,4 +89,52 @@ CASES: dict[str, Case] = {
         ),
         [X, INTS],
     ),
+    "places in memory": (
+        lambda x, i: (
+            x.take(i),
+            x.put(i, torch.arange(4.0)),
+            A.put(x, i[:2], torch.arange(2.0), True),
+            A.resize.default(x, [2, 3]),
+            A.resize.default(x, [4, 5])[:2, :5],
+            torch.nonzero_static(x > 0, size=3),
+            torch.nonzero_static(x > 0, size=14, fill_value=7),
+            torch.conj_physical(x),
+        ),
+        [X, torch.tensor([3, 0, -1, 5])],
+    ),
+    "masks of some dimensions": (
+        lambda x, m, v: (
+            A.index_put(x, [m], v),
+            A.index_put(x, [m], v[:1], True),
+            A.index_put(x, [None, torch.tensor([True, False, True, True])], torch.arange(3.0)),
+        ),
+        [X, torch.tensor([True, False, True]), numbers(2, 4, seed=6)],
+    ),
+    "scattered and combined": (
+        lambda x, i, v: (x.scatter(1, i, v, reduce="add"), x.scatter(1, i, 2.0, reduce="multiply")),
+        [X, torch.tensor([[1, 0], [2, 3], [3, 0]]), numbers(3, 2, seed=5)],
+    ),
+    "places in order": (
+        lambda x, rows: (
+            torch.searchsorted(rows, x, sorter=rows.argsort(1)),
+            torch.searchsorted(rows.sort(1)[0], x, right=True),
+            torch.bucketize(x, rows[0].sort()[0]),
+            torch.bucketize(x, rows[0].sort()[0], right=True, out_int32=True),
+            x.logcumsumexp(1),
+            (1000 * x).logcumsumexp(0),
+            *torch.unique((3 * x).round(), return_inverse=True, return_counts=True),
+        ),
+        [X, numbers(3, 7, seed=8)],
+    ),
+    "histograms": (
+        lambda x, w: (
+            *torch.histogram(x, 5),
+            *torch.histogram(x, 5, range=(-1.0, 1.0), weight=w, density=True),
+            *torch.histogram(x, torch.tensor([-1.0, 0.0, 0.5, 2.0])),
+            torch.histogramdd(x, [2, 3, 1, 2])[0],
+            torch.histogramdd(x[:, :2], [torch.tensor([-2.0, 0.0, 1.0]), torch.tensor([-1.0, 2.0])], density=True)[0],
+            torch.histc(x, 4),
+        ),
+        [X, numbers(3, 4, seed=7).abs()],
+    ),
 }

@@ -189,4 +189,18 @@ CASES: dict[str, Case] = {
         ),
         [BOOLS, X],
     ),
+    "parts of floats": (
+        lambda x, y: (
+            *torch.frexp(x),
+            *torch.frexp(x.double() * 1e-310),
+            torch.nextafter(x, y),
+            torch.nextafter(y, x),
+            torch.nextafter(x.double(), y.double()),
+            A.true_divide.Tensor(x, y),
+        ),
+        [
+            torch.tensor([0.0, -0.0, 1.5, -3.0, 1e-45, 3e38, float("inf"), float("nan"), 0.5]),
+            torch.tensor([1.0, -1.0, 1.5, 2.0, 0.0, float("inf"), 0.0, 1.0, float("nan")]),
+        ],
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from tests.frontends.torch.cases.tensors import A, Case
+from tests.frontends.torch.cases.tensors import A, Case, F
 from tests.frontends.torch.modules import numbers
 
 SQUARE, RIGHT, TALL = numbers(2, 4, 4), numbers(2, 4, 3, seed=1), numbers(2, 5, 3, seed=2)
@@ -80,4 +80,8 @@ CASES: dict[str, Case] = {
         [TALL, DEFINITE],
     ),
     "exponentials of matrices": (lambda x: A.linalg_matrix_exp(x * torch.tensor([0.1, 2.0])[:, None, None]), [SQUARE]),
+    "distances": (
+        lambda x: (F.pdist(x), F.pdist(x, 1), F.pdist(x, 0), F.pdist(x, 3), F.pdist(x, float("inf"))),
+        [numbers(5, 3)],
+    ),
 }

@@ -97,4 +97,12 @@ CASES: dict[str, Case] = {
         ),
         [IMAGES, VOLUME],
     ),
+    "shared heads": (
+        lambda q, k: (
+            F.scaled_dot_product_attention(q, k, k, enable_gqa=True),
+            F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True),
+            A._scaled_dot_product_flash_attention_for_cpu(q, k, k)[0],
+        ),
+        [numbers(2, 4, 5, 8), numbers(2, 2, 7, 8, seed=1)],
+    ),
 }

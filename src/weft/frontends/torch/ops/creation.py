@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import CompileTimeConstant, Results
+from weft.graph.builder import CompileTimeConstant, Operand, Results
 from weft.ir import Expr
 from weft.ops import simplify_size
 
@@ -32,13 +33,13 @@ def arange(c: Call) -> Results:
 @translates("full")
 def full(c: Call) -> Results:
     """A tensor of one value."""
-    return c.add("full", shape=tuple(c.sizes("size")), value=c.value("fill_value"), dtype=c.dtype)
+    return _of_one_value(c, c.sizes("size"))
 
 
 @translates("new_full")
 def new_full(c: Call) -> Results:
     """A tensor of one value, of another's type unless one is given."""
-    return c.add("full", shape=tuple(c.sizes("size")), value=c.value("fill_value"), dtype=c.dtype)
+    return _of_one_value(c, c.sizes("size"))
 
 
 @translates("prims.iota.default")
@@ -51,20 +52,27 @@ def iota(c: Call) -> Results:
 @translates("scalar_tensor")
 def scalar_tensor(c: Call) -> Results:
     """A number."""
-    return c.scalar(c.value("s"), c.dtype)
+    return c.operand("s", c.dtype)
 
 
 @translates("full_like")
 def full_like(c: Call) -> Results:
     """A tensor of one value, of another's shape."""
-    return c.add("full", shape=c.tensor().shape, value=c.value("fill_value"), dtype=c.dtype)
+    return _of_one_value(c, c.tensor().shape)
+
+
+def _of_one_value(c: Call, shape: Sequence[Any]) -> Operand:
+    if c.optional("fill_value") is not None:  # a number that the model computes, of its sizes
+        return c.add("expand", c.operand("fill_value", c.dtype), shape=tuple(shape))
+    return c.add("full", shape=tuple(shape), value=c.value("fill_value"), dtype=c.dtype)
 
 
 def _filled(value: int) -> Translation:
     """A tensor of zeros or of ones, of a shape given or of another's."""
 
     def translate(c: Call) -> Results:
-        shape = c.sizes("size") if "size" in c.arguments else c.tensor().shape
+        name = next((n for n in ("size", "shape") if n in c.arguments), None)
+        shape = c.tensor().shape if name is None else c.sizes(name)
         return c.add("full", shape=tuple(shape), value=value, dtype=c.dtype)
 
     return translate
@@ -75,7 +83,9 @@ def _triangle(upper: bool) -> Translation:
     return lambda c: c.add("trilu", c.tensor(), k=c.integer("diagonal", 0), upper=upper)
 
 
-translates("zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like")(_filled(0))
+translates("zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like", "prims.empty_strided.default")(
+    _filled(0)
+)
 translates("new_zeros", "new_empty")(_filled(0))
 translates("new_ones")(_filled(1))
 translates("ones", "ones_like")(_filled(1))

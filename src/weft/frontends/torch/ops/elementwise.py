@@ -46,6 +46,7 @@ _BINARY: Final = {
     "mul.Scalar": "mul",
     "div.Tensor": "div",
     "div.Scalar": "div",
+    "true_divide.Tensor": "div",
 }
 _COMPARED: Final = {"eq": "equal", "lt": "less", "le": "less_equal"}
 _SIZES: Final = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "div", "mod": "floor_mod"}

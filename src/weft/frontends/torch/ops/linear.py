@@ -1,4 +1,4 @@
-"""Matrix products, attention and embeddings."""
+"""Matrix products and embeddings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import translates
-from weft.graph.builder import CompileTimeConstant, Operand, Results, static_sizes
-from weft.graph.composites.attention import scaled_scores, weighted_values
+from weft.graph.builder import CompileTimeConstant, Operand, Results
 from weft.graph.composites.einsum import einsum as sum_of_products
-from weft.ir import Const
-from weft.support.dtypes import bool_, i64
+from weft.support.dtypes import i64
 
 
 @translates("linear")
@@ -62,7 +60,21 @@ def cdist(c: Call) -> Results:
     a, b, p = c.tensor("x1"), c.tensor("x2"), float(c.value("p"))
     rows = c.reshape(a, [*a.shape[:-1], 1, a.shape[-1]])
     others = c.reshape(b, [*b.shape[:-2], 1, *b.shape[-2:]])
-    apart = c.add("abs", c.add("sub", rows, others))
+    return _norm(c, c.add("sub", rows, others), p)
+
+
+@translates("_pdist_forward")
+def pdist(c: Call) -> Results:
+    """The p-norm of the difference of each row of a matrix and each behind it."""
+    x = c.tensor()
+    pairs = (CompileTimeConstant(k.astype(np.int64)) for k in np.triu_indices(c.sizes_of(x)[0], 1))
+    rows, others = (c.add("gather", x, k, axis=0) for k in pairs)
+    return _norm(c, c.add("sub", rows, others), float(c.value("p", 2)))
+
+
+def _norm(c: Call, x: Operand, p: float) -> Operand:
+    """Returns the p-norms of rows."""
+    apart = c.add("abs", x)
     over: dict[str, Any] = {"axes": (apart.rank - 1,), "keepdims": False}
     if p == math.inf:
         return c.add("reduce_max", apart, **over)
@@ -75,14 +87,6 @@ def cdist(c: Call) -> Results:
     return c.add("power", powers, c.scalar(1 / p, c.dtype))
 
 
-@translates("_scaled_dot_product_flash_attention_for_cpu")
-def flash_attention(c: Call) -> Results:
-    """Attention, as programs that are derived for gradients have it; the sums of exponentials are not supported."""
-    made = attention(c)
-    assert not isinstance(made, tuple)
-    return made, None
-
-
 @translates("einsum")
 def einsum(c: Call) -> Results:
     """A sum of products by named dimensions."""
@@ -93,40 +97,6 @@ def einsum(c: Call) -> Results:
 def embedding(c: Call) -> Results:
     """Rows of a table, at indices."""
     return c.add("gather", c.tensor("weight"), c.tensor("indices"), axis=0)
-
-
-@translates("scaled_dot_product_attention")
-def attention(c: Call) -> Results:
-    """softmax(Q K^T * scale + mask) V (Vaswani et al., 2017)."""
-    q, k, v = c.tensor("query"), c.tensor("key"), c.tensor("value")
-    if c.value("dropout_p", 0.0):
-        c.fail("dropout is not supported", "export the module for inference: module.eval()")
-    if c.value("enable_gqa", False):
-        c.fail("enable_gqa is not supported", "repeat the keys and values in the module")
-    width = q.shape[-1]
-    if not isinstance(width, Const):
-        c.fail("the size of its heads is symbolic", "export it with a static last dimension")
-    scale = c.value("scale") or 1 / math.sqrt(int(width.value))
-    scores = scaled_scores(c, q, k, scale)
-    mask = _causal(c, q, k) if c.value("is_causal", False) else c.optional("attn_mask")
-    if mask is not None:
-        scores = _masked(c, scores, mask)
-    return weighted_values(c, scores, v)
-
-
-def _causal(c: Call, q: Operand, k: Operand) -> Operand:
-    """Returns which keys each query may see: those up to its own place."""
-    sizes = static_sizes([q.shape[-2], k.shape[-2]])
-    if sizes is None:
-        c.fail("causal attention of symbolic length is not supported", "export it with static lengths, or give a mask")
-    return CompileTimeConstant(np.tri(*sizes, dtype=np.bool_))
-
-
-def _masked(c: Call, scores: Operand, mask: Operand) -> Operand:
-    """Adds a mask, or excludes the scores where a mask of truth values does not hold."""
-    if mask.dtype is bool_:
-        return c.add("where", mask, scores, c.scalar(-math.inf, scores.dtype))
-    return c.add("add", scores, c.cast(mask, scores.dtype))
 
 
 @translates("_trilinear")

@@ -210,18 +210,10 @@ def as_strided(c: Call) -> Results:
     return c.add("gather", flat, CompileTimeConstant(places), axis=0)
 
 
-@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg")
+@translates("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "conj_physical")
 def itself(c: Call) -> Results:
     """The tensor itself: a value of a graph has no place in memory that could be shared."""
     return c.tensor()
-
-
-@translates("dropout")
-def dropout(c: Call) -> Results:
-    """The input itself: dropping is for training."""
-    if c.value("train"):
-        c.fail("training mode is not supported", "export the module for inference: module.eval()")
-    return c.tensor("input")
 
 
 @translates("_to_copy", "to.dtype")

@@ -78,6 +78,29 @@ translates("cumsum")(_running("cumsum"))
 translates("cumprod")(_running("cumprod"))
 
 
+@translates("logcumsumexp")
+def logcumsumexp(c: Call) -> Results:
+    """The logarithms of the sums of the exponentials up to each element.
+
+    Each is of its own largest element, so that none underflows that counts: n^2 operations for n elements.
+    """
+    x = c.tensor()
+    if x.rank == 0:
+        return x
+    axis = c.axis("dim", x.rank)
+    size = x.shape[axis]
+    places = c.add("range", start=0, size=size, step=1)
+    seen = c.add("less_equal", places, c.reshape(places, [size, 1]))
+    rows = c.reshape(x, [*x.shape[:axis], 1, *x.shape[axis:]])
+    given = c.add(
+        "where", c.reshape(seen, [size, size, *[1] * (x.rank - axis - 1)]), rows, c.scalar(-math.inf, x.dtype)
+    )
+    most = c.add("reduce_max", given, axes=(axis + 1,), keepdims=True)
+    base = c.add("where", c.add("is_inf", most), c.scalar(0, x.dtype), most)
+    sums = c.add("reduce_sum", c.add("exp", c.add("sub", given, base)), axes=(axis + 1,), keepdims=True)
+    return c.reshape(c.add("add", c.add("log", sums), base), x.shape)
+
+
 @translates("var.correction", "var.dim", "var")
 def var(c: Call) -> Results:
     """The mean square of the distance to the mean; the divisor is the number of elements, less a correction."""

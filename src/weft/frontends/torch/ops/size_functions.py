@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from weft.frontends.torch.call import Call
 from weft.frontends.torch.registry import Translation, translates
-from weft.graph.builder import CompileTimeConstant, Results, total
+from weft.graph import Value
+from weft.graph.builder import CompileTimeConstant, Operand, Results, total
 from weft.ir import Expr
-from weft.support.dtypes import i64
+from weft.support.dtypes import f64, i64
 from weft.support.errors import UnknownValues
 
 
@@ -57,25 +58,66 @@ def item(c: Call) -> Results:
 
 def _of_numbers(function: Callable[..., Any]) -> Translation:
     """A function of numbers that are known."""
+    return lambda c: _computed(c, function) if _are_known(c) else _unknown(c)
+
+
+def _unknown(c: Call) -> NoReturn:
+    c.fail("this function of symbolic sizes is not supported", "export it with static shapes", UnknownValues)
+
+
+def _real(function: Callable[..., Any], op: str) -> Translation:
+    """A function of numbers; of symbolic sizes it is a number that the model computes, and no size."""
 
     def translate(c: Call) -> Results:
-        given = [c.value(name) for name in ("self", "other") if name in c.arguments]
-        if any(isinstance(v, Expr) for v in given):
-            c.fail("this function of symbolic sizes is not supported", "export it with static shapes", UnknownValues)
-        made = function(*given)
-        return c.size(made) if isinstance(made, int) else CompileTimeConstant(np.asarray(made, np.float64))
+        if _are_known(c):
+            return _computed(c, function)
+        return c.add(op, *[c.kept(c.operand(name, f64)) for name in _given(c)])
 
     return translate
 
 
-translates("_operator.truediv")(_of_numbers(lambda a, b: a / b))
-translates("_operator.pow")(_of_numbers(lambda a, b: a**b))
-translates("_operator.neg")(_of_numbers(lambda a: -a))
+def _given(c: Call) -> list[str]:
+    return [name for name in ("self", "other") if name in c.arguments]
+
+
+def _are_known(c: Call) -> bool:
+    """Tells whether the arguments are numbers now."""
+
+    def is_known(v: Any) -> bool:
+        return not isinstance(v, Value) and not (
+            isinstance(v, CompileTimeConstant) and isinstance(v.array.flat[0], Expr)
+        )
+
+    return all(is_known(c.arguments[name]) for name in _given(c))
+
+
+def _computed(c: Call, function: Callable[..., Any]) -> Operand:
+    made = function(*[c.value(name) for name in _given(c)])
+    return c.size(made) if isinstance(made, int) else CompileTimeConstant(np.asarray(made, np.float64))
+
+
+translates("_operator.truediv")(_real(lambda a, b: a / b, "div"))
+translates("_operator.pow")(_real(lambda a, b: a**b, "power"))
 translates("math.ceil")(_of_numbers(math.ceil))
 translates("math.floor")(_of_numbers(math.floor))
 translates("math.trunc")(_of_numbers(math.trunc))
-translates("torch.sym_float")(_of_numbers(float))
+translates("torch.sym_float")(_real(float, "identity"))
 translates("torch.sym_int")(_of_numbers(int))
+
+
+@translates("_operator.neg")
+def neg(c: Call) -> Results:
+    """A number, or a size, negated."""
+    return c.size(-c.value("self")) if not _are_known(c) else _computed(c, lambda a: -a)
+
+
+translates("torch._sym_sqrt")(_real(math.sqrt, "sqrt"))
+
+
+@translates("torch.sym_sum")
+def sym_sum(c: Call) -> Results:
+    """The sum of a list of sizes."""
+    return c.size(sum(c.sizes("self")))
 
 
 @translates("torch.sym_max")

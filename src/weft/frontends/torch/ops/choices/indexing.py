@@ -13,7 +13,6 @@ from weft.graph.builder import CompileTimeConstant, Operand, Results, static_siz
 from weft.graph.composites import selection
 from weft.graph.composites.sequences import stack
 from weft.graph.composites.slicing import slice_axes
-from weft.ir import ONE
 from weft.support.dtypes import bool_, i64
 
 _REDUCTIONS: Final = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
@@ -70,11 +69,11 @@ def gather(c: Call) -> Results:
     return c.reshape(made, c.tensor("index").shape)
 
 
-@translates("scatter.src", "scatter.value", "scatter_add")
+@translates("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add")
 def scatter(c: Call) -> Results:
-    """The tensor with single elements at indices along a dimension replaced, or added to."""
-    adds = "src" in c.arguments and c.source.startswith("aten.scatter_add")
-    return _scattered(c, c.tensor(), c.tensor("index"), _updates(c), "add" if adds else "none")
+    """The tensor with single elements at indices along a dimension replaced, added to, or multiplied."""
+    how = "add" if c.source.startswith("aten.scatter_add") else _REDUCTIONS.get(str(c.value("reduce")), "none")
+    return _scattered(c, c.tensor(), c.tensor("index"), _updates(c), how)
 
 
 @translates("scatter_reduce.two")
@@ -242,15 +241,21 @@ def _masked(c: Call, x: Operand, found: list[tuple[int, Operand]]) -> Operand:
 
 
 def _put_where(c: Call, x: Operand, found: list[tuple[int, Operand]], values: Operand, *, adds: bool) -> Operand:
-    """Returns *x* with one value where a mask holds, or with several in order."""
-    if len(found) == 1 and found[0][1].rank == x.rank and values.rank == 1 and values.shape[0] is not ONE and not adds:
-        return _filled_in_order(c, x, found[0][1], values)
-    if len(found) > 1 or (values.rank > 0 and not (values.rank == 1 and str(values.shape[0]) == "1")):
-        c.fail("several values where a mask holds are not supported", "use where in the module")
+    """Returns *x* with values where a mask of some of its dimensions holds, in order, replaced or added to."""
+    if len(found) > 1:
+        c.fail("a mask beside other indices is not supported", "index by one after the other in the module")
     d, mask = found[0]
-    value = c.reshape(values, [])
-    holds = c.reshape(mask, [*[1] * d, *mask.shape, *[1] * (x.rank - d - mask.rank)])
-    return c.add("where", holds, c.add("add", x, value) if adds else value, x)
+    flat, holds = _flat(c, x, d, mask)
+    placed = c.reshape(holds, [*holds.shape, *[1] * (flat.rank - d - 1)])
+    whole = c.reshape(values, [*[1] * (flat.rank - values.rank), *values.shape])
+    count = total(whole.shape[d : d + 1])
+    if count == 0:
+        return x
+    before = c.add("cumsum", c.cast(holds, i64), axis=0, exclusive=True, reverse=False)
+    places = c.add("minimum", before, c.add("sub", c.size(count), c.scalar(1, i64)))
+    taken = c.add("gather", whole, places, axis=d)
+    taken = c.add("add", flat, taken) if adds else c.add("expand", taken, shape=flat.shape)
+    return c.reshape(c.add("where", placed, taken, flat), x.shape)
 
 
 def _at_least_vector(c: Call, x: Operand) -> Operand:

@@ -107,13 +107,22 @@ def mode(c: Call) -> Results:
 
 @translates("searchsorted.Tensor")
 def searchsorted(c: Call) -> Results:
-    """Where elements would stand in sorted rows: before equal ones, or (right) behind them: how many are smaller."""
-    rows, x = c.tensor("sorted_sequence"), c.tensor()
-    if c.optional("sorter") is not None:
-        c.fail("a sorter is not supported", "sort the rows in the module")
-    behind = bool(c.value("right", False)) or c.value("side") == "right"
-    lead = rows.shape[:-1]
-    keys = c.reshape(x, [*x.shape, 1])
+    """Where elements would stand in rows, sorted by themselves or by a sorter."""
+    rows, sorter = c.tensor("sorted_sequence"), c.optional("sorter")
+    rows = rows if sorter is None else c.add("gather_elements", rows, c.cast(sorter, i64), axis=rows.rank - 1)
+    return _places_in(c, rows, behind=bool(c.value("right", False)) or c.value("side") == "right")
+
+
+@translates("bucketize.Tensor")
+def bucketize(c: Call) -> Results:
+    """Where elements would stand among sorted boundaries."""
+    return _places_in(c, c.tensor("boundaries"), behind=bool(c.value("right", False)))
+
+
+def _places_in(c: Call, rows: Operand, *, behind: bool) -> Operand:
+    """Returns where elements would stand in sorted rows, before equal ones or *behind* them: how many are smaller."""
+    x, lead = c.tensor(), rows.shape[:-1]
+    keys = c.cast(c.reshape(x, [*x.shape, 1]), rows.dtype)
     if rows.rank > 1:
         rows = c.reshape(rows, [*lead, 1, rows.shape[-1]])
     counted = c.add("logical_not", c.add("less", keys, rows)) if behind else c.add("less", rows, keys)

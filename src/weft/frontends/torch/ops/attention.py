@@ -1,0 +1,73 @@
+"""Attention of queries to keys."""
+
+from __future__ import annotations
+
+import math
+
+from weft.frontends.torch.call import Call
+from weft.frontends.torch.ops.distributions import dropped
+from weft.frontends.torch.registry import translates
+from weft.graph.builder import Operand, Results
+from weft.graph.composites.attention import scaled_scores
+from weft.ir import ONE, Const
+from weft.support.dtypes import bool_
+
+
+@translates("scaled_dot_product_attention")
+def attention(c: Call) -> Results:
+    """softmax(Q K^T * scale + mask) V (Vaswani et al., 2017)."""
+    return _attention(c, shared=bool(c.value("enable_gqa", False)))
+
+
+@translates("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(c: Call) -> Results:
+    """The same, as programs that are derived for gradients have it; the sums of exponentials are not supported."""
+    return _attention(c, shared=True), None
+
+
+def _attention(c: Call, *, shared: bool) -> Operand:
+    """Returns the attention; heads of keys and values may be *shared* by several of queries (Ainslie et al., "GQA", 2023)."""
+    q, k, v = c.tensor("query"), c.tensor("key"), c.tensor("value")
+    if shared:
+        k, v = (_for_heads_of(c, x, q) for x in (k, v))
+    scores = _scores(c, q, k)
+    mask = _causal(c, q, k) if c.value("is_causal", False) else c.optional("attn_mask")
+    if mask is not None:
+        scores = _masked(c, scores, mask)
+    weights = c.add("softmax", scores, axis=scores.rank - 1)
+    return c.add("matmul", dropped(c, weights, float(c.value("dropout_p", 0.0))), v)
+
+
+def _scores(c: Call, q: Operand, k: Operand) -> Operand:
+    """Returns the products of queries and keys, scaled by the root of the size of a head unless the scale is given."""
+    given, width = c.value("scale"), q.shape[-1]
+    if given:
+        return scaled_scores(c, q, k, float(given))
+    if isinstance(width, Const):
+        return scaled_scores(c, q, k, 1 / math.sqrt(int(width.value)))
+    scale = c.add("rsqrt", c.kept(c.cast(c.kept(c.size(width)), q.dtype)))
+    return scaled_scores(c, c.add("mul", q, scale), k, 1.0)
+
+
+def _for_heads_of(c: Call, x: Operand, q: Operand) -> Operand:
+    """Returns keys or values with as many heads [..., heads, positions, size] as the queries *q* have."""
+    heads, own = q.shape[-3], x.shape[-3]
+    if heads is own or own is ONE:
+        return x
+    if not isinstance(heads, Const) or not isinstance(own, Const):
+        c.fail("heads of symbolic number that others share are not supported", "give their numbers in the module")
+    times = int(heads.value) // int(own.value)
+    return c.add("repeat", x, axis=x.rank - 3, times=times)
+
+
+def _causal(c: Call, q: Operand, k: Operand) -> Operand:
+    """Returns which keys each query may see: those up to its own place."""
+    rows, columns = (c.add("range", start=0, size=x.shape[-2], step=1) for x in (q, k))
+    return c.add("less_equal", columns, c.reshape(rows, [q.shape[-2], 1]))
+
+
+def _masked(c: Call, scores: Operand, mask: Operand) -> Operand:
+    """Adds a mask, or excludes the scores where a mask of truth values does not hold."""
+    if mask.dtype is bool_:
+        return c.add("where", mask, scores, c.scalar(-math.inf, scores.dtype))
+    return c.add("add", scores, c.cast(mask, scores.dtype))

@@ -1,0 +1,1 @@
+"""Elements chosen by their places or by their order: gathered, scattered, sorted, counted."""
