@@ -73,10 +73,12 @@ def imported(model: ModelProto, inputs: Inputs) -> tuple[Graph, list[Array]]:
     return graph, run_graph(graph, inputs)
 
 
-def by_runtime(model: ModelProto, inputs: Inputs) -> list[Array]:
-    """Returns what ONNX Runtime computes."""
+def by_runtime(model: ModelProto, inputs: Inputs, *, optimized: bool = True) -> list[Array]:
+    """Returns what ONNX Runtime computes, node by node as the model has them if not *optimized*."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     typed = onnx.shape_inference.infer_shapes(model)
     session = onnxruntime.InferenceSession(typed.SerializeToString(), options, providers=["CPUExecutionProvider"])
     found: list[Array] = session.run(None, dict(inputs))

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import onnx
 from onnx import ModelProto
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+from tests.frontends.onnx.quantizer.networks import Samples
 
 from weft.cli.onnx_builder import GraphBuilder, conv, gemm
 
@@ -42,14 +43,6 @@ def images(count: int, seed: int = 1) -> list[Array]:
     return [rng.standard_normal((1, 3, SIZE, SIZE)).astype(np.float32) for _ in range(count)]
 
 
-class _Images(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
-    def __init__(self) -> None:
-        self.left = images(4, seed=2)
-
-    def get_next(self) -> dict[str, Array] | None:
-        return {"x": self.left.pop()} if self.left else None
-
-
 def quantized(
     model: ModelProto,
     folder: Path,
@@ -63,5 +56,6 @@ def quantized(
     path, made = folder / "plain.onnx", folder / "quantised.onnx"
     onnx.save(model, path)
     types = {"activation_type": activations, "weight_type": QuantType.QInt8}
-    quantize_static(path, made, _Images(), quant_format=form, per_channel=True, reduce_range=True, **types)
+    samples = Samples([{"x": image} for image in images(4, seed=2)])
+    quantize_static(path, made, samples, quant_format=form, per_channel=True, reduce_range=True, **types)
     return onnx.load(made)
