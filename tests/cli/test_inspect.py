@@ -101,6 +101,13 @@ def test_the_machine_code(cli: Cli) -> None:
     assert "\tmulps\t" in older.out
 
 
+def test_kernels_for_a_device_that_is_not_here(cli: Cli) -> None:
+    done = cli("inspect", "mlp.onnx", "--target", "metal", "--kernels", "--asm", "1")
+    assert done.out.startswith("all kernels run on metal, by metal\n")
+    assert "kernel void fn_" in done.out
+    assert "[[threadgroup_position_in_grid]]" in done.out
+
+
 def test_sections_come_together(cli: Cli) -> None:
     done = cli("inspect", "conv.onnx", "--graph", "--kernels", "--memory", "--schedule", "1", "--asm", "1")
     places = [done.out.index(t) for t in (" groups, ", "first for", "lower bound", "# made by", "\t.text")]
