@@ -71,7 +71,7 @@ FORMATS: Final = (
             "DENSIFY": "sparse weights",
             "custom operators, TFLite_Detection_PostProcess and operators of TensorFlow among them": "only the converter knows "
             "what they are: convert the model without them, up to the boxes",
-            "FAKE_QUANT, HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
+            "HASHTABLE, RANDOM_UNIFORM, STABLEHLO_*": "not read from this format",
         },
     ),
     Format(

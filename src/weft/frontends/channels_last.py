@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from weft.graph import Value
-from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator
+from weft.graph.builder import Builder, CompileTimeConstant, Operand, PartialEvaluator, static_sizes
 
 
 class ChannelsLastBuilder(Builder):
@@ -26,10 +26,16 @@ class ChannelsLastBuilder(Builder):
         self.images = images
 
     def permuted(self, x: Operand, perm: Sequence[int]) -> Operand:
-        """Returns *x* with its dimensions in another order; a weight, however large, is permuted at once."""
-        if not isinstance(x, CompileTimeConstant) or x.symbolic or list(perm) == list(range(x.rank)):
-            return self.transpose(x, perm)
-        return CompileTimeConstant(np.ascontiguousarray(x.array.transpose(perm)), x.name, x.dtype)
+        """Returns *x* with its dimensions in another order; a weight, however large, is permuted at once.
+
+        Where only dimensions of one move, as those of an image of one pixel, the elements stay as they lie.
+        """
+        if list(perm) == list(range(x.rank)):
+            return x
+        if isinstance(x, CompileTimeConstant) and not x.symbolic:
+            return CompileTimeConstant(np.ascontiguousarray(x.array.transpose(perm)), x.name, x.dtype)
+        moved = [d for d in perm if static_sizes([x.shape[d]]) != [1]]
+        return self.reshape(x, [x.shape[d] for d in perm]) if moved == sorted(moved) else self.transpose(x, perm)
 
     def first(self, x: Operand, *, last: bool = True) -> Operand:
         """Returns images with their channels first; *last* tells whether those of *x* are last."""
@@ -42,7 +48,7 @@ class ChannelsLastBuilder(Builder):
         """Returns images whose channels are first with their channels last; as they are unless they should be *last*."""
         if not last or x.rank < 3:
             return x
-        made = self.transpose(x, [0, *range(2, x.rank), 1])
+        made = self.permuted(x, [0, *range(2, x.rank), 1])
         if isinstance(made, Value):
             self.images[made] = x
         return made

@@ -28,6 +28,7 @@ _SAME: Final = {
     "EQUAL": "Equal",
     "EXP": "Exp",
     "EXPAND_DIMS": "ExpandDims",
+    "FAKE_QUANT": "FakeQuantWithMinMaxArgs",
     "FILL": "Fill",
     "FLOOR": "Floor",
     "FLOOR_DIV": "FloorDiv",
