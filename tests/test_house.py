@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.sources import ROOT, SRC, parsed, python_sources, trees
 
 import weft
 from weft.support.lazy_import import resolve
 
-ROOT = Path(__file__).resolve().parents[1]
-SRC = ROOT / "src" / "weft"
 LAYERS = [
     "cli", "integrations", "tune", "driver", "frontends", "graph", "ops", "te", "schedule", "lower", "codegen",
     "cost", "targets", "loop", "ir", "records", "runtime", "native", "support",
@@ -31,14 +30,6 @@ FORBIDDEN = [
     ]
 ]  # fmt: skip
 TEXT = {".py", ".pyi", ".c", ".h", ".cpp", ".md", ".toml", ".txt", ".js", ".ts", ".html", ".json", ""}
-
-
-def python_sources() -> list[Path]:
-    return sorted(SRC.rglob("*.py"))
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def run_python(code: str) -> str:
@@ -77,7 +68,7 @@ def test_public_name_resolves_and_is_listed(name: str) -> None:
 
 
 def test_public_names_are_the_same_for_type_checkers() -> None:
-    block = next(s for s in parsed(SRC / "__init__.py").body if isinstance(s, ast.If))
+    block = next(s for s in parsed((SRC / "__init__.py").read_text()).body if isinstance(s, ast.If))
     typed = {
         alias.asname: (statement.module, alias.name)
         for statement in block.body
@@ -110,9 +101,9 @@ def imports_in_functions(tree: ast.Module) -> Iterator[int]:
 def test_no_import_inside_a_function() -> None:
     offenders = [
         f"{path.relative_to(ROOT)}:{line}"
-        for path in python_sources()
+        for path, tree in trees()
         if path != SRC / "__init__.py"
-        for line in imports_in_functions(parsed(path))
+        for line in imports_in_functions(tree)
     ]
     assert offenders == []
 
@@ -130,8 +121,8 @@ def importers(package: str) -> list[str]:
     """The modules under src that import *package* or something in it."""
     return [
         ".".join(path.relative_to(SRC.parent).with_suffix("").parts)
-        for path in python_sources()
-        if any(f"{name}.".startswith(f"{package}.") for name in imported_modules(parsed(path)))
+        for path, tree in trees(package.rpartition(".")[2])
+        if any(f"{name}.".startswith(f"{package}.") for name in imported_modules(tree))
     ]
 
 
@@ -172,8 +163,10 @@ def test_text_speaks_of_the_project_alone() -> None:
 
 def lazy_places() -> list[str]:
     """Returns all texts in the source that name a module of Weft's and an attribute of it."""
-    texts = [n.value for p in python_sources() for n in ast.walk(parsed(p)) if isinstance(n, ast.Constant)]
-    return sorted({t for t in texts if isinstance(t, str) and re.fullmatch(r"weft(\.\w+)+:\w+", t)})
+    place = re.compile(r"weft(\.\w+)+:\w+")
+    read = [text for p in python_sources() if place.search(text := p.read_text(encoding="utf-8"))]
+    texts = [n.value for text in read for n in ast.walk(parsed(text)) if isinstance(n, ast.Constant)]
+    return sorted({t for t in texts if isinstance(t, str) and place.fullmatch(t)})
 
 
 @pytest.mark.parametrize("place", lazy_places())

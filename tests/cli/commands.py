@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 import pytest
+from tests.support.processors import kept_measured
 
 from weft.cli.main import main
 
@@ -21,7 +22,7 @@ class Done:
 
 
 class Cli:
-    """Calls `weft`; the streams are those that pytest captures."""
+    """Calls `weft`; the streams are those that pytest captures, and a processor that it measures is known to that call alone."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.capsys = capsys
@@ -30,7 +31,7 @@ class Cli:
     def __call__(self, *args: object) -> Done:
         """Runs `weft ARGS`."""
         self.capsys.readouterr()
-        with self.monkeypatch.context() as patch:
+        with kept_measured(), self.monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["weft", *map(str, args)])
             patch.setattr(warnings, "showwarning", warnings.showwarning)  # restored afterwards
             with pytest.raises(SystemExit) as ended:

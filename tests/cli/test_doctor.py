@@ -310,7 +310,9 @@ def test_a_compiler_that_cannot_be_imported(cli: Cli, monkeypatch: pytest.Monkey
 def test_calibrate_prints_a_row_for_the_table(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path))
     with unlisted_processor():
+        before = host()
         done = cli("doctor", "--calibrate")
+        assert host() == before, "the command is a process of its own to the tests after it"
         again = json.loads(cli("doctor", "--calibrate", "--json").out)
     assert done.code == 0
     row, about, told = done.out.strip().splitlines()

@@ -9,14 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.sources import SRC, parsed
 
-import weft
-
-SRC: Final = Path(weft.__file__).resolve().parent
 LAYERS: Final = ("graph", "schedule", "lower")
 ELSEWHERE: Final = ("lower/math/",)
 """Coefficients of polynomials, which are numbers of mathematics."""
@@ -80,7 +77,7 @@ def found() -> dict[str, list[tuple[int, str]]]:
     files = [p for layer in LAYERS for p in sorted((SRC / layer).rglob("*.py"))]
     names = {p: p.relative_to(SRC).as_posix() for p in files}
     numbers = {
-        name: list(numbers_of(ast.parse(path.read_text(encoding="utf-8"))))
+        name: list(numbers_of(parsed(path.read_text(encoding="utf-8"))))
         for path, name in names.items()
         if not name.startswith(ELSEWHERE)
     }

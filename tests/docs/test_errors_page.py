@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.docs.error_cases import CASES, Case
 from tests.docs.markdown import ROOT
+from tests.support.sources import SRC, trees
 
 from weft.support import errors
 
 PAGE = ROOT / "docs" / "errors.md"
-SRC = ROOT / "src" / "weft"
 INTRODUCTION = """\
 # What goes wrong, and what to do
 
@@ -44,16 +44,11 @@ HINTED = {
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def classes() -> dict[str, tuple[str, str]]:
     """Returns the base and the docstring of every class of errors under `WeftError`, by name."""
     found: dict[str, tuple[str, str]] = {}
-    for path in sorted(SRC.rglob("*.py")):
-        for c in parsed(path).body:
+    for _, tree in trees("class "):
+        for c in tree.body:
             if isinstance(c, ast.ClassDef) and c.bases and isinstance(c.bases[0], ast.Name):
                 found[c.name] = (c.bases[0].id, ast.get_docstring(c) or "")
     known = {"WeftError"}
@@ -117,9 +112,9 @@ def test_every_class_has_a_case() -> None:
     assert len({c.title for c in CASES}) == len(CASES)
 
 
-def raised(path: Path) -> list[tuple[int, str, bool]]:
+def raised(tree: ast.Module) -> list[tuple[int, str, bool]]:
     """Returns the line, the class, and whether there is a hint, of each error that is made in a file."""
-    calls = [n for n in ast.walk(parsed(path)) if isinstance(n, ast.Call)]
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     return [
         (n.lineno, n.func.id, any(k.arg in ("hint", None) for k in n.keywords))
         for n in calls
@@ -128,8 +123,11 @@ def raised(path: Path) -> list[tuple[int, str, bool]]:
 
 
 def test_errors_that_users_meet_say_what_to_do() -> None:
-    files = [p for p in SRC.rglob("*.py") if "interp" not in p.parts]  # the interpreter runs programs for developers
     lacking = [
-        f"{p.relative_to(SRC)}:{line}" for p in files for line, name, hint in raised(p) if name in HINTED and not hint
+        f"{p.relative_to(SRC)}:{line}"
+        for p, tree in trees(*HINTED)
+        if "interp" not in p.parts  # the interpreter runs programs for developers
+        for line, name, hint in raised(tree)
+        if name in HINTED and not hint
     ]
     assert lacking == []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-import weft
+from tests.support.sources import SRC, parsed
+
 from weft.ops import OPERATORS
 
-SRC: Final = Path(weft.__file__).parent
 ROOMS: Final = ("graph", "schedule", "lower", "cost", "driver", "frontends")
 TABLES_OF_TRANSLATIONS: Final = (
     "frontends/onnx/ops",
@@ -59,7 +58,7 @@ def operators_in(value: ast.expr) -> set[str]:
 
 def lists_of_operators(text: str) -> dict[str, set[str]]:
     """The constants of a module that name two operators or more."""
-    named = {name: operators_in(value) for name, value in constants(ast.parse(text)) if name != "__all__"}
+    named = {name: operators_in(value) for name, value in constants(parsed(text)) if name != "__all__"}
     return {name: ops for name, ops in named.items() if len(ops) > 1}
 
 

@@ -134,16 +134,26 @@ def forget_measured() -> None:
 
 
 @contextmanager
-def unlisted_processor(*, measured: bool = True) -> Iterator[None]:
-    """Takes this machine for one that no table has, with the fixed facts as those that were *measured*, or with none."""
+def kept_measured() -> Iterator[None]:
+    """Has what is measured of processors meanwhile be forgotten at the end, as at the end of a process."""
     before = dict(cores.MEASURED)
-    with pytest.MonkeyPatch.context() as patch:
-        empty_tables(patch)
-        forget_measured()
-        if measured:
-            pretend_measured()
-        try:
-            yield
-        finally:
+    try:
+        yield
+    finally:
+        if before != cores.MEASURED:
             forget_measured()
             cores.MEASURED.update(before)
+
+
+@contextmanager
+def unlisted_processor(*, measured: bool = True) -> Iterator[None]:
+    """Takes this machine for one that no table has, with the fixed facts as those that were *measured*, or with none."""
+    try:
+        with kept_measured(), pytest.MonkeyPatch.context() as patch:
+            empty_tables(patch)
+            forget_measured()
+            if measured:
+                pretend_measured()
+            yield
+    finally:
+        forget()
