@@ -33,7 +33,7 @@ def test_a_slice_with_opencl() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_thousand(part: int) -> None:
     tally = check_grids(CAMPAIGN, range(part * CASES, (part + 1) * CASES), with_opencl=True)
-    assert tally.ran > 0.7 * CASES, tally.reasons
+    assert tally.ran > 0.6 * CASES, tally.reasons
 
 
 def test_cases_are_repeatable() -> None:
