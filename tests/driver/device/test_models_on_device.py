@@ -101,6 +101,21 @@ def test_a_size_that_is_a_float_of_the_model(target: str) -> None:
     np.testing.assert_array_equal(made, np.where(np.eye(4)[at] > 0, 5, 2))
 
 
+@pytest.mark.parametrize("target", ["cpu", pytest.param("webgpu", marks=needs_webgpu)])
+def test_ranges_of_integers_need_no_floats(target: str) -> None:
+    helper, int32 = onnx.helper, onnx.TensorProto.INT32
+    given = [helper.make_tensor_value_info(n, int32, []) for n in ("start", "limit", "step")]
+    node = helper.make_node("Range", ["start", "limit", "step"], ["y"])
+    graph = helper.make_graph([node], "g", given, [helper.make_tensor_value_info("y", int32, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    there = weft.compile(model, target=target)
+    for row in ((10, 4, -3), (0, 10, 3), (0, 9, 3), (5, 5, 1), (5, 1, 1), (-7, 8, 4), (10, -11, -5)):
+        made = there.run([np.int32(n) for n in row])[0]
+        np.testing.assert_array_equal(made, np.arange(*row, dtype=np.int32))
+    with pytest.raises(WeftError, match="the size of a range is 4611686018427387904, for which no memory is large"):
+        there.run([np.int32(n) for n in (1, 5, 0)])
+
+
 @needs_webgpu
 def test_more_tensors_than_a_kernel_takes_buffers() -> None:
     helper = onnx.helper

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from weft.graph.builder.builder import Builder
 from weft.graph.builder.constants import CompileTimeConstant
@@ -96,12 +97,32 @@ def range_late(b: Builder, start: Operand, limit: Operand, step: Operand) -> Ope
     if _is(start, 0) and _is(step, 1) and (known := b.known_size(limit)) is not None:
         return b.cast(b.add("range", start=0, size=known, step=1), dtype)
     begin, end, by = (b.cast(b.reshape(v, ()), f64 if dtype.is_float else i64) for v in (start, limit, step))
-    wide = [b.cast(v, f64) for v in (b.add("sub", end, begin), by)]
-    steps = b.add("minimum", b.add("ceil", b.add("div", *wide)), b.scalar(1 << 62, f64))  # i64 has it, no memory
-    count = b.add("maximum", b.cast(steps, i64), b.scalar(0, i64))
+    span = b.add("sub", end, begin)
+    steps = _float_steps(b, span, by) if dtype.is_float else _integer_steps(b, span, by)
+    count = b.add("maximum", steps, b.scalar(0, i64))
     size = b.late_number(count, "count", "the size of a range")
     places = b.cast(b.add("range", start=0, size=size, step=1), begin.dtype)
     return b.cast(b.add("add", b.add("mul", places, by), begin), dtype)
+
+
+TOO_MANY: Final = 1 << 62
+"""Steps that an i64 has, and no memory."""
+
+
+def _float_steps(b: Builder, span: Operand, by: Operand) -> Operand:
+    """Returns how many steps a *span* has, rounded up."""
+    return b.cast(b.add("minimum", b.add("ceil", b.add("div", span, by)), b.scalar(TOO_MANY, f64)), i64)
+
+
+def _integer_steps(b: Builder, span: Operand, by: Operand) -> Operand:
+    """Does the same for integers, by arithmetic of integers alone: not all machines have f64."""
+    zero, one = b.scalar(0, i64), b.scalar(1, i64)
+    never = b.add("equal", by, zero)
+    step = b.add("where", never, one, by)
+    rest = b.add("floor_mod", span, step)
+    whole = b.add("div", b.add("sub", span, rest), step)
+    steps = b.add("add", whole, b.add("where", b.add("equal", rest, zero), zero, one))
+    return b.add("where", never, b.scalar(TOO_MANY, i64), steps)
 
 
 def _is(x: Operand, value: int) -> bool:
