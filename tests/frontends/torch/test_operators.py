@@ -79,6 +79,8 @@ NUMBERS: list[tuple[str, list[Any], Any]] = [
     ("math.trunc", [-2.5], -2),
     ("torch.sym_float", [2], 2.0),
     ("torch.sym_int", [2.0], 2),
+    ("torch._sym_sqrt", [4], 2.0),
+    ("torch.sym_sum", [[2, 3, 4]], 9),
     ("torch.sym_max", [2, 3], 3),
     ("torch.sym_min", [2, 3], 2),
 ]

@@ -28,6 +28,8 @@ DECOMPOSED = {
     "products",
     "parts of floats",
     "histograms",
+    "distances",
+    "strided memory",
     "a size that is an element",
     "pseudoinverses",
     "transforms",

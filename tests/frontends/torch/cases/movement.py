@@ -99,4 +99,5 @@ CASES: dict[str, Case] = {
         ),
         [X],
     ),
+    "strided memory": (lambda x: torch.ones_like(torch.empty_strided((2, 3), (1, 2))) * x[0, 0], [X]),
 }
