@@ -17,7 +17,7 @@ from weft.graph.builder import Builder, PartialEvaluator
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.composites.numerics import random_numbers
 from weft.graph.composites.numerics.random_numbers import RandomStream
-from weft.support.dtypes import f32, f64, i64
+from weft.support.dtypes import DType, bf16, f16, f32, f64, i64
 
 Draw = Callable[[Builder, RandomStream], Operand]
 COUNT = 20000
@@ -56,6 +56,19 @@ DISTRIBUTIONS: dict[str, tuple[Draw, Callable[[float], float]]] = {
 @pytest.mark.parametrize(("draw", "share_below"), DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 def test_distribution(draw: Draw, share_below: Callable[[float], float]) -> None:
     check_distribution(drawn(draw), share_below)
+
+
+@pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
+def test_narrow_floats(dtype: DType) -> None:
+    uniform = drawn(lambda b, s: b.cast(random_numbers.uniform(b, s, [COUNT], dtype), f32))
+    normal = drawn(lambda b, s: b.cast(random_numbers.normal(b, s, [COUNT], dtype), f32))
+    exponential = drawn(lambda b, s: b.cast(random_numbers.exponential(b, s, [COUNT], dtype), f32))
+    assert 0 <= uniform.min() < 0.01
+    assert 0.99 < uniform.max() < 1
+    assert exponential.min() >= 0
+    assert 6 < exponential.max() < 20
+    assert 3 < np.abs(normal).max() < 7
+    assert abs(normal.std() - 1) < 0.05
 
 
 def test_seeds_and_streams() -> None:

@@ -11,10 +11,10 @@ from weft.graph.builder.builder import Builder
 from weft.graph.builder.partial_evaluator import Operand
 from weft.graph.composites.ordering import top_k
 from weft.ir import ExprLike
-from weft.support.dtypes import DType, f32, f64, i32, i64, u64
+from weft.support.dtypes import DType, bf16, f16, f32, f64, i32, i64, u64
 
-_BITS: Final = 24
-"""Bits of a uniform number: as many as the significand of float32 has."""
+_BITS: Final = {f32: 24, f16: 11, bf16: 8}
+"""Bits of a uniform number: as many as the significand of its type has, so that none is rounded to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,27 +30,30 @@ class RandomStream:
 
 
 def uniform(b: Builder, source: RandomStream, shape: Sequence[ExprLike], dtype: DType, word: int = 0) -> Operand:
-    """Numbers from 0 to below 1, of 24 bits; float64 of 53."""
-    bits = _signed(b, source.bits(b, shape, word), 32 - _BITS)
+    """Numbers from 0 to below 1, of as many bits as the significand of *dtype* has."""
+    digits = _BITS[f32 if dtype is f64 else dtype]
+    bits = _signed(b, source.bits(b, shape, word), 32 - digits)
     if dtype is not f64:
-        return b.cast(b.add("mul", b.cast(bits, f32), b.scalar(2.0**-_BITS, f32)), dtype)
+        return b.cast(b.add("mul", b.cast(bits, f32), b.scalar(2.0**-digits, f32)), dtype)
     rest = _signed(b, source.bits(b, shape, word + 1), 3)
-    upper, lower = (b.add("mul", b.cast(v, f64), b.scalar(s, f64)) for v, s in ((bits, 2.0**-_BITS), (rest, 2.0**-53)))
+    upper, lower = (b.add("mul", b.cast(v, f64), b.scalar(s, f64)) for v, s in ((bits, 2.0**-digits), (rest, 2.0**-53)))
     return b.add("add", upper, lower)
 
 
 def normal(b: Builder, source: RandomStream, shape: Sequence[ExprLike], dtype: DType) -> Operand:
     """Numbers of the normal distribution of mean 0 and variance 1 (Box and Muller, 1958)."""
-    turn = b.scalar(2 * math.pi, dtype)
-    angle = b.add("mul", uniform(b, source, shape, dtype, word=2), turn)
-    length = b.add("sqrt", b.add("mul", exponential(b, source, shape, dtype), b.scalar(2, dtype)))
-    return b.add("mul", length, b.add("cos", angle))
+    wide = _computed_in(dtype)
+    turn = b.scalar(2 * math.pi, wide)
+    angle = b.add("mul", uniform(b, source, shape, wide, word=2), turn)
+    length = b.add("sqrt", b.add("mul", exponential(b, source, shape, wide), b.scalar(2, wide)))
+    return b.cast(b.add("mul", length, b.add("cos", angle)), dtype)
 
 
 def exponential(b: Builder, source: RandomStream, shape: Sequence[ExprLike], dtype: DType) -> Operand:
     """Numbers of the exponential distribution of mean 1."""
-    rest = b.add("sub", b.scalar(1, dtype), uniform(b, source, shape, dtype))  # which is never 0
-    return b.add("neg", b.add("log", rest))
+    wide = _computed_in(dtype)
+    rest = b.add("sub", b.scalar(1, wide), uniform(b, source, shape, wide))  # which is never 0
+    return b.cast(b.add("neg", b.add("log", rest)), dtype)
 
 
 def integers(b: Builder, source: RandomStream, shape: Sequence[ExprLike], low: int, high: int) -> Operand:
@@ -77,6 +80,11 @@ def chosen(b: Builder, source: RandomStream, weights: Operand, count: int, *, ag
     drawn = b.add("mul", uniform(b, source, [*lead, count], weights.dtype), last)
     before = b.add("less_equal", b.reshape(ends, [*lead, 1, size]), b.reshape(drawn, [*lead, count, 1]))
     return b.add("reduce_sum", b.cast(before, i64), axes=(axis + 1,), keepdims=False)
+
+
+def _computed_in(dtype: DType) -> DType:
+    """Returns the type in which numbers of *dtype* are made of uniform ones, of which 11 bits would leave out all tails."""
+    return f64 if dtype is f64 else f32
 
 
 def _signed(b: Builder, bits: Operand, dropped: int) -> Operand:
