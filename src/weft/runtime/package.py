@@ -128,6 +128,11 @@ class Package:
         return len(self.image) if device is None else device.nbytes
 
     @property
+    def kernel_source(self) -> str:
+        """The kernels of a device as text, in the language of its compiler; empty for a model for processors."""
+        return "" if self.replay is None or self.replay.device is None else self.replay.device.source
+
+    @property
     def called_inputs(self) -> tuple[TensorSpec, ...]:
         """The inputs that a caller gives: all but the states."""
         return self.inputs[: len(self.inputs) - len(self.states)]

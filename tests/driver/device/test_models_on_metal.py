@@ -27,7 +27,7 @@ each_model = pytest.mark.parametrize(
 @needs_clang
 @each_model
 def test_all_kernels_compile(make: Callable[[], onnx.ModelProto]) -> None:
-    source = build(make(), "metal", cache=None).package.source
+    source = build(make(), "metal", cache=None).package.kernel_source
     assert source.count("kernel void") >= 2
     check_text(source)
 
@@ -74,7 +74,7 @@ def test_nothing_runs_without_a_runtime() -> None:
     assert str(error.value) == (
         "code for 'metal' does not run here: Weft has no runtime for Metal\n"
         "  hint: use the target webgpu, which runs on a Mac's GPU by way of Metal; or write the kernels' source, "
-        "weft.build(model, 'metal').package.source, for a program of your own"
+        "weft.build(model, 'metal').package.kernel_source, for a program of your own"
     )
     made = build(NETWORKS["mlp"](), "metal")
     with pytest.raises(ToolchainError, match="Weft has no runtime for Metal"):

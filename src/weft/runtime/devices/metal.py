@@ -11,7 +11,7 @@ from weft.support.errors import ToolchainError
 MISSING: Final = "Weft has no runtime for Metal"
 INSTALL: Final = (
     "use the target webgpu, which runs on a Mac's GPU by way of Metal; or write the kernels' source, "
-    "weft.build(model, 'metal').package.source, for a program of your own"
+    "weft.build(model, 'metal').package.kernel_source, for a program of your own"
 )
 
 
