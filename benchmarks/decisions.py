@@ -71,7 +71,7 @@ def kernels(seed: int, count: int) -> Iterator[tuple[str, Program]]:
     options, target = CompileOptions(), host()
     for n, case in enumerate(random_cases(seed, count)):
         graph = optimize_graph(to_graph(case.model(f"decisions-{seed}-{n}")), target, options, cache=None)
-        fused = fuse_graph(graph, options)
+        fused = fuse_graph(graph, target, options)
         for request in kernel_requests(fused, options, values_in_place(fused, options)).values():
             yield f"{case.label}: {request.name}", request.program
 

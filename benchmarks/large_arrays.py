@@ -79,8 +79,13 @@ def cases() -> dict[str, Case]:
 
     return {
         "argsort of 1e6": Case(
-            "TopK", [keys], [np.array([keys.size])], ["", "y"], {"largest": 0},
-            lambda: np.argsort(keys), most=3.0,
+            "TopK",
+            [keys],
+            [np.array([keys.size])],
+            ["", "y"],
+            {"largest": 0},
+            lambda: np.argsort(keys),
+            most=3.0,
         ),
         "cumsum of 1e7": Case(
             "CumSum", [terms], [np.array(0)], ["y"], {}, lambda: np.cumsum(terms, out=sums), share=0.5
@@ -88,7 +93,7 @@ def cases() -> dict[str, Case]:
         "scatter_add of 1e6": Case(
             "ScatterElements", [table, places, updates], [], ["y"], {"reduction": "add"}, added, most=2.0
         ),
-    }  # fmt: skip
+    }
 
 
 def times(calls: Sequence[Callable[[], object]]) -> list[float]:

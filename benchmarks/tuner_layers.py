@@ -36,7 +36,7 @@ def layer_task(name: str, target: Target) -> Task:
         x = g.input("x", (1, inner, size, size))
         g.output(conv(g, x, (inner, outer), kernel, stride, padding=kernel // 2, groups=groups), "y")
     options = CompileOptions(precision="strict")  # no Winograd: all tuners search one kernel
-    fused = fuse_graph(optimize_graph(to_graph(g.model()), target, options, None), options)
+    fused = fuse_graph(optimize_graph(to_graph(g.model()), target, options, None), target, options)
     tasks = [task_of(r, target) for r in kernel_requests(fused, options, values_in_place(fused, options)).values()]
     return next(t for t in tasks if any(isinstance(s.decision, Rule) for s in t.plan.steps))
 

@@ -23,7 +23,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[object]:
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50
     ) as made:
         yield made
 

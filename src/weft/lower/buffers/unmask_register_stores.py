@@ -82,21 +82,25 @@ def _never_leave(body: Stmt, buffer: Buffer) -> bool:
     for s in statements(body):
         bound.update(bound_vars(s))
         bounds = extent_bounds(bounds, s) if isinstance(s, For) else bounds
-        if not isinstance(s, Store):
-            if buffer in _named_by(s):
-                return False
-            continue
-        used = [x.indices for x in loads(s.value) if x.buffer is buffer] + [s.indices] * (s.buffer is buffer)
-        if buffer in [x.buffer for i in s.indices for x in loads(i)]:
+        found = _uses_in(s, buffer)
+        if found is None:
             return False
-        for i in used:
-            if len(i) != 1 or not isinstance(i[0], Ramp) or i[0].stride is not ONE:
-                return False
-            uses.append(_Use(i[0].base, i[0].lanes, s.mask))
+        uses += found
     masked, plain = ([u for u in uses if (u.mask is not None) is m] for m in (True, False))
     if not all(_are_apart(a, b) for a in set(masked) for b in set(plain)):
         return False
     return _has_one_mask(masked, bound) or _are_same_ends(masked, bound, bounds)
+
+
+def _uses_in(s: Stmt, buffer: Buffer) -> list[_Use] | None:
+    """Returns the vectors of *buffer* that a statement itself loads and stores; None where it uses it otherwise."""
+    if not isinstance(s, Store):
+        return None if buffer in _named_by(s) else []
+    if buffer in [x.buffer for i in s.indices for x in loads(i)]:
+        return None
+    used = [x.indices for x in loads(s.value) if x.buffer is buffer] + [s.indices] * (s.buffer is buffer)
+    vectors = [i[0] for i in used if len(i) == 1 and isinstance(i[0], Ramp) and i[0].stride is ONE]
+    return [_Use(v.base, v.lanes, s.mask) for v in vectors] if len(vectors) == len(used) else None
 
 
 def _are_apart(a: _Use, b: _Use) -> bool:

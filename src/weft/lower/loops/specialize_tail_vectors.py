@@ -108,23 +108,25 @@ class _Specialize(StmtRewriter):
     def _tail(self, s: Seq) -> _Tail | None:
         """Returns the tail of a tile of several vectors, if *s* is the whole code of one, and there is room for its versions."""
         loops = [f for f in statements(s) if isinstance(f, For) and f.kind is LoopKind.VECTORIZED]
-        if not loops or not uses_registers(s) or _stores_outside(s, loops):
+        width = _common_width(loops)
+        if width is None or not uses_registers(s) or _stores_outside(s, loops):
             return None
-        widths, lanes = {f.extent for f in loops}, self._lanes(loops)
-        (width, *others) = widths
-        if others or not isinstance(width, Const) or any(f.begin is not ZERO for f in loops):
+        lanes, guards = self._lanes(loops), self._guards(s, loops)
+        if guards is None or width <= lanes or width % lanes:
             return None
-        ends = [dict(_ends(f)) for f in loops]
-        known = {v for t in statements(s) for v in bound_vars(t)}
-        left = next((e for e in ends[0] if self._is_open(e, known) and all(e in found for found in ends)), None)
-        if left is None or int(width.value) <= lanes or int(width.value) % lanes:
-            return None
-        tail = _Tail(left, int(width.value), lanes, {f: found[left] for f, found in zip(loops, ends, strict=True)})
+        tail = _Tail(guards[0], width, lanes, guards[1])
         growth = stores_in(s) * (sum(len(tail.pieces(n)) for n in range(1, tail.vectors + 1)) - 1)
         if growth > self.room:
             return None
         self.room -= growth
         return tail
+
+    def _guards(self, s: Seq, loops: Sequence[For]) -> tuple[Expr, dict[For, Expr]] | None:
+        """Returns how many elements are left for all *loops* in *s*, if a size decides that, and the guard of each."""
+        ends = [dict(_ends(f)) for f in loops]
+        known = {v for t in statements(s) for v in bound_vars(t)}
+        left = next((e for e in ends[0] if self._is_open(e, known) and all(e in found for found in ends)), None)
+        return None if left is None else (left, {f: found[left] for f, found in zip(loops, ends, strict=True)})
 
     def _is_open(self, left: Expr, bound: Set[Var]) -> bool:
         """Tells whether what is *left* depends on a size, and is known before any of the variables *bound* inside."""
@@ -134,6 +136,14 @@ class _Specialize(StmtRewriter):
     def _lanes(self, loops: Sequence[For]) -> int:
         """Returns how many elements of the widest type that *loops* store a register has."""
         return min(self.target.lanes(s.buffer.dtype.bits) for f in loops for s in stores(f.body))
+
+
+def _common_width(loops: Sequence[For]) -> int | None:
+    """Returns the extent of all *loops*, if they begin at zero and have the same; None otherwise."""
+    widths = {f.extent for f in loops}
+    width = next(iter(widths), None)
+    is_one = len(widths) == 1 and isinstance(width, Const) and all(f.begin is ZERO for f in loops)
+    return int(width.value) if is_one and isinstance(width, Const) else None
 
 
 def _stores_outside(s: Stmt, loops: Sequence[For]) -> bool:
