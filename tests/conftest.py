@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
 from tests.support.processors import FIXED, empty_tables, keep_pretended, pretend_measured
 from tests.support.sampling import mark_the_rest
 
@@ -104,3 +105,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str], None]:
             assert text == path.read_text(encoding="utf-8")
 
     return check
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    """The driver of CUDA that runs kernels' text on the processor, for one test."""
+    use_host_compiler(monkeypatch)
+    yield use_fake_driver(monkeypatch)
+    monkeypatch.undo()
+    forget_driver()

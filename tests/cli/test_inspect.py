@@ -103,7 +103,7 @@ def test_the_machine_code(cli: Cli) -> None:
 
 def test_kernels_for_a_device_that_is_not_here(cli: Cli) -> None:
     done = cli("inspect", "mlp.onnx", "--target", "metal", "--kernels", "--asm", "1")
-    assert done.out.startswith("all kernels run on metal, by metal\n")
+    assert done.out.startswith("all kernels are for metal, in metal\n")
     assert "kernel void fn_" in done.out
     assert "[[threadgroup_position_in_grid]]" in done.out
 

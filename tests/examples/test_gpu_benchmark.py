@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.driver.device.test_models_on_device import inputs_of
 from tests.models import mlp
-from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
+from tests.runtime.devices.fake_driver import FakeDriver
 from tests.support.devices import needs_nvrtc
 
 import weft
@@ -40,14 +38,6 @@ def test_kernels_are_compiled_without_a_gpu(tmp_path: Path) -> None:
     assert [r["case"] for r in rows] == ["gemm1024_fp16", "softmax4096x1024_fp32"]
     assert all(r["kernels"] > 0 and 0 < r["registers"] <= 255 and r["spills"] == 0 for r in rows)
     assert done.stdout.startswith("| case | arch | kernels | registers | shared | spills |")
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
-    use_host_compiler(monkeypatch)
-    yield use_fake_driver(monkeypatch)
-    monkeypatch.undo()
-    forget_driver()
 
 
 def device_time() -> Any:

@@ -318,7 +318,7 @@ def _show_kernels(made: Compilation) -> None:
         size, seconds = human_bytes(int(str(row["code_bytes"]))), human_seconds(float(str(row["seconds"])))
         cells.append([str(n), str(row["name"]), str(row["calls"]), size, seconds, str(row["first_call"])])
     if made.target.kind == "grid":
-        print_text(f"all kernels run on {_device(made)}, by {made.target.isa.language}")
+        print_text(f"all kernels are for {_device(made)}, in {made.target.isa.language}")
     print_table(("#", "kernel", "calls", "code", "made in", "first for"), cells, elastic="first for")
 
 

@@ -11,26 +11,18 @@ import pytest
 from tests.lower.threaded import tiled_matmul
 from tests.schedule.programs import matmul
 from tests.support.devices import needs_clang
+from tests.support.grid.one_block import one_block
 from tests.support.metal.metal_shim import HostMetal, check_text
 
 from weft.codegen import Module, SourceCode, backend_of, compile_program, link
-from weft.loop import parse_program
 from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
 from weft.support.errors import InputError, LoweringError, ToolchainError
 from weft.targets.grid_machines import METAL
 
-HEAD = """
-@function(kernel=1)
-def f({params}):
-    for b in bound(0, 1, thread="blockIdx.x"):
-        for t in bound(0, {threads}, thread="threadIdx.x"):
-"""
-
 
 def kernel(params: str, *lines: str, threads: int = 64) -> Module:
-    text = HEAD.format(params=params, threads=threads) + "".join([f"            {line}\n" for line in lines])
-    return compile_program(parse_program(text), METAL)
+    return compile_program(one_block(params, lines, threads), METAL)
 
 
 def source_of(*modules: Module) -> SourceCode:

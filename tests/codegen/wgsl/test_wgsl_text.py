@@ -11,25 +11,17 @@ import pytest
 from tests.lower.threaded import tiled_matmul
 from tests.schedule.programs import matmul
 from tests.support.devices import needs_webgpu
+from tests.support.grid.one_block import one_block
 
 from weft.codegen import Module, SourceCode, backend_of, compile_program, link
-from weft.loop import parse_program
 from weft.lower import lower
 from weft.runtime.devices import Argument, open_device
 from weft.support.errors import InputError, LoweringError, ToolchainError
 from weft.targets.grid_machines import WEBGPU
 
-HEAD = """
-@function(kernel=1)
-def f({params}):
-    for b in bound(0, 1, thread="blockIdx.x"):
-        for t in bound(0, {threads}, thread="threadIdx.x"):
-"""
-
 
 def kernel(params: str, *lines: str, threads: int = 64) -> Module:
-    text = HEAD.format(params=params, threads=threads) + "".join([f"            {line}\n" for line in lines])
-    return compile_program(parse_program(text), WEBGPU)
+    return compile_program(one_block(params, lines, threads), WEBGPU)
 
 
 def test_a_tiled_product(golden: Callable[[str], None]) -> None:

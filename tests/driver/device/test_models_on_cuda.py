@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -11,7 +11,7 @@ from onnx import helper
 from tests.codegen.c.networks import NETWORKS, OTHERS
 from tests.driver.device.test_models_on_device import inputs_of
 from tests.models import mlp
-from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
+from tests.runtime.devices.fake_driver import FakeDriver
 from tests.support.devices import needs_nvrtc
 
 import weft
@@ -26,14 +26,6 @@ from weft.targets.cuda_machines import LISTED
 MODELS = {**NETWORKS, **OTHERS}
 MOST_REGISTERS, MOST_SHARED, MOST_SPILLS = 255, 48 << 10, 64
 """The limits of a thread and of a block, and the bytes of spilled registers that no kernel of these networks takes more than."""
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
-    use_host_compiler(monkeypatch)
-    yield use_fake_driver(monkeypatch)
-    monkeypatch.undo()
-    forget_driver()
 
 
 @pytest.mark.sampled(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from tests.codegen.c.networks import OTHERS
 from tests.decoders import growing_decoder
 from tests.driver.device.test_models_on_device import each_target, inputs_of
-from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
+from tests.runtime.devices.fake_driver import FakeDriver
 from tests.support.devices import needs_opencl
 
 import weft
@@ -22,14 +21,6 @@ from weft.support.errors import DeviceError, InputError
 PAIRS = {"past_*": "present_*"}
 ROOM = 12
 PROMPT = [3, 1, 4]
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
-    use_host_compiler(monkeypatch)
-    yield use_fake_driver(monkeypatch)
-    monkeypatch.undo()
-    forget_driver()
 
 
 def decoder(target: str, **more: Any) -> weft.Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.driver.device.test_models_on_device import each_target, inputs_of
 from tests.models import mlp
-from tests.runtime.devices.fake_driver import FakeDriver, forget_driver, use_fake_driver, use_host_compiler
+from tests.runtime.devices.fake_driver import FakeDriver
 
 import weft
 from weft.driver.build import build
@@ -31,14 +31,6 @@ BINARIES = Replay(b"program", ((None, 0),) * 3, DeviceCode("cuda", "", ("a", "gr
 def package() -> Package:
     """A model for OpenCL, which takes no device to make."""
     return build(mlp(batch=2, widths=(8, 4, 3)), "opencl", cache=None).package
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
-    use_host_compiler(monkeypatch)
-    yield use_fake_driver(monkeypatch)
-    monkeypatch.undo()
-    forget_driver()
 
 
 def saved(package: Package) -> bytes:

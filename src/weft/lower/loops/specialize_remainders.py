@@ -64,12 +64,12 @@ from weft.loop import (
     map_stmts,
     own_exprs,
     rename_fresh,
-    seq,
     statements,
     sub_statements,
 )
 from weft.lower.analysis.guard_conditions import Guards, assume, stores_in, uses_registers
-from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
+from weft.lower.stmt_rewriter import map_functions
+from weft.lower.tile_rewriter import TileRewriter, Versions
 from weft.targets import Target
 
 
@@ -92,29 +92,17 @@ class _Rows:
     guards: Mapping[Expr, Var]
 
 
-class _Count(StmtRewriter):
+class _Count(TileRewriter):
     def __init__(self, largest_growth: int, rows: int) -> None:
         self.largest_growth = largest_growth
         self.rows = rows
         self.guards = Guards()
         self.growth = 0
 
-    def visit_alloc(self, s: Alloc) -> Steps:
-        """Gives each version registers of its own, without the guards of the original tile."""
-        body: Stmt = s
-        while isinstance(body, Alloc):
-            body = body.body
-        rows = self._rows(body) if isinstance(body, Seq) else None
-        return Alloc(s.buffer, (yield s.body)) if rows is None else _counted(s, rows)
-
-    def visit_seq(self, s: Seq) -> Steps:
-        rows = self._rows(s)
-        if rows is not None:
-            return _counted(s, rows)
-        made = []
-        for part in s.body:
-            made.append((yield part))
-        return seq(*made)
+    def versions(self, code: Seq) -> Versions | None:
+        """Returns what makes a version for each number of rows of a tile, without the guards of the original one."""
+        rows = self._rows(code)
+        return None if rows is None else lambda tile: _counted(tile, rows)
 
     def _rows(self, s: Seq) -> _Rows | None:
         """Returns the rows of a tile, if *s* is the whole code of one; None for anything else, and for large tiles."""

@@ -37,7 +37,6 @@ from weft.ir import (
     poly_to_expr,
 )
 from weft.loop import (
-    Alloc,
     For,
     Function,
     If,
@@ -53,7 +52,8 @@ from weft.loop import (
     stores,
 )
 from weft.lower.analysis.guard_conditions import assume, stores_in, uses_registers
-from weft.lower.stmt_rewriter import Steps, StmtRewriter, map_functions
+from weft.lower.stmt_rewriter import map_functions
+from weft.lower.tile_rewriter import TileRewriter, Versions
 from weft.targets import Target
 
 
@@ -82,28 +82,16 @@ class _Tail:
         return [(sum(sizes[:k]), size) for k, size in enumerate(sizes)]
 
 
-class _Specialize(StmtRewriter):
+class _Specialize(TileRewriter):
     def __init__(self, function: Function, target: Target) -> None:
         self.sizes = {p for p in function.params if isinstance(p, Var)}
         self.target = target
         self.room = code_budget(target).remainder_growth
 
-    def visit_alloc(self, s: Alloc) -> Steps:
-        """Gives each version registers of its own."""
-        body: Stmt = s
-        while isinstance(body, Alloc):
-            body = body.body
-        tail = self._tail(body) if isinstance(body, Seq) else None
-        return Alloc(s.buffer, (yield s.body)) if tail is None else _versions(s, tail)
-
-    def visit_seq(self, s: Seq) -> Steps:
-        tail = self._tail(s)
-        if tail is not None:
-            return _versions(s, tail)
-        made = []
-        for part in s.body:
-            made.append((yield part))
-        return seq(*made)
+    def versions(self, code: Seq) -> Versions | None:
+        """Returns what makes a version for each number of vectors of a tile's tail."""
+        tail = self._tail(code)
+        return None if tail is None else lambda tile: _versions(tile, tail)
 
     def _tail(self, s: Seq) -> _Tail | None:
         """Returns the tail of a tile of several vectors, if *s* is the whole code of one, and there is room for its versions."""

@@ -1,0 +1,39 @@
+"""Rewriting the code of register tiles as a whole: versions of it for what is left at an end."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
+
+from weft.loop import Alloc, Seq, Stmt, seq
+from weft.lower.stmt_rewriter import Steps, StmtRewriter
+
+Versions: TypeAlias = Callable[[Stmt], Stmt]
+"""Returns the versions of a tile, with the allocations around its code if there are any."""
+
+
+class TileRewriter(StmtRewriter):
+    """Puts versions in the place of tiles, each with registers of its own."""
+
+    @abstractmethod
+    def versions(self, code: Seq) -> Versions | None:
+        """Returns what makes the versions, if *code* is the whole code of a tile that has some; None for anything else."""
+
+    def visit_alloc(self, s: Alloc) -> Steps:
+        """Gives each version the buffers that are allocated right around the code."""
+        body: Stmt = s
+        while isinstance(body, Alloc):
+            body = body.body
+        made = self.versions(body) if isinstance(body, Seq) else None
+        return Alloc(s.buffer, (yield s.body)) if made is None else made(s)
+
+    def visit_seq(self, s: Seq) -> Steps:
+        """Rewrites a tile without buffers of its own."""
+        versions = self.versions(s)
+        if versions is not None:
+            return versions(s)
+        made = []
+        for part in s.body:
+            made.append((yield part))
+        return seq(*made)
