@@ -72,7 +72,7 @@ def test_measuring_again_finds_the_same(unlisted: None) -> None:
     runs = [measure_core()]
     for _ in range(3):
         runs.append(measure_core(runs[-1]))
-    changed = {name for a, b in pairwise(runs[1:]) for name in FACTS if getattr(a, name) != getattr(b, name)}
+    changed = [name for a, b in pairwise(runs[1:]) for name in FACTS if getattr(a, name) != getattr(b, name)]
     assert len(changed) <= 1, changed
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import NoReturn
 
 from weft.support.errors import InputError
@@ -16,12 +15,6 @@ from weft.tune.measure import Built, RunJob, run
 
 def pid(_: object = None) -> int:
     return os.getpid()
-
-
-def kept_waiting() -> float:
-    """Returns the seconds for which this process was ready to run, but others ran; 0 where the system does not count them."""
-    counts = Path("/proc/self/schedstat")
-    return int(counts.read_text().split()[1]) * 1e-9 if counts.exists() else 0.0
 
 
 def square(x: int, seconds: float = 0.0) -> int:
