@@ -73,6 +73,16 @@ def test_text_tells_parameters_from_constants() -> None:
     assert "  p = parameter f32[2] [0., 0.]\n" in print_graph(g)
 
 
+def test_parameters_are_of_floats_and_keep_their_type() -> None:
+    g = Graph()
+    with pytest.raises(ModelError) as told:
+        g.parameter(np.zeros(2, np.int64), "p")
+    assert str(told.value) == "the parameter 'p' is of i64\n  hint: parameters are of floats"
+    p = g.parameter(np.zeros(2, np.float32), "p")
+    with pytest.raises(ModelError, match=r"^the parameter 'p' is float32\[2\], and was given float32\[3\]$"):
+        p.bind(np.zeros(3, np.float32))
+
+
 def test_error_names_the_node_and_the_shapes() -> None:
     g = Graph()
     a, b = g.input("a", (2, 3), f32), g.input("b", (4, 5), f32)

@@ -62,13 +62,43 @@ def test_weights_of_inference_mode_are_no_constants() -> None:
         close(fast(x), model(x))
 
 
-def test_weights_in_other_memory_are_followed() -> None:
+@pytest.mark.parametrize("options", [{}, {"prepack": False}, {"freeze": True}], ids=str)
+def test_weights_that_change_are_followed(options: dict[str, bool]) -> None:
+    """Counted by PyTorch or not, in the same memory or in other, in order or not."""
     model, x = perceptron(), torch.randn(3, 8)
-    fast = compiled(model)
+    weight, fast = model[0].weight, compiled(model, **options)
     with torch.no_grad():
         close(fast(x), model(x))
-        model[0].weight.data = model[0].weight.data * 3
+        weight.mul_(2)
         close(fast(x), model(x))
+        weight.data.add_(1)
+        close(fast(x), model(x))
+        weight.data = weight.data * 3
+        close(fast(x), model(x))
+        weight.data = torch.randn(8, 16).t()
+        close(fast(x), model(x))
+        weight.data.sub_(1)
+        close(fast(x), model(x))
+
+
+def test_a_matrix_that_the_model_writes_is_read_in_each_call() -> None:
+    class Running(nn.Module):  # type: ignore[misc, name-defined] # PyTorch may be missing
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.randn(8, 8))
+
+        def forward(self, x: Any) -> Any:
+            y = x @ self.mean
+            self.mean.mul_(0.5)
+            return y
+
+    torch.manual_seed(0)
+    model, x = Running(), torch.randn(16, 8)
+    fast = compiled(model)
+    with torch.no_grad():
+        first = model.mean.clone()
+        for n in range(3):
+            close(fast(x), x @ (first * 0.5**n))
 
 
 def test_complex_numbers_are_taken_and_returned() -> None:
@@ -137,5 +167,5 @@ def test_an_unknown_option() -> None:
         weft_backend(None, [], {"frozen": True})
     assert str(told.value) == (
         "the backend has no option 'frozen'\n"
-        "  hint: its options are 'fallback', 'freeze', 'opt_level', 'precision', 'threads'"
+        "  hint: its options are 'fallback', 'freeze', 'opt_level', 'precision', 'prepack', 'threads'"
     )

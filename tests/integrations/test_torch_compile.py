@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from weft.driver.parameter_model import ParameterModel  # noqa: E402
 from weft.frontends.torch import graph_module  # noqa: E402
 from weft.frontends.torch.graph_module import Captured  # noqa: E402
 from weft.integrations import torch_backend  # noqa: E402
@@ -32,8 +33,8 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     original = graph_module.from_graph_module
 
-    def noted(*args: Any) -> Captured:
-        found = original(*args)
+    def noted(*args: Any, **named: Any) -> Captured:
+        found = original(*args, **named)
         made.append(found.graph)
         return found
 
@@ -55,8 +56,9 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return seen
 
 
-def compiled(model: Any, **options: Any) -> Any:
-    return torch.compile(model, backend="weft", options={"fallback": False, "threads": 1}, **options)
+def compiled(model: Any, *, prepack: bool = True, **options: Any) -> Any:
+    chosen = {"fallback": False, "threads": 1, "prepack": prepack}
+    return torch.compile(model, backend="weft", options=chosen, **options)
 
 
 def close(made: Any, wanted: Any) -> None:
@@ -159,7 +161,7 @@ def test_inference_mode(graphs: list[Any]) -> None:
 def test_parameters_are_held_once(graphs: list[Any], given: list[Any]) -> None:
     """They are inputs of the model, of the memory that they have in PyTorch, in each call; the model has no constants."""
     model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)).eval()
-    fast = compiled(model)
+    fast = compiled(model, prepack=False)
     x = torch.randn(3, 64)
     for _ in range(2):
         given.clear()
@@ -167,6 +169,35 @@ def test_parameters_are_held_once(graphs: list[Any], given: list[Any]) -> None:
         places = {a.__array_interface__["data"][0] for a in given}
         assert places == {t.data_ptr() for t in (x, *model.parameters())}
     assert all(v.array.size < 64 for v in graphs[0].constants())
+
+
+def test_parameters_that_are_read_as_they_lie_are_held_once(given: list[Any]) -> None:
+    """Vectors, and tables to look up in, are inputs, of the memory that they have in PyTorch; matrices are held in panels."""
+    model = nn.Sequential(nn.Embedding(99, 64), nn.Linear(64, 64)).eval()
+    fast = compiled(model)
+    check(fast, model, torch.arange(32).reshape(2, 16))
+    places = {a.__array_interface__["data"][0] for a in given}
+    assert {model[0].weight.data_ptr(), model[1].bias.data_ptr()} < places
+    assert model[1].weight.data_ptr() not in places
+
+
+def test_parameters_are_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ParameterModel] = []
+    original = ParameterModel.refresh
+
+    def noted(self: ParameterModel) -> None:
+        made.append(self)
+        original(self)
+
+    monkeypatch.setattr(ParameterModel, "refresh", noted)
+    model, x = nn.Linear(64, 64).eval(), torch.randn(16, 64)
+    fast = compiled(model)
+    for writes in range(3):
+        for _ in range(2):
+            check(fast, model, x)
+        assert len(made) == writes
+        with torch.no_grad():
+            model.weight.add_(1)
 
 
 def test_results_that_are_arguments_or_views_of_them(graphs: list[Any]) -> None:

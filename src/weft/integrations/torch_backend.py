@@ -4,15 +4,16 @@
     frozen = torch.compile(model, backend="weft", options={"freeze": True})
 
 PyTorch captures the graphs of a model, checks by guards that they hold for a call, makes them functional, and derives those of
-gradients; Weft compiles each. Parameters are inputs, held once, and what is done to them is seen by the next call. Tensors are
-shared with Weft without copies, both ways, if they are contiguous.
+gradients; Weft compiles each. What is done to parameters is seen by the next call. Tensors are shared with Weft without copies,
+both ways, if they are contiguous.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,20 +23,35 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
-from weft.driver.compile import compile as compile_model
+from weft.driver.options import check_options
+from weft.driver.parameter_model import ParameterModel, compile_parameters
 from weft.frontends.torch.decompose import decompositions
 from weft.frontends.torch.graph_module import Captured, from_graph_module
-from weft.runtime.model import Model
+from weft.frontends.torch.nodes import elements_of
+from weft.integrations.torch_weights import WeightWatch
 from weft.support.errors import InputError, ModelError
 
 Compiled: TypeAlias = Callable[[list[Any]], list[Any]]
 
-OPTIONS: Final = {"freeze": False, "fallback": True, "threads": None, "precision": "model", "opt_level": 3}
+OPTIONS: Final = {
+    "freeze": False,
+    "prepack": True,
+    "fallback": True,
+    "threads": None,
+    "precision": "model",
+    "opt_level": 3,
+}
 """The options and their defaults.
 
-With *freeze*, parameters are constants, which Weft packs for its kernels: that is faster, and holds them twice. When one was
-changed since, its graph is compiled again. With *fallback*, PyTorch itself runs graphs that Weft can't compile, and a warning
-says why; without it they are refused. The others are those of `weft.compile`; *threads* are by default `torch.get_num_threads()`.
+With *prepack*, kernels of inference read matrices and filters among the parameters in the form that suits them, which is held
+beside the parameter. It is made again by the next call when PyTorch counted a write to the parameter (`Tensor._version`), or
+this has other memory, or one of some elements that are compared differs: a write of a few elements that PyTorch does not count,
+as one to `.data`, may go unseen. Without, parameters are held once, and their other forms are made in every call. With
+*freeze*, parameters are constants, those of normalizations folded into others; when one was changed since, its graph is compiled
+again.
+
+With *fallback*, PyTorch itself runs graphs that Weft can't compile, and a warning says why; without it they are refused. The
+others are those of `weft.compile`; *threads* are by default `torch.get_num_threads()`.
 """
 
 
@@ -49,7 +65,7 @@ def weft_backend(
             f"the backend has no option {unknown[0]!r}", hint=f"its options are {', '.join(map(repr, sorted(OPTIONS)))}"
         )
     chosen = {**OPTIONS, **(options or {})}
-    trained = partial(_compiled, options={**chosen, "freeze": False})
+    trained = partial(_compiled, options={**chosen, "freeze": False, "prepack": False})
     made: Compiled = aot_autograd(
         fw_compiler=trained,
         bw_compiler=trained,
@@ -64,22 +80,40 @@ def _compiled(module: GraphModule, inputs: Sequence[Any], options: dict[str, Any
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     static = tuple(metadata.static_input_indices) if metadata is not None else ()
-    freezes = bool(static) and options["freeze"]
-    made = _Frozen(module, static, options) if freezes else _built(module, {}, options, static)
-    made._boxed_call = True  # type: ignore[attr-defined] # it is given the only references to its arguments
-    return made
+    written = {k for k, info in enumerate(metadata.input_info) if info.mutates_data} if metadata is not None else set()
+    packed = tuple(k for k in static if k not in written and _is_packed(inputs[k])) if options["prepack"] else ()
+    made: Any
+    if static and options["freeze"]:
+        made = _Frozen(module, static, options)
+    elif packed:
+        made = _Prepacked(module, static, packed, options)
+    else:
+        made = _built(module, options, static)
+    made._boxed_call = True  # it is given the only references to its arguments
+    run: Compiled = made
+    return run
+
+
+def _is_packed(tensor: torch.Tensor) -> bool:
+    """Tells whether kernels may want a weight in another form: it is no vector."""
+    return bool(tensor.is_floating_point() and tensor.dim() > 1 and tensor.is_contiguous())
 
 
 def _built(
-    module: GraphModule, weights: dict[int, torch.Tensor], options: dict[str, Any], static: tuple[int, ...] = ()
-) -> Compiled:
+    module: GraphModule,
+    options: dict[str, Any],
+    static: tuple[int, ...] = (),
+    *,
+    weights: dict[int, torch.Tensor] | None = None,
+    parameters: dict[int, torch.Tensor] | None = None,
+) -> _Run | _Interpreted:
     """Compiles a graph, or returns what lets PyTorch run it; the arguments *static* are weights."""
     try:
         with unset_fake_temporarily():  # constants of the graph have elements, and there they would be refused
-            captured = from_graph_module(module, weights)
+            captured = from_graph_module(module, weights, parameters)
         threads = options["threads"] or torch.get_num_threads()
-        known = {"precision": options["precision"], "opt_level": options["opt_level"]}
-        model = compile_model(captured.graph, threads=threads, **known) if captured.results else None
+        known = check_options(precision=options["precision"], opt_level=options["opt_level"])
+        model = compile_parameters(captured.graph, known, threads) if captured.results else None
     except ModelError as error:
         if not options["fallback"]:
             raise
@@ -112,8 +146,12 @@ class _Result(NamedTuple):
 class _Run:
     """A compiled graph, called with tensors and numbers of PyTorch's."""
 
-    def __init__(self, module: GraphModule, captured: Captured, model: Model | None, static: tuple[int, ...]) -> None:
-        self.model, self.arguments = model, captured.arguments
+    def __init__(
+        self, module: GraphModule, captured: Captured, model: ParameterModel | None, static: tuple[int, ...]
+    ) -> None:
+        self.model, self.arguments, self.parameters = model, captured.arguments, captured.parameters
+        numbers = {p.name: k for k, p in captured.parameters.items()}
+        self.bound = [] if model is None else [numbers[name] for name in model.bound]
         self.held: dict[int, tuple[int, Any]] = dict.fromkeys(static, (0, None))
         output = next(n for n in reversed(module.graph.nodes) if n.op == "output").args[0]
         self.made: list[Any] = [None] * len(output)
@@ -124,6 +162,7 @@ class _Run:
         given = [self._held(k, args[k]) if k in self.held else _array(args[k]) for k in self.arguments]
         if self.draws:
             given.append(_seed())
+        given += [self._held(k, args[k]) for k in self.bound]
         made = list(self.made)
         for k, argument in self.passed.items():
             made[k] = args[argument]
@@ -132,6 +171,13 @@ class _Run:
             for result, array in zip(self.results, self.model.run(given), strict=True):
                 made[result.number] = array.item() if result.is_size else _tensor(array, result)
         return made
+
+    def refresh(self, tensors: Mapping[int, torch.Tensor]) -> None:
+        """Takes the elements of parameters from *tensors*."""
+        for k, parameter in self.parameters.items():
+            parameter.bind(elements_of(tensors[k], parameter.name))
+        if self.model is not None:
+            self.model.refresh()
 
     def _held(self, k: int, tensor: torch.Tensor) -> Any:
         """Returns the array of a weight, made once for each place in memory: making it takes longer than most else in a call."""
@@ -153,21 +199,41 @@ class _Frozen:
 
     def __init__(self, module: GraphModule, static: tuple[int, ...], options: dict[str, Any]) -> None:
         self.module, self.static, self.options = module, static, options
-        self.version: list[tuple[int, int]] = []
+        self.watch, self.lock = WeightWatch(), Lock()
         self.run: Compiled = _Interpreted(module)
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        version = [(args[k].data_ptr(), _version(args[k])) for k in self.static]
-        if version != self.version:
-            weights = {k: args[k].detach() for k in self.static if not args[k].is_inference()}
-            self.run = _built(self.module, weights, self.options)
-            self.version = version
+        with self.lock:
+            if self.watch.has_changed([args[k] for k in self.static]):
+                weights = {k: args[k].detach() for k in self.static if not args[k].is_inference()}
+                self.run = _built(self.module, self.options, weights=weights)
+            run = self.run
+        return run(args)
+
+
+class _Prepacked:
+    """A graph with parameters *packed*, whose other forms are made when it is called first, and when one of them was changed.
+
+    Nobody counts the writes to tensors of inference mode: they are inputs as the other arguments are.
+    """
+
+    def __init__(
+        self, module: GraphModule, static: tuple[int, ...], packed: tuple[int, ...], options: dict[str, Any]
+    ) -> None:
+        self.module, self.static, self.packed, self.options = module, static, packed, options
+        self.watch, self.lock = WeightWatch(), Lock()
+        self.run: _Run | _Interpreted | None = None
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        with self.lock:
+            if self.run is None:
+                counted = {k: args[k].detach() for k in self.packed if not args[k].is_inference()}
+                self.packed = tuple(counted)
+                self.run = _built(self.module, self.options, self.static, parameters=counted)
+                self.watch.has_changed([args[k] for k in self.packed])
+            elif self.watch.has_changed([args[k] for k in self.packed]) and isinstance(self.run, _Run):
+                self.run.refresh({k: args[k] for k in self.packed})
         return self.run(args)
-
-
-def _version(t: torch.Tensor) -> int:
-    """Returns how often a tensor was written; -1 for those of inference mode: nobody counts, so they are no constants."""
-    return -1 if t.is_inference() else t._version
 
 
 def _array(value: Any) -> Any:

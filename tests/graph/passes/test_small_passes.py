@@ -12,6 +12,7 @@ from weft.graph import Constant, Graph, eliminate_dead_code, print_graph
 from weft.graph.core.graph import Deferred
 from weft.graph.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from weft.graph.passes.fold_constants import fold_constants
+from weft.graph.rewriting.call_patterns import is_known
 from weft.support.dtypes import f32
 
 
@@ -100,18 +101,29 @@ def test_reshape_of_a_constant_is_a_view() -> None:
     assert np.shares_memory(folded.array, c.array)
 
 
-@pytest.mark.parametrize("kind", ["parameter", "growth", "symbolic"])
+@pytest.mark.parametrize("kind", ["growth", "symbolic"])
 def test_what_is_not_folded(kind: str) -> None:
     g = Graph()
-    if kind == "parameter":
-        y = g.add("sqrt", [g.parameter(np.ones(3, np.float32), "p")])
-    elif kind == "growth":
+    if kind == "growth":
         y = g.add("expand", [scalar(g, 1.0)], shape=(LARGEST_FOLDED_GROWTH,))
     else:
         g.input("x", (g.dim("n"),), f32)
         y = g.add("expand", [scalar(g, 1.0)], shape=(g.dim("n"),))
     g.output(y, "y")
     assert fold_constants(g, Oracle()) is g
+
+
+def test_what_is_made_of_a_parameter_follows_it() -> None:
+    g = Graph()
+    p = g.parameter(np.full((2, 3), 4, np.float32), "p")
+    g.output(g.add("sqrt", [g.add("reshape", [p], shape=(6,))]), "y")
+    (made,) = fold_constants(g, Oracle()).outputs
+    assert isinstance(made, Constant)
+    assert not made.is_fixed
+    assert not is_known(made)
+    np.testing.assert_array_equal(made.array, np.full(6, 2, np.float32))
+    p.bind(np.full((2, 3), 9, np.float32))
+    np.testing.assert_array_equal(made.array, np.full(6, 3, np.float32))
 
 
 def test_large_results_may_be_deferred() -> None:

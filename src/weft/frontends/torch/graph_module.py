@@ -9,8 +9,8 @@ import torch
 from torch.fx import GraphModule, Node
 
 from weft.frontends.input_shapes import InputShapes
-from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators
-from weft.graph import Graph
+from weft.frontends.torch.nodes import NodeImporter, Scope, check_operators, elements_of
+from weft.graph import Graph, Parameter
 from weft.graph.builder import Builder
 from weft.support.dtypes import i64
 from weft.support.errors import ModelError
@@ -21,7 +21,7 @@ class Captured(NamedTuple):
 
     Other arguments are weights, or sizes that the shapes of tensors tell. *passed* are the results that are arguments as they
     are given, with the arguments' numbers; results that are neither are None. A graph that *draws* random numbers has a seed for
-    its last input, which is no argument.
+    its last input, which is no argument. *parameters* are arguments too, by number.
     """
 
     graph: Graph
@@ -29,27 +29,42 @@ class Captured(NamedTuple):
     results: list[int]
     passed: dict[int, int]
     draws: bool
+    parameters: dict[int, Parameter]
 
 
-def from_graph_module(module: GraphModule, weights: Mapping[int, torch.Tensor] | None = None) -> Captured:
+def from_graph_module(
+    module: GraphModule,
+    weights: Mapping[int, torch.Tensor] | None = None,
+    parameters: Mapping[int, torch.Tensor] | None = None,
+) -> Captured:
     """Imports a functional graph of operators of `aten`; *weights* are the values of arguments that do not change, by number.
+
+    Those of *parameters*, of floats, may change between calls.
 
     Raises `ModelError` and `UnsupportedOperators` as `from_exported_program` does.
     """
     check_operators(module)
-    return _Importer().run(module, weights or {})
+    return _Importer().run(module, weights or {}, parameters or {})
 
 
 class _Importer(NodeImporter):
-    def run(self, module: GraphModule, weights: Mapping[int, torch.Tensor]) -> Captured:
+    def run(
+        self, module: GraphModule, weights: Mapping[int, torch.Tensor], parameters: Mapping[int, torch.Tensor]
+    ) -> Captured:
         """Imports a whole graph."""
         places = [n for n in module.graph.nodes if n.op == "placeholder"]
         tensors = {
-            k: n for k, n in enumerate(places) if isinstance(n.meta.get("val"), torch.Tensor) and k not in weights
+            k: n
+            for k, n in enumerate(places)
+            if isinstance(n.meta.get("val"), torch.Tensor) and k not in weights and k not in parameters
         }
         declared = {n.name: [_declared(s) for s in n.meta["val"].shape] for n in tensors.values()}
         shapes = InputShapes({}).resolve(declared, self.graph)
         scope = Scope({places[k]: self.constant(t, places[k].name) for k, t in weights.items()})
+        changing = {
+            k: self.graph.parameter(elements_of(t, places[k].name), places[k].name) for k, t in parameters.items()
+        }
+        scope.update((places[k], p) for k, p in changing.items())
         for n in tensors.values():
             scope[n] = self.input(n.name, n.meta["val"], shapes[n.name])
         arguments = list(tensors)
@@ -64,7 +79,7 @@ class _Importer(NodeImporter):
             elif made is not None:
                 self.output(made, str(node), node)
                 results.append(k)
-        return Captured(self.graph, arguments, results, passed, self.seed is not None)
+        return Captured(self.graph, arguments, results, passed, self.seed is not None, changing)
 
     def _number(self, node: Node, scope: Scope) -> bool:
         """Gives a size its value, which the shape of a tensor tells; returns true if it had to become an input."""

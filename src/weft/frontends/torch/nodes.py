@@ -136,9 +136,9 @@ class NodeImporter:
         """Returns a constant of a tensor's elements, the same for the same tensor, which is kept as long."""
         if tensor.is_complex():
             held = tensor.detach().resolve_conj()
-            return Complex(*[CompileTimeConstant(_array(part, name), name) for part in (held.real, held.imag)])
+            return Complex(*[CompileTimeConstant(elements_of(part, name), name) for part in (held.real, held.imag)])
         if id(tensor) not in self.weights:
-            self.weights[id(tensor)] = (tensor, CompileTimeConstant(_array(tensor, name), name))
+            self.weights[id(tensor)] = (tensor, CompileTimeConstant(elements_of(tensor, name), name))
         return self.weights[id(tensor)][1]
 
     def _random_stream(self, source: str) -> RandomStream:
@@ -226,7 +226,7 @@ def check_operators(module: GraphModule) -> None:
         raise unsupported_operators(missing, "compute what they compute by others in the module")
 
 
-def _array(tensor: torch.Tensor, name: str) -> Array:
+def elements_of(tensor: torch.Tensor, name: str) -> Array:
     """Returns a tensor's elements, in the same memory where it is on this processor and in order."""
     element_type(tensor.dtype, f"tensor {name}")
     held = tensor.detach().cpu().contiguous()

@@ -115,6 +115,11 @@ class Constant(Value):
         """The bytes that the elements take."""
         return self.size * self.dtype.bytes
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the elements stay as they are: those of parameters may change between two calls, with all made of them."""
+        return True
+
     def write(self, out: Array) -> None:
         """Writes the elements into an array of the same shape and type."""
         np.copyto(out, self._array)
@@ -125,23 +130,50 @@ class Constant(Value):
 
 
 class Parameter(Constant):
-    """A constant that training may change; no pass computes with its value."""
+    """A constant that may change between two calls, as by training: no pass computes with its elements.
+
+    What passes compute of it is `Deferred`, and can be computed again.
+    """
 
     __slots__ = ()
+
+    @property
+    def is_fixed(self) -> bool:
+        """False."""
+        return False
+
+    def bind(self, array: Array) -> None:
+        """Takes *array*, of the same shape and type, for the elements from now on."""
+        if array.shape != self._array.shape or array.dtype != self._array.dtype:
+            given, own = (f"{a.dtype}{list(a.shape)}" for a in (array, self._array))
+            raise ModelError(f"the parameter {self.name!r} is {own}, and was given {given}")
+        self._array = array
+
+    def reshaped(self, shape: Sequence[int], name: str) -> Constant:
+        """Returns what are the same elements at any time, in another shape."""
+        type_ = TensorType(tuple([as_expr(n) for n in shape]), self.dtype)
+        return Deferred(name, type_, lambda out: np.copyto(out, self.array.reshape(out.shape)), is_fixed=False)
 
 
 class Deferred(Constant):
     """A constant whose elements are computed each time that they are asked for, by *fill*, which writes them into an array.
 
     A packed weight is as large as the weight it is made of. As a deferred constant it is never held in memory beside that
-    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread.
+    weight: it is written once, straight to the memory that kernels read. *fill* may be called from any thread. What is
+    computed of parameters is not fixed.
     """
 
-    __slots__ = ("fill",)
+    __slots__ = ("_is_fixed", "fill")
 
-    def __init__(self, name: str, like: TensorType, fill: Callable[[Array], None]) -> None:
+    def __init__(self, name: str, like: TensorType, fill: Callable[[Array], None], *, is_fixed: bool = True) -> None:
         Value.__init__(self, name, like)
         self.fill = fill
+        self._is_fixed = is_fixed
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is computed of constants only, and not of parameters."""
+        return self._is_fixed
 
     @property
     def array(self) -> Array:
@@ -157,7 +189,7 @@ class Deferred(Constant):
     def reshaped(self, shape: Sequence[int], name: str) -> Constant:
         """Returns the same elements, computed when asked for too, in another shape."""
         type_ = TensorType(tuple([as_expr(n) for n in shape]), self.dtype)
-        return Deferred(name, type_, lambda out: self.fill(out.reshape(self.extents)))
+        return Deferred(name, type_, lambda out: self.fill(out.reshape(self.extents)), is_fixed=self.is_fixed)
 
 
 class Node:
@@ -281,8 +313,11 @@ class Graph:
         return Constant(name or self.fresh_name("constant"), array)
 
     def parameter(self, array: Array, name: str) -> Parameter:
-        """Returns a constant that training may change."""
-        return Parameter(name, array)
+        """Returns a constant that may change between two calls; raises `ModelError` for elements that are no floats."""
+        made = Parameter(name, array)
+        if not made.dtype.is_float:  # integers are indices and sizes, by which graphs are made
+            raise ModelError(f"the parameter {name!r} is of {made.dtype}", hint="parameters are of floats")
+        return made
 
     def output(self, value: Value, name: str = "") -> None:
         """Declares *value* the next output of the graph."""

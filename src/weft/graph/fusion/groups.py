@@ -250,8 +250,8 @@ def _reads_nothing(op: Operation) -> bool:
 
 
 def is_literal(v: Value) -> bool:
-    """Tells whether *v* is a constant of one element, which kernels embed as a literal."""
-    return isinstance(v, Constant) and v.size == 1
+    """Tells whether *v* is a constant of one element that stays as it is, which kernels embed as a literal."""
+    return isinstance(v, Constant) and v.size == 1 and v.is_fixed
 
 
 def _literal_tensor(v: Value) -> Tensor:

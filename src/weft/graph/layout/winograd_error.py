@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft.graph.core.graph import Array
+from weft.graph.core.graph import Array, Constant
 from weft.ops import matrices
 
 LARGEST_ERROR = 2e-5
@@ -45,6 +45,11 @@ def sampled_error(
     parts = [x[:, i : i + rows, j : j + columns] @ chosen[:, i, j].T for i, j in taps]
     wanted = np.sum(parts, axis=0).transpose(1, 2, 0, 3).reshape(got.shape)
     return float(np.abs(got - wanted).max() / max(float(np.abs(wanted).max()), 1e-30))
+
+
+def typical_elements(w: Constant) -> Array:
+    """Returns the elements of a weight; of one that may change, normal numbers: an error is relative to outputs of any scale."""
+    return w.array if w.is_fixed else np.random.default_rng(0).standard_normal(w.extents, np.float32)
 
 
 def sampled_outputs(w: Array) -> Array:

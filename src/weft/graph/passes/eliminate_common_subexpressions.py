@@ -38,9 +38,7 @@ class _Constants:
 
     def the_one(self, c: Constant) -> Constant:
         """Returns the constant that stands for all with the contents of *c*; a parameter stands for itself."""
-        if isinstance(c, Parameter):
-            return c
-        if isinstance(c, Deferred):
+        if isinstance(c, Parameter | Deferred):
             return c
         contents = c.array.tobytes() if c.nbytes <= LARGEST_COMPARED_CONSTANT else id(c.array)
         return self.first.setdefault((c.type, contents), c)

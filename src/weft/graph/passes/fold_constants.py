@@ -15,20 +15,20 @@ from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Array, Constant, Deferred, Graph, Node, Value
 from weft.graph.core.symbols import symbols_in
 from weft.graph.fusion.node_facts import is_rename
-from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, Rule, rewrite_graph
 
 
 def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -> Graph:
-    """Returns *graph* with each call on constants (parameters excepted) replaced by its results.
+    """Returns *graph* with each call on constants replaced by its results.
 
     With *defer*, large ones are constants whose elements are computed when asked for: right where nothing looks at them any more.
+    Those of calls on parameters always are.
     Calls whose results exceed the graph's `fold_budget` are left to be computed when the model runs.
     """
     graph.fold_budget.begin(c.nbytes for c in graph.constants())
 
     def fold(new: Graph, node: Node, inputs: Inputs) -> Sequence[Value] | None:
-        if node.operator.on_host or not all(v is None or is_known(v) for v in inputs):
+        if node.operator.on_host or not all(v is None or isinstance(v, Constant) for v in inputs):
             return None
         given = [v if isinstance(v, Constant) else None for v in inputs]
         if not _has_known_sizes(node) or _grows(node, given):
@@ -37,8 +37,11 @@ def fold_constants(graph: Graph, evaluator: Evaluator, *, defer: bool = False) -
             return [given[0].reshaped(node.output.static_shape or (), node.output.name)]
         if not graph.fold_budget.take(_bytes(node)):
             return None
-        if defer and len(node.outputs) == 1 and _bytes(node) >= SMALLEST_DEFERRED:
-            return [_deferred(node, given, evaluator)]
+        fixed = all(v is None or v.is_fixed for v in given)
+        if len(node.outputs) == 1 and (not fixed or (defer and _bytes(node) >= SMALLEST_DEFERRED)):
+            return [_deferred(node, given, evaluator, is_fixed=fixed)]
+        if not fixed:
+            return None
         results = evaluator.evaluate(node.operator, _arrays(given), node.keywords)
         return [Constant(v.name, a) for v, a in zip(node.outputs, results, strict=True)]
 
@@ -77,11 +80,11 @@ def _bytes(node: Node) -> int:
     return sum(prod(v.static_shape or ()) * v.dtype.bytes for v in node.outputs)
 
 
-def _deferred(node: Node, given: Sequence[Constant | None], evaluator: Evaluator) -> Deferred:
+def _deferred(node: Node, given: Sequence[Constant | None], evaluator: Evaluator, *, is_fixed: bool) -> Deferred:
     """Returns the output of a node on constants as a constant that is computed when its elements are asked for."""
     types = [None if v is None else v.type for v in given]
     fill = evaluator.prepare(node.operator, types, node.keywords)
-    return Deferred(node.output.name, node.output.type, lambda out: fill(_arrays(given), [out]))
+    return Deferred(node.output.name, node.output.type, lambda out: fill(_arrays(given), [out]), is_fixed=is_fixed)
 
 
 def _arrays(given: Sequence[Constant | None]) -> list[Array | None]:

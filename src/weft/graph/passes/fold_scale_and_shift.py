@@ -122,7 +122,7 @@ def _per_channel(constant: Value | None, y: Value) -> Array | None:
 def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value, list[Node]]) -> Value | None:
     """Returns the output of the contraction that makes the value scaled, with *affine* in its weight and bias."""
     made = affine.y.producer
-    if made is None or made.operator.contraction is None or not is_known(made.inputs[WEIGHT]):
+    if made is None or made.operator.contraction is None:
         return None
     weight = made.inputs[WEIGHT]
     bias = _bias_of(made)
@@ -130,6 +130,8 @@ def _into_contraction(new: Graph, node: Node, affine: Affine, users: dict[Value,
         return None
     scales = bool((affine.scale != 1.0).any())
     if not isinstance(weight, Constant) or bias is None or (scales and len(users.get(weight, ())) > 1):
+        return None
+    if is_narrow(weight.dtype) and not weight.is_fixed:  # its elements tell whether the result needs rounding
         return None
     vector = bias * affine.scale + affine.shift
     if scales:
@@ -195,7 +197,9 @@ def _as_arithmetic(new: Graph, node: Node, affine: Affine) -> Value:
 
 def _scaled(made: Node, weight: Constant, scale: Array) -> Constant:
     """Returns a contraction's weight times *scale*."""
-    return Deferred(weight.name, weight.type, lambda out: _scale(made, weight.array, scale, out))
+    return Deferred(
+        weight.name, weight.type, lambda out: _scale(made, weight.array, scale, out), is_fixed=weight.is_fixed
+    )
 
 
 def _scale(made: Node, w: Array, scale: Array, out: Array) -> None:

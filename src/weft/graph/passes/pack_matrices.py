@@ -31,6 +31,7 @@ from weft.cost import (
 from weft.graph.core.graph import Constant, Deferred, Graph, Node, Value
 from weft.graph.fusion.node_facts import facts_of, is_rename
 from weft.graph.passes.narrowed_factors import NarrowedFactors
+from weft.graph.rewriting.call_patterns import is_known
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.ir import ONE, Const, Expr
 from weft.support.dtypes import f32
@@ -224,7 +225,7 @@ def _known(e: Expr) -> int:
 
 
 def _is_zero(v: Value | None) -> bool:
-    return v is None or (isinstance(v, Constant) and not isinstance(v, Deferred) and not v.array.any())
+    return v is None or (is_known(v) and not isinstance(v, Deferred) and not v.array.any())
 
 
 def _scaled(new: Graph, v: Value, factor: float) -> Value:

@@ -11,6 +11,7 @@ from typing import Final
 from weft.cost import Choosing, Planner
 from weft.graph.core.evaluator import Evaluator
 from weft.graph.core.graph import Graph
+from weft.graph.passes.bind_parameters import bind_parameters
 from weft.graph.passes.bound_buffers import bound_buffers
 from weft.graph.passes.choose_layouts import choose_layouts
 from weft.graph.passes.convolutions.choose_transposed_winograd import choose_transposed_winograd
@@ -150,7 +151,7 @@ def optimize(
     """Returns *graph* made fast for *target*; *evaluator* computes constants, *trace* receives a report of each pass.
 
     Regions of control flow go through the passes once the graph around them has. Passes put their choices to *planner*, which
-    takes the cheapest unless another is given.
+    takes the cheapest unless another is given. Parameters that are read as they lie are inputs of what is returned.
 
     With *verify*, every graph that a pass made is verified. Raises the error by which a pass refuses a model, and
     `LoweringError` where a pass crashes; this error names a file, and the command that runs the pass again on the graph in it.
@@ -162,4 +163,4 @@ def optimize(
         return optimize_regions(made, run)
 
     with graph.fold_budget.lent():
-        return run(graph)
+        return bind_parameters(run(graph))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.graph.core.graph import Constant, Graph, Node, Value
-from weft.graph.rewriting.call_patterns import Pattern, match, match_any
+from weft.graph.core.graph import Graph, Node, Value
+from weft.graph.rewriting.call_patterns import Pattern, is_known, match, match_any
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 
 _DEVIATION: Final[tuple[Pattern, ...]] = (
@@ -77,7 +77,7 @@ def _scalar(v: Value | None, absent: float | None = None) -> float | None:
     """Returns the one element of a constant; *absent* where there is no value, None where it is not known."""
     if v is None:
         return absent
-    return float(v.array.item()) if isinstance(v, Constant) and v.size == 1 else None
+    return float(v.array.item()) if is_known(v) and v.size == 1 else None
 
 
 def _is_vector(v: Value | None, x: Value) -> bool:

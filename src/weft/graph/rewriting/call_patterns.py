@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, TypeGuard
 
-from weft.graph.core.graph import Constant, Parameter, Value
+from weft.graph.core.graph import Constant, Value
 
 Pattern: TypeAlias = str | tuple["Pattern", ...]
 
@@ -22,7 +22,7 @@ def match(pattern: Pattern, value: Value | None, bound: dict[str, Value] | None 
     if value is None:
         return None
     if isinstance(pattern, str):
-        if pattern.startswith("#") and not isinstance(value, Constant):
+        if pattern.startswith("#") and not is_known(value):
             return None
         return {**captured, pattern: value} if captured.get(pattern, value) is value else None
     op, *parts = pattern
@@ -45,8 +45,8 @@ def match_any(patterns: tuple[Pattern, ...], value: Value | None, bound: dict[st
 
 
 def is_known(v: Value | None) -> TypeGuard[Constant]:
-    """Tells whether passes may compute with the elements of *v*: it is a constant that training leaves as it is."""
-    return isinstance(v, Constant) and not isinstance(v, Parameter)
+    """Tells whether passes may compute with the elements of *v*: it is a constant, and made of no parameter."""
+    return isinstance(v, Constant) and v.is_fixed
 
 
 def _match_all(

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from weft.cost import RANGE_DEPTH
-from weft.graph.core.graph import Constant, Node, Parameter, Value
+from weft.graph.core.graph import Constant, Node, Value
 from weft.graph.fusion.node_facts import facts_of
 from weft.ir import ZERO, Const, Expr, index
 from weft.ops import Limits, product
@@ -22,7 +22,7 @@ from weft.ops import Limits, product
 def known_range(v: Value, depth: int = RANGE_DEPTH) -> Limits | None:
     """Returns the least and the greatest integer that *v* can hold, which may depend on symbolic sizes; None if unknown."""
     if isinstance(v, Constant):
-        return None if isinstance(v, Parameter) or not v.dtype.is_int or not v.size else _extremes(v)
+        return _extremes(v) if v.dtype.is_int and v.size else None
     node = v.producer
     if node is None or depth == 0 or not v.dtype.is_int:
         return _by_type(v)

@@ -18,7 +18,7 @@ import numpy as np
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Array, Constant, Graph, Node, Value
-from weft.graph.layout.winograd_error import LARGEST_ERROR, SAMPLES, sampled_error
+from weft.graph.layout.winograd_error import LARGEST_ERROR, SAMPLES, sampled_error, typical_elements
 from weft.graph.layout.winograd_plans import winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
@@ -44,7 +44,7 @@ def choose_transposed_winograd(
             return None
         layer, w = found
         strides, taps = node.attribute("strides"), layer.taps
-        error = cache(lambda tile: phase_error(w.array, strides, taps, tile))
+        error = cache(lambda tile: phase_error(typical_elements(w), strides, taps, tile))
         others = held - w.nbytes
         plan = planner.decide(
             subject_of(node.output.name),

@@ -18,7 +18,14 @@ from typing import Annotated
 
 from weft.cost import Layer, Planner, Winograd, subject_of, winograd_panel
 from weft.graph.core.graph import Constant, Graph, Node, Value
-from weft.graph.layout.winograd_error import LARGEST_ERROR, normal_inputs, phase_weight, sampled_error, sampled_outputs
+from weft.graph.layout.winograd_error import (
+    LARGEST_ERROR,
+    normal_inputs,
+    phase_weight,
+    sampled_error,
+    sampled_outputs,
+    typical_elements,
+)
 from weft.graph.layout.winograd_plans import layer_of, part_of_whole, tile_sizes, winograd_plans
 from weft.graph.rewriting.rewriter import Inputs, rewrite_graph
 from weft.support.dtypes import f32
@@ -41,7 +48,7 @@ def choose_winograd(
         if found is None or inputs[0] is None:
             return None
         layer, w = found
-        at_stride_one = cache(lambda: phase_weight(sampled_outputs(w.array), layer.strides))
+        at_stride_one = cache(lambda: phase_weight(sampled_outputs(typical_elements(w)), layer.strides))
         error = cache(lambda tile, size: sampled_error(at_stride_one(), tile, size, draw))
 
         def is_accurate(plan: Winograd) -> bool:
