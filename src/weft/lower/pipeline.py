@@ -31,6 +31,7 @@ from weft.lower.loops.stream_prefetches import stream_prefetches
 from weft.lower.loops.tighten_loop_bounds import tighten_loop_bounds
 from weft.lower.loops.transpose_strided_loads import transpose_strided_loads
 from weft.lower.loops.trim_loops import trim_loops
+from weft.lower.loops.unguard_loads import unguard_loads
 from weft.lower.loops.unroll_loops import unroll_loops
 from weft.lower.loops.unroll_reductions import unroll_reductions
 from weft.lower.loops.unswitch_loops import unswitch_loops
@@ -79,6 +80,8 @@ PASSES: Final[tuple[ProgramPass, ...]] = (
     Pass("vectorize", vectorize),
     # sums of ramps become ramps, and masks are decided
     Pass("simplify_vectors", alone(simplify_program), optional=True),
+    # loops still tell which indices lie in their buffers
+    Pass("unguard_loads", unguard_loads, optional=True),
     # full vectors are apart from those under masks, and indices are sums of ramps
     Pass("shuffle_repeated_loads", alone(shuffle_repeated_loads), optional=True),
     # needs the final masks of all accesses to a buffer

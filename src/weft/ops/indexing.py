@@ -78,9 +78,14 @@ def write_at(
         at = at % x.shape[axis] if circular else at
         return (*i[:axis], at, *i[axis + 1 :]), update[i], (at >= 0) & (at < x.shape[axis])
 
-    if in_place:
-        return scatter(x, update.shape, placed, None, "write_at", in_place=True)
+    if in_place or _is_much_less(update.shape[axis], x.shape[axis]):
+        return scatter(x, update.shape, placed, None, "write_at", in_place=in_place)
     return compute(x.shape, written, "write_at", dtype=x.dtype)
+
+
+def _is_much_less(rows: Expr, size: Expr) -> bool:
+    """Tells whether it costs less to copy all, and then to write *rows* of *size*, than to choose for each element."""
+    return isinstance(rows, Const) and isinstance(size, Const) and int(rows.value) * 8 <= int(size.value)
 
 
 @takes_indices("write_at")

@@ -70,8 +70,9 @@ def _for(f: Writer, s: For) -> None:
     if s.kind not in (LoopKind.SERIAL, LoopKind.UNROLLED):
         raise f.error(f"the loop over {s.var.name} is still {s.kind}", hint="lower it first")
     is_narrow = is_narrow_loop(f, s)
+    narrow = narrow_form(s.extent) if is_narrow else None
     with f.scope():
-        begin, extent = f.scalar(s.begin), f.scalar((narrow_form(s.extent) if is_narrow else None) or s.extent)
+        begin, extent = f.scalar(s.begin), f.scalar(s.extent if narrow is None else narrow)
         end = extent if begin == "0" else f.temporary(INDEX, f"{begin} + {extent}")
     if isinstance(s.extent, Const) and 1 < int(s.extent.value) <= MOST_UNROLLED and _is_unrolled(s):
         f.line(f"WEFT_UNROLL({s.extent.value})")

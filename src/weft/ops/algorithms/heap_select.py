@@ -30,16 +30,11 @@ def select_first(
     not be *ordered*, the last of them is in the first place, and the others are anywhere.
     """
     heap = Records.of("heap", maximum(k, ONE), word)
-    j, rest, start = (Var(name) for name in ("j", "rest", "start"))
-
-    def made(root: Expr) -> Stmt:
-        return heap.each(heap.at(root), lambda r: _sunk(heap, root, k, r))
-
+    rest, start = Var("rest"), Var("start")
     filled = for_(start, k, heap.put(start, heap.make(words(start), start)))
-    heapify = for_(j, k // 2, let("root", k // 2 - 1 - j, made))
     compared = for_(rest, count - k, _offered(heap, k, words, rest), begin=k)
     finish = seq(_sorted(heap, k), _emitted(heap, k, emit)) if ordered else _emitted(heap, k, emit)
-    return allocated(heap.memory, seq(filled, heapify, compared, finish))
+    return allocated(heap.memory, seq(filled, heapified(heap, k), compared, finish))
 
 
 def select_among(
@@ -60,10 +55,20 @@ def select_among(
     return allocated(heap.memory, seq(limit, compared, _sorted(heap, k), _emitted(heap, k, emit)))
 
 
+def heapified(heap: Records, size: Expr) -> Stmt:
+    """Puts the first *size* records in the order of a heap, the last of them on top."""
+
+    def made(root: Expr) -> Stmt:
+        return heap.each(heap.at(root), lambda r: sunk(heap, root, size, r))
+
+    j = Var("j")
+    return for_(j, size // 2, let("root", size // 2 - 1 - j, made))
+
+
 def _offered(heap: Records, k: Expr, words: Words, i: Expr) -> Stmt:
     """Compares the element at *i* with the worst of the heap, and puts it in that one's place if it comes before."""
     record = heap.make(words(i), i)
-    return heap.each(record, lambda r: If(heap.is_before(r, heap.at(ZERO)), _sunk(heap, ZERO, k, r), None))
+    return heap.each(record, lambda r: If(heap.is_before(r, heap.at(ZERO)), sunk(heap, ZERO, k, r), None))
 
 
 def _sorted(heap: Records, k: Expr) -> Stmt:
@@ -71,7 +76,7 @@ def _sorted(heap: Records, k: Expr) -> Stmt:
 
     def taken(last: Expr) -> Stmt:
         """Puts the worst record that is left behind the others, and the one from there on top."""
-        return heap.each(heap.at(last), lambda r: seq(heap.move(last, ZERO), _sunk(heap, ZERO, last, r)))
+        return heap.each(heap.at(last), lambda r: seq(heap.move(last, ZERO), sunk(heap, ZERO, last, r)))
 
     n = Var("n")
     return for_(n, k - 1, let("last", k - 1 - n, taken))
@@ -82,7 +87,7 @@ def _emitted(heap: Records, k: Expr, emit: Emit) -> Stmt:
     return for_(place, k, emit(place, heap.index(heap.at(place))))
 
 
-def _sunk(heap: Records, root: Expr, size: Expr, record: Record) -> Stmt:
+def sunk(heap: Records, root: Expr, size: Expr, record: Record) -> Stmt:
     """Puts *record* at *root* of the first *size* records: those below that come after it move up."""
     hole, child = cell("hole"), cell("child")
 

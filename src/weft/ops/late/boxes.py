@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.ir import (
-    INDEX,
-    ONE,
-    TRUE,
-    ZERO,
-    Expr,
-    ExprLike,
-    Var,
-    as_expr,
-    cast,
-    const,
-    index,
-    maximum,
-    minimum,
-    select,
-)
+from weft.ir import INDEX, ONE, ZERO, Expr, ExprLike, Var, as_expr, cast, const, eq, index, maximum, minimum, select
 from weft.loop import Buffer, If, Load, Stmt, While, allocated, cell, for_, get, let, put, seq, store
+from weft.ops.algorithms.heap_select import heapified, sunk
+from weft.ops.algorithms.sort_records import Records, sort_word
 from weft.ops.registry import operator
 from weft.ops.shapes import check_shape, product
-from weft.support.dtypes import bool_
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, extern
 
@@ -60,56 +46,83 @@ def nms_selection(
 
 
 class _Selection:
-    """Writes the statements: for each class, the best box that is left is taken, until none is left or there are enough."""
+    """Writes the statements: the boxes of a class go into a heap, and are taken from it until there are enough, or none is left.
+
+    A box that is taken is compared with those that are selected, of which there are few, not each of these with all boxes.
+    """
 
     def __init__(self, ins: Sequence[Buffer], outs: Sequence[Buffer], n: Expr, room: Expr, centered: bool) -> None:
         self.boxes, self.scores, self.most, self.overlap, self.threshold = ins
         self.rows, self.count = outs
         self.n, self.room, self.centered = n, room, centered
-        self.left = Buffer("left", (n,), bool_, "local")
-        self.best = cell("best")  # the box, or -1
+        self.heap = Records.of("heap", n, sort_word(self.score(ZERO, ZERO, ZERO)).dtype)
+        self.left = cell("left")  # how many are in the heap
         self.taken = cell("taken")  # how many are selected in the class
+        self.against = cell("against")  # with how many of them a box is compared
+
+    def score(self, image: Expr, kind: Expr, i: Expr) -> Expr:
+        return Load(self.scores, (image, kind, i))
 
     def statement(self, images: Expr, classes: Expr) -> Stmt:
         """Returns all of it."""
         image, kind, row, column = (Var(name) for name in ("image", "kind", "row", "column"))
         each = for_(image, images, for_(kind, classes, self.of_class(image, kind)))
         clear = for_(row, self.rows.shape[0], for_(column, 3, store(self.rows, (row, column), ZERO)))
-        return seq(clear, put(self.count, 0), allocated([self.left, self.best, self.taken], each))
+        memory = [*self.heap.memory, self.left, self.taken, self.against]
+        return seq(clear, put(self.count, 0), allocated(memory, each))
 
     def of_class(self, image: Var, kind: Var) -> Stmt:
         """Selects the boxes of a class in an image."""
-        i = Var("i")
         enough = minimum(cast(get(self.most), INDEX), self.room)
-        start = for_(i, self.n, store(self.left, (i,), TRUE))
-        turn = seq(let("box", get(self.best), lambda box: self.take(image, kind, box)), self.search(image, kind))
-        more = (get(self.best) >= ZERO) & (get(self.taken) < enough)
-        return seq(start, put(self.taken, 0), self.search(image, kind), While(more, turn))
+        start = seq(put(self.taken, 0), put(self.left, 0), self.filled(image, kind))
+        more = (get(self.left) > ZERO) & (get(self.taken) < enough)
+        heap = let("size", get(self.left), lambda size: heapified(self.heap, size))
+        return seq(start, heap, While(more, self.turn(image, kind)))
 
-    def search(self, image: Var, kind: Var) -> Stmt:
-        """Finds the best box that is left."""
+    def filled(self, image: Var, kind: Var) -> Stmt:
+        """Puts the boxes of scores above the threshold into the heap; of equal scores, the first box comes out first."""
         i = Var("i")
-        score = Load(self.scores, (image, kind, i))
+        score = self.score(image, kind, i)
+        record = self.heap.make(sort_word(score), self.n - 1 - i)
+        added = let("at", get(self.left), lambda at: seq(self.heap.put(at, record), put(self.left, at + ONE)))
+        return for_(i, self.n, If(cast(get(self.threshold), score.dtype) < score, added, None))
 
-        def compared(so_far: Expr) -> Stmt:
-            other = Load(self.scores, (image, kind, maximum(so_far, ZERO)))
-            above = Load(self.left, (i,)) & (cast(get(self.threshold), score.dtype) < score)
-            return If(above & ((so_far < ZERO) | (other < score)), put(self.best, i), None)
+    def turn(self, image: Var, kind: Var) -> Stmt:
+        """Takes the best box from the heap, and selects it if no box that is selected overlaps it."""
 
-        return seq(put(self.best, -1), for_(i, self.n, let("so_far", get(self.best), compared)))
+        def removed(last: Expr) -> Stmt:
+            record = self.heap.at(last)
+            return seq(put(self.left, last), self.heap.each(record, lambda r: sunk(self.heap, ZERO, last, r)))
 
-    def take(self, image: Var, kind: Var, box: Expr) -> Stmt:
-        """Selects *box*, and drops those that it overlaps."""
-        i = Var("i")
+        def tried(box: Expr) -> Stmt:
+            return seq(
+                let("last", get(self.left) - ONE, removed),
+                self.compared(image, box),
+                If(eq(get(self.against), get(self.taken)), self.select(image, kind, box), None),
+            )
+
+        return let("box", self.n - 1 - self.heap.index(self.heap.at(ZERO)), tried)
+
+    def compared(self, image: Var, box: Expr) -> Stmt:
+        """Counts the selected boxes before the first that overlaps *box* by more than it may."""
+
+        def step(other: Expr) -> Stmt:
+            passed = put(self.against, get(self.against) + ONE)
+            stopped = put(self.against, get(self.taken) + ONE)
+            return If(self.overlaps(image, other, box), stopped, passed)
+
+        row = get(self.count) - get(self.taken) + get(self.against)
+        turn = let("other", Load(self.rows, (row, index(2))), step)
+        return seq(put(self.against, 0), While(get(self.against) < get(self.taken), turn))
+
+    def select(self, image: Var, kind: Var, box: Expr) -> Stmt:
+        """Selects *box*."""
 
         def written(at: Expr) -> Stmt:
             row = [store(self.rows, (at, index(c)), e) for c, e in enumerate((image, kind, box))]
-            return seq(*row, put(self.count, at + ONE))
+            return seq(*row, put(self.count, at + ONE), put(self.taken, get(self.taken) + ONE))
 
-        drop = If(self.overlaps(image, box, i), store(self.left, (i,), ~TRUE), None)
-        counted = put(self.taken, get(self.taken) + ONE)
-        selected = let("at", get(self.count), written)
-        return seq(selected, counted, store(self.left, (box,), ~TRUE), for_(i, self.n, drop))
+        return let("at", get(self.count), written)
 
     def overlaps(self, image: Var, a: Expr, b: Expr) -> Expr:
         """Returns the condition that two boxes overlap by more than they may."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir import INDEX, Expr, apply, cast, const, minimum, ne, select
 from weft.loop import Buffer, If, Load, Stmt, allocated, cell, get, let, put, seq, store
-from weft.ops.linear_algebra.matrix import Matrix, check_matrices, each
+from weft.ops.linear_algebra.matrix import Matrix, across, check_matrices, each
 from weft.ops.registry import operator
 from weft.support.dtypes import i32
 from weft.te import Tensor, extern
@@ -106,7 +106,7 @@ def _exchanged(a: Matrix, n: Expr, k: Expr, p: Expr) -> Stmt:
     def swap(c: Expr) -> Stmt:
         return let("old", a[k, c], lambda old: seq(a.put(k, c, a[p, c]), a.put(p, c, old)))
 
-    return If(ne(p, k), each("column", n, swap), None)
+    return If(ne(p, k), across("column", n, swap), None)
 
 
 def _below(a: Matrix, m: Expr, n: Expr, k: Expr) -> Stmt:
@@ -114,7 +114,7 @@ def _below(a: Matrix, m: Expr, n: Expr, k: Expr) -> Stmt:
 
     def row(r: Expr) -> Stmt:
         def taken(f: Expr) -> Stmt:
-            rest = each("column", n - 1 - k, lambda c: a.add(r, k + 1 + c, -(f * a[k, k + 1 + c])))
+            rest = across("column", n - 1 - k, lambda c: a.add(r, k + 1 + c, -(f * a[k, k + 1 + c])))
             return seq(a.put(r, k, f), rest)
 
         return let("factor", a[r, k] / a[k, k], taken)

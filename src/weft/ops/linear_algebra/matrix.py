@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import ml_dtypes
 
 from weft.ir import INDEX, Expr, ExprLike, Var, apply, as_expr, const, select
-from weft.loop import Buffer, Load, Stmt, for_, let, seq, store
+from weft.loop import Buffer, Load, LoopKind, Stmt, for_, let, seq, store
 from weft.ops.shapes import same_size, show_shape
 from weft.support.dtypes import DType
 from weft.support.errors import TypeMismatch
@@ -36,7 +36,7 @@ class Matrix:
     def filled(self, value: Callable[[Expr, Expr], ExprLike]) -> Stmt:
         """Returns the statements that set all elements."""
         rows, columns = self.buffer.shape[-2:]
-        return each("r", rows, lambda r: each("c", columns, lambda c: self.put(r, c, value(r, c))))
+        return each("r", rows, lambda r: across("c", columns, lambda c: self.put(r, c, value(r, c))))
 
     def rotated(self, p: Expr, q: Expr, c: Expr, s: Expr) -> Stmt:
         """Returns the statements that rotate the columns *p* and *q* by the angle of cosine *c* and sine *s*."""
@@ -57,6 +57,12 @@ def each(name: str, extent: ExprLike, body: Callable[[Expr], Stmt]) -> Stmt:
     """Returns a loop over the numbers below *extent*."""
     v = Var(name)
     return for_(v, extent, body(v))
+
+
+def across(name: str, extent: ExprLike, body: Callable[[Expr], Stmt]) -> Stmt:
+    """Returns a loop over the numbers below *extent* by vectors: no iteration reads what another writes."""
+    v = Var(name)
+    return for_(v, extent, body(v), LoopKind.VECTORIZED)
 
 
 def rotation(apart: Expr, mixed: Expr, then: Callable[[Expr, Expr, Expr], Stmt]) -> Stmt:

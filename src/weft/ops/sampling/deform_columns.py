@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from weft.ir import Expr, cast
 from weft.ops.registry import operator
-from weft.ops.resample import interpolated
+from weft.ops.sampling.corners import corners, sampled
 from weft.ops.shapes import check_shape, flatten_index, sized, unflatten_index
 from weft.support.errors import TypeMismatch
 from weft.te import Tensor, compute
@@ -47,17 +47,22 @@ def deform_columns(
         check_shape("deform_columns: the mask", mask.shape, (x.shape[0], groups * area, *outs))
     per_group = sized(x.shape[1] // groups)[0]
 
-    def moved(*i: Expr) -> Expr:
-        (batch, row), at = i[:2], i[2:]
-        channel, element = row // area, row % area
-        tap = unflatten_index(element, sized(*kernel))
-        number = flatten_index((channel // per_group, element), sized(groups, area))
-        places = [
+    def places(i: Sequence[Expr]) -> list[Expr]:
+        (batch, number), at = i[:2], i[2:]
+        tap = unflatten_index(number % area, sized(*kernel))
+        return [
             cast(at[d] * strides[d] - pads[d] + tap[d] * dilations[d], x.dtype)
             + cast(offset[(batch, number * n + d, *at)], x.dtype)
             for d in range(n)
         ]
-        value = interpolated(x, (batch, channel), places)
+
+    made_of = corners(x, (x.shape[0], *sized(groups * area), *outs), places)
+
+    def moved(*i: Expr) -> Expr:
+        (batch, row), at = i[:2], i[2:]
+        channel, element = row // area, row % area
+        number = flatten_index((channel // per_group, element), sized(groups, area))
+        value = sampled(x, (batch, channel), made_of, (batch, number, *at))
         return value if mask is None else value * cast(mask[(batch, number, *at)], x.dtype)
 
     return compute((x.shape[0], x.shape[1] * area, *outs), moved, "deform_columns", dtype=x.dtype)
