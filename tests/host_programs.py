@@ -11,7 +11,7 @@ import numpy as np
 from weft.codegen.interp import LateArrays, run
 from weft.driver.build import Compilation
 from weft.loop import Buffer, Entry, Function, Program, find_note, link_programs, parse_program
-from weft.native import _rt
+from weft.runtime.lazy_constants import in_memory
 from weft.runtime.package import Package, StateSpec
 from weft.support.dtypes import DType
 
@@ -53,7 +53,7 @@ def interpret_model(
     """Runs the linked host program of a model; its memory is sized by its own `plan`. Returns the outputs that are no states."""
     graph = made.fused.graph
     taken = graph.inputs[: len(graph.inputs) - len(states)]
-    constants = np.frombuffer(memoryview(_rt.pack(made.package.constants)), np.uint8)
+    constants = np.frombuffer(memoryview(in_memory(made.package.constants)), np.uint8)
     given, kinds = [inputs[v.name] for v in taken], [v.dtype for v in graph.outputs]
     return interpret_host(program, given, kinds, constants, states)
 

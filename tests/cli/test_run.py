@@ -17,6 +17,7 @@ from tests.cli.commands import Cli
 
 import weft
 from weft.cli.compile_options import CompileFlags
+from weft.runtime import artifact
 from weft.targets.registry import TARGETS
 
 
@@ -158,7 +159,6 @@ SAVED = (
         (["-O3"], "--opt-level"),
         (["--precision", "strict"], "--precision"),
         (["--without", "winograd"], "--without"),
-        (["--verify"], "--verify"),
         (["--records", "tune.db"], "--records"),
     ],
 )
@@ -170,10 +170,23 @@ def test_options_that_have_no_effect_on_a_saved_model(
     assert (done.code, done.out, done.err) == (1, "", f"error: {SAVED.format(f'{flags} has', 'it')}\n")
 
 
+def test_the_checksum_of_a_large_saved_model_is_verified_where_that_is_asked_for(
+    cli: Cli, mlp_weft: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifact, "MOST_SUMMED", 0)
+    whole = bytearray(mlp_weft.read_bytes())
+    whole[-1] ^= 1
+    Path("mlp.weft").write_bytes(whole)
+    assert cli("run", "mlp.weft", "--random", "-q").code == 0
+    done = cli("run", "mlp.weft", "--random", "-q", "--verify")
+    assert done.err == "error: mlp.weft: the file was altered: its checksum is wrong\n  hint: copy it again\n"
+    assert "--verify has no effect" in cli("inspect", "mlp.weft", "--verify").err
+
+
 def test_several_options_that_have_no_effect_are_told_at_once(cli: Cli, mlp_weft: Path) -> None:
     shutil.copy(mlp_weft, "mlp.weft")
-    done = cli("run", "mlp.weft", "--random", "-O0", "--verify", "--target", "cpu")
-    assert done.err == f"error: {SAVED.format('--target, --opt-level and --verify have', 'them')}\n"
+    done = cli("run", "mlp.weft", "--random", "-O0", "--precision", "strict", "--target", "cpu")
+    assert done.err == f"error: {SAVED.format('--target, --opt-level and --precision have', 'them')}\n"
     assert cli("run", "mlp.weft", "--random", "--no-cache", "-q").code == 0  # as asked: the cache is not used
 
 

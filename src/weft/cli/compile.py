@@ -117,7 +117,9 @@ def compile_command(
     if threads is not None:
         machine = replace(machine, cores=threads)
     with asked.progress() as progress:
-        package = compile_package(str(model), machine, options, sizes, asked.cache(), progress)
+        is_saved = not output.endswith(os.sep) and path.suffix not in (LIBRARY, C_SOURCE)
+        to_file = is_saved and not accuracy and not options.verify  # which run the model here
+        package = compile_package(str(model), machine, options, sizes, asked.cache(), progress, to_file=to_file)
     verified = options.verify and check_model(package, str(model), machine, options, sizes)
     size = write_compiled(package, path, machine, is_folder=output.endswith(os.sep))
     found = _accuracies(package, model, asked) if accuracy else []

@@ -136,7 +136,10 @@ Records = Annotated[
     Path | None,
     typer.Option("--records", metavar="DB", help="Follow the tuning records in this file.", show_default=False),
 ]
-Verify = Annotated[bool, typer.Option("--verify", help="Check every graph and program on the way.")]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Check every graph and program on the way; of a saved model, the weights' checksum."),
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache of compiled code.")]
 
 

@@ -39,7 +39,7 @@ def open_model(path: Path, asked: CommandOptions, threads: int | None, progress:
     """Loads a compiled model, or compiles a model file."""
     start = perf_counter()
     if is_artifact(path):
-        model = load(path, threads=threads)
+        model = load(path, threads=threads, verify=asked.verify or None)
     else:
         options = asked.options
         model = compile(

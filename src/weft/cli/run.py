@@ -27,7 +27,7 @@ PROFILED = "weft.cli.profile:profiled"
 """Times kernels; imported when that is wanted, since it needs the compiler, which a compiled model does without."""
 
 
-@partial(compiling, reads=("shape",))
+@partial(compiling, reads=("shape", "verify"))
 def run(
     model: Model,
     asked: CommandOptions,
@@ -56,6 +56,8 @@ def run(
         weft run digits.onnx --input image=digit.npy --save outputs
 
         weft run model.weft --random --shape batch=8 --json
+
+        weft run model.weft --random --verify     # all of the file is read, and its checksum computed
 
         weft run resnet18.onnx --random --profile --threads 1
 

@@ -44,6 +44,12 @@ SCALED_PIECE: Final = 1 << 14
 PACKED_AT_ONCE: Final = 1 << 25
 """Bytes of packed weights after which the pages of the model's files that were read for them are let go of."""
 
+LEAST_STREAMED: Final = 1 << 28
+"""Bytes of constants from which on they are computed straight to the file that a model is written to, once its kernels are made.
+
+Fewer are computed in memory, while the kernels are made.
+"""
+
 SAVED_CONSTANTS: Final = 1 << 28
 """Bytes of constants whose elements a saved graph holds; later ones are described by shape and type."""
 

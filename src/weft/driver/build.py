@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from weft.codegen import backend_of
 from weft.cost import Choose, Choosing, Following, Plan, Planner, Question, cheapest
 from weft.driver.best_records import BestRecords
@@ -22,9 +20,9 @@ from weft.driver.device.check_values import check_values
 from weft.driver.device.device_package import device_host
 from weft.driver.evaluate import NativeEvaluator, evaluation_target
 from weft.driver.export.artifact_notes import arena_bytes, hash_files, notes_of
-from weft.driver.host.entry import place_constants, write_constants
+from weft.driver.host.entry import place_constants
 from weft.driver.host.entry_declarations import host_program
-from weft.driver.host.host_memory import Constants
+from weft.driver.host.pack_constants import pack_constants
 from weft.driver.host_operators import check_host_operators
 from weft.driver.kernel import Kernel, KernelRequest, make_kernel
 from weft.driver.make_package import make_package
@@ -59,7 +57,6 @@ from weft.graph import (
 )
 from weft.loop import Program, verify_host
 from weft.lower import PIPELINES
-from weft.native import _rt
 from weft.records import Record
 from weft.runtime.artifact import is_artifact
 from weft.runtime.package import Package
@@ -113,6 +110,8 @@ def build(
     progress: Progress | None = None,
     choose: Choose = cheapest,
     graph_plan: Plan | None = None,
+    *,
+    to_file: bool = False,
 ) -> Compilation:
     """Compiles *model* and returns all that is made on the way; only its kernels are taken from *cache*, where it has them.
 
@@ -120,6 +119,7 @@ def build(
     algorithms, packing) or for a kernel, *choose* takes one of the candidates: the cheapest, unless a tuner chooses. With
     *graph_plan*, the graph is made by that instead; raises `ScheduleError` where it is of another graph. Where the database of
     `options.records`, or the pack of this machine, has a plan, that is followed if none is given; the pack not where *choose* is.
+    The constants of a large model that goes *to_file* are lazy: computed when they are written.
     """
     machine = target_here(target, progress, cache) if isinstance(target, str) else target
     chosen = options if options is not None else CompileOptions()
@@ -139,7 +139,7 @@ def build(
         if machine.kind == "grid":
             check_values(fused, machine)
         constants = place_constants(fused)
-        weights = start_packing(fused, constants, pool)
+        weights = pack_constants(fused, constants, pool, to_file=to_file)
         in_place = values_in_place(fused, chosen)
         requests = kernel_requests(fused, chosen, in_place, choose)
         kernels = build_kernels(requests, machine, chosen, cache, pool, clock, records)
@@ -254,17 +254,6 @@ def optimize_graph(
         verify_graph(graph)
     evaluator = NativeEvaluator(evaluation_target(target), cache, verify=options.verify, pool=pool)
     return optimize(graph, target, evaluator, options, planner=planner, verify=options.verify)
-
-
-def start_packing(fused: FusedGraph, constants: Constants, pool: Executor) -> Future[_rt.Block]:
-    """Returns the block of constants to come: *pool* computes each constant straight to its place, while Python goes on."""
-
-    def packed() -> _rt.Block:
-        block = _rt.Block(constants.size)
-        write_constants(fused, constants, np.frombuffer(memoryview(block), np.uint8))
-        return block
-
-    return pool.submit(packed)
 
 
 def fuse_graph(graph: Graph, target: Target, options: CompileOptions, planner: Planner | None = None) -> FusedGraph:

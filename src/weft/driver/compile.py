@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from weft.driver.check_target import check_runs_here
 from weft.driver.options import CompileOptions, check_options, check_shapes
 from weft.driver.progress import Progress
 from weft.driver.python_settings import collecting_new_objects, tuned_for_compiling
+from weft.runtime.lazy_constants import LazyConstants
 from weft.runtime.model import Model
 from weft.runtime.package import Denormals, Package
 from weft.support.arguments import check_bool, check_threads
@@ -118,9 +119,14 @@ def compile_package(
     shapes: Shapes | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
+    *,
+    to_file: bool = False,
 ) -> Package:
-    """Returns the package of *model*, from the cache if the model's files, the options, and the compiler are the same."""
-    request = CompileRequest(model, target, options, shapes)
+    """Returns the package of *model*, from the cache if the model's files, the options, and the compiler are the same.
+
+    That of a large model that goes *to_file* is not kept in the cache: its constants are lazy, computed when it is written.
+    """
+    request = CompileRequest(model, target, options, shapes, to_file)
     if cache is None:
         return _build(request, None, progress)
     found = _find(request, cache)
@@ -133,17 +139,23 @@ def compile_package(
 
 
 class CompileRequest(NamedTuple):
-    """The model to compile, and the options."""
+    """The model to compile, the options, and whether it is only written to a file."""
 
     model: object
     target: Target
     options: CompileOptions
     shapes: Shapes | None
+    to_file: bool
+
+    @property
+    def facts(self) -> tuple[Target, CompileOptions, Shapes | None]:
+        """What the package depends on beside the model."""
+        return self.target, self.options, self.shapes
 
 
 def _find(wanted: CompileRequest, cache: Cache) -> Package | None:
     """Returns the package of a model that was compiled before."""
-    key = find_key(*wanted, cache)
+    key = find_key(wanted.model, *wanted.facts, cache)
     if key is not None:
         key = recorded_key(key, wanted.target, wanted.options, cache)
     return cache.package(key) if key is not None else None
@@ -172,13 +184,19 @@ def _made(wanted: CompileRequest, cache: Cache | None, progress: Progress | None
     are.
     """
     start = time.time_ns()
-    made: Compilation = resolve(BUILD)(wanted.model, wanted.target, wanted.options, wanted.shapes, cache, progress)
-    if cache is not None and not made.source.is_extended and not changed_since(made.files, start):
-        remember_files(made.files, cache)
-        key = make_key(wanted.model, made.files, *wanted[1:])
-        if key is not None and made.records:
-            key = remember_workloads(key, made.records, cache)
-        if key is not None and not made.package.source:  # its kernels are kept
-            cache.put_package(key, made.package)
-            cache.put("about", key, describe(wanted.model, made.files, *wanted[1:]))
-    return made.package
+    build: Callable[..., Compilation] = resolve(BUILD)
+    to_file = wanted.to_file or cache is not None
+    made = build(wanted.model, *wanted.facts, cache, progress, to_file=to_file)
+    if cache is None or made.source.is_extended or changed_since(made.files, start):
+        return made.package
+    remember_files(made.files, cache)
+    key = make_key(wanted.model, made.files, *wanted.facts)
+    if key is not None and made.records:
+        key = remember_workloads(key, made.records, cache)
+    if key is None or made.package.source:  # its kernels are kept
+        return made.package
+    if wanted.to_file and isinstance(made.package.constants, LazyConstants):
+        return made.package
+    package = cache.put_package(key, made.package)
+    cache.put("about", key, describe(wanted.model, made.files, *wanted.facts))
+    return package

@@ -15,12 +15,13 @@ from weft.graph import FusedGraph, Value, size_text
 from weft.loop import Program, definitions
 from weft.lower import expand_copies
 from weft.native import _rt
+from weft.runtime.lazy_constants import LazyConstants
 from weft.runtime.package import Package, TensorSpec
 from weft.targets import Target
 
 
 def make_package(
-    fused: FusedGraph, weights: _rt.Block, host: Program, kernels: Mapping[str, Kernel], target: Target
+    fused: FusedGraph, weights: _rt.Block | LazyConstants, host: Program, kernels: Mapping[str, Kernel], target: Target
 ) -> Package:
     """Returns all that the runtime needs of a model: its *host* program, linked with its *kernels*, or bytes that launch them."""
     graph = fused.graph

@@ -20,6 +20,8 @@ OTHER_VERSION: Final[int]
 DAMAGED: Final[int]
 OTHER_MACHINE: Final[int]
 ALIGN: Final[int]
+PIECE: Final[int]
+"""Bytes that are summed by themselves: in a checksum of several parts, each but the last has a multiple of these."""
 FAILED_ASSERT: Final[int]
 NO_MEMORY: Final[int]
 BUSY: Final[int]
@@ -225,8 +227,12 @@ def time_in_turn(
     `perf_counter_ns`, or with `processor_time` that of `thread_time_ns`. With `flush`, denormals are taken for zero.
     """
 
-def checksum(data: Buffer) -> int:
-    """Returns a 64-bit number that shows any change of the data, as fast as memory is read; no defence against forgers."""
+def checksum(data: Buffer, before: int | None = None) -> int:
+    """Returns a 64-bit number that shows any change of the data, as fast as memory is read; no defence against forgers.
+
+    That of data in several parts is made part by part, each but the last of whole pieces of `PIECE` bytes: `before` is that of
+    the parts before, or at first the number of all bytes.
+    """
 
 def from_dlpack(capsule: object) -> np.ndarray[Any, Any]:
     """Returns a DLPack capsule's tensor as a read-only array over the same memory, bfloat16 included."""

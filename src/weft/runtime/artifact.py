@@ -10,22 +10,26 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 from weft.native import _rt
 from weft.runtime.device_image import read_device_image, write_device_image
+from weft.runtime.lazy_constants import LazyConstants, in_memory, write_mapped
 from weft.runtime.package import Package, StateSpec, TensorSpec
 from weft.support.dim import Dim, parse_dim
 from weft.support.dtypes import SCALARS
 from weft.support.errors import ArtifactError, DeviceError, InputError
-from weft.support.files import write_pieces
+from weft.support.files import write_output
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Saved: TypeAlias = str | os.PathLike[str] | Buffer
 """A saved model: its path, or its bytes."""
 
 MAGIC: Final = b"WEFT"
+MOST_SUMMED: Final = 1 << 28
+"""Bytes of a file up to which the checksum of its constants is computed when it is loaded, in some tens of milliseconds."""
 PAGE: Final = 4096
 _SUMMED: Final = struct.Struct("<9Qq8I")
 """What the checksum of the header covers of its first part: from the image's checksum on."""
@@ -51,7 +55,19 @@ _HINTS: Final = {
 
 def write_artifact(package: Package, path: str | os.PathLike[str]) -> None:
     """Writes a package; the file appears whole, or not at all. Raises `ArtifactError` where it can't be written."""
-    write_pieces(Path(path), artifact_parts(package))
+    write_output(Path(path), partial(fill_artifact, package))
+
+
+def fill_artifact(package: Package, file: IO[bytes]) -> None:
+    """Writes a package to a new file, lazy constants by computing them there. Raises as `check_saved`, `OSError` without room."""
+    constants = package.constants
+    if not isinstance(constants, LazyConstants):
+        file.writelines(artifact_parts(package))
+        return
+    image = _saved_image(package)
+    begin = len(artifact_header(package, image, constants.nbytes, 0)) + _page(len(image))
+    summed = write_mapped(constants, file, begin)
+    file.writelines([artifact_header(package, image, constants.nbytes, summed), image])
 
 
 def check_saved(package: Package) -> None:
@@ -66,15 +82,22 @@ def artifact_parts(package: Package) -> list[bytes | memoryview]:
     That of a model for a device has a host program and kernels in the place of code. Raises `ArtifactError` for what
     `check_saved` refuses.
     """
-    check_saved(package)
-    constants = memoryview(_rt.pack(package.constants))
-    image = memoryview(package.image if package.replay is None else write_device_image(package.replay))
-    header = artifact_header(package, image, constants)
+    image, constants = _saved_image(package), memoryview(in_memory(package.constants))
+    header = artifact_header(package, image, len(constants), _rt.checksum(constants))
     return [header, image, bytes(-len(image) % PAGE), constants]
 
 
-def artifact_header(package: Package, image: memoryview, constants: memoryview) -> bytes:
-    """Returns what the file begins with, up to the image: numbers, tables and texts."""
+def _saved_image(package: Package) -> memoryview:
+    """Returns the image as it is saved: code, or what a device takes; raises as `check_saved`."""
+    check_saved(package)
+    return memoryview(package.image if package.replay is None else write_device_image(package.replay))
+
+
+def artifact_header(package: Package, image: memoryview, nbytes: int, checksum: int) -> bytes:
+    """Returns what the file begins with, up to the image: numbers, tables and texts.
+
+    Of the constants it has their bytes and their checksum, of which its own length does not depend.
+    """
     texts = _Texts(_START.size + _SUMMED.size)
     body = texts.tables(package)
     header = _page(_START.size + _SUMMED.size + len(body) + 1)
@@ -82,13 +105,13 @@ def artifact_header(package: Package, image: memoryview, constants: memoryview) 
     tensors = (*package.inputs, *package.outputs)
     readonly = len(image) if package.readonly is None else package.readonly
     summed = _SUMMED.pack(
-        _rt.checksum(image), _rt.checksum(constants), header, len(image), readonly, package.plan, package.main,
-        constants_at, len(constants), -1 if package.arena is None else package.arena, _rt.ABI,
+        _rt.checksum(image), checksum, header, len(image), readonly, package.plan, package.main,
+        constants_at, nbytes, -1 if package.arena is None else package.arena, _rt.ABI,
         len(package.inputs), len(package.outputs), sum(len(s.shape) for s in tensors), len(package.asserts),
         len(_features(package)), len(_notes(package)), _FLUSH if package.denormals == "flush" else 0,
     )  # fmt: skip
     summed = (summed + body).ljust(header - _START.size, b"\0")
-    return _START.pack(MAGIC, _rt.FORMAT, constants_at + len(constants), _rt.checksum(summed)) + summed
+    return _START.pack(MAGIC, _rt.FORMAT, constants_at + nbytes, _rt.checksum(summed)) + summed
 
 
 def _page(size: int) -> int:
@@ -148,17 +171,20 @@ class _Texts:
         return self.places[text]
 
 
-def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = False, verify: bool = True) -> Package:
+def read_artifact(
+    source: Saved, *, threads: int | None = None, copy: bool = False, verify: bool | None = None
+) -> Package:
     """Returns the package in a file, or in its bytes; its code is mapped already, and so are a file's constants unless *copy*.
 
-    Without *verify*, the checksum of the constants is not computed, which *threads* share. Raises `ArtifactError` if the file
+    Without *verify*, the checksum of the constants is not computed, which *threads* share; None leaves it out for a file of more
+    than `MOST_SUMMED` bytes: to sum a map is to read all of it. Raises `ArtifactError` if the file
     is no artifact, is damaged, or was made for another machine or version; `DeviceError` if there is no memory for it;
     `InputError` for a *source* that is neither a path nor bytes.
     """
     place, where = _place(source)
     copy = copy or isinstance(source, bytearray | memoryview)  # others may write to these
     try:
-        found = _rt.Artifact(place, threads or 0, copy, verify)
+        found = _rt.Artifact(place, threads or 0, copy, _is_summed(place) if verify is None else verify)
     except _rt.LoadError as refused:
         raise _explained(refused, where) from None
     except MemoryError:
@@ -187,6 +213,16 @@ def read_artifact(source: Saved, *, threads: int | None = None, copy: bool = Fal
         notes=notes,
         states=states,
     )
+
+
+def _is_summed(place: str | Buffer) -> bool:
+    """Tells whether constants are summed where nobody says so: those in memory are, and those of a file that is not large."""
+    if not isinstance(place, str):
+        return True
+    try:
+        return os.stat(place).st_size <= MOST_SUMMED
+    except (OSError, ValueError):
+        return True  # the loader says what is wrong
 
 
 def _place(source: object) -> tuple[str | Buffer, str]:

@@ -13,6 +13,7 @@ from weft.runtime.arrays import Array, bits, check_same_shape, fit_inputs, fit_o
 from weft.runtime.artifact import Saved, artifact_parts, read_artifact, write_artifact
 from weft.runtime.devices import DeviceTable, open_device
 from weft.runtime.file_names import check_saved_name
+from weft.runtime.lazy_constants import in_memory
 from weft.runtime.model_state import FULL, FULL_HINT, State, new_state, state_error
 from weft.runtime.package import Denormals, Package, TensorSpec, check_denormals
 from weft.support.arguments import check_bool, check_threads
@@ -39,7 +40,7 @@ class Model:
         Threads that have no work look out for more for a while, unless not *spinning*: then they sleep at once.
         """
         threads = check_threads(threads)
-        self.package = replace(package, constants=_rt.pack(package.constants))
+        self.package = replace(package, constants=in_memory(package.constants))
         self.inputs, self.outputs, self.states = package.called_inputs, package.called_outputs, package.state_inputs
         self.threads = _rt.threads(threads or 0)
         self._options = {"threads": threads, "spinning": spinning}  # as `load` takes them
@@ -220,7 +221,7 @@ def _device_of(package: Package) -> DeviceTable | None:
 
 def _load(package: Package, threads: int, spinning: bool, device: DeviceTable | None = None) -> _rt.Model:
     """Returns the native model of a package whose constants are packed."""
-    ins, outs, constants = _codes(package.inputs), _codes(package.outputs), package.constants
+    ins, outs, constants = _codes(package.inputs), _codes(package.outputs), in_memory(package.constants)
     flush = package.denormals == "flush"
     if package.replay is not None:
         program, callees = package.replay.program, package.replay.callees
@@ -254,7 +255,7 @@ def load(
     *,
     threads: int | None = None,
     copy: bool = False,
-    verify: bool = True,
+    verify: bool | None = None,
     denormals: Denormals | None = None,
     spinning: bool = True,
 ) -> Model:
@@ -264,13 +265,14 @@ def load(
 
     A file's weights are mapped, so the file may be replaced or deleted, but not written to, while the model lives; with *copy*
     they become memory of this process, in huge pages where the system has them. Without *verify* the checksum of the weights
-    is not computed; all else is always checked. *denormals*, "keep" or "flush", replaces what the model was compiled for; what
-    was computed when it was compiled stays as it is. Without *spinning*, threads that have no work sleep at once: calls are
-    slower, and leave the processors to others. Raises `ArtifactError` for a damaged file, or one made for another machine,
-    `InputError` for a *path* that is neither a path nor bytes.
+    is not computed; all else is always checked, that the file is whole among it. By default that is so for files of more than
+    256 MiB, which need not be read then: what no call uses is never in memory. *denormals*, "keep" or "flush", replaces what
+    the model was compiled for; what was computed when it was compiled stays as it is. Without *spinning*, threads that have no
+    work sleep at once: calls are slower, and leave the processors to others. Raises `ArtifactError` for a damaged file, or one
+    made for another machine, `InputError` for a *path* that is neither a path nor bytes.
     """
     threads = check_threads(threads)
-    copy, verify = check_bool("copy", copy), check_bool("verify", verify)
+    copy, verify = check_bool("copy", copy), None if verify is None else check_bool("verify", verify)
     package = read_artifact(path, threads=threads, copy=copy, verify=verify)
     if denormals is not None:
         package = replace(package, denormals=check_denormals(denormals))

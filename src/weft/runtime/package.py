@@ -13,7 +13,9 @@ from weft.support.errors import InputError
 from weft.support.text import printable_line
 
 if TYPE_CHECKING:
-    Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]]
+    from weft.runtime.lazy_constants import LazyConstants
+
+    Constants: TypeAlias = _rt.Block | _rt.Buffer | Iterable[tuple[int, _rt.Buffer]] | LazyConstants
 
 
 Denormals: TypeAlias = Literal["keep", "flush"]
@@ -94,13 +96,13 @@ class Package:
 
     `image` is one position-independent blob; bytes from `readonly` on (all of it is code if None) are data. `plan` and
     `main` are the offsets of its two entries (see `native/rt/weft_abi.h`). `constants` are the packed weights: one
-    block, one buffer, or parts by 64-byte aligned offset. `asserts` are the messages of the checks in the code, by
-    number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words what the code was
-    made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features` (Linux's names; the
-    runtime has `weft.strings`). `arena` is the bytes of a call's workspace, None where that depends on its shapes. `denormals`
-    are kept or flushed to zero in calls. `notes` say how the model was made, by key. `source` is the code as text where a
-    backend writes it as such; there is no image then until that text is compiled. With a `replay`, the host program is in that
-    instead of the image. The last inputs and outputs are the `states`, which calls get from the runtime.
+    block, one buffer, parts by 64-byte aligned offset, or a function that computes them. `asserts` are the messages of the
+    checks in the code, by number, with `{0}` to `{3}` for the values that a failed check reports. `target` describes in words
+    what the code was made for; it runs where the processor is a `machine` (such as `x86_64`) that has all of `features`
+    (Linux's names; the runtime has `weft.strings`). `arena` is the bytes of a call's workspace, None where that depends on its
+    shapes. `denormals` are kept or flushed to zero in calls. `notes` say how the model was made, by key. `source` is the code as
+    text where a backend writes it as such; there is no image then until that text is compiled. With a `replay`, the host
+    program is in that instead of the image. The last inputs and outputs are the `states`, which calls get from the runtime.
     """
 
     image: bytes | memoryview | _rt.Image

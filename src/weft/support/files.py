@@ -72,11 +72,11 @@ def replace_file(path: Path, write: Callable[[IO[bytes]], object], mode: int | N
 
 
 def _new_file(folder: Path, mode: int) -> tuple[int, Path]:
-    """Returns a file that was not there before, open to be written, and its path."""
+    """Returns a file that was not there before, open to be written and mapped, and its path."""
     while True:
         path = folder / f".new-{secrets.token_hex(8)}"
         with suppress(FileExistsError):
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), path
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), path
 
 
 def _destination(path: Path) -> tuple[Path, int | None]:

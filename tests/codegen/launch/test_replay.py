@@ -14,6 +14,7 @@ import weft
 from weft.driver.host_model import replay_model
 from weft.native import _rt
 from weft.runtime import Model
+from weft.runtime.lazy_constants import in_memory
 from weft.support.errors import ArtifactError
 
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits"
@@ -93,7 +94,7 @@ def test_other_callees_or_tensors_are_refused() -> None:
     code = launch_code(made).data
     for callees, ins, outs in (([(image, 0)], 1, 1), ([(image, 0)] * 3, 2, 1), ([(image, 0)] * 3, 1, 0)):
         with pytest.raises(ValueError, match="the host program has other inputs, outputs or callees"):
-            _rt.Model(code, callees, package.constants, [(11, 2)] * ins, [(11, 2)] * outs)
+            _rt.Model(code, callees, in_memory(package.constants), [(11, 2)] * ins, [(11, 2)] * outs)
 
 
 def test_a_replayed_model_is_not_saved(tmp_path: Path) -> None:

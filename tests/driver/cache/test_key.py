@@ -42,9 +42,9 @@ def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     built: list[object] = []
     real = weft.build
 
-    def build(model: object, *args: Any) -> Any:
+    def build(model: object, *args: Any, **named: Any) -> Any:
         built.append(model)
-        return real(model, *args)
+        return real(model, *args, **named)
 
     monkeypatch.setattr(build_module, "build", build)
     return built

@@ -15,12 +15,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
 from weft.driver.cache.cache_folder import ENTRY, check_folder, default_folder, make_folder, sweep
 from weft.driver.cache.lock import Claim, claim
-from weft.runtime.artifact import artifact_parts, read_artifact
+from weft.runtime.artifact import fill_artifact, read_artifact
+from weft.runtime.lazy_constants import LazyConstants
 from weft.runtime.package import Package
 from weft.support.errors import ArtifactError, CacheError
 from weft.support.files import replace_file
@@ -83,9 +85,18 @@ class Cache:
         data = hashlib.sha256(content).digest() + content
         self._write(self.path(kind, key), lambda file: file.write(data))
 
-    def put_package(self, key: str, package: Package) -> None:
-        """Keeps a compiled model; its file appears whole or not at all."""
-        self._write(self.path("model", key), lambda file: file.writelines(artifact_parts(package)))
+    def put_package(self, key: str, package: Package) -> Package:
+        """Keeps a compiled model; its file appears whole or not at all. Returns it, lazy constants as they are in that file.
+
+        One that is larger than all of the cache may be is not kept.
+        """
+        constants = package.constants
+        if not isinstance(constants, LazyConstants):
+            self._write(self.path("model", key), partial(fill_artifact, package))
+        elif constants.nbytes < self.limit:
+            self._write(self.path("model", key), partial(fill_artifact, package))
+            return self.package(key) or package
+        return package
 
     def claim(self, kind: str, key: str, waiting: Callable[[], object] | None = None) -> Claim:
         """Returns the right to make an entry, once no other thread or process is at it.

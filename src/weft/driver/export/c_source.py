@@ -11,7 +11,7 @@ import numpy as np
 
 import weft
 from weft.driver.export.c_header import C_TYPES, c_name
-from weft.native import _rt
+from weft.runtime.lazy_constants import in_memory
 from weft.runtime.package import Package, TensorSpec
 from weft.support.errors import InputError, ToolchainError
 from weft.support.files import write_pieces
@@ -31,7 +31,7 @@ def export_c(package: Package, path: Path) -> list[Path]:
     """
     check_package(package, path)
     name = c_name(path.stem)
-    weights = np.frombuffer(memoryview(_rt.pack(package.constants)), np.uint8)
+    weights = np.frombuffer(memoryview(in_memory(package.constants)), np.uint8)
     embedded = weights.size <= MOST_IN_SOURCE
     made = [path, path.with_suffix(".h")]
     write_pieces(path, [text.encode() for text in source_pieces(package, name, path.stem, weights, embedded=embedded)])

@@ -14,6 +14,7 @@ from weft.codegen.objects import Part, Symbol, write_object
 from weft.driver.export.c_header import c_name, header_text
 from weft.native import _rt, header_files, include_folders, source_files
 from weft.runtime.artifact import artifact_header, check_saved
+from weft.runtime.lazy_constants import in_memory
 from weft.runtime.package import Package
 from weft.support.errors import ArtifactError, ToolchainError
 from weft.support.files import check_folder, write_pieces
@@ -78,9 +79,9 @@ def object_parts(package: Package, name: str) -> tuple[list[Part], list[Symbol]]
             f"a model for {package.target} has no code that a program in C could link",
             hint="save it as a .weft file, which weft.load runs, or compile it for a cpu target",
         )
-    image, weights = memoryview(package.image), memoryview(_rt.pack(package.constants))
+    image, weights = memoryview(package.image), memoryview(in_memory(package.constants))
     parts = [
-        Part(f".rodata.{name}_header", artifact_header(package, image, weights)),
+        Part(f".rodata.{name}_header", artifact_header(package, image, len(weights), _rt.checksum(weights))),
         Part(f".text.{name}", image, is_code=True, align=4096),
         Part(f".rodata.{name}_weights", weights if len(weights) else bytes(64), align=4096),
     ]

@@ -17,16 +17,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from weft.cost import PACKED_AT_ONCE
 from weft.driver.host.entry_plan import plan_function, size_sources, with_bound_lengths
 from weft.driver.host.host_body import OUTSIDE, HostBody, late_shape
 from weft.driver.host.host_control import control_flow
 from weft.driver.host.host_memory import Constants, HostMemory, arenas_of, elements_of, kept_buffers
-from weft.graph import Array, FusedGraph, MemoryPlan, Value, bound_lengths
+from weft.graph import FusedGraph, MemoryPlan, Value, bound_lengths
 from weft.ir import INDEX, ZERO, Expr, Var, substitute
 from weft.loop import Alloc, Buffer, Entry, Function, LateMemory, Let, Param, Program, Stmt, View
 from weft.support.dtypes import DType, u8
-from weft.support.mapped_files import drop_pages
 
 
 def place_constants(fused: FusedGraph) -> Constants:
@@ -37,24 +35,6 @@ def place_constants(fused: FusedGraph) -> Constants:
         offsets[c] = end
         end += -(-c.nbytes // 64) * 64
     return Constants(offsets, end)
-
-
-def write_constants(fused: FusedGraph, constants: Constants, block: Array) -> None:
-    """Writes every constant to its place in *block*, bytes; gaps are zero, so that the same model is always the same bytes.
-
-    What is read of the model's files for it is not kept in memory: of large models there is room for the weights once.
-    """
-    end = unread = 0
-    for c in fused.constants:
-        begin = constants.offsets[c]
-        block[end:begin] = 0
-        end = begin + c.nbytes
-        c.write(block[begin:end].view(c.dtype.numpy).reshape(c.extents))
-        if end - unread > PACKED_AT_ONCE:
-            drop_pages()
-            unread = end
-    block[end:] = 0
-    drop_pages()
 
 
 def entry_program(fused: FusedGraph, plan: MemoryPlan, constants: Constants, kernels: Mapping[str, str]) -> Program:

@@ -29,11 +29,12 @@ uint64_t weft_checksum_piece(const uint8_t *at, int64_t bytes) {
 
 uint64_t weft_checksum_add(uint64_t sum, uint64_t piece) { return mixed(sum, piece); }
 
-uint64_t weft_checksum(const void *data, int64_t bytes) {
-  uint64_t sum = (uint64_t)bytes;
+uint64_t weft_checksum_more(uint64_t sum, const void *data, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += WEFT_PIECE) {
     int64_t left = bytes - at;
     sum = mixed(sum, weft_checksum_piece((const uint8_t *)data + at, left < WEFT_PIECE ? left : WEFT_PIECE));
   }
   return sum;
 }
+
+uint64_t weft_checksum(const void *data, int64_t bytes) { return weft_checksum_more((uint64_t)bytes, data, bytes); }

@@ -127,11 +127,11 @@ static nb::object from_dlpack(nb::ndarray<nb::ro> tensor) {
     return ndarray(nb::tuple(shape), numpy_dtype(code), block, 0, nb::tuple(strides));
 }
 
-// The checksum of a buffer, while other Python threads run.
-static uint64_t checksum(nb::handle data) {
+// The checksum of a buffer, or of all up to its end, while other Python threads run.
+static uint64_t checksum(nb::handle data, std::optional<uint64_t> before) {
     Pinned pinned(data, PyBUF_SIMPLE);
     nb::gil_scoped_release release;
-    return weft_checksum(pinned.view.buf, pinned.view.len);
+    return weft_checksum_more(before.value_or(static_cast<uint64_t>(pinned.view.len)), pinned.view.buf, pinned.view.len);
 }
 
 void bind_memory(nb::module_ &m) {
@@ -143,6 +143,7 @@ void bind_memory(nb::module_ &m) {
         .def(nb::init<nb::handle, std::optional<int64_t>>(), nb::arg("blob"), nb::arg("readonly") = nb::none())
         .def("__len__", [](const Image &i) { return i.map.bytes; })
         .def_prop_ro("nbytes", [](const Image &i) { return i.map.bytes; });
-    m.def("checksum", &checksum, nb::arg("data"));
+    m.def("checksum", &checksum, nb::arg("data"), nb::arg("before") = nb::none());
+    m.attr("PIECE") = WEFT_PIECE;
     m.def("from_dlpack", &from_dlpack, nb::arg("capsule"));
 }

@@ -31,7 +31,6 @@ int32_t weft_prefix_read(prefix *p, const uint8_t *bytes, weft_error *error);
 int32_t weft_header_read(weft_model *model, const prefix *p, const uint8_t *header, int32_t flags, weft_error *error);
 
 /* The checksum of data of at most WEFT_PIECE bytes; and that of more, piece by piece in order, from the number of bytes on. */
-#define WEFT_PIECE ((int64_t)1 << 20)
 uint64_t weft_checksum_piece(const uint8_t *data, int64_t bytes);
 uint64_t weft_checksum_add(uint64_t sum, uint64_t piece);
 

@@ -101,8 +101,11 @@ int32_t weft_parallel_for(weft_ctx *ctx, weft_task fn, void *args, int64_t n);
 uint64_t weft_denormals_begin(int32_t flush);
 void weft_denormals_end(uint64_t before);
 
-/* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. */
+/* A number that shows, but for one chance in 2^64, any change of the data; the same on every machine. Not for secrets. That of
+ * data in several parts begins with the number of all bytes; parts but the last are whole pieces of a mebibyte. */
 uint64_t weft_checksum(const void *data, int64_t bytes);
+uint64_t weft_checksum_more(uint64_t sum, const void *data, int64_t bytes);
+#define WEFT_PIECE ((int64_t)1 << 20)
 
 typedef struct weft_image {
   uint8_t *base;
