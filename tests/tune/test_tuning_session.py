@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 import pytest
 from tests.models import mlp
-from tests.support.devices import needs_opencl
 from tests.tune.graph.made_up_times import MadeUpMachine, by_panel
 
 import weft
@@ -329,13 +328,3 @@ def test_a_search_begins_with_what_was_fast_for_like_kernels(
     again = tune(database, ONE_KERNEL, shapes={"batch": 8}, trials=8)
     first = [trials[0] for trials in again.trials.values() if trials]
     assert any(t.outcome.built is not None and t.outcome.built.plan in plans for t in first)
-
-
-@needs_opencl
-def test_devices_are_refused_in_words(database: Path) -> None:
-    with pytest.raises(InputError) as error:
-        tune(database, target="opencl")
-    assert str(error.value) == (
-        "kernels for opencl run on a device, and candidates are timed on the processor\n"
-        "  hint: compile the model without records: the rules choose its schedules"
-    )

@@ -40,7 +40,7 @@ from weft.cost.graph.low_precision import (
     rounded_factor_plans, taken_apart_plans,
 )
 from weft.cost.graph.packing import (
-    PANEL_VECTORS, HalfOperand, Panel, RightOperand, half_operand_plans, panel_plans, right_operand_plans,
+    PANEL_VECTORS, GridOperand, Panel, RightOperand, grid_operand_plans, panel_plans, right_operand_plans,
 )
 from weft.cost.rules.padding import SkipPadding, padding_plans
 from weft.cost.rules.parallel import MANY_INDICES, Parallel, enough_tasks, parallel_plans
@@ -74,7 +74,7 @@ from weft.cost.rules.sketch import (
     register_tile_plans, tiles_held,
 )
 from weft.cost.rules.shared_reduction import BlockReduction, block_reduction_plans
-from weft.cost.rules.shared_tile import LONG_ENOUGH, NO_TILE, SharedTile, shared_tile_plans
+from weft.cost.rules.shared_tile import BANKS, LONG_ENOUGH, NO_TILE, SharedTile, shared_tile_plans
 from weft.cost.rules.thread_block import ThreadBlock, thread_block_plans
 from weft.cost.sizes import FALLBACK_SIZE, elements, size_of
 from weft.cost.transposition import SHUFFLED_STRIDE, is_gathered, is_transposed
@@ -89,10 +89,11 @@ from weft.cost.graph.winograd import (
 )
 
 __all__ = [
-    "CONDITION_ROUNDS", "D", "DIRECT", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES", "FOLDED_TIMES_CONSTANTS",
-    "GAIN", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH", "LARGEST_GROUP", "LARGEST_POWER",
-    "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME", "LONGEST_WINDOW_STRIDE", "LONG_BORDER",
-    "LONG_ENOUGH", "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS", "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS",
+    "BANKS", "CONDITION_ROUNDS", "D", "DIRECT", "ENTRY_CYCLES", "ESTIMATED", "FALLBACK_SIZE", "FEWEST_TILES",
+    "FOLDED_TIMES_CONSTANTS", "GAIN", "LARGEST_COMPARED_CONSTANT", "LARGEST_CONDITION_TABLE", "LARGEST_FOLDED_GROWTH",
+    "LARGEST_GROUP", "LARGEST_POWER", "LARGEST_SAMPLED_DIMENSION", "LEAST_FOLDED_BYTES", "LEAST_STREAMED", "LONGEST_PRIME",
+    "LONGEST_WINDOW_STRIDE", "LONG_BORDER", "LONG_ENOUGH", "LOOP_CYCLES", "MANY_INDICES", "MIXED_GAIN", "MOST_LOOP_VECTORS",
+    "MOST_REMAINDERS", "MOST_SEQUENCE_STEPS",
     "MOST_STREAMS", "MOST_UNROLLED_CHOICES", "MOST_UNROLLED_STEPS", "MOST_UNSWITCHED", "MOST_WINDOW_TAPS", "NARROW_BLOCK",
     "NO_TILE", "ORDER_BEAMS", "ORDER_STEPS", "PACKED_AT_ONCE", "PANEL_VECTORS", "PLACEMENT_EXCHANGES", "PLACEMENT_IMPROVEMENTS",
     "PLACEMENT_PAIRS", "PROGRAM", "RANGE_DEPTH", "SAVED_CONSTANTS", "SCALED_PIECE", "SHORTEST_CUT_VECTOR",
@@ -101,7 +102,7 @@ __all__ = [
     "Answering", "BlockReduction", "Borders", "CacheTile", "Candidate", "Candidates", "Choose", "Choosing", "CodeBudget",
     "Convolution", "CostSource", "Decision", "Demand", "DepthProblem", "DilationPhases", "DotInstruction", "FloatConvolution",
     "FloatProduct", "Following", "Form",
-    "FragmentTile", "FusePanels", "Gemv", "GroupedOperands", "HalfOperand",
+    "FragmentTile", "FusePanels", "Gemv", "GroupedOperands", "GridOperand",
     "ImageProblem", "Inline", "InnerOrder",
     "KBlocks", "Layer", "Layout", "LoopNest", "MatrixTile", "MatrixTileProblem", "MergeAxes", "NarrowFactors", "NarrowWeight",
     "OnePass", "Order", "OrderProblem", "OuterOrder", "PadInput", "Panel", "Parallel", "Plan", "Planner", "Prefetch",
@@ -114,7 +115,7 @@ __all__ = [
     "depthwise_cycles", "dilation_plans", "direct_cycles", "direct_part", "dot_plans", "dot_product_cycles", "elements",
     "enough_tasks", "fma_cycles",
     "fragment_tile_plans", "fuse_panel_plans", "gemv_or_tiles", "gemv_plans", "group_blocks", "grouped_cycles",
-    "grouped_plans", "half_operand_plans",
+    "grouped_plans", "grid_operand_plans",
     "inline_plans", "inner_order_plans", "input_block", "is_gathered", "is_transposed", "k_block_plans",
     "l2_cycles", "l3_cycles", "load_cycles", "low_bit_panel_plans", "matrix_tile_plans", "may_unroll", "memory_cycles",
     "merge_plans", "multiply_cycles", "narrow_convolution_plans", "narrow_factor_plans", "narrow_weight_plans", "nest_cycles",

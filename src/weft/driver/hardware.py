@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 
 from weft.records import Hardware
+from weft.runtime.devices import device_names
 from weft.support.digest import digest
 from weft.targets import Target, cache_sizes, can_run, cpuinfo, host, machine_name, processor_key, processor_name
 
 
 def hardware_of(target: Target) -> Hardware:
-    """Returns the fingerprint of *target*, and of this machine's processor where the target's code is run by it.
+    """Returns the fingerprint of *target*, and of this machine's processor, or its device, where the target's code is run by it.
 
     The same processor with other caches, or with other cores to share a loop, is another machine, as is the same one held to
     shorter vectors. The processor's name is there to be read; it does not count.
@@ -32,6 +33,9 @@ def hardware_of(target: Target) -> Hardware:
         facts |= {"processor": [told.get(k, "") for k in ("vendor_id", "cpu family", "model")]}
         key = digest(json.dumps(facts), processor_key(told))
         facts["name"] = processor_name()
+    elif (devices := device_names(isa.language)) and can_run(target):
+        facts["device"] = devices[0]
+        key = digest(json.dumps(facts))
     else:
         key = digest(json.dumps(facts))
     return Hardware(key, json.dumps(facts))

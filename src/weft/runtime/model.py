@@ -57,6 +57,11 @@ class Model:
         outputs = self.run(args)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    @property
+    def device(self) -> DeviceTable | None:
+        """The device that runs the kernels; None where the processor does."""
+        return self._device
+
     def _in_order(self, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
         """Returns the inputs of a call in order; those given by name alone, the common case, without a closer look."""
         if not args and len(named) == len(self._names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ import numpy as np
 from weft.cost import Choosing, Parallel, Plan, Step
 from weft.driver.build import Compilation
 from weft.driver.kernel import KernelRequest
+from weft.driver.measure.device_profile import kernel_seconds
 from weft.driver.measure.profile import Profiler
 from weft.driver.measure.roofline import Standing
 from weft.driver.workloads import kernel_workload
@@ -138,14 +140,11 @@ def tasks_of(
 
     Raises `InputError` for a model of dynamic dimensions: a kernel is measured for one size.
     """
-    timing = Profiler(made, inputs, threads).measure(PROFILED)
-    seconds: dict[str, float] = {}
-    calls: dict[str, int] = {}
-    for group, taken in zip(made.fused.calls, timing.kernels, strict=True):
-        seconds[group.key] = seconds.get(group.key, 0.0) + taken
-        calls[group.key] = calls.get(group.key, 0) + 1
+    seconds = _seconds(made, inputs, threads)
+    calls = Counter([group.key for group in made.fused.calls])
     keys = sorted(seconds, key=lambda key: -seconds[key])
-    states, names = cache_states(made), {key: k.name for key, k in made.kernels.items()}
+    states = {} if made.target.kind == "grid" else cache_states(made)
+    names = {key: k.name for key, k in made.kernels.items()}
     standing = {s.name: s for s in standings}
     return [
         task_of(
@@ -153,8 +152,19 @@ def tasks_of(
             made.target,
             seconds[key],
             calls[key],
-            states[key],
+            states.get(key, WARM),
             standing.get(names[key]),
         )
         for key in keys
     ]
+
+
+def _seconds(made: Compilation, inputs: Mapping[str, np.ndarray], threads: int) -> dict[str, float]:
+    """Returns the seconds that each kernel takes of a run, by the key of its group."""
+    if made.target.kind == "grid":
+        return kernel_seconds(made, inputs, PROFILED)
+    timing = Profiler(made, inputs, threads).measure(PROFILED)
+    seconds: dict[str, float] = {}
+    for group, taken in zip(made.fused.calls, timing.kernels, strict=True):
+        seconds[group.key] = seconds.get(group.key, 0.0) + taken
+    return seconds

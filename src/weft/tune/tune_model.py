@@ -61,7 +61,7 @@ def tune(
     Before, unless *graph* is false, the choices across the graph are measured: layouts, algorithms of convolutions, the packing
     of matrices, fusion. The kernels are those of the graph that is fastest. With *roofline*, and one thread, the limits of the
     machine are measured first, which takes some seconds: kernels that are near them are not searched for long, and the report
-    has them as `Task.standing`.
+    has them as `Task.standing`. Of a device the kernels alone are searched, and timed by its own clock where it has one.
 
     *model*, *target* and *shapes* are as for `weft.compile`; dynamic dimensions need a size. What is found is stored in the
     database *records*, where `weft.compile(model, records=...)` finds it. It replaces what the rules choose only if it is faster
@@ -78,21 +78,17 @@ def tune(
     begin, cache = perf_counter(), default_cache()
     machine = target_here(target, None, cache)
     check_runs_here(machine, target, "tune where the model is to run")
-    if machine.kind == "grid":
-        raise InputError(
-            f"kernels for {machine.name} run on a device, and candidates are timed on the processor",
-            hint="compile the model without records: the rules choose its schedules",
-        )
+    on_device = machine.kind == "grid"
     with Store(records) as store:
         followed = CompileOptions(records=os.fspath(records))
         before = build(model, machine, followed, shapes, cache)
         inputs = random_inputs(before.package.inputs)
-        found = _tuned_graph(before, inputs, followed, options, store, watch) if graph else None
+        found = _tuned_graph(before, inputs, followed, options, store, watch) if graph and not on_device else None
         plan = before.graph_plan if found is None or found.kept is None else found.kept
         made = build(model, machine, RULES, shapes, cache, graph_plan=plan)
         tried = 0 if found is None else len(found.trials)
         is_stopped = found is not None and found.is_interrupted
-        asked = roofline and options.threads == 1 and not is_stopped
+        asked = roofline and options.threads == 1 and not is_stopped and not on_device
         standings = place_kernels(made, inputs, measure_roofs(machine)) if asked else ()
         tasks, spent = tasks_of(made, inputs, options.threads, standings), perf_counter() - begin
         session = Session(tasks, options, store, watch, spent=spent, tried=tried)
@@ -180,7 +176,7 @@ def compare_models(a: Compilation, b: Compilation, threads: int) -> Interval:
 def _ratio_of_calls(a: Model, b: Model, threads: int) -> Interval:
     """Returns the interval of the median of the time of *a*, relative to that of *b*, called in turns."""
     inputs = random_inputs(a.inputs)
-    clock = process_time if threads == 1 else perf_counter
+    clock = process_time if threads == 1 and a.device is None else perf_counter
     found: list[float] = []
     end = perf_counter() + COMPARED / PLACES
     while len(found) < MOST_TURNS and (perf_counter() < end or len(found) < FEWEST_TURNS):

@@ -35,6 +35,9 @@ HOPE: Final = 0.2
 NEIGHBOURS: Final = 4
 """The records of like kernels that a search begins with."""
 
+DRIVER_SECONDS: Final = 90.0
+"""What a job may take whose kernel the driver of a device compiles, some of which take long for loops that are written out."""
+
 LEAST_SHARE: Final = 0.002
 """The part of a run that a kernel takes at least if it is tuned."""
 
@@ -182,6 +185,8 @@ class Session:
     def _executors(self) -> tuple[Executor, Executor]:
         """Returns who builds, and who runs."""
         if self.options.cluster is None:
+            if any(t.target.kind == "grid" for t in self.tasks):
+                return local_executors(seconds=DRIVER_SECONDS, is_pinned=False)
             return local_executors(threads=self.options.threads)
         shared = cluster_executor(self.options.cluster)
         return shared, shared

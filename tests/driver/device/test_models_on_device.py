@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from tests.codegen.c.networks import NETWORKS, OTHERS
 from tests.support.devices import needs_opencl, needs_webgpu
 
@@ -173,3 +174,18 @@ def test_a_tensor_that_is_too_large_in_a_call() -> None:
     ):
         there.run([np.zeros((1 << 25) + 1, np.float32)])
     assert there.run([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
+
+
+WORDS = ("sqrt", "global", "barrier", "int32_t", "half")
+
+
+@pytest.mark.parametrize(
+    "target", ["c", pytest.param("opencl", marks=needs_opencl), pytest.param("webgpu", marks=needs_webgpu)]
+)
+def test_values_may_have_the_names_of_functions_and_words(target: str) -> None:
+    x, *ys = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [5]) for name in ("x", *WORDS)]
+    nodes = [helper.make_node("Sqrt", [of], [made]) for of, made in zip(("x", *WORDS), WORDS, strict=False)]
+    model = helper.make_model(helper.make_graph(nodes, "names", [x], ys), opset_imports=[helper.make_opsetid("", 17)])
+    given = np.arange(5, dtype=np.float32)
+    for n, found in enumerate(weft.compile(model, target=target)(given)):
+        np.testing.assert_allclose(found, given**0.5 ** (n + 1), rtol=1e-5)

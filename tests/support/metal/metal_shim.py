@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -99,6 +100,11 @@ class HostMetal:
         numbers = np.array([a.at for a in arguments if a.block is None], np.int64)
         given = (ctypes.c_void_p * (len(places) + 1))(*places, numbers.ctypes.data)
         self.grid.grid_run(self.kernels[kernel], given, (ctypes.c_uint * 6)(*grid))
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        begin = perf_counter()
+        work()
+        return perf_counter() - begin
 
     def close(self) -> None:
         self.blocks.clear()

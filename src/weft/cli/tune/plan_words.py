@@ -13,7 +13,7 @@ from weft.cost import (
     Decision,
     DilationPhases,
     FusePanels,
-    HalfOperand,
+    GridOperand,
     Inline,
     InnerOrder,
     Layout,
@@ -45,7 +45,7 @@ from weft.cost import (
 
 EITHER: Final[Mapping[type[Decision], tuple[str, str]]] = {
     DilationPhases: ("images of their own", "left in one"),
-    HalfOperand: ("in panels", "as it lies"),
+    GridOperand: ("in panels", "as it lies"),
     Layout: ("channels in blocks", "plain, channel by channel"),
     MergeAxes: ("made one", "left apart"),
     NarrowWeight: ("in the kernel that multiplies by it", "while compiling"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from weft.codegen.c_family.c_types import literal
@@ -21,6 +22,11 @@ C_KEYWORDS: Final = """
 asm auto bool break case char const continue ctx default do double else enum extern false float for goto if inline int long main
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
 """
+
+C_TYPES: Final = """
+int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t INFINITY INT32_MIN INT64_MIN
+"""
+"""Names of types and numbers that printed programs use."""
 
 CXX_KEYWORDS: Final = """
 alignas alignof and catch class constexpr decltype delete explicit export friend mutable namespace new not noexcept nullptr
@@ -55,3 +61,8 @@ class Dialect:
     constant: Callable[[str, str, str], str] = c_constant
     literal: Callable[[Value, DType], str] = literal
     keywords: frozenset[str] = frozenset(C_KEYWORDS.split())
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        """What can't be the name of a variable: keywords, and what a variable of that name would hide from the program."""
+        return self.keywords | {*C_TYPES.split(), *self.square_roots.values()}

@@ -132,7 +132,7 @@ class Writer:
         base = identifier(like)
         base = (
             f"{base}_"
-            if base in self.dialect.keywords or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
+            if base in self.dialect.reserved or base.startswith(("weft_", "fn_")) or base[:1].isdigit()
             else base or "x"
         )
         name, n = base, 1

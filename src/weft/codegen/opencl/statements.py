@@ -6,12 +6,18 @@ from functools import partial
 from typing import Final
 
 from weft.codegen.c_family.c_types import literal
-from weft.codegen.c_family.dialect import Dialect
+from weft.codegen.c_family.dialect import C_KEYWORDS, Dialect
 from weft.codegen.c_family.thread_statements import ThreadWords, thread_statements
 from weft.loop import BARRIER
 from weft.targets import Sight, sight_of
 
 _SPACES: Final = {Sight.GRID: "global ", Sight.BLOCK: "local ", Sight.THREAD: ""}
+_KEYWORDS: Final = """
+kernel global local constant private read_only write_only read_write pipe half complex imaginary uchar ushort uint ulong event_t
+barrier get_group_id get_local_id
+"""
+"""Those of OpenCL C beside C's (version 1.2, section 6.9), and the functions that kernels call."""
+
 _NUMBERS: Final = {"blockIdx": "get_group_id", "threadIdx": "get_local_id"}
 
 
@@ -31,5 +37,6 @@ OPENCL: Final = Dialect(
     address_space=address_space,
     square_roots={32: "sqrt", 64: "sqrt"},
     literal=partial(literal, wide="l"),
+    keywords=frozenset((C_KEYWORDS + _KEYWORDS).split()),
 )
 """OpenCL C 1.2."""

@@ -50,17 +50,17 @@ class RightOperand(Decision):
 
 
 @dataclass(frozen=True)
-class HalfOperand(Decision):
-    """Whether a product on a grid reads its right-hand matrix of 16-bit floats in panels, beside a left factor in float32."""
+class GridOperand(Decision):
+    """Whether a product on a grid reads its right-hand matrix in panels; of 16-bit floats, beside a left factor in float32."""
 
-    question = "the form of a right-hand matrix of 16-bit floats"
+    question = "the form of a right-hand matrix on a grid"
     of_grids = True
     panels: bool
 
 
-def half_operand_plans() -> list[Candidate[HalfOperand]]:
-    """Returns the choices: fragments, and parts in shared memory, are read from factors of 16 bits as they are."""
-    return [Candidate(HalfOperand(panels=False), 0.0), Candidate(HalfOperand(panels=True), 1.0)]
+def grid_operand_plans() -> list[Candidate[GridOperand]]:
+    """Returns the choices: fragments, and parts in shared memory, are read from factors as they are."""
+    return [Candidate(GridOperand(panels=False), 0.0), Candidate(GridOperand(panels=True), 1.0)]
 
 
 def panel_plans(columns: int, lanes: int) -> list[Candidate[Panel]]:

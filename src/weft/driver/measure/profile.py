@@ -74,16 +74,7 @@ class Profiler:
     """
 
     def __init__(self, made: Compilation, inputs: Mapping[str, np.ndarray], threads: int = 1) -> None:
-        if made.fused.graph.late_sizes or any(g.regions for g in made.fused.groups):
-            raise InputError(
-                "the kernels of a model can't be timed one by one where it has control flow, or sizes that only a run tells",
-                hint="time the whole model: weft bench MODEL",
-            )
-        if (on_host := host_node(made.fused.graph)) is not None:
-            raise InputError(
-                f"the kernels of a model can't be timed one by one where it has strings ({on_host.source or on_host.op})",
-                hint="time the whole model: weft bench MODEL",
-            )
+        check_profiled(made)
         self.groups = made.fused.calls
         self.threads = threads
         self.flush = made.package.denormals == "flush"
@@ -157,6 +148,20 @@ class Profiler:
         """Returns the nanoseconds between two readings of the clock with a kernel between them that does nothing."""
         return median(
             x for stamps in self._stamps([self._nothing] * 16, 20, processor_time) for x in _differences(stamps)
+        )
+
+
+def check_profiled(made: Compilation) -> None:
+    """Raises `InputError` for a model whose kernels are not called one after another, always the same."""
+    if made.fused.graph.late_sizes or any(g.regions for g in made.fused.groups):
+        raise InputError(
+            "the kernels of a model can't be timed one by one where it has control flow, or sizes that only a run tells",
+            hint="time the whole model: weft bench MODEL",
+        )
+    if (on_host := host_node(made.fused.graph)) is not None:
+        raise InputError(
+            f"the kernels of a model can't be timed one by one where it has strings ({on_host.source or on_host.op})",
+            hint="time the whole model: weft bench MODEL",
         )
 
 

@@ -19,11 +19,11 @@ from functools import partial
 import numpy as np
 
 from weft.cost import (
-    HalfOperand,
+    GridOperand,
     Panel,
     Planner,
     RightOperand,
-    half_operand_plans,
+    grid_operand_plans,
     panel_plans,
     right_operand_plans,
     subject_of,
@@ -76,12 +76,12 @@ class _Packing:
         return new.append(node.with_inputs(tuple([self._unpacked(new, v) for v in inputs]))).outputs
 
     def _is_kept(self, node: Node) -> bool:
-        """Tells whether a product on a grid reads its right-hand matrix of 16-bit floats as it is."""
-        if not self.planner.is_grid or not is_narrow(node.output.dtype):
+        """Tells whether a product on a grid reads its right-hand matrix of floats as it is."""
+        if not self.planner.is_grid or not node.output.dtype.is_float:
             return False
         if node not in self.kept:
             subject = subject_of(node.output.name)
-            self.kept[node] = not self.planner.decide(subject, HalfOperand, lambda _: half_operand_plans()).panels
+            self.kept[node] = not self.planner.decide(subject, GridOperand, lambda _: grid_operand_plans()).panels
         return self.kept[node]
 
     def product(self, new: Graph, node: Node, inputs: Inputs) -> Value:

@@ -3,9 +3,9 @@
 from weft.runtime.devices.device import Argument, Device
 from weft.runtime.devices.cuda_library import compute_capability
 from weft.runtime.devices.device_kinds import APIS, device_names, install_hint, open_device, why_missing
-from weft.runtime.devices.device_table import DeviceTable
+from weft.runtime.devices.device_table import DeviceTable, Launch
 
 __all__ = [
-    "APIS", "Argument", "Device", "DeviceTable", "compute_capability", "device_names", "install_hint", "open_device",
+    "APIS", "Argument", "Device", "DeviceTable", "Launch", "compute_capability", "device_names", "install_hint", "open_device",
     "why_missing",
 ]

@@ -5,9 +5,9 @@ The functions are those of the driver's interface (NVIDIA, "CUDA Driver API", 13
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from ctypes import addressof, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import addressof, byref, c_float, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from threading import Lock
 from typing import Any, Final
 
@@ -108,6 +108,24 @@ class CudaDevice:
         shape = [c_uint(n) for n in grid]
         handle, stream = c_void_p(self._kernels[kernel]), c_void_p(self._stream)
         call("cuLaunchKernel", handle, *shape, c_uint(0), stream, places, None)
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Returns the seconds between two events in the stream, before and after what *work* asks for."""
+        self._enter()
+        begin = self._event()
+        work()
+        end = self._event()
+        call("cuEventSynchronize", c_void_p(end))
+        taken = c_float()
+        call("cuEventElapsedTime", byref(taken), c_void_p(begin), c_void_p(end))
+        for event in (begin, end):
+            call("cuEventDestroy_v2", c_void_p(event))
+        return taken.value * 1e-3
+
+    def _event(self) -> int:
+        made = handle_from("cuEventCreate", c_uint(0))
+        call("cuEventRecord", c_void_p(made), c_void_p(self._stream))
+        return made
 
     def close(self) -> None:
         """Gives back all that there is on the device; what fails is left, since the device, or the driver, is gone then."""

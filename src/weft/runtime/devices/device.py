@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -40,6 +40,9 @@ class Device(Protocol):
 
     def launch(self, kernel: int, grid: Sequence[int], arguments: Sequence[Argument]) -> None:
         """Starts the kernel of this number: *grid* is the blocks along x, y, z, then the threads of each."""
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Returns the seconds that the device takes for what *work* asks for: by its own clock where it has one."""
 
     def close(self) -> None:
         """Gives back all that there is on the device; nothing else is called afterwards."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_int64, c_uint8, c_void_p
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from weft.runtime.devices.device import Argument, Device
 
 FAILED: Final = -1
 """The status of a call of the device that raised: `DeviceTable.error` has the exception."""
+
+
+class Launch(NamedTuple):
+    """A launch as `Device.launch` takes it: the number of a kernel, its grid, and its arguments."""
+
+    kernel: int
+    grid: tuple[int, ...]
+    arguments: tuple[Argument, ...]
 
 
 class _Argument(Structure):
@@ -44,6 +53,7 @@ class DeviceTable:
     def __init__(self, device: Device, constants: _rt.Block) -> None:
         self.device = device
         self.error: BaseException | None = None
+        self.noted: list[Launch] | None = None
         weakref.finalize(self, device.close)
         block = device.alloc(constants.nbytes)
         if constants.nbytes:
@@ -57,6 +67,28 @@ class DeviceTable:
     def address(self) -> int:
         """Where the table is, as long as this object lives."""
         return ctypes.addressof(self._table)
+
+    @contextmanager
+    def noting(self) -> Iterator[list[Launch]]:
+        """Yields the launches that are made in the block, in order.
+
+        They can be made again for as long as no other call is: what a call frees is kept as it is for the next.
+        """
+        self.noted = []
+        try:
+            yield self.noted
+        finally:
+            self.noted = None
+
+    def repeat(self, launches: Sequence[Launch], times: int = 1) -> float:
+        """Makes noted launches again, so many times; returns the seconds that the device takes for them all."""
+
+        def work() -> None:
+            for _ in range(times):
+                for launch in launches:
+                    self.device.launch(*launch)
+
+        return self.device.seconds(work)
 
     def take_error(self) -> BaseException | None:
         """Returns the exception of the device that made a call fail, once."""
@@ -106,8 +138,10 @@ class _Calls:
 
     def launch(self, _: int, kernel: int, grid: Any, arguments: Any, count: int) -> int:
         """Starts a kernel; a grid without a block starts none."""
-        shape = grid[:6]
+        shape = tuple(grid[:6])
         if 0 in shape:
             return 0
         given = [Argument(a.base if a.letter == ord("b") else None, a.at) for a in arguments[:count]]
+        if (noted := self.table.noted) is not None:
+            noted.append(Launch(kernel, shape, tuple(given)))
         return self.guarded(lambda: self.device.launch(kernel, shape, given))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_int64, c_size_t, c_uint32, c_uint64, c_void_p, sizeof
 from threading import Lock
 
 from weft.runtime.devices.block_pool import BlockPool
 from weft.runtime.devices.device import Argument
-from weft.runtime.devices.opencl_library import INSTALL, build_log, call, find_devices, source_program
+from weft.runtime.devices.opencl_library import INSTALL, build_log, call, end_of, find_devices, source_program
 from weft.support.errors import DeviceError, ToolchainError
 
-_READ_WRITE, _WAIT = 1, c_uint32(1)
+_READ_WRITE, _WAIT, _PROFILING = 1, c_uint32(1), 2
 
 
 class OpenCLDevice:
@@ -30,7 +30,9 @@ class OpenCLDevice:
         self._blocks = BlockPool(self._buffer, _release)
         handle = (c_void_p * 1)(self.found.handle)
         self._context = call("clCreateContext", None, c_uint32(1), handle, None, None)
-        self._queue = call("clCreateCommandQueue", c_void_p(self._context), c_void_p(self.found.handle), c_uint64(0))
+        self._queue = call(
+            "clCreateCommandQueue", c_void_p(self._context), c_void_p(self.found.handle), c_uint64(_PROFILING)
+        )
         self._program = self._compiled(source)
         self._kernels = [call("clCreateKernel", c_void_p(self._program), name.encode()) for name in kernels]
 
@@ -100,6 +102,20 @@ class OpenCLDevice:
                 n += 1
             run = handle, c_uint32(3), None, whole, threads, c_uint32(0), None, None
             call("clEnqueueNDRangeKernel", c_void_p(self._queue), *run)
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Returns the seconds between two markers on the device's clock, before and after what *work* asks for."""
+        call("clFinish", c_void_p(self._queue))
+        begin = self._marker()
+        work()
+        end = self._marker()
+        call("clFinish", c_void_p(self._queue))
+        return (end_of(end) - end_of(begin)) * 1e-9
+
+    def _marker(self) -> c_void_p:
+        made = c_void_p()
+        call("clEnqueueMarkerWithWaitList", c_void_p(self._queue), c_uint32(0), None, byref(made))
+        return made
 
     def close(self) -> None:
         """Releases all that there is on the device."""

@@ -19,6 +19,7 @@ INSTALL: Final = "install the driver of a device; without any, apt install pocl-
 _ALL, _GPU = 0xFFFFFFFF, 4
 _TYPE, _MOST_THREADS, _SHARED_BYTES, _SINGLE_FP, _NAME = 0x1000, 0x1004, 0x1023, 0x101B, 0x102B
 _ROUNDED_DIVIDE = 128
+_ENDED = 0x1283
 
 _ERRORS: Final = {
     -4: "there is no memory left on the device",
@@ -134,6 +135,14 @@ def _found(handle: int) -> FoundDevice:
 
 def _info(handle: int, what: int, into: Any) -> None:
     call("clGetDeviceInfo", c_void_p(handle), what, c_size_t(ctypes.sizeof(into)), byref(into), None)
+
+
+def end_of(event: c_void_p) -> int:
+    """Returns the nanoseconds on the device's clock at the end of an event, which is released."""
+    time = c_uint64()
+    call("clGetEventProfilingInfo", event, _ENDED, c_size_t(ctypes.sizeof(time)), byref(time), None)
+    call("clReleaseEvent", event)
+    return time.value
 
 
 def build_log(program: int, device: int) -> str:

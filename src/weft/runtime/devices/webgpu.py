@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import RLock
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -60,6 +61,7 @@ class WebGPUDevice:
         self._encoder: Any = None
         self._pass: Any = None
         self._commands = 0
+        self._waited_for: int | None = None
         self._bound: dict[tuple[int, tuple[Argument, ...]], Any] = {}
         head, parts = split_kernels(source)
         self._kernels = [self._pipeline(name, head, *parts[name]) for name in kernels]
@@ -240,6 +242,21 @@ class WebGPUDevice:
             self._pass.end()
         encoder, self._encoder, self._pass, self._commands = self._encoder, None, None, 0
         self._device.queue.submit([encoder.finish()])
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Returns the seconds on the host's clock until the device has done what *work* asks for."""
+        self._finish()
+        begin = perf_counter()
+        work()
+        self._finish()
+        return perf_counter() - begin
+
+    def _finish(self) -> None:
+        """Waits until the device has done all that it was asked for."""
+        with self._lock, calling("a wait for the device"):
+            if self._waited_for is None:
+                self._waited_for = self._blocks.take(WORD)
+            self._words(self._waited_for, 0, WORD)  # commands are done in order
 
     def close(self) -> None:
         """Releases the memory that the model had on the device, which others go on to use."""

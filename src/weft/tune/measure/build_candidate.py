@@ -13,10 +13,9 @@ from weft.loop import Program, parse_program
 from weft.schedule import Schedule, carry_out
 from weft.support.errors import ParseError, ScheduleError, WeftError
 from weft.tune.measure.jobs import BuildJob, Built, Failed
+from weft.tune.measure.package_kernel import package_kernel
 from weft.tune.measure.stage_clock import StageClock
 from weft.tune.template import carry_out_template, template_named
-
-NAME = "candidate"
 
 
 def build(job: BuildJob) -> Built | Failed:
@@ -45,11 +44,11 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
     with clock.stage("schedule"):
         schedule, plan = _scheduled(program, plan, job)
     request = KernelRequest(
-        NAME,
+        program.entry.name,
         lambda: ((), ()),  # they are loops already
         may_alias=job.may_alias,
         parallel=job.parallel,
-        lift=job.lift,
+        lift=job.lift and job.target.kind != "grid",  # the host part takes its workspace from the device
         passes=job.passes,
     )
     with clock.stage("lower"):
@@ -57,6 +56,8 @@ def _built(job: BuildJob, clock: StageClock) -> Built:
     with clock.stage("LLVM"):
         kernel = lowered.emit(job.target, None, "", Claim())
     with clock.stage("link"):
+        if job.target.kind == "grid":
+            return Built(package_kernel(kernel, program.entry, job.target), 0, (), str(plan), schedule.trace.to_json())
         image = link_here([kernel.module], job.target)
     offset = image.symbols[program.entry.name]
     return Built(image.code, offset, kernel.workspaces, str(plan), schedule.trace.to_json())

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.codegen import compile_program, link_here
+from weft.driver.evaluate import evaluation_target
 from weft.loop import AxisKind, Block, For, Function, Program, Stmt, Store, statements, sub_statements
 from weft.lower import lower
 from weft.native import _rt
@@ -39,7 +40,7 @@ class Reference:
 
     def __init__(self, program: Program, text: str, target: Target, seed: int) -> None:
         self.function = program.entry
-        code, offset, workspaces = _reference_kernel(program, text, target)
+        code, offset, workspaces = _reference_kernel(program, text, evaluation_target(target))
         for positive in (False, True):  # of roots and logarithms of negative numbers, nothing could be told
             self.arguments = KernelArguments(self.function, seed, positive=positive)
             self.arguments.clear_outputs()

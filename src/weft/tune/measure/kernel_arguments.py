@@ -31,8 +31,8 @@ class KernelArguments:
     def __init__(self, function: Function, seed: int, *, positive: bool = False) -> None:
         buffers = [p for p in function.params if isinstance(p, Buffer)]
         self.sizes = [FALLBACK_SIZE for p in function.params if isinstance(p, Var)]
-        written = {s.buffer for s in stores(function.body)}
-        self.memory = [GuardedMemory(_count(b), b.dtype.numpy, n) for n, b in enumerate(buffers)]
+        written = written_buffers(function)
+        self.memory = [GuardedMemory(element_count(b), b.dtype.numpy, n) for n, b in enumerate(buffers)]
         self.outputs = [m for b, m in zip(buffers, self.memory, strict=True) if b in written]
         self.inputs = [m for b, m in zip(buffers, self.memory, strict=True) if b not in written]
         self._workspaces: list[GuardedMemory] = []
@@ -66,7 +66,13 @@ class KernelArguments:
         return [_rt.checksum(m.bytes) for m in self.inputs]
 
 
-def _count(b: Buffer) -> int:
+def written_buffers(function: Function) -> set[Buffer]:
+    """Returns the buffers that the loops of *function* write, its outputs among them."""
+    return {s.buffer for s in stores(function.body)}
+
+
+def element_count(b: Buffer) -> int:
+    """Returns how many elements a buffer has, where each symbolic size is what the cost model takes it for."""
     return prod(static_size(s) for s in b.shape)
 
 

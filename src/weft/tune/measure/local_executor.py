@@ -172,14 +172,20 @@ def _failure(status: int, text: str) -> Failed:
 
 
 def local_executors(
-    builders: int | None = None, threads: int = 1, *, seconds: float = 30.0, memory: int = 2 << 30
+    builders: int | None = None,
+    threads: int = 1,
+    *,
+    seconds: float = 30.0,
+    memory: int = 2 << 30,
+    is_pinned: bool = True,
 ) -> tuple[LocalExecutor, LocalExecutor]:
-    """Returns an executor that builds and one that runs, the latter on *threads* cores that it is pinned to.
+    """Returns an executor that builds and one that runs, the latter on *threads* cores that it is pinned to, unless
+    not *is_pinned*: drivers of devices have threads of their own.
 
     There is a builder for each core that this process may use; those on the cores of the other give way to it. A job may take
     *seconds* and *memory* bytes.
     """
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    pinned = cores[-threads:] if hasattr(os, "sched_setaffinity") else None
+    pinned = cores[-threads:] if is_pinned and hasattr(os, "sched_setaffinity") else None
     builder = LocalExecutor(builders or len(cores), seconds=seconds, memory=memory, niceness=NICENESS)
     return builder, LocalExecutor(cores=pinned, seconds=seconds, memory=memory)

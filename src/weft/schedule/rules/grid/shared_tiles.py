@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.cost import LONG_ENOUGH, NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
+from weft.cost import BANKS, LONG_ENOUGH, NO_TILE, Planner, SharedTile, elements, shared_tile_plans, size_of
 from weft.ir import Var, free_vars
 from weft.loop import Axis, Program
 from weft.schedule.cursors.state import BlockRef, LoopRef
@@ -109,10 +109,12 @@ def _can_tile(program: Program, ref: BlockRef, axes: TileAxes, tile: SharedTile)
 
 
 def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
+    if tile.y * tile.rows == 1 or tile.x * tile.columns == 1:
+        raise ScheduleError("a tile has several rows, and several columns")
     reader = reader_of(s, ref)
     row, column, others = reader_loops(s, ref, reader, axes)
-    block_row, thread_row, own_row = s.split(row, [None, tile.y, tile.rows])
-    block_column, thread_column, own_column = s.split(column, [None, tile.x, tile.columns])
+    block_row, own_row, thread_row = s.split(row, [None, tile.rows, tile.y])
+    block_column, own_column, thread_column = s.split(column, [None, tile.columns, tile.x])
     s.reorder([*others, block_row, block_column, thread_row, thread_column, own_row, own_column])
     if others:
         s.bind(s.fuse(others) if len(others) > 1 else others[0], "blockIdx.z")
@@ -120,10 +122,11 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     s.bind(block_column, "blockIdx.x")
     around = len(s.loops(reader)) - 4
     s.compute_at(ref, block_column)
+    _lay_out(s, ref, axes, tile)
     inner = own_loops(s, ref, around)
     own = {k: inner.pop(k.var) for k in (axes.row, axes.column, axes.depth)}
-    row_y, row_own = s.split(own[axes.row], [None, tile.rows])
-    column_x, column_own = s.split(own[axes.column], [None, tile.columns])
+    row_own, row_y = s.split(own[axes.row], [None, tile.y])
+    column_own, column_x = s.split(own[axes.column], [None, tile.x])
     outer, step = s.split(own[axes.depth], [None, min(tile.depth, s.extent(own[axes.depth]) or tile.depth)])
     order = [outer, *inner.values(), row_y, column_x, step, row_own, column_own]
     s.reorder(order)
@@ -131,18 +134,53 @@ def _tile(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
     copies = [s.cache_read(ref, name, "shared") for name in axes.factors]
     for copy in copies:
         s.compute_at(copy, fetch)
+        _lay_out_part(s, ref, copy, axes, tile)
     start = s.decompose_reduction(ref, outer)
     depth = around + 1 + len(inner)
     for copy in copies:
         _fetch_together(s, copy, depth, tile)
-    spatial = [a.var for a in spatial_axes(block_of(s, ref))]
-    first = list(own_loops(s, start, around).items())
-    places = [a.var for a in spatial_axes(block_of(s, start))]
-    zero = {spatial[places.index(v)]: f for v, f in first}
-    for of in ((row_y, column_x), (zero[axes.row.var], zero[axes.column.var]), (thread_row, thread_column)):
-        s.bind(of[0], "threadIdx.y")
-        s.bind(of[1], "threadIdx.x")
+    threads = [axis for axis, n in (("threadIdx.y", tile.y), ("threadIdx.x", tile.x)) if n > 1]
+    first = list(s.loops(start))[around:]  # loops of one iteration are left out of them
+    for of in ((row_y, column_x), first, (thread_row, thread_column)):
+        for axis, loop in zip(threads, [f for f in of if s.extent(f) != 1], strict=False):
+            s.bind(loop, axis)
     s.set_scope(ref, "register")
+    if tile.unroll:
+        s.unroll(step)
+
+
+def _lay_out(s: Schedule, ref: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
+    """Lays the sums out by thread, so that each one's are side by side once they are its own memory."""
+    written = block_of(s, ref).writes[0]
+    names = [f"x{n}" for n in range(len(written.ranges))]
+    place = {r.begin: n for n, r in enumerate(written.ranges)}
+    r, c = names[place[axes.row.var]], names[place[axes.column.var]]
+    to = [n for n in names if n not in (r, c)]
+    to += [f"{r} % {tile.y}", f"{c} % {tile.x}", f"{r} // {tile.y}", f"{c} // {tile.x}"]
+    s.transform_layout(ref, written.buffer.name, f"{', '.join(names)} -> {', '.join(to)}")
+
+
+def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, tile: SharedTile) -> None:
+    """Lays a copy out by steps, then by rows or columns, which threads read side by side.
+
+    Where it is fetched along the steps, threads write it across: rows of such a stride begin in different banks.
+    """
+    written = block_of(s, copy).writes[0].buffer
+    read = next(x for x in inputs_of(block_of(s, ref)) if x.buffer is written).indices
+    sizes = {axes.row.var: tile.y * tile.rows, axes.column.var: tile.x * tile.columns}
+    side = [(n, sizes[i]) for n, i in enumerate(read) if isinstance(i, Var) and i in sizes]
+    steps = [n for n, i in enumerate(read) if i is axes.depth.var]
+    if len(side) != 1 or len(steps) != 1:
+        return
+    names = [f"x{n}" for n in range(len(read))]
+    (place, width) = side[0]
+    x, k = names[place], names[steps[0]]
+    to = [n for n in names if n not in (x, k)]
+    to += [f"{x} // {width}", f"{k} // {tile.depth}", f"{k} % {tile.depth}", f"{x} % {width}"]
+    s.transform_layout(copy, written.name, f"{', '.join(names)} -> {', '.join(to)}")
+    if steps[0] > place:
+        turn = max(1, BANKS // tile.depth)
+        s.storage_align(copy, len(to) - 2, 2 * turn, turn)
 
 
 def reader_loops(
