@@ -34,10 +34,12 @@ JOBS ?= 2
 schedule-fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.schedule.fuzz -n $(N) --seed $(SEED) --jobs $(JOBS)
 
-# Damaged models, imported in processes of limited memory and time; damaged artifacts, loaded under sanitizers
+# Damaged models, imported in processes of limited memory and time (make fuzz-import FORMATS="onnx keras" INPUTS=10000; all formats
+# if none is named); damaged artifacts, loaded under sanitizers
 INPUTS ?= 50000
+FORMATS ?=
 fuzz-import: $(VENV)/.installed-test
-	$(BIN)/python -m tests.frontends.onnx.fuzz -n $(INPUTS) --seed $(SEED) --jobs $(JOBS)
+	$(BIN)/python -m tests.frontends.fuzz $(FORMATS) -n $(INPUTS) --seed $(SEED) --jobs $(JOBS) --passes
 
 fuzz-load: $(VENV)/.installed-test
 	$(BIN)/python -m tests.runtime.artifacts.fuzz_load -n $(INPUTS)

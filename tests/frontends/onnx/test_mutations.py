@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from onnx import ModelProto
-from tests.frontends.onnx.fuzz.mutations import GENTLE
+from tests.frontends.onnx.mutations import GENTLE
 from tests.frontends.onnx.test_onnx_cases import arrays, cases
 
 from weft.frontends.onnx.importer import from_onnx

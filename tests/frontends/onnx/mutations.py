@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto
@@ -137,3 +138,14 @@ FIELDS: Final[tuple[Mutation, ...]] = (set_border, set_size, symbolic_size, othe
 NODES: Final[tuple[Mutation, ...]] = (rewire, repeat_node, other_operator, other_domain)
 HARSH: Final[tuple[Mutation, ...]] = (*GENTLE, *FIELDS, *NODES)
 """All of them."""
+
+
+def damaged_model(rng: random.Random, data: bytes) -> bytes:
+    """Returns a model with one to three of its fields changed."""
+    model = ModelProto.FromString(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        if model.graph.node and model.graph.input:
+            with suppress(TypeError, ValueError):  # a number that this field can't have
+                rng.choice(HARSH)(model, rng)
+    made: bytes = model.SerializeToString()
+    return made
