@@ -29,10 +29,14 @@ Rewrite: TypeAlias = "tuple[str, Callable[[Program, Target], Program]]"
 
 @dataclass(frozen=True)
 class Source:
-    """A program as the text that a backend's compiler takes (LLVM IR, C), and the assertions in it."""
+    """A program as the text that a backend's compiler takes (LLVM IR, C), and the assertions in it.
+
+    Where it is *straight*, it is entered from C and has no loops, so that a call of a model runs each statement once at most.
+    """
 
     text: str
     messages: Messages = ()
+    straight: bool = False
 
 
 @dataclass(frozen=True)

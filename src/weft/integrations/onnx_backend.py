@@ -11,8 +11,9 @@ import onnx
 from onnx import ModelProto, NodeProto, ValueInfoProto
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from weft.driver.build import build
 from weft.driver.cache.code_cache import default_cache
+from weft.driver.calibrate import target_here
+from weft.driver.compile import compile_package
 from weft.driver.options import check_options
 from weft.frontends.onnx.held import kind_of, part_name
 from weft.frontends.onnx.importer import from_onnx
@@ -55,7 +56,9 @@ class WeftRep(BackendRep):
             self._reason = error
 
     def _compiled(self, graph: Graph) -> Model:
-        return Model(build(graph, "cpu", self._options, None, default_cache()).package, threads=self._threads)
+        cache = default_cache()
+        package = compile_package(graph, target_here("cpu", None, cache), self._options, None, cache)
+        return Model(package, threads=self._threads)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Returns the outputs, by place or name, for *inputs* in the model's order, by name, or one alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from weft.targets.records import Caches, Core, Grid, Isa, Unit
@@ -71,6 +72,11 @@ class Target:
 
     def fingerprint(self) -> str:
         """Returns all facts as one line of text, for the keys of caches."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """The text, which every kernel's key asks for."""
         return _facts(self)
 
 

@@ -22,7 +22,7 @@ from weft.codegen.llvm.memory.promotable import promotable
 from weft.codegen.llvm.statements.calls import is_task, param_type, quoted, signature, task_wrapper
 from weft.codegen.llvm.statements.control_flow import emit
 from weft.codegen.llvm.statements.entry_wrapper import entry_wrapper
-from weft.loop import Buffer, Export, Function, MayAlias, Program, find_note
+from weft.loop import Buffer, Export, For, Function, MayAlias, Program, While, find_note, statements
 from weft.targets import Target
 
 _METADATA: Final = '!0 = !{}\n!1 = !{!"branch_weights", i32 2000, i32 1}\n'
@@ -68,7 +68,14 @@ def write_module(program: Program, target: Target) -> Source:
     declared = {symbol: text for e in emitters for symbol, text in e.globals.items()}
     head = [f'target triple = "{target.isa.triple}"', *declared.values()]
     text = "\n".join([*head, *parts, _attributes(target), _METADATA])
-    return Source(text, tuple(sorted({a for e in emitters for a in e.asserts})))
+    return Source(text, tuple(sorted({a for e in emitters for a in e.asserts})), _is_straight(program))
+
+
+def _is_straight(program: Program) -> bool:
+    """Tells whether *program* is a host program without loops."""
+    if not any(entry_of(f) for f in program.functions):
+        return False
+    return not any(isinstance(x, For | While) for f in program.functions for x in statements(f.body))
 
 
 def _define(f: Emitter, function: Function, exported: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -13,6 +13,15 @@ from weft.codegen.llvm.ir_module import llvm_text, write_module
 from weft.loop import Program
 from weft.support.errors import ToolchainError
 from weft.targets import Target
+
+THOROUGH: Final = 2
+"""The effort of LLVM's code generator for kernels."""
+
+QUICK: Final = 0
+"""That for code of which a call runs each instruction once at most: it takes a third of the time, and such code is as fast."""
+
+QUICKLY_SELECTED: Final = ("x86_64",)
+"""The machines on which little effort is right: elsewhere it takes another instruction selector, and memory may be scarce."""
 
 
 def llvm_version() -> str:
@@ -33,29 +42,29 @@ def compile_module(written: Source, target: Target) -> Module:
 
     Raises `ToolchainError` where LLVM refuses the module.
     """
-    tools = _tools(target)
+    tools = _tools(target, QUICK if written.straight and target.isa.machine in QUICKLY_SELECTED else THOROUGH)
     return Module("elf", tools.machine.emit_object(tools.optimized(written.text)), written.messages)
 
 
 def assembly(program: Program, target: Target) -> str:
     """Returns the assembly text of *program* for *target*."""
-    tools = _tools(target)
+    tools = _tools(target, THOROUGH)
     text: str = tools.machine.emit_assembly(tools.optimized(llvm_text(program, target)))
     return text
 
 
 class _Tools:
-    """LLVM's code generator for one target, and the passes before it. Threads may not share them.
+    """LLVM's code generator for one target, of some effort, and the passes before it. Threads may not share them.
 
     They are made once for many modules: each call into LLVM has to wait for the interpreter lock, which may be another thread's.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, effort: int) -> None:
         _initialize()
         of = llvm.Target.from_triple(target.isa.triple)
         features = ",".join(target.isa.features)
         self.machine: Any = of.create_target_machine(
-            cpu=target.isa.cpu, features=features, opt=2, reloc="pic", codemodel="default"
+            cpu=target.isa.cpu, features=features, opt=effort, reloc="pic", codemodel="default"
         )
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
@@ -79,12 +88,12 @@ class _Tools:
 _LOCAL = threading.local()
 
 
-def _tools(target: Target) -> _Tools:
+def _tools(target: Target, effort: int) -> _Tools:
     """Returns this thread's tools for *target*."""
-    made: dict[str, _Tools] = _LOCAL.__dict__.setdefault("tools", {})
-    key = target.fingerprint()
+    made: dict[tuple[str, int], _Tools] = _LOCAL.__dict__.setdefault("tools", {})
+    key = target.fingerprint(), effort
     if key not in made:
-        made[key] = _Tools(target)
+        made[key] = _Tools(target, effort)
     return made[key]
 
 

@@ -30,9 +30,10 @@ class Functions:
 
     def is_known(self, node: NodeProto, opset: int) -> bool:
         """Tells whether *node* calls a function, rather than an operator of the table."""
-        if (domain_of(node), node.op_type, node.overload) in self.local:
+        domain, name = domain_of(node), node.op_type
+        if self.local and (domain, name, node.overload) in self.local:
             return True
-        return (domain_of(node), node.op_type) not in TABLE and self._schema(node, opset) is not None
+        return (domain, name) not in TABLE and self._schema(node, opset) is not None
 
     def body(self, node: NodeProto, opset: int, inputs: Sequence[Held | None]) -> FunctionProto:
         """Returns the function that *node* calls, with the node's attributes filled in."""

@@ -47,21 +47,29 @@ def attributes_of(node: NodeProto, opset: int, where: str) -> dict[str, Any]:
 
 def check_count(node: NodeProto, opset: int, where: str) -> None:
     """Raises `ModelError` for a node of more or fewer inputs or outputs than ONNX's definition of the operator has."""
-    if not onnx.defs.has(node.op_type, opset, domain_of(node)):
-        return
-    schema = onnx.defs.get_schema(node.op_type, opset, domain_of(node))
-    inputs, outputs = len(node.input), len(node.output)
-    if inputs < schema.min_input:
-        raise ModelError(f"its input {inputs} is missing", where=where, hint=DAMAGED)
-    if outputs < schema.min_output:
-        raise ModelError(f"its output {outputs} is missing", where=where, hint=DAMAGED)
-    for what, count, most in (("input", inputs, schema.max_input), ("output", outputs, schema.max_output)):
+    for what, count, (least, most) in zip(
+        ("input", "output"),
+        (len(node.input), len(node.output)),
+        _counts(node.op_type, opset, domain_of(node)),
+        strict=False,  # there are no limits where ONNX has no definition
+    ):
+        if count < least:
+            raise ModelError(f"its {what} {count} is missing", where=where, hint=DAMAGED)
         if count > most:
             raise ModelError(
                 f"it has {count} {what}s, and {node.op_type} has {most or 'none'}{' at most' if most else ''}",
                 where=where,
                 hint=DAMAGED,
             )
+
+
+@lru_cache(maxsize=1024)
+def _counts(operator: str, opset: int, domain: str) -> tuple[tuple[int, int], ...]:
+    """Returns how many inputs an operator has at least and at most, and how many outputs; nothing where ONNX lacks it."""
+    if not onnx.defs.has(operator, opset, domain):
+        return ()
+    schema = onnx.defs.get_schema(operator, opset, domain)
+    return (schema.min_input, schema.max_input), (schema.min_output, schema.max_output)
 
 
 @lru_cache(maxsize=1024)

@@ -35,10 +35,12 @@ def check_names(message: Message, where: str) -> None:
         at, path = pending.pop()
         fields = _fields(at.DESCRIPTOR)
         for name in fields.texts:
-            _check(getattr(at, name), f"{path}{name}", where)
+            if isinstance(text := getattr(at, name), bytes):
+                raise _no_text(text, f"{path}{name}", where)
         for name in fields.lists_of_texts:
             for k, text in enumerate(getattr(at, name)):
-                _check(text, f"{path}{name}[{k}]", where)
+                if isinstance(text, bytes):
+                    raise _no_text(text, f"{path}{name}[{k}]", where)
         for name in fields.messages:
             if at.HasField(name):
                 pending.append((getattr(at, name), f"{path}{name}."))
@@ -51,13 +53,12 @@ def readable(text: str | bytes) -> str:
     return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
-def _check(text: str | bytes, path: str, where: str) -> None:
-    if isinstance(text, bytes):
-        raise ModelError(
-            f"{path} is not text in UTF-8: {text[:40]!r}",
-            where=where,
-            hint="the file is damaged: export or download it again",
-        )
+def _no_text(found: bytes, path: str, where: str) -> ModelError:
+    return ModelError(
+        f"{path} is not text in UTF-8: {found[:40]!r}",
+        where=where,
+        hint="the file is damaged: export or download it again",
+    )
 
 
 @cache
