@@ -15,6 +15,10 @@ COMBINING_CYCLES = 40.0
 """What each halving of the partial results of a block takes: an exchange through shared memory, and a barrier."""
 
 
+APART_CYCLES = 8.0
+"""What a term takes that neighbouring threads read from rows of their own: each moves a sector, of which it uses one word."""
+
+
 @dataclass(frozen=True)
 class BlockReduction(Decision):
     """The threads that reduce for one result together; 0: each thread has a result of its own."""
@@ -24,9 +28,15 @@ class BlockReduction(Decision):
     threads: int
 
 
-def block_reduction_plans(results: int, terms: int, target: Target) -> Iterator[Candidate[BlockReduction]]:
-    """Yields the choices for *results* of so many *terms* each; the cycles are those until the last thread is done."""
-    yield Candidate(BlockReduction(0), float(terms * max(1, results // FULL_DEVICE)))
+def block_reduction_plans(
+    results: int, terms: int, target: Target, *, side_by_side: bool = False
+) -> Iterator[Candidate[BlockReduction]]:
+    """Yields the choices for *results* of so many *terms* each; the cycles are those until the last thread is done.
+
+    Where the terms of a result lie *side_by_side*, threads that have results of their own read far from one another.
+    """
+    each = APART_CYCLES if side_by_side else 1.0
+    yield Candidate(BlockReduction(0), each * terms * max(1, results // FULL_DEVICE))
     for threads in (32, 64, 128, 256):
         if target.grid is not None and threads <= min(target.grid.block, terms):
             turns = max(1, results * threads // FULL_DEVICE)

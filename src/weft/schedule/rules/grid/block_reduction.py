@@ -9,9 +9,10 @@ for i: for k: C[i] += A[i, k]        ->      for i in bound(0, n, thread="blockI
 from __future__ import annotations
 
 from weft.cost import BlockReduction, Planner, block_reduction_plans, elements
-from weft.loop import AxisKind
+from weft.ir import free_vars
+from weft.loop import AxisKind, Block
 from weft.schedule.cursors.state import BlockRef
-from weft.schedule.rules.block_facts import block_of, loops_of, reduce_axes, spatial_axes
+from weft.schedule.rules.block_facts import block_of, inputs_of, loops_of, reduce_axes, spatial_axes
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
 
@@ -24,10 +25,20 @@ def reduce_in_blocks(s: Schedule, ref: BlockRef, p: Planner) -> bool:
     def is_legal(choice: BlockReduction) -> bool:
         return choice.threads == 0 or _can_share(s, ref, choice.threads)
 
-    threads = p.decide(ref.name, BlockReduction, lambda m: block_reduction_plans(results, terms, m), is_legal).threads
+    near = _lie_side_by_side(block)
+    threads = p.decide(
+        ref.name, BlockReduction, lambda m: block_reduction_plans(results, terms, m, side_by_side=near), is_legal
+    ).threads
     if threads:
         _share(s, ref, threads)
     return threads > 0 and s.program is not program
+
+
+def _lie_side_by_side(block: Block) -> bool:
+    """Tells whether a factor's last index moves along a reduced axis, and no other."""
+    summed = {a.var for a in reduce_axes(block)}
+    last = [set(free_vars(x.indices[-1])) for x in inputs_of(block) if x.indices]
+    return any(moving and moving <= summed for moving in last)
 
 
 def _can_share(s: Schedule, ref: BlockRef, threads: int) -> bool:

@@ -170,7 +170,7 @@ def _lay_out_part(s: Schedule, ref: BlockRef, copy: BlockRef, axes: TileAxes, ti
     sizes = {axes.row.var: tile.y * tile.rows, axes.column.var: tile.x * tile.columns}
     side = [(n, sizes[i]) for n, i in enumerate(read) if isinstance(i, Var) and i in sizes]
     steps = [n for n, i in enumerate(read) if i is axes.depth.var]
-    if len(side) != 1 or len(steps) != 1:
+    if len(side) != 1 or len(steps) != 1:  # a part of an image, whose rows are windows into longer ones
         return
     names = [f"x{n}" for n in range(len(read))]
     (place, width) = side[0]
